@@ -1,0 +1,39 @@
+# try: see it work. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: try test check bench docs format clean
+
+try: $(STAMP)
+	@scripts/try $(BIN)/ctx
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest tests/test_layers.py tests/test_docs.py
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+docs: $(STAMP)
+	$(BIN)/python docs/generate.py
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Bytecode is compiled on install: where the environment forbids writing it, every start would
+# otherwise compile our modules anew.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis dist
