@@ -1,0 +1,168 @@
+"""Writes that survive a crash, and the file system's refusals in words.
+
+A file is replaced by writing a temporary one beside it, syncing it, and renaming it over the
+old; the folder is synced so that the rename survives too. Whoever writes many files syncs
+each folder once, at the end. Nothing here knows what the files mean.
+
+Paths are plain `str`: these functions run in every command, and start-up time counts.
+"""
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ctx.errors import DiskFailure
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+TEMPORARY_SUFFIX = ".tmp"
+
+_READ_SIZE = 65536
+
+_temporary_count = 0
+
+
+@contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """Turn an `OSError` into a sentence with the next step."""
+    try:
+        yield
+    except OSError as error:
+        raise failure(doing, error) from error
+
+
+def failure(doing: str, error: OSError) -> DiskFailure:
+    # A name that is not UTF-8 must not break the message that complains about it.
+    name = os.fsencode(error.filename or "").decode("utf-8", "backslashreplace")
+    where = f" ({name})" if name else ""
+    match error.errno:
+        case errno.ENOSPC | errno.EDQUOT:
+            return DiskFailure(
+                f"The disk is full while {doing}{where}.",
+                hint="Free some space and run the command again; nothing half-written is used.",
+            )
+        case errno.EROFS:
+            return DiskFailure(
+                f"The file system is read-only while {doing}{where}.",
+                hint="Make it writable, or work in another folder.",
+            )
+        case errno.EACCES | errno.EPERM:
+            return DiskFailure(
+                f"Not permitted while {doing}{where}.",
+                hint="Check who owns the folder and its permissions.",
+            )
+        case _:
+            reason = error.strerror or type(error).__name__
+            return DiskFailure(f"{reason} while {doing}{where}.")
+
+
+def sync(fd: int) -> None:
+    """Bring a file's bytes to the platter. macOS' fsync stops at the drive's cache."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        try:
+            fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+        except OSError:  # Network and FUSE file systems know only the plain form.
+            os.fsync(fd)
+    else:
+        os.fsync(fd)
+
+
+def sync_folder(folder: str) -> None:
+    """Make the names in a folder durable: what was created, renamed and removed there."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        sync(fd)
+    except OSError as error:
+        # Some file systems cannot sync a folder, and keep its names in order without.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(fd)
+
+
+def make_folder(folder: str) -> None:
+    """Make a folder and the missing ones above it, each durable in the one that holds it."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder) or "."
+    make_folder(parent)
+    try:
+        os.mkdir(folder, FOLDER_MODE)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
+    sync_folder(parent)
+
+
+def write_temporary(path: str, data: bytes) -> str:
+    """Write bytes, synced, under a temporary name beside `path`; the caller renames it."""
+    global _temporary_count
+    _temporary_count += 1
+    temporary = f"{path}.{os.getpid()}-{_temporary_count}{TEMPORARY_SUFFIX}"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, FILE_MODE)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            sync(fd)
+        finally:
+            os.close(fd)
+    except OSError:
+        discard(temporary)
+        raise
+    return temporary
+
+
+def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
+    """Put a file in place whole. `durable_name=False`: the caller syncs the folder later."""
+    temporary = write_temporary(path, data)
+    try:
+        os.replace(temporary, path)
+    except OSError:
+        discard(temporary)
+        raise
+    if durable_name:
+        sync_folder(os.path.dirname(path) or ".")
+
+
+def discard(path: str) -> None:
+    """Remove a file that may be gone already."""
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def read(path: str) -> bytes:
+    """A whole file. Plain system calls: an object store reads ten thousand small ones."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        data = os.read(fd, _READ_SIZE)
+        if len(data) < _READ_SIZE:
+            return data
+        parts = [data]
+        while part := os.read(fd, _READ_SIZE):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
+
+
+def read_or_none(path: str) -> bytes | None:
+    try:
+        return read(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def names(folder: str) -> list[str]:
+    """The names in a folder, sorted; none where there is no folder."""
+    try:
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []

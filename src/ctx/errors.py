@@ -1,0 +1,132 @@
+"""Everything that can go wrong and that a person can do something about.
+
+    CtxError
+    ├── ObjectNotFound         E001  a referenced object does not exist
+    ├── HashMismatch           E002  an object's content does not match its id
+    ├── InvalidEnvelope        E003  the stored form of an object cannot be read
+    ├── DeserializationFailed  E004  a typed object, a ref or a head name cannot be understood
+    ├── RefNotFound            E005  a ref does not exist
+    ├── LockConflict           E006  another process holds the lock
+    ├── IndexCorrupt           E007  a derived file is damaged and must be rebuilt
+    ├── StagingConflict        E008  a ref moved under our feet
+    ├── CommitOrphan           E009  a commit's parent is not here although it should be
+    ├── BudgetExceeded         E010  an operation exceeds a configured budget
+    ├── UsageError             E011  the command line makes no sense (exit code 2)
+    ├── NotAProject            E012  no project store here
+    ├── ConfigInvalid          E013  a configuration value cannot be used
+    ├── DiskFailure            E014  the file system refused: full, read-only, not permitted
+    ├── PathRefused            E015  a path is outside the project, missing, or not a plain file
+    ├── GitFailure             E016  git is missing or refused
+    ├── ConfirmationNeeded     E017  a destructive step was not confirmed
+    ├── DatabaseFailure        E018  a database of truth is damaged, busy or of another program
+    └── NewerFormat            E019  written by a newer ctx than this one
+
+Each class carries its code and its exit code; each instance carries one sentence and,
+where there is one, the next step as a hint. `cli/main.py` is the only place that prints them.
+"""
+
+
+class CtxError(Exception):
+    """The base of the tree: catching it catches everything ctx means to say."""
+
+    code: str = "E000"
+    exit_code: int = 1
+    default_hint: str | None = None
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint if hint is not None else self.default_hint
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class ObjectNotFound(CtxError):
+    code = "E001"
+    default_hint = "Run `ctx debug verify` to see everything that is missing."
+
+
+class HashMismatch(CtxError):
+    code = "E002"
+    default_hint = "Restore the file from git or a copy; `ctx debug verify` lists every damage."
+
+
+class InvalidEnvelope(CtxError):
+    code = "E003"
+    default_hint = "Restore the file from git or a copy; `ctx debug verify` lists every damage."
+
+
+class DeserializationFailed(CtxError):
+    code = "E004"
+    default_hint = "Run `ctx debug verify` to see every damage."
+
+
+class RefNotFound(CtxError):
+    code = "E005"
+    default_hint = "`ctx debug refs` lists what there is."
+
+
+class LockConflict(CtxError):
+    code = "E006"
+    default_hint = "Wait for it to finish and try again."
+
+
+class IndexCorrupt(CtxError):
+    code = "E007"
+    default_hint = "It is derived: delete it, and the next command makes it again."
+
+
+class StagingConflict(CtxError):
+    code = "E008"
+    default_hint = "Another process moved it first; run the command again."
+
+
+class CommitOrphan(CtxError):
+    code = "E009"
+    default_hint = "Fetch the missing history with git, or go on: reading stops at that boundary."
+
+
+class BudgetExceeded(CtxError):
+    code = "E010"
+
+
+class UsageError(CtxError):
+    code = "E011"
+    exit_code = 2
+
+
+class NotAProject(CtxError):
+    code = "E012"
+    default_hint = "Run `ctx init` to make one."
+
+
+class ConfigInvalid(CtxError):
+    code = "E013"
+    default_hint = "`ctx config explain KEY` says what a key takes."
+
+
+class DiskFailure(CtxError):
+    code = "E014"
+
+
+class PathRefused(CtxError):
+    code = "E015"
+
+
+class GitFailure(CtxError):
+    code = "E016"
+
+
+class ConfirmationNeeded(CtxError):
+    code = "E017"
+    default_hint = "Add --yes to go ahead without being asked."
+
+
+class DatabaseFailure(CtxError):
+    code = "E018"
+
+
+class NewerFormat(CtxError):
+    code = "E019"
+    default_hint = "Upgrade ctx to read it."

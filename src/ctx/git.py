@@ -1,0 +1,245 @@
+"""The one place that runs git, and that reads where git keeps its things.
+
+Finding the repository reads `.git` itself and starts no process: it happens in every command.
+Everything else asks the `git` program.
+"""
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import disk
+from ctx.errors import GitFailure
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterable
+
+
+class Checkout(NamedTuple):
+    """One working tree of a repository."""
+
+    top: str
+    """The folder that holds `.git`."""
+    git_dir: str
+    """This working tree's own git folder."""
+    common_dir: str
+    """The git folder that all working trees of the repository share."""
+
+    @property
+    def worktree(self) -> str:
+        """`main` for the first working tree, `worktree-NAME` for a linked one."""
+        if self.git_dir == self.common_dir:
+            return "main"
+        return f"worktree-{os.path.basename(self.git_dir)}"
+
+
+class Addition(NamedTuple):
+    """A file as the newest commit that added it has it."""
+
+    blob: str
+    time: int
+
+
+def find_checkout(folder: str) -> Checkout | None:
+    """The checkout that a folder lies in, or None."""
+    here = os.path.abspath(folder)
+    while True:
+        git_dir = _git_dir(os.path.join(here, ".git"))
+        if git_dir is not None:
+            return Checkout(here, git_dir, _common_dir(git_dir))
+        parent = os.path.dirname(here)
+        if parent == here:
+            return None
+        here = parent
+
+
+def _git_dir(dot_git: str) -> str | None:
+    if os.path.isdir(dot_git):
+        # A folder that is merely called .git has no HEAD.
+        return dot_git if os.path.lexists(os.path.join(dot_git, "HEAD")) else None
+    target = _first_line(dot_git)
+    if target is None or not target.startswith("gitdir: "):
+        return None
+    git_dir = os.path.normpath(os.path.join(os.path.dirname(dot_git), target[len("gitdir: ") :]))
+    return git_dir if os.path.isdir(git_dir) else None
+
+
+def _common_dir(git_dir: str) -> str:
+    shared = _first_line(os.path.join(git_dir, "commondir"))
+    return git_dir if shared is None else os.path.normpath(os.path.join(git_dir, shared))
+
+
+def _first_line(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.readline().rstrip("\n")
+    except OSError:
+        return None
+
+
+def run(
+    checkout: Checkout, *arguments: str, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
+) -> bytes:
+    """What a git command prints; `fine` are the exit codes that mean no failure.
+
+    The folders are named outright, so that the `GIT_DIR` which git sets for its hooks cannot
+    lead to another repository.
+    """
+    import subprocess
+
+    folders = (f"--git-dir={checkout.git_dir}", f"--work-tree={checkout.top}")
+    command = ["git", *folders, *arguments]
+    try:
+        done = subprocess.run(
+            command, cwd=checkout.top, input=stdin, capture_output=True, check=False
+        )
+    except FileNotFoundError as error:
+        raise GitFailure("git is not on this machine's PATH.", hint="Install git.") from error
+    except OSError as error:
+        raise GitFailure(f"git could not be started: {error.strerror}.") from error
+    if done.returncode not in fine:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+        raise GitFailure(f"`git {arguments[0]}` failed: {said[0]}")
+    return done.stdout
+
+
+def tracked_files(checkout: Checkout, folder: str) -> list[str]:
+    """The files that git's index knows under a folder, relative to the top."""
+    return _paths(run(checkout, "ls-files", "-z", "--cached", "--", _inside(checkout, folder)))
+
+
+def belonging_files(checkout: Checkout, folder: str) -> list[str]:
+    """Tracked files and those that git would offer to add, relative to the top."""
+    arguments = ("-z", "--cached", "--others", "--exclude-standard", "--")
+    return sorted(set(_paths(run(checkout, "ls-files", *arguments, _inside(checkout, folder)))))
+
+
+def ignored_files(checkout: Checkout, paths: "Iterable[str]") -> set[str]:
+    """Which of these paths git ignores. Tracked files are never ignored."""
+    # Behind `./` a name that begins with a colon is a name, not git's pathspec magic.
+    wanted = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
+    if not wanted:
+        return set()
+    # It exits with 1 where nothing is ignored.
+    found = run(checkout, "check-ignore", "-z", "--stdin", stdin=wanted, fine=(0, 1))
+    return {path.removeprefix("./") for path in _paths(found)}
+
+
+def unknown_files(checkout: Checkout, folder: str) -> list[str]:
+    """Files under a folder that differ from git's index: new, changed or removed."""
+    arguments = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--")
+    found = run(checkout, *arguments, _inside(checkout, folder))
+    entries = (entry for entry in found.split(b"\0") if entry)
+    # Of the two status letters the second speaks of the working tree; a space: same as the index.
+    return sorted(os.fsdecode(entry[3:]) for entry in entries if entry[1:2] != b" ")
+
+
+def add(checkout: Checkout, folder: str) -> None:
+    run(checkout, "add", "--", _inside(checkout, folder))
+
+
+def additions(checkout: Checkout, folder: str) -> dict[str, Addition]:
+    """Every file that any commit of any ref has added under a folder, relative to the top."""
+    listed = run(
+        checkout, "log", "--all", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=A",
+        "--format=%x01%ct", "--", _inside(checkout, folder),
+    )  # fmt: skip
+    found: dict[str, Addition] = {}
+    time = 0
+    fields = iter(listed.split(b"\0"))
+    for field in fields:
+        if field.startswith(b"\x01"):
+            time = int(field[1:])
+        elif field.lstrip(b"\n").startswith(b":"):
+            blob = field.split(b" ")[3].decode()
+            # The newest commit comes first, and is the one that counts.
+            found.setdefault(os.fsdecode(next(fields)), Addition(blob, time))
+    return found
+
+
+def names_since(checkout: Checkout, folder: str, days: int) -> set[str]:
+    """The names that were in a folder at any time of the last days, on any ref."""
+    listed = run(
+        checkout, "log", "--all", f"--since={days}.days.ago", "-z", "--name-only", "--no-renames",
+        "--format=", "--", _inside(checkout, folder),
+    )  # fmt: skip
+    touched = {os.path.basename(path.lstrip("\n")) for path in _paths(listed)}
+    tips = run(checkout, "rev-parse", "--all", "HEAD") if _has_commits(checkout) else b""
+    inside = os.fsencode(os.path.relpath(folder, checkout.top))
+    asked = b"".join(b"%s:%s\n" % (tip, inside) for tip in sorted(set(tips.split())))
+    answers = run(checkout, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
+    for tree in {line.split()[0] for line in answers.splitlines() if line.endswith(b" tree")}:
+        touched.update(_paths(run(checkout, "ls-tree", "-z", "--name-only", tree.decode())))
+    return touched
+
+
+def _has_commits(checkout: Checkout) -> bool:
+    return bool(run(checkout, "rev-list", "--all", "--max-count=1"))
+
+
+class Blobs:
+    """Reads blobs from one running `git cat-file`."""
+
+    def __init__(self, checkout: Checkout) -> None:
+        self._checkout = checkout
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def read(self, blob: str) -> bytes:
+        import subprocess
+
+        if self._process is None:
+            self._process = subprocess.Popen(
+                ["git", f"--git-dir={self._checkout.git_dir}", "cat-file", "--batch"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(blob.encode() + b"\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline().split()
+        if len(answer) != 3:
+            raise GitFailure(f"git does not have the blob {blob}.")
+        return self._process.stdout.read(int(answer[2]) + 1)[:-1]
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
+
+
+def identity(checkout: Checkout | None) -> str:
+    """`Name <mail>` as git would write it into a commit; empty where git cannot say."""
+    if checkout is None:
+        return ""
+    try:
+        line = run(checkout, "var", "GIT_AUTHOR_IDENT").decode("utf-8", "replace")
+    except GitFailure:
+        return ""
+    name, mark, _ = line.rpartition(">")
+    return name + mark
+
+
+def exclude(checkout: Checkout, pattern: str) -> None:
+    """List a pattern in the repository's own exclude file, once."""
+    path = os.path.join(checkout.common_dir, "info", "exclude")
+    try:
+        with open(path, encoding="utf-8") as file:
+            present = file.read()
+    except FileNotFoundError:
+        present = ""
+    if pattern in present.splitlines():
+        return
+    if present and not present.endswith("\n"):
+        present += "\n"
+    disk.make_folder(os.path.dirname(path))
+    disk.replace(path, f"{present}{pattern}\n".encode())
+
+
+def _inside(checkout: Checkout, path: str) -> str:
+    """A folder as git takes it literally, whatever characters its name has."""
+    return ":(literal)" + os.path.relpath(path, checkout.top)
+
+
+def _paths(listed: bytes) -> list[str]:
+    return [os.fsdecode(path) for path in listed.split(b"\0") if path]

@@ -1,0 +1,120 @@
+"""Names of things. Four kinds of text that a type checker keeps apart.
+
+`ObjectId` is the BLAKE3 hash of an object, 64 lowercase hexadecimal characters. `NodeId` is a
+ULID: 26 characters that sort by the time they were made. `SessionId` is whatever the agent
+calls its session, in characters that can stand in a file name.
+"""
+
+import os
+import threading
+from typing import NewType
+
+from ctx import clock
+from ctx.errors import UsageError
+
+ObjectId = NewType("ObjectId", str)
+Ulid = NewType("Ulid", str)
+NodeId = NewType("NodeId", Ulid)
+SessionId = NewType("SessionId", str)
+
+OBJECT_ID_LENGTH = 64
+SHOWN_LENGTH = 12
+SHORTEST_PREFIX = 4
+CLI_SESSION = SessionId("cli")
+
+_HEX = frozenset("0123456789abcdef")
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_CROCKFORD_SET = frozenset(_CROCKFORD)
+_SESSION_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_LONGEST_SESSION = 128
+_RANDOM_BITS = 80
+
+
+def is_object_id(text: str) -> bool:
+    return len(text) == OBJECT_ID_LENGTH and _HEX.issuperset(text)
+
+
+def object_id(text: str) -> ObjectId:
+    if not is_object_id(text):
+        raise UsageError(f"{text[:80]!r} is not an object id: 64 characters of 0-9a-f.")
+    return ObjectId(text)
+
+
+def object_prefix(text: str) -> str:
+    """A shortened object id as a person types it, checked and in lower case."""
+    prefix = text.lower()
+    if not SHORTEST_PREFIX <= len(prefix) <= OBJECT_ID_LENGTH or not _HEX.issuperset(prefix):
+        raise UsageError(
+            f"{text[:80]!r} is not an object id or its beginning.",
+            hint=f"Give at least {SHORTEST_PREFIX} characters of 0-9a-f.",
+        )
+    return prefix
+
+
+def short(name: str) -> str:
+    """An id as it is shown to people."""
+    return name[:SHOWN_LENGTH]
+
+
+def session_id(text: str) -> SessionId:
+    if (
+        not 0 < len(text) <= _LONGEST_SESSION
+        or not _SESSION_CHARACTERS.issuperset(text)
+        or text[0] in ".-"
+        or text.endswith((".tmp", "."))
+    ):
+        raise UsageError(
+            f"{text[:80]!r} cannot name a session.",
+            hint="Use up to 128 letters, digits, dots, dashes and underscores.",
+        )
+    return SessionId(text)
+
+
+def is_ulid(text: str) -> bool:
+    return len(text) == 26 and text[0] in "01234567" and _CROCKFORD_SET.issuperset(text)
+
+
+class UlidSource:
+    """ULIDs that grow strictly within a process, also inside one millisecond.
+
+    Within a millisecond the random part is counted up; when the wall clock steps back, the
+    last millisecond is kept.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def next(self) -> Ulid:
+        with self._lock:
+            fresh = clock.now_ms() << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
+            same_or_earlier = fresh >> _RANDOM_BITS <= self._last >> _RANDOM_BITS
+            self._last = self._last + 1 if same_or_earlier else fresh
+            return _encode(self._last)
+
+    def forget(self) -> None:
+        """Start anew: a forked child must not count on from its parent's last id."""
+        self._lock = threading.Lock()
+        self._last = 0
+
+
+def _encode(value: int) -> Ulid:
+    return Ulid("".join(_CROCKFORD[value >> shift & 31] for shift in range(125, -1, -5)))
+
+
+def ulid_ms(ulid: Ulid) -> int:
+    """The time at which a ULID was made, in milliseconds."""
+    value = 0
+    for character in ulid[:10]:
+        value = value << 5 | _CROCKFORD.index(character)
+    return value
+
+
+_source = UlidSource()
+os.register_at_fork(after_in_child=_source.forget)
+
+new_ulid = _source.next
+
+
+def new_node_id() -> NodeId:
+    return NodeId(new_ulid())

@@ -1,0 +1,143 @@
+"""Where things lie: the user store, a project store, and a project's local folder.
+
+The user store is `CTX_HOME`. A project store is a `.ctx/` whose `config.toml` names `[repo]`.
+What a project keeps on this machine only (refs, staging, indexes, the lock) lies in the git
+folder, one place per working tree, where `git clean` and `git add -A` do not reach; without
+git it lies in `.ctx/local/`.
+
+Nothing here reads more than it needs to find a place, and nothing writes.
+"""
+
+import hashlib
+import os
+from typing import NamedTuple
+
+from ctx import git
+from ctx.errors import NotAProject
+
+STORE_NAME = ".ctx"
+CONFIG_NAME = "config.toml"
+
+
+class UserStore(NamedTuple):
+    """The store of one person on one machine."""
+
+    home: str
+
+    @property
+    def config_file(self) -> str:
+        return os.path.join(self.home, CONFIG_NAME)
+
+    @property
+    def database(self) -> str:
+        return os.path.join(self.home, "store.db")
+
+
+class Project(NamedTuple):
+    """A folder with a project store, or one that is about to get it."""
+
+    root: str
+    checkout: git.Checkout | None
+
+    @property
+    def store(self) -> str:
+        return os.path.join(self.root, STORE_NAME)
+
+    @property
+    def config_file(self) -> str:
+        return os.path.join(self.store, CONFIG_NAME)
+
+    @property
+    def objects(self) -> str:
+        return os.path.join(self.store, "objects")
+
+    @property
+    def heads(self) -> str:
+        return os.path.join(self.store, "heads")
+
+    @property
+    def narrative(self) -> str:
+        return os.path.join(self.store, "narrative")
+
+    @property
+    def local(self) -> str:
+        """What stays on this machine, one folder per working tree and project store."""
+        if self.checkout is None:
+            return os.path.join(self.store, "local")
+        return os.path.join(self.checkout.common_dir, "ctx", self.checkout.worktree + self._part)
+
+    @property
+    def _part(self) -> str:
+        """Tells the project stores of one working tree apart; empty for the one at its top."""
+        assert self.checkout is not None
+        inside = os.path.relpath(self.root, self.checkout.top)
+        if inside == ".":
+            return ""
+        digest = hashlib.blake2s(os.fsencode(inside), digest_size=4).hexdigest()
+        return f"+{os.path.basename(inside)}-{digest}"
+
+    @property
+    def staged_objects(self) -> str:
+        return os.path.join(self.local, "stage", "objects")
+
+    @property
+    def refs(self) -> str:
+        return os.path.join(self.local, "refs")
+
+    @property
+    def indexes(self) -> str:
+        return os.path.join(self.local, "index")
+
+    @property
+    def lock(self) -> str:
+        return os.path.join(self.local, "LOCK")
+
+
+def project_at(root: str) -> Project:
+    """The project that a folder would be the root of, whether or not it has a store."""
+    top = os.path.realpath(root)
+    return Project(top, git.find_checkout(top))
+
+
+def find_project(start: str, home: str) -> Project | None:
+    """The project store that a folder belongs to: the nearest one upward.
+
+    The search ends at the top of the git checkout; outside git at the home folder, and where
+    another file system begins.
+    """
+    here = os.path.realpath(start)
+    user_home = os.path.realpath(os.path.expanduser("~"))
+    ctx_home = os.path.realpath(home)
+    checkout = git.find_checkout(here)
+    try:
+        device = os.stat(here).st_dev
+        while True:
+            if is_project_store(os.path.join(here, STORE_NAME), ctx_home):
+                return Project(here, checkout)
+            parent = os.path.dirname(here)
+            beyond = here == checkout.top if checkout else here == user_home
+            if beyond or parent == here or os.stat(parent).st_dev != device:
+                return None
+            here = parent
+    except OSError:
+        return None
+
+
+def require_project(start: str, home: str) -> Project:
+    project = find_project(start, home)
+    if project is None:
+        raise NotAProject(f"No project store in {start} or a folder above it.")
+    return project
+
+
+def is_project_store(store: str, ctx_home: str) -> bool:
+    """Whether a folder is a project store rather than a user store or something else."""
+    if not os.path.isdir(store) or os.path.realpath(store) == ctx_home:
+        return False
+    try:
+        with open(os.path.join(store, CONFIG_NAME), "rb") as file:
+            # A glance rather than a parse: this runs in every command, for every folder above.
+            lines = (line.replace(b" ", b"").replace(b"\t", b"") for line in file)
+            return any(line.startswith((b"[repo]", b"repo.", b"repo=")) for line in lines)
+    except OSError:
+        return False

@@ -1,0 +1,78 @@
+"""Fixtures that more than one folder of tests uses."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from ctx.cli.main import main
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Ctx = Callable[..., Ran]
+
+
+@pytest.fixture(autouse=True)
+def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home of its own, and a git that knows who commits and reads no one's settings."""
+    for name in list(os.environ):
+        if name.startswith(("CTX_", "GIT_", "CLAUDE")):
+            monkeypatch.delenv(name)
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("CTX_HOME", str(home / ".ctx"))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_NAME", "A Person")
+        monkeypatch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
+    return home
+
+
+@pytest.fixture
+def ctx(capsys: pytest.CaptureFixture[str]) -> Ctx:
+    """The command line, in this process."""
+
+    def run(*words: str) -> Ran:
+        capsys.readouterr()
+        code = main(list(words))
+        captured = capsys.readouterr()
+        return Ran(code, captured.out, captured.err)
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, outside any repository, that commands run in."""
+    path = tmp_path / "app"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
+
+
+def git(*words: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"git {' '.join(words)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def repo(folder: Path) -> Path:
+    """The same folder as a git repository without a commit."""
+    git("init", "-q", "-b", "main")
+    return folder

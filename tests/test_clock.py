@@ -1,0 +1,49 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx import clock
+from ctx.clock import HybridClock
+
+
+def test_stamps_grow_within_a_millisecond_and_when_the_clock_goes_back() -> None:
+    wall = iter([1000, 1000, 1000, 500, 500, 2000])
+    hybrid = HybridClock(wall=lambda: next(wall))
+    stamps = [hybrid.tick() for _ in range(6)]
+    assert stamps == sorted(set(stamps))
+    assert [clock.stamp_ms(stamp) for stamp in stamps] == [1000] * 5 + [2000]
+    assert [clock.stamp_counter(stamp) for stamp in stamps] == [0, 1, 2, 3, 4, 0]
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2**47)), max_size=50))
+def test_a_stamp_is_later_than_everything_seen(moves: list[tuple[bool, int]]) -> None:
+    now = 0
+    hybrid = HybridClock(wall=lambda: now)
+    seen = [-1]
+    for is_remote, value in moves:
+        if is_remote:
+            hybrid.observe(value << clock.COUNTER_BITS)
+            seen.append(value << clock.COUNTER_BITS)
+        else:
+            now = value
+            stamp = hybrid.tick()
+            assert stamp > max(seen)
+            seen.append(stamp)
+
+
+def test_more_stamps_than_the_counter_holds_stay_in_order() -> None:
+    hybrid = HybridClock(wall=lambda: 7)
+    stamps = [hybrid.tick() for _ in range(70_000)]
+    assert stamps == sorted(set(stamps))
+    assert clock.stamp_ms(stamps[-1]) == 8
+
+
+def test_times_in_words() -> None:
+    assert clock.iso(1_768_903_200_000) == "2026-01-20T10:00:00Z"
+    assert [clock.age(s) for s in (-5, 0, 59, 60, 7200, 200_000)] == [
+        "0 s",
+        "0 s",
+        "59 s",
+        "1 min",
+        "2 h",
+        "2 d",
+    ]

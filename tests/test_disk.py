@@ -1,0 +1,63 @@
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ctx import disk
+from ctx.errors import DiskFailure
+from tests.faults import NO_SPACE, Disk
+
+
+def test_replace_is_whole_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    disk.replace(str(path), b"one")
+    disk.replace(str(path), b"two" * 100_000)
+    assert path.read_bytes() == b"two" * 100_000
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert sorted(os.listdir(tmp_path)) == ["f", "home"]
+
+
+def test_a_refused_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    disk.replace(str(path), b"one")
+    for number in range(4):
+        with Disk(number, refuse_with=NO_SPACE).installed(), pytest.raises(OSError):
+            disk.replace(str(path), b"two")
+        assert path.read_bytes() == b"one"
+        assert sorted(os.listdir(tmp_path)) == ["f", "home"]
+
+
+def test_reading_any_size(tmp_path: Path) -> None:
+    for size in (0, 1, 65535, 65536, 65537, 200_000):
+        path = tmp_path / str(size)
+        path.write_bytes(b"x" * size)
+        assert len(disk.read(str(path))) == size
+    assert disk.read_or_none(str(tmp_path / "missing")) is None
+    assert disk.names(str(tmp_path / "missing")) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (errno.ENOSPC, "disk is full"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "Not permitted"),
+        (errno.EIO, "Input/output error"),
+    ],
+)
+def test_refusals_in_words(code: int, words: str) -> None:
+    with pytest.raises(DiskFailure, match=words) as raised, disk.explained("saving a note"):
+        raise OSError(code, os.strerror(code), "/x/y")
+    assert "while saving a note (/x/y)" in raised.value.message
+
+
+def test_folders_are_made_private_and_twice_is_fine(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    disk.make_folder(str(deep))
+    disk.make_folder(str(deep))
+    assert stat.S_IMODE(deep.stat().st_mode) == 0o700
+    (tmp_path / "f").write_text("x")
+    with pytest.raises(OSError):
+        disk.make_folder(str(tmp_path / "f" / "g"))

@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import pytest
+
+from ctx import layout
+from ctx.errors import NotAProject
+from tests.conftest import Ctx, git
+
+
+def found(folder: Path, home: Path) -> str | None:
+    project = layout.find_project(str(folder), str(home))
+    return project.root if project else None
+
+
+def make(folder: Path, text: str = "[repo]\n") -> None:
+    (folder / ".ctx").mkdir(parents=True)
+    (folder / ".ctx" / "config.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["[repo]\n", "# x\n[repo]\nid='a'\n", "[ repo ]\n", "repo.id='x'\n"]
+)
+def test_the_nearest_store_upward(folder: Path, surroundings: Path, text: str) -> None:
+    make(folder, text)
+    deep = folder / "a" / "b"
+    deep.mkdir(parents=True)
+    assert found(deep, surroundings) == str(folder)
+    make(folder / "a")
+    assert found(deep, surroundings) == str(folder / "a")
+
+
+def test_a_folder_that_merely_has_the_name(folder: Path, surroundings: Path) -> None:
+    make(folder, "[other]\n")
+    assert found(folder, surroundings) is None
+    (folder / ".ctx" / "config.toml").unlink()
+    assert found(folder, surroundings) is None
+
+
+def test_the_user_store_is_no_project_store(surroundings: Path) -> None:
+    make(surroundings)
+    assert found(surroundings, surroundings / ".ctx") is None
+    assert found(surroundings, surroundings / "elsewhere") == str(surroundings)
+
+
+def test_the_search_ends_at_the_top_of_the_checkout(folder: Path, surroundings: Path) -> None:
+    make(folder)
+    inner = folder / "inner"
+    inner.mkdir()
+    git("init", "-q", cwd=inner)
+    assert found(inner, surroundings) is None
+    with pytest.raises(NotAProject):
+        layout.require_project(str(inner), str(surroundings))
+
+
+def test_the_search_ends_at_home(surroundings: Path) -> None:
+    make(surroundings.parent)
+    work = surroundings / "work"
+    work.mkdir()
+    assert found(work, surroundings / ".ctx") is None
+
+
+def test_local_things_lie_in_the_git_folder(repo: Path, tmp_path: Path) -> None:
+    (repo / "x").write_text("x")
+    git("add", "x")
+    git("commit", "-qm", "x")
+    assert layout.project_at(str(repo)).local == str(repo / ".git" / "ctx" / "main")
+    linked = tmp_path / "linked"
+    git("worktree", "add", "-q", str(linked))
+    expected = str(repo / ".git" / "ctx" / "worktree-linked")
+    assert layout.project_at(str(linked)).local == expected
+
+
+def test_two_projects_in_one_checkout_do_not_share(repo: Path) -> None:
+    places = set()
+    for name in ("a", "b", "x/a"):
+        (repo / name).mkdir(parents=True)
+        places.add(layout.project_at(str(repo / name)).local)
+    places.add(layout.project_at(str(repo)).local)
+    assert len(places) == 4
+    assert all(place.startswith(str(repo / ".git" / "ctx")) for place in places)
+
+
+def test_a_submodule_has_a_git_folder_of_its_own(repo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git("init", "-q", cwd=other)
+    (other / "y").write_text("y")
+    git("add", "y", cwd=other)
+    git("commit", "-qm", "y", cwd=other)
+    git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
+    local = layout.project_at(str(repo / "sub")).local
+    assert local == str(repo / ".git" / "modules" / "sub" / "ctx" / "main")
+
+
+def test_without_git_they_lie_in_the_store(folder: Path) -> None:
+    assert layout.project_at(str(folder)).local == str(folder / ".ctx" / "local")
+
+
+def test_links_are_followed_to_the_one_true_place(
+    folder: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("init").code == 0
+    (folder / "a.txt").write_text("a")
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    monkeypatch.chdir(link)
+    assert ctx("add", "file", "a.txt", "-m", "A", "--format", "json").json["commit"]["files"] == [
+        "a.txt"
+    ]
+
+
+@pytest.mark.parametrize("content", ["", "gitdir: /nowhere", "rubbish", "gitdir: ."])
+def test_a_broken_git_file_is_no_checkout(folder: Path, content: str) -> None:
+    (folder / ".git").write_text(content)
+    assert layout.project_at(str(folder)).checkout is None or content == "gitdir: ."
