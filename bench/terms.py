@@ -1,0 +1,53 @@
+"""How fast text becomes terms, beside the floor that any tokenizer in Python stands on.
+
+Reads the sources of the running interpreter's standard library, about as many megabytes as a
+large repository. Both are timed alternately, so that a busy machine slows them alike, and in CPU
+time. The first round of ours, with nothing remembered, is shown apart.
+
+    python bench/terms.py [ROUNDS]
+"""
+
+import re
+import statistics
+import sys
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from time import process_time
+
+from ctx import terms
+
+
+def floor(text: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"\w+", text)]
+
+
+def seconds(tokenize: Callable[[str], list[str]], texts: list[str]) -> float:
+    started = process_time()
+    for text in texts:
+        tokenize(text)
+    return process_time() - started
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    sources = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
+    texts = [
+        source.read_text(encoding="utf-8", errors="replace")
+        for source in sources
+        if "site-packages" not in source.parts
+    ]
+    megabytes = sum(len(text.encode()) for text in texts) / 1e6
+    ascii_share = sum(map(str.isascii, texts)) / len(texts)
+    print(f"{len(texts)} files, {megabytes:.1f} MB, {ascii_share:.0%} of them ASCII")
+
+    first = seconds(terms.of, texts)
+    timings = [(seconds(terms.of, texts), seconds(floor, texts)) for _ in range(rounds)]
+    ours, bare = map(statistics.median, zip(*timings, strict=True))
+    print(f"terms.of, first round    {megabytes / first:6.1f} MB/s")
+    print(f"terms.of, median of {rounds:<3}  {megabytes / ours:6.1f} MB/s")
+    print(f"findall + lower          {megabytes / bare:6.1f} MB/s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""The words of a text, as search knows them.
+
+Everything that is indexed and everything that is asked goes through this module, so that a
+question and its answer meet whatever their spelling. A term is made of lower-case letters and
+digits, and of vowel signs in the scripts that have them. SQLite's `unicode61` tokenizer keeps
+it as it is, so terms may be stored as one text with spaces between them. One with vowel signs it
+reads as a phrase, the same one every time, as long as the term is quoted in the question.
+
+A word is a run of letters, digits, `_` and `-`; everything else separates.
+
+* An identifier gives its parts and then the whole, joined: `refreshToken`, `refresh_token` and
+  `refresh-token` all give `refresh token refreshtoken`. A digit belongs to the letters before
+  it and begins nothing: `utf8`, `sha256` and `v2` are one part, `base64Encode` is two.
+* An English word gives its stem, as a part and as a whole: `refresh_tokens` gives the same.
+* Latin, Greek and Cyrillic letters lose case and accents. In other scripts the marks stay,
+  because there they tell words apart.
+* Scripts without spaces between words (Han, Kana, Thai, Khmer, …), and Hangul, whose words carry
+  particles, give overlapping pairs of characters: any two neighbours find the text. A single
+  character finds only where it stands alone; the FTS5 prefix `更*` also finds the pairs that
+  begin with it.
+* Hashes and encoded data are not split. No term is longer than `LONGEST`: the rest is cut off.
+"""
+
+import re
+import unicodedata
+from bisect import bisect
+from functools import cache, lru_cache
+from itertools import chain, groupby, pairwise
+
+LONGEST = 64  # A SHA-256 in hexadecimal. Nobody types more than this to find something again.
+
+
+def of(text: str) -> list[str]:
+    """All terms in reading order, with repetitions. Common words are not left out."""
+    return list(chain.from_iterable(map(_terms.__getitem__, _words(text))))
+
+
+def column(text: str) -> str:
+    """The terms as they are written into a full-text column."""
+    return " ".join(of(text))
+
+
+def query(text: str) -> list[str]:
+    """The distinct terms to rank by: any of them speaks for a text, none of them is required."""
+    return list(dict.fromkeys(chain.from_iterable(alternatives(text))))
+
+
+def alternatives(text: str) -> list[tuple[str, ...]]:
+    """What a text must have to be about all of this: one term out of each group.
+
+    `OAuth` gives `(o, oauth) (auth, oauth)`, so it asks for `o` and `auth`, or for `oauth`: the
+    text may have any spelling. Stop words are dropped, unless there is nothing else.
+    """
+    groups: dict[tuple[str, ...], None] = {}
+    for run in chain.from_iterable(map(_runs, _words(text))):
+        terms = _terms[run]
+        if len(terms) == 1 or _is_unspaced(run[0]):
+            groups.update(((term,), None) for term in terms)
+        else:
+            groups.update(((part, terms[-1]), None) for part in terms[:-1])
+    return [group for group in groups if group[0] not in STOP_WORDS] or list(groups)
+
+
+def split_identifier(name: str) -> list[str]:
+    """The parts of a name or a path in lower case: `HTTPServer` gives `http server`.
+
+    A part begins after a separator, where upper case follows lower case, and at the last capital
+    before lower case (but `userIDs` gives `user ids`). After a digit, capitals begin a part unless
+    it is a single one: `h264Decoder` gives `h264 decoder`, `Point2D` and `i18n` stay whole.
+    """
+    if not name.isascii():
+        name = _fold(name)
+    if name.islower():
+        boundary = _SEPARATORS
+    elif name.isascii():
+        boundary = _part_boundary("A-Z", "a-z")
+    else:
+        boundary = _part_boundary("A-ZΑ-ΩЀ-Я", "a-zα-ωа-џ")
+    # What does not begin with a letter or digit is empty, or a vowel sign that lost its letter.
+    return [part.casefold() for part in boundary.split(name) if part[:1].isalnum()]
+
+
+@lru_cache(maxsize=1 << 14)
+def stem(word: str) -> str:
+    """One form for the singular and plural of a noun, the tenses of a verb, and its adverb.
+
+    These are the inflections of the Snowball English stemmer (steps 1 and 5), without its
+    derivations: those would make `general` and `generate`, `integer` and `integrate` the same.
+    Unlike there, `queries` gives `query`, and names and nouns that only look inflected stay.
+    """
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) < 4 or not (word.isascii() and word.isalpha()):
+        return word
+
+    if word.endswith("ies"):
+        word = word[:-3] + "y" if len(word) > 4 else word[:-1]
+    elif word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        word = word[:-1]
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+
+    if word.endswith("ied"):
+        word = word[:-3] + "y" if len(word) > 4 else word[:-1]
+    elif word.endswith(("ed", "ing")) and not word.endswith(("eed", "string")):
+        root = word[: -2 if word.endswith("d") else -3]
+        if _VOWEL.search(root):
+            if root.endswith(("at", "bl", "iz")) or _SHORT_WORD.fullmatch(root):
+                word = root + "e"  # creat(e)d, us(e)ing
+            elif len(root) > 3 and root[-1] == root[-2] and root[-1] in "bdgmnprt":
+                word = root[:-1]  # debug(g)ing
+            else:
+                word = root
+    elif word.endswith("ly") and len(word) > 5:
+        if word.endswith("ically"):
+            word = word[:-4]
+        elif word.endswith("ally") or word[-3] in "cdeghkmnrt":
+            word = word[:-2]
+
+    # What `caching` has lost, `cache` loses too. A short word keeps its e: `note` is not `not`.
+    if word.endswith("ie") and len(word) > 3:
+        return word[:-2] + "y"
+    regions = _REGIONS.match(word)
+    if regions and word.endswith("e"):
+        root = word[:-1]
+        if regions[2] or (len(root) >= regions.end(1) and not _SHORT_SYLLABLE.search(root)):
+            return root
+    elif regions and regions[2] and word.endswith("ll"):
+        return word[:-1]  # controll(ed)
+    return word
+
+
+def _words(text: str) -> list[str]:
+    return _ASCII_WORD.findall(text) if text.isascii() else _FOLDED_WORD.findall(_fold(text))
+
+
+def _runs(word: str) -> list[str]:
+    """The word, cut where a script with spaces between words meets one without."""
+    if word.isascii():
+        return [word]
+    return ["".join(run) for _, run in groupby(word, _is_unspaced)]
+
+
+def _is_unspaced(character: str) -> bool:
+    # A character class in a pattern would say the same, and take ten milliseconds to compile.
+    return bisect(_UNSPACED_BLOCKS, character) % 2 == 1
+
+
+def _fold(text: str) -> str:
+    """The text without accents and compatibility forms, and with ASCII separators alone."""
+    # This also composes what was typed apart: a halfwidth カ and its voicing mark are one ガ.
+    text = unicodedata.normalize("NFKC", text)
+    return _NOT_ASCII.sub(lambda run: run[0].translate(_folded), text)
+
+
+@cache
+def _part_boundary(upper: str, lower: str) -> re.Pattern[str]:
+    return re.compile(
+        f"{_SEPARATORS.pattern}"
+        f"|(?<=[{lower}])(?=[{upper}])"  # refresh|Token
+        f"|(?<=[{upper}])(?=[{upper}](?!s(?![{lower}]))[{lower}])"  # HTTP|Server, not UR|Ls
+        f"|(?<=[0-9])(?=[{upper}](?:[{lower}]|[{upper}](?![{lower}])))"  # h264|Decoder, not 2|D
+    )
+
+
+class _Terms(dict[str, tuple[str, ...]]):
+    """The terms of each word met so far.
+
+    Text repeats its words, so nearly all of them are answered by a lookup that runs no Python.
+    Starting over when full costs less than keeping account of what was used last.
+    """
+
+    SIZE = 1 << 16
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        runs = _runs(word)
+        if len(runs) > 1:
+            terms = tuple(chain.from_iterable(map(self.__getitem__, runs)))
+        elif _is_unspaced(word[0]):
+            terms = _pairs(word)
+        else:
+            parts = split_identifier(word)
+            # The search is quadratic in a long run of digits, so it does not look at all of it.
+            if len(word) >= 32 and _ENCODED.search(word, 0, 256):
+                parts = ["".join(parts)]
+            elif len(parts) > 1:
+                parts.append("".join(parts))
+            terms = tuple([stem(part[:LONGEST]) for part in parts])
+        if len(word) <= LONGEST:
+            if len(self) >= self.SIZE:
+                self.clear()
+            self[word] = terms
+        return terms
+
+
+def _pairs(run: str) -> tuple[str, ...]:
+    characters = list(run)
+    if not run.isalnum():
+        # A vowel sign stays with its letter.
+        characters = _SYLLABLE.findall(run)
+    return tuple(map("".join, pairwise(characters))) or tuple(characters)
+
+
+class _Folded(dict[int, str]):
+    """What each character outside ASCII becomes; a table of all of them would slow the start."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category == "Nd":
+            folded = str(unicodedata.decimal(character))
+        elif category[0] in "LN":
+            folded = character
+            letters = unicodedata.normalize("NFKD", character)
+            # Latin, Greek and Cyrillic come before all other scripts; their accented letters,
+            # wherever those are, decompose to letters here.
+            if letters[0] < "\u0530":
+                folded = "".join(filter(str.isalnum, letters))
+        elif category[0] == "M":
+            # Accents that did not compose, keycaps, and the selectors that follow an emoji.
+            general = unicodedata.name(character, "").startswith(("COMBINING", "VARIATION"))
+            folded = "" if general else character
+        else:
+            # A soft hyphen or a joiner is inside a word, except for the space of no width.
+            folded = "" if category == "Cf" and character != "\u200b" else " "
+        self[code] = folded
+        return folded
+
+
+_terms = _Terms()
+_folded = _Folded(
+    # Letters that do not decompose, though readers without them on the keyboard type these.
+    str.maketrans(
+        {"ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "þ": "th", "Þ": "Th"}
+    )
+    | {ord(a): b for a, b in zip("øØłŁđĐðÐħĦı", "oOlLdDdDhHi", strict=True)}
+)
+
+# Where the blocks of such scripts begin and where they have ended.
+_UNSPACED_BLOCKS = (
+    "\u0e00\u0f00"  # Thai, Lao
+    "\u1000\u10a0"  # Myanmar
+    "\u1100\u1200"  # Hangul, as single letters
+    "\u1780\u1800"  # Khmer
+    "\u3005\u3008\u3040\u3200"  # Kana, Bopomofo
+    "\u3400\u4dc0\u4e00\ua000"  # Han
+    "\ua960\ua980\uac00\ud800"  # Hangul
+    "\uf900\ufb00\U00020000\U00040000"  # Han
+)
+_SYLLABLE = re.compile(r"\w\W{0,8}")  # More signs than this on a letter are a decoration.
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9_-]+")
+# After folding, every character outside ASCII belongs to a word.
+_FOLDED_WORD = re.compile(r"[^\x00-,./:-@\[-^`{-\x7f]+")
+# Four times digits and letters in one run: no name looks like that, and few hashes do not.
+_ENCODED = re.compile(r"(?:[0-9]+[A-Za-z]+){4}")
+_SEPARATORS = re.compile(r"[\x00-/:-@\[-`{-\x7f]+")
+
+_VOWEL = re.compile("[aeiouy]")
+_SHORT_WORD = re.compile("[^aeiouy]*[aeiouy][^aeiouywx]")
+_SHORT_SYLLABLE = re.compile("(?:^[aeiouy][^aeiouy]|[^aeiouy][aeiouy][^aeiouywx])$")
+# Snowball's regions: what follows the first consonant after a vowel, and again from there.
+_REGIONS = re.compile("([^aeiouy]*[aeiouy]+[^aeiouy])(?:[^aeiouy]*[aeiouy]+[^aeiouy](.+))?")
+
+_IRREGULAR_FORMS = """
+apis=api axes=axis buses=bus children=child clis=cli cpus=cpu dbs=db does=do emojis=emoji goes=go
+gpus=gpu guis=gui ids=id indices=index matrices=matrix menus=menu prs=pr queued=queue queuing=queue
+uris=uri vertices=vertex vms=vm wikis=wiki
+"""
+_NOT_INFLECTED = """
+alias always anything atlas axios bias canvas centos chaos cosmos devops during embed evening
+everything express https hundred jenkins kubernetes lens macos morning naked news nothing pandas
+postgres readonly sacred series setting something species windows
+"""
+_IRREGULAR = dict(pair.split("=") for pair in _IRREGULAR_FORMS.split())
+_IRREGULAR |= {word: word for word in _NOT_INFLECTED.split()}
+
+_COMMON = """
+a about all also am an and any are as at be because been being both but by can could did do does
+doing each few for from had has have having he her here him his how i if in into is it its just ll
+me more most my no not of on or other our out please s she should so some such t than that the
+their them then there these they this those to too us ve very was we were what when where which
+while who whom whose why will with would you your
+"""
+STOP_WORDS = frozenset(map(stem, _COMMON.split()))
+"""Terms that a query does not ask for. They are indexed like all others."""
