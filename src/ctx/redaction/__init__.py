@@ -1,0 +1,110 @@
+"""Takes secrets out of text before the text is stored.
+
+`redact(text)` is a pure function from text to text and findings. It knows
+three things, from the surest to the most doubtful:
+
+* **formats** (`formats.py`): values that give themselves away, such as a
+  vendor's prefix, a PEM block, a JWT, a password inside a URL;
+* **names** (`names.py`): values that somebody called a secret, as in
+  `DB_PASSWORD=…`, `"apiKey": "…"`, `Authorization: Bearer …`, `--token …`;
+* **neighbours** (`names.py` too): values that look random and stand next to a
+  word such as "token" in a sentence.
+
+A random-looking value alone is never a secret: source code is full of hashes,
+ids and encoded fixtures, and a memory that lost them would be worthless. How
+"random" is told from "words" is in `randomness.py`.
+
+What must hold: a secret is never kept in a finding; redacting twice changes
+nothing; what is not in a finding stays as it was. The package reads no file,
+no clock and no environment, and imports only the standard library's `re` and
+its like, because it lies on the way of every write.
+"""
+
+from itertools import chain
+from typing import NamedTuple
+
+from ctx.redaction import formats, names
+from ctx.redaction.page import Span, marker, read
+
+
+class Finding(NamedTuple):
+    """Where a secret was. Offsets count characters of the text given to `redact`."""
+
+    rule: str
+    start: int
+    end: int
+    line: int
+
+
+class Redacted(NamedTuple):
+    text: str
+    findings: tuple[Finding, ...]
+
+
+def redact(text: str) -> Redacted:
+    spans = _scan(text)
+    if not spans:
+        return Redacted(text, ())
+    redacted = _replace(text, spans)
+    # A replacement shortens its line and may bring a word and a value nearer
+    # to each other than they were. Looking again until nothing is found makes
+    # the result a fixed point. Replacements are never found again, so what is
+    # left to find shrinks each time and the loop ends; nearly always at once.
+    while more := _scan(redacted):
+        spans = _joined(spans, more)
+        redacted = _replace(text, spans)
+    return Redacted(redacted, _findings(text, spans))
+
+
+def _scan(text: str) -> list[Span]:
+    """Find what is secret in `text`: sorted spans that do not overlap.
+
+    Where two rules meet, the union is taken, under the name of the rule that
+    came first: a format knows better what it saw than a name does.
+    """
+    page = read(text)
+    found = [s for s in chain(formats.find(page), names.find(page)) if not page.was_redacted(s)]
+    found.sort(key=lambda span: span.start)  # Stable: formats stay before names.
+    spans: list[Span] = []
+    for span in found:
+        if spans and span.start < spans[-1].end:
+            last = spans[-1]
+            rule = min(last, span, key=lambda s: s.rank).rule
+            end, rank = max(last.end, span.end), min(last.rank, span.rank)
+            spans[-1] = Span(last.start, end, rule, rank)
+        else:
+            spans.append(span)
+    return spans
+
+
+def _replace(text: str, spans: list[Span]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for span in spans:
+        pieces += (text[at : span.start], marker(span.rule))
+        at = span.end
+    pieces.append(text[at:])
+    return "".join(pieces)
+
+
+def _joined(spans: list[Span], more: list[Span]) -> list[Span]:
+    """Add to `spans` what was found after they had been replaced."""
+    joined = list(spans)
+    shift, upcoming = 0, iter(spans)
+    span = next(upcoming, None)
+    for late in more:
+        while span and span.start <= late.start + shift:
+            shift += span.end - span.start - len(marker(span.rule))
+            span = next(upcoming, None)
+        joined.append(late._replace(start=late.start + shift, end=late.end + shift))
+    joined.sort(key=lambda s: s.start)
+    return joined
+
+
+def _findings(text: str, spans: list[Span]) -> tuple[Finding, ...]:
+    findings, line, at = [], 1, 0
+    for span in spans:
+        line += text.count("\n", at, span.start)
+        at = span.start
+        findings.append(Finding(span.rule, span.start, span.end, line))
+    return tuple(findings)

@@ -1,0 +1,372 @@
+import base64
+import hashlib
+import json
+import os
+import random
+import string
+import sysconfig
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctx import redaction
+from tests import secrets_generator
+
+ALNUM = string.ascii_letters + string.digits
+RNG = random.Random(20240517)
+
+
+def key(prefix: str, length: int, alphabet: str = ALNUM) -> str:
+    return prefix + "".join(RNG.choices(alphabet, k=length))
+
+
+def check(before: str, after: str) -> None:
+    """Redact `before`; what is expected is the whole text afterwards."""
+    redacted = redaction.redact(before)
+    assert redacted.text == after
+    hold_invariants(before, redacted)
+
+
+def hold_invariants(text: str, redacted: redaction.Redacted) -> None:
+    rebuilt, at = [], 0
+    for finding in redacted.findings:
+        assert at <= finding.start < finding.end <= len(text)
+        assert finding.line == text.count("\n", 0, finding.start) + 1
+        rebuilt += [text[at : finding.start], f"[redacted:{finding.rule}]"]
+        at = finding.end
+    assert "".join(rebuilt) + text[at:] == redacted.text
+    assert redaction.redact(redacted.text) == (redacted.text, ())
+
+
+def leaks(secret: str, text: str) -> bool:
+    """Tell whether twelve characters in a row of the secret are still there."""
+    for line in secret.replace("\\n", "\n").split("\n"):
+        line = line.strip(' "')
+        if "-----" in line or not line:
+            continue
+        width = min(12, len(line))
+        if any(line[i : i + width] in text for i in range(len(line) - width + 1)):
+            return True
+    return False
+
+
+# --- what is found ------------------------------------------------------------
+
+
+def test_secrets_of_documented_formats_are_found() -> None:
+    made, missed = Counter[str](), Counter[str]()
+    for sample in secrets_generator.samples(seed=97, per_kind=200):
+        assert sample.secret in sample.text
+        made[sample.kind] += 1
+        missed[sample.kind] += leaks(sample.secret, redaction.redact(sample.text).text)
+    assert len(made) >= 30
+    assert min(made.values()) >= 200
+    assert missed.total() <= 0.005 * made.total()
+    assert {kind for kind in made if missed[kind] > 0.03 * made[kind]} == set()
+
+
+def test_only_the_value_of_an_assignment_goes() -> None:
+    secret = key("", 24)
+    check(f"export API_KEY={secret}\n", "export API_KEY=[redacted:named-secret]\n")
+    check(f'token: str = "{secret}"', 'token: str = "[redacted:named-secret]"')
+    check(f'{{"apiKey": "{secret}"}}', '{"apiKey": "[redacted:named-secret]"}')
+    check("DB_PASSWORD=hunter22\r\nX=1", "DB_PASSWORD=[redacted:password]\r\nX=1")
+    check("- password: Summer2024!", "- password: [redacted:password]")
+    check("<password>Summer2024!</password>", "<password>[redacted:password]</password>")
+    check("mysql --password Summer2024! db", "mysql --password [redacted:password] db")
+    check(
+        "  - name: DB_PASSWORD\n    value: Summer2024!",
+        "  - name: DB_PASSWORD\n    value: [redacted:password]",
+    )
+    check("Server=db;Password=Summer;2024;Db=x", "Server=db;Password=[redacted:password];Db=x")
+
+
+def test_only_the_password_of_a_connection_string_goes() -> None:
+    check(
+        "postgres://shop:" + "s3cr9t-x@db:5432/shop?sslmode=require",
+        "postgres://shop:[redacted:url-password]@db:5432/shop?sslmode=require",
+    )
+    check("redis://:" + "kx92kd@cache/0", "redis://:[redacted:url-password]@cache/0")
+    check("curl -u bob:" + "kx92kd https://x", "curl -u bob:[redacted:curl-password] https://x")
+
+
+def test_only_the_token_of_a_header_goes() -> None:
+    token = key("", 30)
+    check(
+        f"Authorization: Bearer {token}\r\n", "Authorization: Bearer [redacted:authorization]\r\n"
+    )
+    basic = base64.b64encode(b"bob:kx92kd").decode()
+    check(f"authorization: Basic {basic}", "authorization: Basic [redacted:authorization]")
+
+
+def test_the_surer_rule_names_a_secret_that_two_rules_found() -> None:
+    token = key("gh" + "p_", 36)
+    check(f"GITHUB_TOKEN={token}", "GITHUB_TOKEN=[redacted:github-token]")
+    check(f"GITHUB_TOKEN=x9-{token}", "GITHUB_TOKEN=[redacted:github-token]")
+
+
+def pem(label: str = "RSA PRIV" + "ATE KEY") -> str:
+    body = base64.encodebytes(RNG.randbytes(600)).decode()
+    return f"{'-' * 5}BEGIN {label}{'-' * 5}\n{body}{'-' * 5}END {label}{'-' * 5}"
+
+
+def test_private_keys_go_as_a_whole() -> None:
+    block = pem()
+    check(f"a\n{block}\nb", "a\n[redacted:private-key]\nb")
+    check(f"a\n{pem('PGP PRIV' + 'ATE KEY BLOCK')}\nb", "a\n[redacted:private-key]\nb")
+    check(json.dumps({"private_key": block}), '{"private_key": "[redacted:private-key]"}')
+    check(block[: len(block) // 2], "[redacted:private-key]")
+    indented = block.replace("\n", "\n    ")
+    check(f"key: |\n    {indented}\nport: 1", "key: |\n    [redacted:private-key]\nport: 1")
+
+
+def test_a_replacement_may_bring_a_word_and_a_value_together() -> None:
+    far = key("", 20) + "1aB2"
+    text = f"token {key('gh' + 'p_', 250)} and {far} and so on"
+    hold_invariants(text, redaction.redact(text))
+
+
+def test_a_secret_inside_the_mark_of_a_redaction_is_found() -> None:
+    token = key("gh" + "p_", 36)
+    check(f"[redacted:{token}]", "[redacted:[redacted:github-token]]")
+    check("[redacted:password]", "[redacted:password]")
+
+
+# --- what is left alone ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password = get_password()",
+        'token = os.environ["TOKEN"]',
+        "token = os.getenv('API_TOKEN', default=None)",
+        "self.token = token",
+        "self._password = config['password']",
+        'api_key: str = ""',
+        "def login(user: str, password: Optional[str] = None) -> Token:",
+        "PASSWORD=changeme",
+        "API_KEY=your-api-key-here",
+        'api_key = "YOUR_API_KEY"',
+        "TOKEN=<token>",
+        "TOKEN=${TOKEN}",
+        "TOKEN=$GITHUB_TOKEN",
+        "token: {{ secret }}",
+        "token: ${{ secrets.GITHUB_TOKEN }}",
+        'headers = {"Authorization": f"Bearer {token}"}',
+        "Authorization: Bearer <your token>",
+        "Authorization: Bearer $TOKEN",
+        "password: xxxxxxxx",
+        "password: ********",
+        "SECRET_KEY=xxxxxxxxxxxxxxxxxxxxxxxxxxxx1",
+        'password = "%s" % value',
+        "max_tokens = 4096",
+        "token_count: 1234567",
+        'tokenizer = AutoTokenizer.from_pretrained("gpt2-medium-345m")',
+        "<input type='hidden' name='csrf_token' value='{{ csrf_token() }}'>",
+        'csrf_token = "kJ8s7Hs9Kd82Ls92Ms83"',
+        "secret_name: my-app-secret",
+        "secretKeyRef:\n  name: db-credentials\n  key: password",
+        'key = "primary_key_column"',
+        'foreign_key = "users.id"',
+        "password_hash = 'sha256$abc'",
+        "from ctx.secrets.tokens import token_bytes",
+        "password=self.password, token=self.session.token",
+        "https://example.com/path?page=2#token",
+        "postgres://user:password@localhost/db",
+        "https://user:pass@example.com/",
+        "mongodb://<user>:<password>@host/db",
+        "redis://:${REDIS_PASSWORD}@cache:6379",
+        "postgres://postgres:postgres@localhost:5432/postgres",
+        "http://localhost:8080/users@example.com",
+        "ssh://git@github.com:22/org/repo.git",
+        "curl -u user:$PASSWORD https://example.com",
+        'if line.startswith("-----BEGIN RSA PRIV' + 'ATE KEY-----"):\n    return parse(line)',
+        "the token expired after 3600 seconds, see RFC 6750 section 2.1",
+        "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/db-AbC123",
+        "task-sk-something-very-long-with-many-words-in-it-indeed",
+        "AK" + "IAIOSFODNN7EXAMPLE",
+        "gh" + "p_" + "x" * 36,
+        "nextToken: eyJsYXN0S2V5IjoiMTIzNDU2Nzg5MCJ9",
+        "token IDs: 50256, 50257 (see `special_tokens_map.json`)",
+        "auth: oauth2-proxy-v7.4.0",
+        "pass 12 of 40: unit/test_login2.py::test_password_reset2",
+    ],
+)
+def test_ordinary_lines_are_left_alone(text: str) -> None:
+    assert redaction.redact(text) == (text, ())
+
+
+def hashes() -> Iterator[str]:
+    for _ in range(20):
+        data = RNG.randbytes(40)
+        for name in ("md5", "sha1", "sha256", "sha512", "blake2b", "blake2s"):
+            digest = hashlib.new(name, data)
+            yield f"{digest.hexdigest()}  archive.tar.gz"
+            yield f'{name} = "{digest.hexdigest()}"'
+            yield f"{name}-{base64.b64encode(digest.digest()).decode()}"
+        sha1 = hashlib.sha1(data).hexdigest()
+        yield f"commit {sha1}\nAuthor: Bob <bob@example.com>"
+        yield f"index {sha1[:7]}..{sha1[7:14]} 100644"
+        yield f"* {sha1[:9]} Rotate the token and the password ({sha1})"
+        yield f"password_sha256: {hashlib.sha256(data).hexdigest()}"
+
+
+def identifiers() -> Iterator[str]:
+    for _ in range(50):
+        value = uuid.UUID(bytes=RNG.randbytes(16), version=4)
+        yield f"request_id={value}"
+        yield f'{{"id": "{value}", "user": "{value.hex}"}}'
+        yield f"session {key('01', 24, '0123456789ABCDEFGHJKMNPQRSTVWXYZ')} started"
+        yield f"i-{value.hex[:17]} vpc-{value.hex[:8]}"
+
+
+def lock_files() -> Iterator[str]:
+    for name in ("jsonwebtoken", "@aws-sdk/credential-provider-env", "js-tokens", "passport"):
+        sha512 = base64.b64encode(RNG.randbytes(64)).decode()
+        sha256 = RNG.randbytes(32).hex()
+        h1 = base64.b64encode(RNG.randbytes(32)).decode()
+        url = f"https://registry.npmjs.org/{name}/-/{name.rsplit('/')[-1]}-9.0.2.tgz"
+        path = f"{sha256[:2]}/{sha256[2:4]}/{sha256[4:]}/{name}-1.0.tar.gz"
+        package_lock = {"version": "9.0.2", "resolved": url, "integrity": f"sha512-{sha512}"}
+        yield json.dumps({f"node_modules/{name}": package_lock}, indent=2)
+        yield f'{name}@^9.0.0:\n  version "9.0.2"\n  resolved "{url}#{sha256[:40]}"'
+        yield f"{name}@^9.0.0:\n  integrity sha512-{sha512}\n  dependencies:\n    jws ^3.2.2"
+        yield f"  /{name}@9.0.2:\n    resolution: {{integrity: sha512-{sha512}}}\n    dev: true"
+        yield f'[[package]]\nname = "{name}"\nversion = "1.0.0"\nchecksum = "{sha256}"'
+        yield f'files = [\n    {{file = "{name}-1.0.whl", hash = "sha256:{sha256}"}},\n]'
+        yield f'sdist = {{ url = "https://files.test/{path}", hash = "sha256:{sha256}", size = 1 }}'
+        yield f"github.com/x/{name} v3.2.2 h1:{h1}\ngithub.com/x/{name} v3.2.2/go.mod h1:{h1}"
+        yield f"{name}==1.0 \\\n    --hash=sha256:{sha256} \\\n    --hash=sha256:{sha256[::-1]}"
+
+
+def encoded_fixtures() -> Iterator[str]:
+    for size in (30, 300, 3000):
+        data = base64.b64encode(RNG.randbytes(size)).decode()
+        yield f'<img alt="token" src="data:image/png;base64,{data}">'
+        yield f"background: url(data:font/woff2;base64,{data}) format('woff2');"
+        yield f'ICON = "{data}"'
+        source_map = json.dumps(
+            {"version": 3, "sources": ["token.ts"], "mappings": ";AAAA,KAAK,CAC" * size}
+        )
+        yield source_map
+        encoded = base64.b64encode(source_map.encode()).decode()
+        yield f"//# sourceMappingURL=data:application/json;charset=utf-8;base64,{encoded}"
+    yield (
+        "!function(e,t){var n=e.token,r=t.password;function o(e){return n[e]||r(e)}e.exports={"
+        "auth:o,getToken:function(){return this.t0k3n},secret:!0,key:[1,2].map(String),"
+        "apiKey:void 0}}(a1,b2);"
+    )
+
+
+@pytest.mark.parametrize("samples", [hashes, identifiers, lock_files, encoded_fixtures])
+def test_what_only_looks_random_is_left_alone(samples: object) -> None:
+    assert callable(samples)
+    for text in samples():
+        assert redaction.redact(text) == (text, ())
+
+
+def installed_sources(limit: int) -> Iterator[str]:
+    """Yield an even selection of the Python files installed here, up to `limit` characters."""
+    paths = []
+    for scheme in ("purelib", "stdlib"):
+        root = sysconfig.get_path(scheme)
+        for folder, folders, files in os.walk(root):
+            folders[:] = sorted(set(folders) - {"site-packages"})
+            paths += [os.path.join(folder, file) for file in sorted(files) if file.endswith(".py")]
+    random.Random(0).shuffle(paths)
+    for path in paths:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read()
+        yield text
+        limit -= len(text)
+        if limit < 0:
+            return
+
+
+def test_installed_packages_are_left_alone() -> None:
+    lines, found = 0, 0
+    until = time.monotonic() + 6
+    for text in installed_sources(limit=25_000_000):
+        lines += text.count("\n") + 1
+        found += len(redaction.redact(text).findings)
+        if time.monotonic() > until:
+            break
+    assert lines > 10_000
+    assert found <= 1 + lines / 10_000
+
+
+# --- any text -------------------------------------------------------------------
+
+FRAGMENTS = [
+    "token", "password", "api_key", "secret", "=", ": ", '"', "'", "`", "\\", "\\n", "\n", "\r\n",
+    " ", "\t", "\0", "://", "u:", "@host", "Bearer ", "Authorization: ", "Basic ", "--token ",
+    "-----BEGIN PRIV" + "ATE KEY-----", "-----END PRIV" + "ATE KEY-----", "eyJ", ".", "é", "漢",
+    "😀", "\udc80", "[redacted:password]", "[redacted:", "]", "gh" + "p_", "s" + "k-", "xo" + "xb-",
+    "is ", "value: ", "export ", "curl -u ", "{", "}", "$", "%", "<", ">", "hunter22", "#",
+    "Summer2024!", key("", 20), key("", 40), key("gh" + "p_", 36),
+    key("eyJ", 20) + "." + key("eyJ", 30) + ".",
+    base64.b64encode(RNG.randbytes(48)).decode(), RNG.randbytes(32).hex(), pem()[:200], "a" * 300,
+]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=25).map("".join))
+def test_any_text_keeps_what_is_not_secret(text: str) -> None:
+    redacted = redaction.redact(text)
+    hold_invariants(text, redacted)
+    assert all(a.end <= b.start for a, b in pairwise(redacted.findings))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(st.characters(codec=None), max_size=200))
+def test_no_text_is_refused(text: str) -> None:
+    hold_invariants(text, redaction.redact(text))
+
+
+def test_offsets_count_characters_whatever_they_are() -> None:
+    token = key("gh" + "p_", 36)
+    for before in ("", "é", "漢字 ", "😀\n", "\udc80\0", "\r\n" * 3):
+        (finding,) = redaction.redact(f"{before}{token} 漢").findings
+        assert finding.start == len(before)
+        assert finding.end == len(before) + len(token)
+
+
+MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("unit", "size"),
+    [
+        ("a", MEGABYTE),
+        ("=", MEGABYTE),
+        ("://", MEGABYTE),
+        ("://a:b", MEGABYTE),
+        ("eyJ", MEGABYTE),
+        ("eyJhbGciOiJIUzI1NiJ9.", MEGABYTE),
+        ("-----BEGIN", MEGABYTE),
+        ("-----BEGIN PRIV" + "ATE KEY-----", MEGABYTE // 4),
+        ("-----BEGIN PRIV" + "ATE KEY-----+", MEGABYTE // 4),
+        ("token=", MEGABYTE // 10),
+        ("password:", MEGABYTE // 10),
+        ('secret="', MEGABYTE // 10),
+        ("api key is ", MEGABYTE // 10),
+        ("curl -u ", MEGABYTE // 10),
+        ("Authorization: ", MEGABYTE // 10),
+        ("[redacted:password]", MEGABYTE),
+        ("gh" + "p_", MEGABYTE),
+        ("token=A1b2C3d4E5f6G7h8 ", MEGABYTE // 10),
+        ("aB3+/x \"'", 5 * MEGABYTE),
+    ],
+)
+def test_hostile_texts_take_no_more_time_than_their_length(unit: str, size: int) -> None:
+    text = (unit * (size // len(unit) + 1))[:size]
+    start = time.monotonic()
+    redaction.redact(text)
+    assert time.monotonic() - start < 10
