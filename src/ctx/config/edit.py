@@ -1,0 +1,205 @@
+"""Changing one value in a configuration file and leaving the rest of it alone.
+
+Comments, order and spacing are the user's. A changed text is read back before it is written:
+exactly the one value may differ. Two changes at once wait for each other, so none is lost.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ctx import clock, disk
+from ctx.config import files, schema, setting
+from ctx.config.setting import Setting, Value
+from ctx.errors import ConfigInvalid, LockConflict
+
+_LOCK_SECONDS = 5.0
+_LONGEST_LINE = 90
+
+Tables = dict[str, Any]
+
+
+class Change(NamedTuple):
+    """What became of a setting in one file. None: it does not stand there."""
+
+    key: str
+    old: Value | None
+    new: Value | None
+    file: str
+    changed: bool
+
+
+def set_value(place: files.Place, known: Setting, value: Value) -> Change:
+    """Write a value that the schema has accepted."""
+    return _change(place, known, value)
+
+
+def unset(place: files.Place, known: Setting) -> Change:
+    return _change(place, known, None)
+
+
+def _change(place: files.Place, known: Setting, value: Value | None) -> Change:
+    path = _real_path(place)
+    if value is None and not os.path.exists(path):
+        return Change(known.name, None, None, path, changed=False)
+    with disk.explained(f"changing {place.label}"), _alone_in(os.path.dirname(path)):
+        file = files.read(place)
+        text, tables = (file.text, file.tables) if file else ("", {})
+        table = tables.get(known.section, {})
+        if not isinstance(table, dict):
+            raise ConfigInvalid(
+                f"{place.label}: {known.section} must be a table.",
+                hint=f"Write [{known.section}] on a line of its own, and its keys below it.",
+            )
+        # The present name first: where both stand, it is the one that counts.
+        standing = sorted(_keys(known) & table.keys(), key=lambda key: key != known.key)
+        raw = table[standing[0]] if standing else None
+        accepted = setting.accept(known, raw)
+        old = accepted
+        if standing and accepted is None:
+            # A value that cannot be used is replaced like any other, and told as it stands there.
+            old = raw if isinstance(raw, bool | int | float | str) else setting.shown(raw)
+        is_so = not standing if value is None else standing == [known.key] and accepted == value
+        change = Change(known.name, old, value, path, changed=not is_so)
+        if change.changed:
+            _write(path, _edited(place.label, text, tables, known, value))
+        return change
+
+
+def _edited(label: str, text: str, tables: Tables, known: Setting, value: Value | None) -> str:
+    """The text with the one value changed, and nothing else as far as a reader can tell."""
+    rest = {
+        key: raw for key, raw in tables.get(known.section, {}).items() if key not in _keys(known)
+    }
+    plain = list(value) if isinstance(value, tuple) else value
+    wanted = {**tables, known.section: rest if value is None else {**rest, known.key: plain}}
+    as_by_hand = _commented(text, known) if value is None else _uncommented(text, known, value)
+    for candidate in as_by_hand:
+        if _says(candidate, wanted):
+            return candidate
+    candidate = _rewritten(text, known, plain)
+    if not _says(candidate, wanted):
+        raise ConfigInvalid(
+            f"{label} is written in a way that ctx cannot change safely.",
+            hint=f"Change [{known.section}] {known.key} with an editor.",
+        )
+    return candidate
+
+
+def _uncommented(text: str, known: Setting, value: Value) -> Iterator[str]:
+    """As a person does it: `# keep_days = 7` loses its `#` and gets the new value.
+
+    The same key may be commented out in several sections; the reader tells which was right.
+    """
+    for match in re.finditer(rf"^#[ \t]*({_line(known)})", text, re.MULTILINE):
+        # The first line of an array that goes on below is left alone.
+        if _reads(match[1]) is not None:
+            line = f"{known.key} = {setting.as_toml(value)}"
+            yield text[: match.start()] + line + text[match.end() :]
+
+
+def _commented(text: str, known: Setting) -> Iterator[str]:
+    """The way back: below its own description, a line becomes the default, commented out."""
+    described = re.escape(f"# {known.doc}")
+    for match in re.finditer(rf"^{described}\r?\n({_line(known)})", text, re.MULTILINE):
+        line = f"# {known.key} = {setting.as_toml(known.default)}"
+        yield text[: match.start(1)] + line + text[match.end(1) :]
+
+
+def _line(known: Setting) -> str:
+    return rf"{re.escape(known.key)}[ \t]*=[^\r\n]*"
+
+
+def _rewritten(text: str, known: Setting, value: object) -> str:
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        document: Any = tomlkit.parse(text)
+        for key in _keys(known) if value is None else _keys(known) - {known.key}:
+            document.get(known.section, {}).pop(key, None)
+        if value is not None:
+            item: Any = tomlkit.item(value)
+            if isinstance(value, list) and len(item.as_string()) > _LONGEST_LINE:
+                item.multiline(True)
+            if known.section not in document:
+                document[known.section] = tomlkit.table()
+            document[known.section][known.key] = item
+        changed = tomlkit.dumps(document)
+    except TOMLKitError:
+        return ""
+    # New lines come with a plain line end, whatever the file has.
+    return changed.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else changed
+
+
+def _says(text: str, wanted: Tables) -> bool:
+    """An empty section says as much as none."""
+    found = _reads(text)
+    if found is None:
+        return False
+    return {k: v for k, v in found.items() if v != {}} == {
+        k: v for k, v in wanted.items() if v != {}
+    }
+
+
+def _reads(text: str) -> Tables | None:
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _keys(known: Setting) -> set[str]:
+    """The key of a setting, and its older names, which a change takes out of the file."""
+    older = {old.partition(".")[2] for old, new in schema.RENAMED.items() if new == known.name}
+    return {known.key} | older
+
+
+def _real_path(place: files.Place) -> str:
+    """A dotfile manager keeps the file elsewhere and puts a link here: the link stays.
+
+    A link in a clone may lead anywhere, so nothing is written through one.
+    """
+    if place.layer == "project" and os.path.islink(place.path):
+        raise ConfigInvalid(
+            f"{place.label} is a link, and ctx does not write through a project's links.",
+            hint="Change the file that it leads to with an editor.",
+        )
+    return os.path.realpath(place.path)
+
+
+@contextmanager
+def _alone_in(folder: str) -> Iterator[None]:
+    """Hold the folder's lock. The file itself cannot carry it: a change replaces the file."""
+    import fcntl
+
+    disk.make_folder(folder)
+    deadline = clock.monotonic() + _LOCK_SECONDS
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        while True:
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if clock.monotonic() > deadline:
+                    raise LockConflict(
+                        f"Another process is changing settings in {folder}."
+                    ) from None
+                clock.sleep(0.01)
+            except OSError:
+                # Some network file systems have no locks; there, the last writer wins.
+                break
+        yield
+    finally:
+        os.close(fd)
+
+
+def _write(path: str, text: str) -> None:
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else disk.FILE_MODE
+    disk.replace(path, text.encode())
+    if mode != disk.FILE_MODE:
+        os.chmod(path, mode)

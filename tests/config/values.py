@@ -1,0 +1,26 @@
+"""Every value that a setting takes."""
+
+from hypothesis import strategies as st
+
+from ctx.config.setting import Setting, Value
+
+_TEXTS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20)
+
+
+def values_of(known: Setting) -> st.SearchStrategy[Value]:
+    match known.kind:
+        case "flag":
+            # What an older file may ask for in vain is not written any more.
+            return st.sampled_from([v for v in (True, False) if v not in known.older])
+        case "whole":
+            return st.integers(int(known.low), int(known.high))
+        case "number":
+            return st.floats(known.low, known.high)
+        case "text" if known.starts:
+            return st.builds(str.__add__, st.sampled_from(known.starts), _TEXTS)
+        case "text":
+            return _TEXTS
+        case "texts":
+            return st.lists(_TEXTS, max_size=4).map(tuple)
+        case "choice":
+            return st.sampled_from(known.choices)
