@@ -1,0 +1,88 @@
+"""Typed objects to bytes and back.
+
+The payload is the msgpack array `[type, version, fields]`, the fields as a map in the order of
+the struct. The same value gives the same bytes in every process: there are no sets, no floats,
+and maps are sorted. A type that this version does not know decodes to `Unknown`, and fields
+that it does not know are skipped.
+"""
+
+import msgspec
+
+from ctx.errors import DeserializationFailed
+from ctx.ids import ObjectId, is_object_id
+from ctx.objects import model
+from ctx.objects.model import Typed
+
+_TYPES: dict[str, tuple[int, type[Typed]]] = {
+    "commit": (1, model.Commit),
+    "tree": (1, model.Tree),
+    "work_commit": (1, model.WorkCommit),
+    "file_version": (1, model.FileVersion),
+    "record_batch": (1, model.RecordBatch),
+    "edge_batch": (1, model.EdgeBatch),
+    "cargo_snapshot": (1, model.CargoSnapshot),
+    "code_snapshot": (1, model.CodeSnapshot),
+    "diagnostics_snapshot": (1, model.DiagnosticsSnapshot),
+}
+_NAMES = {cls: (name, version) for name, (version, cls) in _TYPES.items()}
+_DECODERS = {name: msgspec.msgpack.Decoder(cls) for name, (_, cls) in _TYPES.items()}
+_HEADER = msgspec.msgpack.Decoder(tuple[str, int, msgspec.Raw])
+_ENCODER = msgspec.msgpack.Encoder(order="deterministic")
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """A typed object of a kind that a newer version introduced."""
+
+    type_name: str
+    version: int
+
+
+def encode(value: Typed) -> bytes:
+    name, version = _NAMES[type(value)]
+    return _ENCODER.encode((name, version, value))
+
+
+def decode(payload: bytes) -> Typed | Unknown:
+    try:
+        name, version, fields = _HEADER.decode(payload)
+        if name not in _TYPES:
+            return Unknown(name, version)
+        value: Typed = _DECODERS[name].decode(fields)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DeserializationFailed(f"A typed object cannot be read: {error}.") from error
+    return value
+
+
+def type_name(value: Typed | Unknown) -> str:
+    return value.type_name if isinstance(value, Unknown) else _NAMES[type(value)][0]
+
+
+def is_newer(payload: bytes) -> bool:
+    """Whether a newer version wrote this, so that rewriting it here could lose something."""
+    name, version, _ = _HEADER.decode(payload)
+    return name not in _TYPES or version > _TYPES[name][0]
+
+
+def named_ids(payload: bytes) -> set[ObjectId]:
+    """Every object id anywhere in a typed payload, also in parts this version does not know.
+
+    Garbage collection asks this, and no field list can be forgotten there: what is not an
+    object merely keeps nothing alive.
+    """
+    found: set[ObjectId] = set()
+    try:
+        rest = [msgspec.msgpack.decode(payload)]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise DeserializationFailed(f"A typed object cannot be read: {error}.") from error
+    while rest:
+        match rest.pop():
+            case str(text) if is_object_id(text):
+                found.add(ObjectId(text))
+            case list(items) | tuple(items):
+                rest.extend(items)
+            case dict(fields):
+                rest.extend(fields)
+                rest.extend(fields.values())
+            case _:
+                pass
+    return found

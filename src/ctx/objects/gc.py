@@ -1,0 +1,211 @@
+"""Garbage collection: which objects nothing refers to, and which of those may go.
+
+An object is kept while any head, ref or other root reaches it, and for a grace period after
+that. What git tracks is kept by default whatever happens: another branch, here or in another
+clone, may be about to use it, and git would carry the deletion into that branch without a word.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ctx import clock, disk, git
+from ctx.errors import CommitOrphan, ObjectNotFound
+from ctx.ids import ObjectId, is_object_id
+from ctx.layout import Project
+from ctx.objects import codec, refs
+from ctx.objects.loose import LooseStore, unseal
+from ctx.objects.model import Commit
+from ctx.objects.repository import Repository
+from ctx.objects.store import Kind, Layered, Object, Reader, parse
+
+_DAY_MS = 86_400_000
+# A temporary file this old belongs to a writer that was killed.
+_STALE_TEMPORARY_MS = 3_600_000
+
+
+class Limits(NamedTuple):
+    """How long what nothing refers to is kept."""
+
+    keep_days: int
+    tracked_keep_days: int
+    tracked: bool = False
+    """Also delete what git tracks, if it has been out of reach for `tracked_keep_days`."""
+    aggressive: bool = False
+    """Delete unreachable staging objects whatever their age."""
+
+
+class Garbage(NamedTuple):
+    path: str
+    id: ObjectId | None
+    """None for a temporary file of a killed writer."""
+    size: int
+    tracked: bool = False
+
+
+class Collection(NamedTuple):
+    """What a collection found, and deletes unless it is a dry run."""
+
+    scanned: int
+    reachable: int
+    young: int
+    """Unreachable, but within the grace period."""
+    held_by_git: int
+    """Unreachable and old, but tracked by git."""
+    garbage: tuple[Garbage, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(item.size for item in self.garbage)
+
+
+def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
+    """Everything that can be reached from the roots, each once, as it is found.
+
+    Parents that are not here are boundaries. What cannot be read is an error: deleting on the
+    strength of half the truth is how stores lose things.
+    """
+    stack = list(roots)
+    seen = set(stack)
+    while stack:
+        try:
+            found = reader.read(id := stack.pop())
+        except ObjectNotFound:
+            continue
+        yield id
+        for named in _named_by(found):
+            if named not in seen:
+                seen.add(named)
+                stack.append(named)
+
+
+def _named_by(found: Object) -> set[ObjectId]:
+    if found.kind is Kind.BLOB:
+        return set()
+    named = codec.named_ids(found.payload)
+    value = codec.decode(found.payload)
+    if isinstance(value, Commit):
+        # Where a commit came from must not keep alive what it took the place of.
+        named -= {value.compacted, value.amends} - set(value.parents)
+    return named
+
+
+def collect(repository: Repository, limits: Limits) -> Collection:
+    """Find what may be deleted. The caller holds the lock, and deletes with `delete`."""
+    # What is committed lies in the project's objects; staging serves only the open chains.
+    pointers = {name: repository.refs.require(name) for name in repository.refs.names()}
+    chains = [id for name, id in pointers.items() if refs.session_of(name)]
+    staged = set(reachable(repository.everything, chains))
+    committed = {*repository.heads.named(), *pointers.values()}
+    kept = staged.union(reachable(repository.everything, committed))
+    tracked = _tracked(repository.project)
+    fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
+    now = clock.now_ms()
+    scanned = young = held_by_git = 0
+    garbage: list[Garbage] = []
+    for store in (repository.objects, repository.staged):
+        is_staging = store is repository.staged
+        keep_days = 0 if limits.aggressive and is_staging else limits.keep_days
+        used = staged if is_staging else kept
+        for path in store.everything():
+            scanned += 1
+            id = store.id_of_file(path)
+            if id in used:
+                continue
+            status = os.lstat(path)
+            age = now - status.st_mtime_ns // 1_000_000
+            item = Garbage(path, id, status.st_size, path in tracked)
+            if id is None:
+                if path.endswith(disk.TEMPORARY_SUFFIX) and age > _STALE_TEMPORARY_MS:
+                    garbage.append(item)
+            elif item.tracked:
+                if path in fallow:
+                    garbage.append(item)
+                else:
+                    held_by_git += 1
+            elif age >= keep_days * _DAY_MS:
+                garbage.append(item)
+            else:
+                young += 1
+    return Collection(scanned, len(kept), young, held_by_git, tuple(garbage))
+
+
+def delete(collection: Collection) -> None:
+    with disk.explained("deleting objects"):
+        folders = set()
+        for item in collection.garbage:
+            disk.discard(item.path)
+            folders.add(os.path.dirname(item.path))
+        for folder in sorted(folders):
+            if not disk.names(folder):
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
+            disk.sync_folder(folder)
+
+
+def _tracked(project: Project) -> set[str]:
+    """The object files that git's index knows."""
+    checkout = project.checkout
+    if checkout is None:
+        return set()
+    listed = git.tracked_files(checkout, project.objects)
+    return {os.path.join(checkout.top, path) for path in listed}
+
+
+def _fallow(repository: Repository, kept: set[ObjectId], days: int) -> set[str]:
+    """The tracked object files that no git ref has had a use for in the last days.
+
+    What counts as a use is being reachable from a head that any ref has, or had within those
+    days. A file that git took in within those days counts as used as well.
+    """
+    project = repository.project
+    checkout = project.checkout
+    if checkout is None:
+        return set()
+    names = git.names_since(checkout, project.heads, days)
+    heads = {ObjectId(name) for name in names if is_object_id(name)}
+    additions = {
+        os.path.join(checkout.top, path): addition
+        for path, addition in git.additions(checkout, project.objects).items()
+    }
+    in_git = _InGit(checkout, repository.objects, additions)
+    try:
+        reader = Layered(repository.everything, in_git)
+        for head in heads:
+            if head not in reader:
+                raise CommitOrphan(
+                    f"Commit {head} is a head on some git ref, but it cannot be read here.",
+                    hint="Fetch the whole history first (`git fetch --unshallow`).",
+                )
+        used = kept.union(reachable(reader, heads))
+    finally:
+        in_git.close()
+    oldest = clock.now_s() - days * 86_400
+    return {
+        path
+        for path, addition in additions.items()
+        if addition.time < oldest and repository.objects.id_of_file(path) not in used
+    }
+
+
+class _InGit:
+    """Object files of other branches, read out of git itself."""
+
+    def __init__(
+        self, checkout: git.Checkout, store: LooseStore, additions: dict[str, git.Addition]
+    ) -> None:
+        ids = ((store.id_of_file(path), addition.blob) for path, addition in additions.items())
+        self._blobs = {id: blob for id, blob in ids if id is not None}
+        self._git = git.Blobs(checkout)
+
+    def read(self, id: ObjectId) -> Object:
+        blob = self._blobs.get(id)
+        if blob is None:
+            raise ObjectNotFound(f"Object {id} does not exist.")
+        return parse(id, unseal(id, self._git.read(blob)))
+
+    def __contains__(self, id: ObjectId) -> bool:
+        return id in self._blobs
+
+    def close(self) -> None:
+        self._git.close()

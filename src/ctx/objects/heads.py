@@ -1,0 +1,48 @@
+"""The canonical heads: one empty file per head, named by its commit, tracked by git.
+
+Two branches never write the same path here, and git does not take empty files for renames of
+each other, so that any merge of the folder is clean. After a merge there may be several heads.
+That is a normal state: readers take all of them, the next commit joins them.
+"""
+
+import os
+from collections.abc import Iterable
+
+from ctx import disk
+from ctx.errors import DeserializationFailed
+from ctx.ids import ObjectId, is_object_id
+
+
+class Heads:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def named(self) -> list[ObjectId]:
+        """Every head file here. Some may have been overtaken: see `commits.newest`."""
+        with disk.explained("reading the heads"):
+            found = disk.names(self.folder)
+        for name in found:
+            if not is_object_id(name):
+                raise DeserializationFailed(
+                    f"{os.path.join(self.folder, name)!r} is not named after a commit.",
+                    hint="Remove or rename the file; `ctx debug verify` lists every damage.",
+                )
+        return [ObjectId(name) for name in found]
+
+    def advance(self, to: ObjectId, instead_of: Iterable[ObjectId]) -> None:
+        """Make a commit a head, and those that it takes the place of no longer.
+
+        The new name comes first and is made durable: a crash in between leaves a head too
+        many, which readers recognise, and never one too few.
+        """
+        with disk.explained("moving the heads"):
+            disk.make_folder(self.folder)
+            os.close(os.open(self._path(to), os.O_WRONLY | os.O_CREAT, disk.FILE_MODE))
+            disk.sync_folder(self.folder)
+            for old in instead_of:
+                if old != to:
+                    disk.discard(self._path(old))
+            disk.sync_folder(self.folder)
+
+    def _path(self, id: ObjectId) -> str:
+        return os.path.join(self.folder, id)

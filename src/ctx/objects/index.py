@@ -1,0 +1,170 @@
+"""The index of a project: answers that would otherwise take a walk over the whole history.
+
+It is derived: made from the objects for one set of heads, cached under a key of those heads,
+sealed, and never changed. Any of it can be deleted at any time.
+"""
+
+import hashlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from ctx import disk, sqlite
+from ctx.errors import IndexCorrupt, UsageError
+from ctx.ids import ObjectId
+from ctx.layout import Project
+from ctx.objects import commits, trees
+from ctx.objects.repository import Repository
+from ctx.objects.store import derived_id
+from ctx.objects.verify import Damage
+
+APPLICATION_ID = 0x63747869  # "ctxi"
+VERSION = 1
+KEPT = 8
+
+_SCHEMA = """
+CREATE TABLE commits (
+    id TEXT PRIMARY KEY,
+    position INTEGER NOT NULL,  -- 0 is the newest
+    is_head INTEGER NOT NULL,
+    timestamp_unix INTEGER NOT NULL,
+    message TEXT NOT NULL,
+    author TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    root_tree TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE parents (
+    commit_id TEXT NOT NULL,
+    parent_id TEXT NOT NULL,
+    PRIMARY KEY (commit_id, parent_id)
+) WITHOUT ROWID;
+CREATE TABLE paths (
+    path TEXT PRIMARY KEY,
+    file_id TEXT NOT NULL,
+    blob_id TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX paths_by_file ON paths (file_id);
+CREATE TABLE narrative (
+    commit_id TEXT NOT NULL,
+    path TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    role TEXT NOT NULL,
+    blob_id TEXT NOT NULL,
+    PRIMARY KEY (path, commit_id)
+) WITHOUT ROWID;
+"""
+
+# One statement for each kind of key. A key is compared as it is, or as the beginning of an id.
+_QUERIES = {
+    "path": "SELECT path, file_id, blob_id FROM paths WHERE path = ?",
+    "file": "SELECT path, file_id, blob_id FROM paths WHERE file_id GLOB ? || '*' ORDER BY path",
+    "commit": (
+        "SELECT id AS 'commit', is_head, timestamp_unix, session_id, author, message, root_tree, "
+        "(SELECT group_concat(parent_id, ' ') FROM parents WHERE commit_id = id) AS parents "
+        "FROM commits WHERE id GLOB ? || '*' ORDER BY position"
+    ),
+    "narrative": (
+        "SELECT path, stream, role, blob_id, commit_id FROM narrative "
+        "JOIN commits ON commits.id = commit_id WHERE path = ? ORDER BY position"
+    ),
+}
+
+
+class Answer(NamedTuple):
+    key: str
+    heads: tuple[ObjectId, ...]
+    """The heads that the index was made from."""
+    entries: tuple[Mapping[str, Any], ...]
+
+
+def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
+    """What the index has under `path:…`, `file:…`, `commit:…` or `narrative:…`."""
+    kind, colon, wanted = (key or "").partition(":")
+    if key and (not colon or kind not in _QUERIES):
+        kinds = ", ".join(f"{name}:" for name in _QUERIES)
+        raise UsageError(f"{key!r} is no key of the index.", hint=f"A key begins with {kinds}.")
+    heads = tuple(id for id, _ in repository.current())
+    with closing(_open(repository, repo_id, heads)) as connection:
+        connection.row_factory = sqlite3.Row
+        if not key:
+            return Answer("", heads, (_summary(connection),))
+        with sqlite.explained(path_for(repository.project, heads), IndexCorrupt):
+            rows = connection.execute(_QUERIES[kind], (wanted,)).fetchall()
+    return Answer(key, heads, tuple(dict(row) for row in rows))
+
+
+def path_for(project: Project, heads: Iterable[ObjectId]) -> str:
+    """Where the index of a set of heads lies. The key needs no third-party hash."""
+    key = hashlib.blake2b("\n".join(sorted(heads)).encode(), digest_size=16).hexdigest()
+    return os.path.join(project.indexes, key, "store.db")
+
+
+def damages(project: Project) -> Iterator[Damage]:
+    """Everything that is wrong with any index file."""
+    for name in disk.names(project.indexes):
+        path = os.path.join(project.indexes, name, "store.db")
+        for problem in sqlite.check_derived(path):
+            yield Damage(IndexCorrupt.code, path, problem)
+
+
+def _open(repository: Repository, repo_id: str, heads: tuple[ObjectId, ...]) -> sqlite3.Connection:
+    path = path_for(repository.project, heads)
+
+    def build(connection: sqlite3.Connection) -> None:
+        sqlite.execute_script(connection, _SCHEMA)
+        _fill(connection, repository, repo_id, heads)
+
+    if not os.path.exists(path):
+        _make_room(repository.project)
+    return sqlite.open_derived(path, application_id=APPLICATION_ID, version=VERSION, build=build)
+
+
+def _fill(
+    connection: sqlite3.Connection,
+    repository: Repository,
+    repo_id: str,
+    heads: tuple[ObjectId, ...],
+) -> None:
+    reader = repository.objects
+    for position, (id, commit) in enumerate(commits.walk(reader, heads)):
+        if commit is None:
+            continue
+        connection.execute(
+            "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                id, position, id in heads, commit.timestamp_unix, commit.message,
+                commit.author, commit.session_id, commit.root_tree,
+            ),
+        )  # fmt: skip
+        connection.executemany(
+            "INSERT OR IGNORE INTO parents VALUES (?, ?)", [(id, p) for p in commit.parents]
+        )
+        connection.executemany(
+            "INSERT OR IGNORE INTO narrative VALUES (?, ?, ?, ?, ?)",
+            [(id, ref.path, ref.stream, ref.role, ref.blob_id) for ref in commit.narrative_refs],
+        )
+    current = repository.current()
+    if current:
+        present = dict(trees.paths(reader, current[0][1].root_tree))
+        present.update(trees.merged(reader, current))
+        connection.executemany(
+            "INSERT INTO paths VALUES (?, ?, ?)",
+            [(path, derived_id("file", repo_id, path), blob) for path, blob in present.items()],
+        )
+
+
+def _summary(connection: sqlite3.Connection) -> dict[str, int]:
+    tables = ("commits", "paths", "narrative")
+    counts = (connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables)
+    return dict(zip(tables, counts, strict=True))
+
+
+def _make_room(project: Project) -> None:
+    """Keep the indexes that were made last, with room for one more."""
+    folders = [os.path.join(project.indexes, name) for name in disk.names(project.indexes)]
+    by_age = sorted(folders, key=os.path.getmtime, reverse=True)
+    for folder in by_age[KEPT - 1 :]:
+        shutil.rmtree(folder, ignore_errors=True)

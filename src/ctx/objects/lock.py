@@ -1,0 +1,118 @@
+"""One writer at a time per working tree.
+
+The kernel's lock on the file decides, and it ends with its process, so a lock can never be
+left behind by a crash. The text in the file only says who holds it and since when. A file
+without a lock on it is what a killed process left: the next writer takes it over.
+"""
+
+import contextlib
+import fcntl
+import os
+import random
+import socket
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctx import clock, disk
+from ctx.errors import LockConflict
+
+
+class Owner(NamedTuple):
+    """Who holds the lock, as the holder wrote it down."""
+
+    pid: int
+    host: str
+    since_ms: int
+    doing: str
+
+    def __str__(self) -> str:
+        held = clock.age((clock.now_ms() - self.since_ms) / 1000)
+        return f"process {self.pid} on {self.host} ({self.doing}), for {held}"
+
+
+@contextlib.contextmanager
+def held(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
+    """Hold the lock; E006 with the holder's name if it cannot be had in time."""
+    fd = _acquire(path, timeout_seconds)
+    try:
+        owner = f"{os.getpid()}\n{socket.gethostname()}\n{clock.now_ms()}\n{doing}\n"
+        with disk.explained("writing the lock file"):
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, owner.encode("utf-8", "replace"), 0)
+        yield
+    finally:
+        # The name goes before the lock does, so that nobody can lock a file that is no longer
+        # there under its name without noticing it (see `_acquire`).
+        # What was done under the lock stands even if the name cannot be removed.
+        try:
+            with contextlib.suppress(OSError):
+                disk.discard(path)
+        finally:
+            os.close(fd)
+
+
+def _acquire(path: str, timeout_seconds: float) -> int:
+    deadline = clock.monotonic() + timeout_seconds
+    with disk.explained("taking the lock"):
+        disk.make_folder(os.path.dirname(path))
+        while True:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
+            acquired = False
+            try:
+                acquired = _try_lock(fd) and _is_still_named(fd, path)
+                if acquired:
+                    return fd
+                if clock.monotonic() >= deadline:
+                    raise _conflict(path)
+            finally:
+                if not acquired:
+                    os.close(fd)
+            clock.sleep(random.uniform(0.002, 0.02))  # spreads the waiters
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still_named(fd: int, path: str) -> bool:
+    """Whether the file we locked is the one that the next process will find."""
+    try:
+        named = os.stat(path)
+    except FileNotFoundError:
+        return False
+    locked = os.fstat(fd)
+    return (named.st_dev, named.st_ino) == (locked.st_dev, locked.st_ino)
+
+
+def _conflict(path: str) -> LockConflict:
+    owner = owner_of(path)
+    who = str(owner) if owner else "another process"
+    return LockConflict(f"The project store is locked by {who}.")
+
+
+def owner_of(path: str) -> Owner | None:
+    """Who wrote the lock file last; None if there is none or it cannot be read."""
+    try:
+        pid, host, since, doing = disk.read(path).decode("utf-8", "replace").splitlines()
+        return Owner(int(pid), host, int(since), doing)
+    except (OSError, ValueError):
+        return None
+
+
+def is_held(path: str) -> bool:
+    """Whether a living process holds the lock right now."""
+    try:
+        fd = os.open(path, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False

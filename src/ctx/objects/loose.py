@@ -1,0 +1,181 @@
+"""Objects as files: `objects/ab/ab12…`, one each, compressed, written once.
+
+A file is a zstd frame of the canonical bytes and a skippable frame with the CRC of the first:
+`zstd -d` reads it, and there is no bit in it that could change unnoticed (a few bits of a zstd
+frame mean nothing, so the hash of the content alone would not tell).
+
+A second copy of an object may lie beside the first as `ab12….<random>`; see `write_again`.
+"""
+
+import os
+import secrets
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+
+from ctx import disk
+from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound
+from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
+from ctx.objects.store import HEADER_LENGTH, LARGEST_OBJECT, Object, id_of, parse
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+# A zstd skippable frame: its magic number, and the length of what it holds.
+_SEAL_HEADER = b"\x50\x2a\x4d\x18\x04\x00\x00\x00"
+_SEAL_LENGTH = len(_SEAL_HEADER) + 4
+
+
+class LooseStore:
+    """The object store of a folder. Writers hold the project's lock."""
+
+    def __init__(self, folder: str, compression_level: int = 3) -> None:
+        self.folder = folder
+        self._level = compression_level
+
+    def write(self, objects: Iterable[Object]) -> int:
+        missing: list[Object] = []
+        touched = set()
+        for item in {item.id: item for item in objects}.values():
+            if self._is_sound(item.id):
+                # Its name may not be durable yet if the process that wrote it was killed.
+                touched.add(self._shard(item.id))
+            else:
+                missing.append(item)
+        self._write_files([(self._path(item.id), item) for item in missing], touched)
+        return len(missing)
+
+    def write_again(self, objects: Iterable[Object]) -> None:
+        """Write objects that are here already under a second name.
+
+        git drops a file in a merge if one side deleted it and the other did not touch it. A
+        commit that takes up an old object which another branch may have collected must
+        therefore bring a file of its own.
+        """
+        named = [(f"{self._path(item.id)}.{secrets.token_hex(4)}", item) for item in objects]
+        self._write_files(named, set())
+
+    def read(self, id: ObjectId) -> Object:
+        try:
+            try:
+                stored = disk.read(self._path(id))
+            except (FileNotFoundError, NotADirectoryError):
+                copies = self._copies(id)
+                if not copies:
+                    raise ObjectNotFound(f"Object {id} does not exist.") from None
+                stored = disk.read(copies[0])
+        except OSError as error:
+            raise disk.failure(f"reading object {id}", error) from error
+        return parse(id, unseal(id, stored))
+
+    def read_file(self, path: str) -> Object:
+        """The object in one file, which may be a second copy."""
+        id = self.id_of_file(path)
+        assert id is not None
+        with disk.explained(f"reading object {id}"):
+            stored = disk.read(path)
+        return parse(id, unseal(id, stored))
+
+    def __contains__(self, id: ObjectId) -> bool:
+        return os.path.exists(self._path(id)) or bool(self._copies(id))
+
+    def ids(self) -> Iterator[ObjectId]:
+        seen = None
+        for path in self.files():
+            id = ObjectId(os.path.basename(path)[:OBJECT_ID_LENGTH])
+            if id != seen:
+                yield id
+            seen = id
+
+    def matching(self, prefix: str) -> set[ObjectId]:
+        """The objects whose ids begin with at least two given characters."""
+        shard = f"{self.folder}/{prefix[:2]}"
+        ids = (self.id_of_file(f"{shard}/{name}") for name in disk.names(shard))
+        return {id for id in ids if id is not None and id.startswith(prefix)}
+
+    def files(self) -> Iterator[str]:
+        """Every object file, second copies too, in order of the ids."""
+        for path in self.everything():
+            if self.id_of_file(path) is not None:
+                yield path
+
+    def everything(self) -> Iterator[str]:
+        """Every file in the folder, also those that have no business there."""
+        for shard in disk.names(self.folder):
+            folder = os.path.join(self.folder, shard)
+            if not os.path.isdir(folder):
+                yield folder
+            for name in disk.names(folder):
+                yield os.path.join(folder, name)
+
+    def id_of_file(self, path: str) -> ObjectId | None:
+        """The id that a file in this store is named after, if it is named after one."""
+        name = os.path.basename(path)
+        id, dot, copy = name[:OBJECT_ID_LENGTH], *name[OBJECT_ID_LENGTH:].partition(".")[1:]
+        in_place = is_object_id(id) and os.path.basename(os.path.dirname(path)) == id[:2]
+        named_well = len(name) == OBJECT_ID_LENGTH or (dot and copy.isalnum())
+        return ObjectId(id) if in_place and named_well else None
+
+    def remove(self, ids: Iterable[ObjectId]) -> None:
+        for id in ids:
+            for path in (self._path(id), *self._copies(id)):
+                disk.discard(path)
+
+    def _write_files(self, files: list[tuple[str, Object]], touched: set[str]) -> None:
+        with disk.explained("writing objects"):
+            for path, item in files:
+                shard = os.path.dirname(path)
+                if shard not in touched:
+                    disk.make_folder(shard)
+                    touched.add(shard)
+                disk.replace(path, self._seal(item.canonical), durable_name=False)
+            for shard in sorted(touched):
+                disk.sync_folder(shard)
+
+    def _is_sound(self, id: ObjectId) -> bool:
+        """Whether an object is here and whole; a damaged one is worth writing anew."""
+        try:
+            self.read(id)
+        except (ObjectNotFound, HashMismatch, InvalidEnvelope):
+            return False
+        return True
+
+    def _seal(self, canonical: bytes) -> bytes:
+        frame = zstd.compress(canonical, self._level)
+        return frame + _SEAL_HEADER + zlib.crc32(frame).to_bytes(4, "little")
+
+    def _shard(self, id: ObjectId) -> str:
+        return f"{self.folder}/{id[:2]}"
+
+    def _path(self, id: ObjectId) -> str:
+        return f"{self.folder}/{id[:2]}/{id}"
+
+    def _copies(self, id: ObjectId) -> list[str]:
+        shard = self._shard(id)
+        prefix = f"{id}."
+        return [
+            path
+            for name in disk.names(shard)
+            if name.startswith(prefix) and self.id_of_file(path := f"{shard}/{name}") is not None
+        ]
+
+
+def unseal(id: ObjectId, stored: bytes) -> bytes:
+    """The canonical bytes in an object file, after every check there is."""
+    frame = stored[:-_SEAL_LENGTH]
+    decompressor = zstd.ZstdDecompressor()
+    try:
+        canonical = decompressor.decompress(frame, HEADER_LENGTH + LARGEST_OBJECT)
+    except zstd.ZstdError as error:
+        raise InvalidEnvelope(f"Object {id} cannot be decompressed: {error}.") from error
+    except (EOFError, MemoryError) as error:
+        raise InvalidEnvelope(f"Object {id} cannot be decompressed.") from error
+    if not decompressor.eof:
+        raise InvalidEnvelope(f"Object {id} is cut short, or larger than any object may be.")
+    if id_of(canonical) != id:
+        raise HashMismatch(f"Object {id} does not hold what its name says.")
+    if stored[-_SEAL_LENGTH:] != _SEAL_HEADER + zlib.crc32(frame).to_bytes(4, "little"):
+        raise InvalidEnvelope(f"Object {id} is damaged in its stored form.")
+    return canonical

@@ -1,0 +1,343 @@
+"""The typed objects. Their fields are the format: each is written to disk as it stands here.
+
+A field is never removed or given another meaning. A new one is added at the end with a default;
+a default is not written, so that an object that does not use the field keeps its bytes and its
+id. There are no floats: confidence and weight are in per mille.
+"""
+
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from ctx.ids import ObjectId, SessionId
+
+# A stranger's object may hold anything where an id should be; ids become file names.
+Id = Annotated[ObjectId, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
+PerMille = Annotated[int, msgspec.Meta(ge=0, le=1000)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+CERTAIN = 1000
+
+
+class Struct(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A value that can be part of a typed object."""
+
+
+# History
+
+
+class NarrativeRef(Struct, frozen=True):
+    """One narrative document as it was when the commit was made."""
+
+    path: str
+    """Relative to `.ctx/narrative/`."""
+    stream: str
+    role: str
+    blob_id: Id
+
+
+class Commit(Struct, frozen=True):
+    """A canonical commit: one point in the history of a project's memory."""
+
+    parents: tuple[Id, ...]
+    timestamp_unix: int
+    message: str
+    root_tree: Id
+    author: str = ""
+    session_id: SessionId = SessionId("")
+    record_batches: tuple[Id, ...] = ()
+    edge_batches: tuple[Id, ...] = ()
+    narrative_refs: tuple[NarrativeRef, ...] = ()
+    cargo_snapshot: Id | None = None
+    code_snapshot: Id | None = None
+    diagnostics_snapshot: Id | None = None
+    compacted: Id | None = None
+    """The staging head this commit was made from. It stays on the machine that made it."""
+    amends: Id | None = None
+    """The commit that this one takes the place of."""
+
+
+class TreeEntryKind(StrEnum):
+    BLOB = "blob"
+    TREE = "tree"
+
+
+class TreeEntry(Struct, frozen=True):
+    name: str
+    kind: TreeEntryKind
+    id: Id
+
+
+class Tree(Struct, frozen=True):
+    """The entries of one folder, sorted by name."""
+
+    entries: tuple[TreeEntry, ...]
+
+
+class StepKind(StrEnum):
+    SESSION_START = "session_start"
+    FILE_READ = "file_read"
+    FILE_WRITE = "file_write"
+    COMMAND_RUN = "command_run"
+    NOTE = "note"
+    PLAN = "plan"
+    COMPACT = "compact"
+
+
+class WorkCommit(Struct, frozen=True):
+    """One step of a session that has not been compacted yet."""
+
+    parents: tuple[Id, ...]
+    bases: tuple[Id, ...]
+    """The heads that the session began from."""
+    session_id: SessionId
+    created_at: int
+    step_kind: StepKind
+    payload: tuple[Id, ...] = ()
+    narrative_refs: tuple[NarrativeRef, ...] = ()
+
+
+class FileVersion(Struct, frozen=True):
+    """A file's content at one moment."""
+
+    path: str
+    """From the project's root, with `/`."""
+    file_id: Id
+    blob_id: Id
+    byte_count: Count
+    line_count: Count | None = None
+    language: str = ""
+
+
+class RecordBatch(Struct, frozen=True):
+    """Records as the memory graph wrote them.
+
+    They are kept as raw msgpack: a batch written by a newer version passes through this one
+    byte for byte, also when batches are merged.
+    """
+
+    records: tuple[msgspec.Raw, ...]
+    created_at: int = 0
+
+
+# Relations
+
+
+class Span(Struct, frozen=True):
+    """A stretch of a file, in bytes and, where known, in lines and columns from 1."""
+
+    file_id: Id
+    start_byte: Count
+    end_byte: Count
+    blob_id: Id | None = None
+    start_line: Count | None = None
+    start_column: Count | None = None
+    end_line: Count | None = None
+    end_column: Count | None = None
+
+
+class EvidenceTool(StrEnum):
+    CARGO = "cargo"
+    PARSER = "parser"
+    RUST_ANALYZER = "rust_analyzer"
+    HUMAN = "human"
+    LLM = "llm"
+    HISTORY = "history"
+
+
+class Evidence(Struct, frozen=True):
+    """Why an edge is believed."""
+
+    tool: EvidenceTool
+    confidence: PerMille = CERTAIN
+    commit_id: Id | None = None
+    span: Span | None = None
+    blob_id: Id | None = None
+
+
+class Endpoint(Struct, frozen=True):
+    """One end of an edge: what kind of thing, and its name among those."""
+
+    kind: str
+    id: str
+
+
+class Edge(Struct, frozen=True, rename={"from_": "from"}):
+    from_: Endpoint
+    label: str
+    to: Endpoint
+    evidence: Evidence
+    weight: PerMille | None = None
+
+
+class EdgeBatch(Struct, frozen=True):
+    """Edges that were found together. Which commit brought them is in the commits."""
+
+    edges: tuple[Edge, ...]
+    created_at: Count
+
+
+# Snapshots
+
+
+class TargetKind(StrEnum):
+    LIB = "lib"
+    BIN = "bin"
+    TEST = "test"
+    BENCH = "bench"
+    EXAMPLE = "example"
+    PROC_MACRO = "proc_macro"
+    BUILD_SCRIPT = "build_script"
+
+
+class Target(Struct, frozen=True):
+    target_id: Id
+    name: str
+    kind: TargetKind
+    src_path: str
+    crate_types: tuple[str, ...] = ()
+
+
+class Package(Struct, frozen=True):
+    package_id: str
+    name: str
+    version: str
+    manifest_path: str
+    edition: str
+    targets: tuple[Target, ...] = ()
+
+
+class DependencyKind(StrEnum):
+    NORMAL = "normal"
+    DEV = "dev"
+    BUILD = "build"
+
+
+class PackageDependency(Struct, frozen=True):
+    from_package_id: str
+    to_package_id: str
+    kind: DependencyKind
+    optional: bool = False
+    features_enabled: tuple[str, ...] = ()
+
+
+class CargoSnapshot(Struct, frozen=True):
+    """A cargo workspace as `cargo metadata` described it."""
+
+    workspace_root: str
+    packages: tuple[Package, ...]
+    resolve: tuple[PackageDependency, ...] = ()
+
+
+class ItemKind(StrEnum):
+    FUNCTION = "function"
+    METHOD = "method"
+    CLASS = "class"
+    STRUCT = "struct"
+    ENUM = "enum"
+    TRAIT = "trait"
+    INTERFACE = "interface"
+    IMPL = "impl"
+    MODULE = "module"
+    CONST = "const"
+    STATIC = "static"
+    TYPE_ALIAS = "type_alias"
+    MACRO = "macro"
+
+
+class Visibility(StrEnum):
+    PUBLIC = "public"
+    CRATE = "crate"
+    SUPER = "super"
+    PRIVATE = "private"
+
+
+class Module(Struct, frozen=True):
+    module_id: Id
+    module_path: tuple[str, ...]
+    file_id: Id
+    declared_span: Span | None = None
+
+
+class Item(Struct, frozen=True):
+    item_id: Id
+    module_id: Id
+    kind: ItemKind
+    name: str
+    visibility: Visibility
+    declared_span: Span
+    stable_key: str = ""
+    signature_hash: str = ""
+    body_hash: str = ""
+    doc_blob_id: Id | None = None
+
+
+class ImportKind(StrEnum):
+    SINGLE = "single"
+    GLOB = "glob"
+    SELF = "self"
+    SUPER = "super"
+    CRATE = "crate"
+
+
+class Import(Struct, frozen=True):
+    module_id: Id
+    span: Span
+    kind: ImportKind
+    resolved_to_item: Id | None = None
+    resolved_to_module: Id | None = None
+
+
+class Implementation(Struct, frozen=True):
+    module_id: Id
+    span: Span
+    self_type: str = ""
+    trait: str = ""
+    provides_items: tuple[Id, ...] = ()
+
+
+class CodeSnapshot(Struct, frozen=True):
+    """What was read out of the source files of one language."""
+
+    language: str
+    modules: tuple[Module, ...] = ()
+    items: tuple[Item, ...] = ()
+    imports: tuple[Import, ...] = ()
+    implementations: tuple[Implementation, ...] = ()
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+    HINT = "hint"
+
+
+class Diagnostic(Struct, frozen=True):
+    severity: Severity
+    message_blob_id: Id
+    code: str = ""
+    spans: tuple[Span, ...] = ()
+    related_blob_id: Id | None = None
+
+
+class DiagnosticsSnapshot(Struct, frozen=True):
+    """What a tool reported: `rustc`, `clippy`, `cargo test`, `pytest`, or any other by name."""
+
+    tool: str
+    timestamp: int
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+Typed = (
+    Commit
+    | Tree
+    | WorkCommit
+    | FileVersion
+    | RecordBatch
+    | EdgeBatch
+    | CargoSnapshot
+    | CodeSnapshot
+    | DiagnosticsSnapshot
+)

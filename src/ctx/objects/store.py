@@ -1,0 +1,147 @@
+"""What an object is, and what a store of objects can do.
+
+An object's canonical bytes are the magic `CTXO1`, one byte of kind, the payload's length as 64
+bits little-endian, and the payload. Its id is the BLAKE3 hash of those bytes. How a store keeps
+them is its own business; what it gives back has been checked against the id.
+"""
+
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import NamedTuple, Protocol, TypeVar
+
+from blake3 import blake3
+
+from ctx.errors import DeserializationFailed, InvalidEnvelope, ObjectNotFound
+from ctx.ids import ObjectId
+from ctx.objects import codec
+from ctx.objects.model import Typed
+
+MAGIC = b"CTXO1"
+HEADER_LENGTH = len(MAGIC) + 1 + 8
+
+# No object that ctx writes comes near; a stranger's small file could unfold to more.
+LARGEST_OBJECT = 256 * 1024 * 1024
+
+
+class Kind(IntEnum):
+    BLOB = 1
+    TYPED = 2
+
+
+_BLOB_HEADER = MAGIC + bytes([Kind.BLOB])
+_TYPED_HEADER = MAGIC + bytes([Kind.TYPED])
+
+
+class Object(NamedTuple):
+    """A kind, a payload, and the id that follows from both."""
+
+    id: ObjectId
+    kind: Kind
+    payload: bytes
+
+    @property
+    def canonical(self) -> bytes:
+        return _canonical(self.kind, self.payload)
+
+
+def blob(payload: bytes) -> Object:
+    return _object(Kind.BLOB, payload)
+
+
+def typed(value: Typed) -> Object:
+    return _object(Kind.TYPED, codec.encode(value))
+
+
+def _object(kind: Kind, payload: bytes) -> Object:
+    return Object(id_of(_canonical(kind, payload)), kind, payload)
+
+
+def _canonical(kind: Kind, payload: bytes) -> bytes:
+    header = _BLOB_HEADER if kind is Kind.BLOB else _TYPED_HEADER
+    return header + len(payload).to_bytes(8, "little") + payload
+
+
+def id_of(canonical: bytes) -> ObjectId:
+    return ObjectId(blake3(canonical).hexdigest())
+
+
+def parse(id: ObjectId, canonical: bytes) -> Object:
+    """The object in canonical bytes whose hash has been checked."""
+    if len(canonical) < HEADER_LENGTH or canonical[:5] != MAGIC:
+        raise InvalidEnvelope(f"Object {id} does not begin as an object.")
+    if int.from_bytes(canonical[6:14], "little") != len(canonical) - HEADER_LENGTH:
+        raise InvalidEnvelope(f"Object {id} is not as long as it says.")
+    try:
+        kind = Kind(canonical[5])
+    except ValueError:
+        raise InvalidEnvelope(f"Object {id} is of unknown kind {canonical[5]}.") from None
+    return Object(id, kind, canonical[HEADER_LENGTH:])
+
+
+class Reader(Protocol):
+    """Where objects can be read from."""
+
+    def read(self, id: ObjectId) -> Object:
+        """An object, checked against its id. E001, E002 or E003 where that fails."""
+
+    def __contains__(self, id: ObjectId) -> bool:
+        """Whether there is an object of that name; its content is not checked."""
+
+
+class ObjectStore(Reader, Protocol):
+    """A set of objects that only grows, but for garbage collection."""
+
+    def write(self, objects: Iterable[Object]) -> int:
+        """Keep objects; how many were new. All of them are durable when this returns."""
+
+    def ids(self) -> Iterator[ObjectId]:
+        """The ids of everything here, in order."""
+
+    def remove(self, ids: Iterable[ObjectId]) -> None:
+        """Forget objects; unknown ids are passed over."""
+
+
+class Layered:
+    """Several stores read as one: the first that has an object answers."""
+
+    def __init__(self, *readers: Reader) -> None:
+        self._readers = readers
+
+    def read(self, id: ObjectId) -> Object:
+        for reader in self._readers[:-1]:
+            try:
+                return reader.read(id)
+            except ObjectNotFound:
+                continue
+        return self._readers[-1].read(id)
+
+    def __contains__(self, id: ObjectId) -> bool:
+        return any(id in reader for reader in self._readers)
+
+
+T = TypeVar("T", bound=Typed)
+
+
+def read_typed(reader: Reader, id: ObjectId, expected: type[T]) -> T:
+    """A typed object of the type it must be where it is named."""
+    value = decode(reader.read(id))
+    if not isinstance(value, expected):
+        found = "a blob" if value is None else f"a {codec.type_name(value)}"
+        wanted = expected.__name__
+        raise DeserializationFailed(f"Object {id} is {found} where a {wanted} should be.")
+    return value
+
+
+def decode(found: Object) -> Typed | codec.Unknown | None:
+    """What a typed object says; None for a blob."""
+    if found.kind is Kind.BLOB:
+        return None
+    try:
+        return codec.decode(found.payload)
+    except DeserializationFailed as error:
+        raise DeserializationFailed(f"Object {found.id}: {error.message}") from error
+
+
+def derived_id(*parts: str) -> ObjectId:
+    """A stable name for something that is not an object: a file, an item, a target."""
+    return ObjectId(blake3("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest())

@@ -1,0 +1,75 @@
+"""What every object store must do. An implementation runs this by subclassing it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.errors import ObjectNotFound
+from ctx.ids import ObjectId
+from ctx.objects.model import Tree
+from ctx.objects.store import Kind, ObjectStore, blob, decode, typed
+
+A = blob(b"alpha")
+B = blob(b"beta")
+
+
+class ObjectStoreContract:
+    @pytest.fixture
+    def store(self) -> ObjectStore:
+        raise AssertionError("a subclass gives the store")
+
+    def test_gives_back_what_was_written(self, store: ObjectStore) -> None:
+        assert store.write([A, B]) == 2
+        assert store.read(A.id) == A
+        assert store.read(B.id).payload == b"beta"
+
+    def test_writes_the_same_object_once(self, store: ObjectStore) -> None:
+        assert store.write([A, A]) == 1
+        assert store.write([A, B]) == 1
+        assert list(store.ids()) == sorted([A.id, B.id])
+
+    def test_knows_what_it_has(self, store: ObjectStore) -> None:
+        assert A.id not in store
+        store.write([A])
+        assert A.id in store
+        assert B.id not in store
+
+    def test_a_missing_object_is_e001(self, store: ObjectStore) -> None:
+        with pytest.raises(ObjectNotFound, match=f"E001: Object {A.id} does not exist"):
+            store.read(A.id)
+
+    def test_a_blob_and_a_typed_object_of_the_same_bytes_differ(self, store: ObjectStore) -> None:
+        tree = typed(Tree(()))
+        same_bytes = blob(tree.payload)
+        store.write([tree, same_bytes])
+        assert tree.id != same_bytes.id
+        assert store.read(tree.id).kind is Kind.TYPED
+        assert store.read(same_bytes.id).kind is Kind.BLOB
+        assert decode(store.read(tree.id)) == Tree(())
+        assert decode(store.read(same_bytes.id)) is None
+
+    def test_forgets_what_is_removed(self, store: ObjectStore) -> None:
+        store.write([A, B])
+        store.remove([A.id, ObjectId("0" * 64)])
+        assert A.id not in store
+        assert list(store.ids()) == [B.id]
+        assert store.write([A]) == 1
+
+    def test_is_empty_at_first(self, store: ObjectStore) -> None:
+        assert list(store.ids()) == []
+        assert store.write([]) == 0
+
+    def test_keeps_large_and_empty_objects(self, store: ObjectStore) -> None:
+        objects = [blob(b""), blob(b"x" * 3_000_000), blob(bytes(range(256)) * 5000)]
+        store.write(objects)
+        assert [store.read(item.id) for item in objects] == objects
+
+    def test_any_bytes_come_back(self, store: ObjectStore) -> None:
+        @settings(max_examples=60, deadline=None)
+        @given(st.lists(st.binary(max_size=2000), max_size=8))
+        def check(payloads: list[bytes]) -> None:
+            objects = [blob(payload) for payload in payloads]
+            store.write(objects)
+            assert [store.read(item.id).payload for item in objects] == payloads
+
+        check()

@@ -1,0 +1,19 @@
+import pytest
+
+from ctx.errors import HashMismatch
+from ctx.objects.in_memory import InMemoryStore
+from tests.contract.object_stores import A, B, ObjectStoreContract
+
+
+class TestInMemoryStore(ObjectStoreContract):
+    @pytest.fixture
+    def store(self) -> InMemoryStore:
+        return InMemoryStore()
+
+
+def test_checks_what_it_reads() -> None:
+    store = InMemoryStore()
+    store.write([A])
+    store.canonical[A.id] = B.canonical
+    with pytest.raises(HashMismatch):
+        store.read(A.id)

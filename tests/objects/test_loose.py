@@ -1,0 +1,153 @@
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctx.errors import DiskFailure, HashMismatch, InvalidEnvelope, ObjectNotFound
+from ctx.ids import ObjectId
+from ctx.objects import loose
+from ctx.objects.loose import LooseStore
+from ctx.objects.store import blob
+from tests.contract.object_stores import A, B, ObjectStoreContract
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+class TestLooseStore(ObjectStoreContract):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> LooseStore:
+        return LooseStore(str(tmp_path / "objects"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> LooseStore:
+    return LooseStore(str(tmp_path / "objects"))
+
+
+def path_of(store: LooseStore, id: ObjectId) -> Path:
+    return Path(store.folder) / id[:2] / id
+
+
+def test_a_file_is_private_sharded_and_plain_zstd(store: LooseStore) -> None:
+    store.write([A])
+    path = path_of(store, A.id)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert zstd.decompress(path.read_bytes()) == A.canonical
+    assert A.canonical == b"CTXO1\x01" + (5).to_bytes(8, "little") + b"alpha"
+
+
+@pytest.mark.parametrize("payload", [b"", b"alpha", b"a longer text, a longer text " * 40])
+def test_every_flipped_bit_and_every_truncation_is_noticed(
+    store: LooseStore, payload: bytes
+) -> None:
+    item = blob(payload)
+    store.write([item])
+    path = path_of(store, item.id)
+    whole = path.read_bytes()
+    for position in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(
+                whole[:position] + bytes([whole[position] ^ 1 << bit]) + whole[position + 1 :]
+            )
+            with pytest.raises((HashMismatch, InvalidEnvelope)):
+                store.read(item.id)
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises((HashMismatch, InvalidEnvelope)):
+            store.read(item.id)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises((HashMismatch, InvalidEnvelope)):
+        store.read(item.id)
+
+
+def test_an_object_under_another_name_is_e002(store: LooseStore) -> None:
+    store.write([A, B])
+    path_of(store, A.id).write_bytes(path_of(store, B.id).read_bytes())
+    with pytest.raises(HashMismatch, match="E002"):
+        store.read(A.id)
+
+
+def test_writing_heals_a_damaged_object(store: LooseStore) -> None:
+    store.write([A])
+    path_of(store, A.id).write_bytes(b"rubbish")
+    assert store.write([A]) == 1
+    assert store.read(A.id) == A
+
+
+def test_a_small_file_cannot_unfold_into_a_large_object(
+    store: LooseStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loose, "LARGEST_OBJECT", 1000)
+    bomb = blob(b"\0" * 5000)
+    store_folder = path_of(store, bomb.id)
+    store_folder.parent.mkdir(parents=True)
+    store_folder.write_bytes(store._seal(bomb.canonical))
+    with pytest.raises(InvalidEnvelope, match="E003"):
+        store.read(bomb.id)
+
+
+def test_a_second_copy_serves_when_the_first_is_gone(store: LooseStore) -> None:
+    store.write([A])
+    store.write_again([A])
+    assert len(list(store.files())) == 2
+    assert list(store.ids()) == [A.id]
+    path_of(store, A.id).unlink()
+    assert store.read(A.id) == A
+    assert A.id in store
+    assert store.write([A]) == 0
+    store.remove([A.id])
+    assert A.id not in store
+
+
+def test_strays_are_no_objects(store: LooseStore) -> None:
+    store.write([A])
+    shard = path_of(store, A.id).parent
+    (shard / f"{A.id}.123-4.tmp").write_bytes(b"half")
+    (shard / "notes.txt").write_bytes(b"")
+    (Path(store.folder) / "zz").mkdir()
+    (Path(store.folder) / "zz" / A.id).write_bytes(b"")
+    (Path(store.folder) / "README").write_bytes(b"")
+    assert list(store.ids()) == [A.id]
+    assert len(list(store.everything())) == 5
+
+
+def test_an_unreadable_object_is_explained(store: LooseStore) -> None:
+    store.write([A])
+    path = path_of(store, A.id)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(DiskFailure, match="reading object"):
+        store.read(A.id)
+
+
+def test_finds_objects_by_the_beginning_of_their_ids(store: LooseStore) -> None:
+    store.write([A, B])
+    assert store.matching(A.id[:6]) == {A.id}
+    assert store.matching("ffff") == set()
+
+
+def test_objects_are_the_same_in_every_process(tmp_path: Path) -> None:
+    program = (
+        "import sys; from ctx.objects.loose import LooseStore; from ctx.objects.store import blob;"
+        "LooseStore(sys.argv[1]).write([blob(b'one'), blob(b'two' * 1000)])"
+    )
+    seen = []
+    for seed in ("0", "12345"):
+        folder = tmp_path / seed
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", program, folder], env=environment, check=True)
+        store = LooseStore(str(folder))
+        seen.append([Path(path).read_bytes() for path in store.files()])
+    assert seen[0] == seen[1]
+
+
+def test_a_missing_object_in_a_missing_folder_is_e001(tmp_path: Path) -> None:
+    with pytest.raises(ObjectNotFound):
+        LooseStore(str(tmp_path / "nowhere")).read(A.id)
