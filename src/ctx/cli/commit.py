@@ -1,0 +1,69 @@
+"""`ctx commit`"""
+
+import argparse
+
+from ctx.cli import options as shared
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import Block, Line, Output, Table, count
+from ctx.cli.settings import Settings
+from ctx.ids import short
+from ctx.operations.commit import Committed, Options, commit
+
+EXAMPLES = """
+ctx commit -m "Retry with jitter"         keep what session cli has staged
+ctx commit -m "Step 3" --session s-42     the staging of another session
+ctx commit --amend -m "Better words"      replace the commit made last
+ctx commit -m "Code only" --no-narrative  without snapshots of narrative files
+"""
+
+_SHOWN = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-m", "--message", help="what this commit is about (needed but for --amend)"
+    )
+    parser.add_argument("--amend", action="store_true", help="replace the commit made last")
+    parser.add_argument(
+        "--no-narrative", action="store_true", help="do not snapshot narrative files"
+    )
+    shared.session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    workspace = open_workspace(settings, output)
+    made = commit(
+        workspace,
+        Options(options.message, amend=options.amend, narrative=not options.no_narrative),
+    )
+    output.show(made, render)
+    say_more(made, output)
+
+
+def say_more(made: Committed, output: Output) -> None:
+    """What is worth knowing beside the commit itself."""
+    if made.redacted:
+        output.warn(f"{count(made.redacted, 'secret')} left out of the message and the snapshots.")
+    if made.unknown_to_git:
+        files = count(made.unknown_to_git, "changed file")
+        output.note(f"git does not know {files} under .ctx yet: git add .ctx")
+
+
+def render(made: Committed) -> list[Block]:
+    if made.commit is None:
+        return [Line(f"Nothing to commit in session {made.session}.")]
+    title = made.message.splitlines()[0]
+    verb = f"Amended {short(made.amends)}:" if made.amends else "Committed"
+    parts = [count(len(made.files), "file")]
+    if made.documents:
+        parts.append(count(len(made.documents), "narrative file"))
+    if len(made.parents) > 1:
+        parts.append(f"joins {len(made.parents)} heads")
+    rows = [("file", path) for path in made.files[:_SHOWN]]
+    rows += [("narrative", path) for path in made.documents[:_SHOWN]]
+    left = len(made.files) + len(made.documents) - len(rows)
+    blocks: list[Block] = [
+        Line(f"{verb} {short(made.commit)} {title} ({', '.join(parts)})"),
+        Table(("what", "path"), rows),
+    ]
+    return blocks + ([Line(f"  … and {left:,} more")] if left else [])

@@ -1,0 +1,274 @@
+"""`ctx config`: read and change settings."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import layout
+from ctx.cli import options
+from ctx.cli.output import Line, Table
+from ctx.config import resolve, schema, setting
+from ctx.config.files import Place
+from ctx.config.setting import Value, as_toml
+from ctx.errors import ConfigInvalid, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from ctx.cli.output import Block, Output
+    from ctx.cli.settings import Settings
+    from ctx.config.edit import Change
+    from ctx.config.resolve import Config, Layer
+    from ctx.config.setting import Setting
+
+EXAMPLES = """
+ctx config list --changed                          what differs from the defaults, and where
+ctx config get retrieval.default_budget
+ctx config set retrieval.default_budget 24000      in this project, if there is one
+ctx config set llm.backend claude_cli --user       for yourself, everywhere
+ctx config explain gc.keep_days                    what it means and where its value comes from
+"""
+
+
+class Answer(NamedTuple):
+    """A setting's value and where it comes from."""
+
+    key: str
+    value: Value
+    layer: "Layer"
+    place: str
+
+
+class Listing(NamedTuple):
+    settings: tuple[Answer, ...]
+
+
+class Said(NamedTuple):
+    """One layer's word on a setting."""
+
+    layer: "Layer"
+    place: str
+    value: Value
+    wins: bool
+
+
+class Explanation(NamedTuple):
+    key: str
+    doc: str
+    takes: str
+    default: Value
+    value: Value
+    variables: tuple[str, ...]
+    files: tuple[str, ...]
+    """The files that may set it: `user`, `project`."""
+    layers: tuple[Said, ...]
+
+
+def configure(parser: "argparse.ArgumentParser") -> None:
+    group = options.subcommands(parser)
+
+    get = options.add_subcommand(
+        group, "get", "print the value of a setting", "ctx config get gc.keep_days"
+    )
+    _key_argument(get)
+
+    change = options.add_subcommand(
+        group,
+        "set",
+        "write a setting into a file",
+        """
+ctx config set storage.compression_level 9
+ctx config set ingestion.ignore_globs "target/**,dist/**"
+ctx config set ingestion.ignore_globs '["a,b/**", "dist/**"]'
+ctx config set gc.keep_days 30 --user
+""",
+    )
+    _key_argument(change)
+    change.add_argument("value", metavar="VALUE", help="lists: with commas, or as a TOML array")
+    _file_options(change)
+
+    unset = options.add_subcommand(
+        group,
+        "unset",
+        "take a setting out of a file",
+        "ctx config unset storage.compression_level\nctx config unset gc.keep_days --user",
+    )
+    _key_argument(unset)
+    _file_options(unset)
+
+    listing = options.add_subcommand(
+        group,
+        "list",
+        "list all settings, their values, and where those come from",
+        "ctx config list\nctx config list --changed --format json",
+    )
+    listing.add_argument("--changed", action="store_true", help="only those that are set somewhere")
+
+    explain = options.add_subcommand(
+        group,
+        "explain",
+        "show what a setting means and every place that sets it",
+        "ctx config explain retrieval.default_budget",
+    )
+    _key_argument(explain)
+
+
+def run(parsed: "argparse.Namespace", settings: "Settings", output: "Output") -> None:
+    match parsed.subcommand:
+        case "get":
+            config = resolve.load(*_sources(settings))
+            output.show(_answer(config, schema.named(parsed.key)), _render_value)
+        case "list":
+            config = resolve.load(*_sources(settings))
+            answers = (_answer(config, known) for known in schema.SETTINGS.values())
+            listed = (each for each in answers if not parsed.changed or each.layer != "default")
+            output.show(Listing(tuple(listed)), _render_listing)
+        case "explain":
+            # A broken configuration is what people ask about, so this one works with it.
+            config = resolve.survey(*_sources(settings))
+            output.show(_explanation(config, schema.named(parsed.key)), _render_explanation)
+        case "set" | "unset":
+            known = schema.named(parsed.key)
+            place = _place(parsed, settings, known)
+            output.show(_change(parsed, place, known), _render_change)
+            # Read again: another file, a variable or a flag may have the last word.
+            config = resolve.survey(*_sources(settings))
+            _say_who_wins(config, known, place, output)
+    for told in (*(problem.message for problem in config.problems), *config.warnings):
+        output.warn(told)
+
+
+def _sources(
+    settings: "Settings",
+) -> "tuple[str, str | None, Mapping[str, str], Sequence[str]]":
+    user = settings.user_store
+    project = layout.find_project(settings.folder, user.home)
+    project_file = project.config_file if project else None
+    return user.config_file, project_file, settings.environment, settings.overrides
+
+
+def _answer(config: "Config", known: "Setting") -> Answer:
+    source, value = config.explain(known.name)[-1]
+    return Answer(known.name, value, source.layer, source.place)
+
+
+def _explanation(config: "Config", known: "Setting") -> Explanation:
+    mentions = config.explain(known.name)
+    return Explanation(
+        known.name,
+        known.doc,
+        known.takes,
+        known.default,
+        config.values[known.name],
+        schema.variables(known),
+        tuple(layer for layer in ("user", "project") if _may_hold(layer, known)),
+        tuple(
+            Said(mention.source.layer, mention.source.place, mention.value, mention is mentions[-1])
+            for mention in mentions
+        ),
+    )
+
+
+def _may_hold(layer: str, known: "Setting") -> bool:
+    if layer == "project":
+        return known.section in schema.PROJECT_SECTIONS
+    return known.section not in schema.PROJECT_ONLY_SECTIONS
+
+
+def _place(parsed: "argparse.Namespace", settings: "Settings", known: "Setting") -> Place:
+    """The file to change: the one asked for, else the project's if the setting may live there."""
+    user = Place("user", settings.user_store.config_file)
+    if parsed.scope is None:
+        project = layout.find_project(settings.folder, settings.user_store.home)
+        if project and _may_hold("project", known):
+            return Place("project", project.config_file)
+    elif parsed.scope == "project":
+        if not _may_hold("project", known):
+            raise UsageError(
+                f"A project may not set {known.name}: whoever clones it would get it unasked.",
+                hint="Set it for yourself with --user.",
+            )
+        project = layout.require_project(settings.folder, settings.user_store.home)
+        return Place("project", project.config_file)
+    if not _may_hold("user", known):
+        raise UsageError(
+            f"{known.name} is one project's own; the user file is for all of them.",
+            hint="Run this inside a project; `ctx init` makes one.",
+        )
+    return user
+
+
+def _change(parsed: "argparse.Namespace", place: Place, known: "Setting") -> "Change":
+    from ctx.config import edit
+
+    if parsed.subcommand == "unset":
+        return edit.unset(place, known)
+    raw = setting.from_word(known, parsed.value)
+    value = setting.accept(known, raw)
+    if value is None or setting.is_without_effect(known, raw):
+        raise ConfigInvalid(
+            f"{setting.refusal(known, raw)}.",
+            hint=f"`ctx config explain {known.name}` says what it is for.",
+        )
+    return edit.set_value(place, known, value)
+
+
+def _say_who_wins(config: "Config", known: "Setting", place: Place, output: "Output") -> None:
+    source, value = config.explain(known.name)[-1]
+    if source.layer not in ("default", place.layer):
+        output.note(f"{source.place} sets it too, and wins: {known.name} is {as_toml(value)} here.")
+
+
+def _key_argument(parser: "argparse.ArgumentParser") -> None:
+    parser.add_argument(
+        "key", metavar="KEY", help="such as gc.keep_days; `ctx config list` has all"
+    )
+
+
+def _file_options(parser: "argparse.ArgumentParser") -> None:
+    group = parser.add_mutually_exclusive_group()
+    for scope, whose in (("user", "your own"), ("project", "the project's")):
+        group.add_argument(
+            f"--{scope}",
+            action="store_const",
+            const=scope,
+            dest="scope",
+            help=f"change {whose} file",
+        )
+
+
+def _render_value(answer: Answer) -> "list[Block]":
+    """The bare value, for scripts; a list has one item per line."""
+    if isinstance(answer.value, str):
+        return [Line(answer.value)]
+    if isinstance(answer.value, tuple):
+        return [Line(item) for item in answer.value]
+    return [Line(as_toml(answer.value))]
+
+
+def _render_listing(listing: Listing) -> "list[Block]":
+    rows = [(each.key, as_toml(each.value), each.place) for each in listing.settings]
+    if not rows:
+        return [Line("Every setting has its default.")]
+    return [Table(("setting", "value", "from"), rows)]
+
+
+def _render_explanation(explained: Explanation) -> "list[Block]":
+    rows = [
+        (said.place, as_toml(said.value), "wins" if said.wins else "") for said in explained.layers
+    ]
+    files = " or ".join(explained.files)
+    return [
+        Line(f"{explained.key} = {as_toml(explained.value)}"),
+        Line(explained.doc),
+        Line(f"It must be {explained.takes}."),
+        Line(f"Set it in the {files} file, or by {' or '.join(explained.variables)}."),
+        Table(("from", "value", ""), rows),
+    ]
+
+
+def _render_change(change: "Change") -> "list[Block]":
+    old, new = (None if v is None else as_toml(v) for v in (change.old, change.new))
+    if not change.changed:
+        state = "not set" if new is None else f"{new} already"
+        return [Line(f"{change.key} is {state} in {change.file}.")]
+    return [Line(f"{change.key}: {old or 'not set'} → {new or 'not set'} in {change.file}")]

@@ -1,0 +1,288 @@
+"""`ctx debug`"""
+
+import argparse
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.cli import options as shared
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
+from ctx.cli.settings import Settings
+from ctx.errors import CtxError, UsageError
+from ctx.ids import ObjectId, SessionId, short
+from ctx.objects import codec, commits, index, verify
+from ctx.objects.model import Commit, Typed, WorkCommit
+from ctx.objects.refs import session_of
+from ctx.objects.repository import Repository
+from ctx.objects.store import decode
+
+EXAMPLES = """
+ctx debug verify                  read and check every object, ref, head and index
+ctx debug history --limit 5       the last commits
+ctx debug refs                    heads, refs and staged sessions
+ctx debug cat 3f2a91c0            an object, by its id or the beginning of it
+ctx debug index path:src/app.py   what the index knows about a path
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    cat = shared.add_subcommand(
+        group,
+        "cat",
+        "print an object",
+        "ctx debug cat 3f2a91c0\nctx debug cat 3f2a91c0 --format json",
+    )
+    cat.add_argument("object", metavar="ID", help="an object id, or at least 4 characters of it")
+    shared.add_subcommand(
+        group, "refs", "show heads and refs and what they point to", "ctx debug refs"
+    )
+    history = shared.add_subcommand(
+        group,
+        "history",
+        "show the commits, newest first",
+        "ctx debug history\nctx debug history --limit 3 --format json",
+    )
+    history.add_argument("--limit", type=int, default=20, metavar="N", help="(default: 20)")
+    shared.add_subcommand(
+        group,
+        "verify",
+        "read and check every object, ref, head and index file",
+        "ctx debug verify\nctx debug verify --format json",
+    )
+    looked_up = shared.add_subcommand(
+        group,
+        "index",
+        "ask the index, which is derived from the objects",
+        "ctx debug index\nctx debug index path:src/app.py\nctx debug index commit:3f2a91c0\n"
+        "ctx debug index file:9b1d",
+    )
+    looked_up.add_argument(
+        "key", nargs="?", help="path:PATH, file:ID, commit:ID or narrative:PATH; none for a summary"
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    workspace = open_workspace(settings, output)
+    repository = workspace.repository
+    match options.subcommand:
+        case "cat":
+            output.show(cat(repository, options.object), render_object)
+        case "refs":
+            output.show(refs(repository), render_refs)
+        case "history":
+            if options.limit < 1:
+                raise UsageError("--limit must be at least 1.")
+            output.show(history(repository, options.limit), render_history)
+        case "index":
+            output.show(index.look_up(repository, workspace.repo_id, options.key), render_index)
+        case _:
+            report = verified(repository)
+            output.show(report, render_report)
+            return 1 if report.damages else 0
+    return 0
+
+
+class Shown(NamedTuple):
+    """An object as `debug cat` shows it: a blob has text, a typed object has fields."""
+
+    id: ObjectId
+    kind: str
+    type: str
+    bytes: int
+    text: str | None
+    fields: Any
+
+
+def cat(repository: Repository, text: str) -> Shown:
+    id = repository.resolve(text)
+    found = repository.everything.read(id)
+    value = decode(found)
+    if value is None:
+        content = found.payload.decode("utf-8", "backslashreplace")
+        return Shown(id, "blob", "blob", len(found.payload), content, None)
+    return Shown(
+        id, "typed", codec.type_name(value), len(found.payload), None, _fields(found.payload)
+    )
+
+
+def _fields(payload: bytes) -> Any:
+    """A typed object as it was written, also what this version has no name for."""
+    import msgspec
+
+    return msgspec.msgpack.decode(payload)[2]
+
+
+def render_object(shown: Shown) -> list[Block]:
+    if shown.text is not None:
+        return [Verbatim(shown.text)]
+    import json
+
+    fields = json.dumps(plain(shown.fields), ensure_ascii=False, indent=2, default=repr)
+    return [Line(f"{shown.type} {shown.id}"), Verbatim(fields + "\n")]
+
+
+class Pointer(NamedTuple):
+    kind: str
+    """`head`, `ref` or `session`."""
+    name: str
+    target: ObjectId | None
+    summary: str
+    """The message of a commit; for a session its last step; what is wrong with the pointer."""
+
+
+class Pointers(NamedTuple):
+    pointers: tuple[Pointer, ...]
+
+
+def refs(repository: Repository) -> Pointers:
+    found = [
+        Pointer("head", short(id), id, _summary(repository, id)) for id in repository.heads.named()
+    ]
+    for name in repository.refs.names():
+        session = session_of(name)
+        kind, shown = ("session", session) if session else ("ref", name)
+        try:
+            target = repository.refs.require(name)
+        except CtxError as error:
+            found.append(Pointer(kind, shown, None, str(error)))
+        else:
+            found.append(Pointer(kind, shown, target, _summary(repository, target)))
+    return Pointers(tuple(found))
+
+
+def _summary(repository: Repository, id: ObjectId) -> str:
+    try:
+        value = decode(repository.everything.read(id))
+    except CtxError as error:
+        return str(error)
+    match value:
+        case Commit():
+            return _title(value)
+        case WorkCommit():
+            return f"{value.step_kind} at {clock.iso(value.created_at * 1000)}"
+        case _:
+            return f"is a {codec.type_name(value) if value else 'blob'}"
+
+
+def render_refs(found: Pointers) -> list[Block]:
+    rows = [
+        (item.kind, item.name, short(item.target or "-"), item.summary) for item in found.pointers
+    ]
+    return [Table(("kind", "name", "target", "what"), rows)] if rows else [Line("No refs yet.")]
+
+
+class Past(NamedTuple):
+    """One commit of the history."""
+
+    commit: ObjectId
+    parents: tuple[ObjectId, ...]
+    time: str
+    author: str
+    session: SessionId
+    message: str
+    is_head: bool
+    boundaries: tuple[ObjectId, ...]
+    """Parents that are not here."""
+
+
+class History(NamedTuple):
+    commits: tuple[Past, ...]
+    more: bool
+
+
+def history(repository: Repository, limit: int) -> History:
+    heads = [id for id, _ in repository.current()]
+    found: list[Past] = []
+    for id, commit in _commits(repository, heads):
+        if len(found) == limit:
+            return History(tuple(found), more=True)
+        found.append(
+            Past(
+                id,
+                commit.parents,
+                clock.iso(commit.timestamp_unix * 1000),
+                commit.author,
+                commit.session_id,
+                commit.message,
+                id in heads,
+                tuple(parent for parent in commit.parents if parent not in repository.objects),
+            )
+        )
+    return History(tuple(found), more=False)
+
+
+def _commits(repository: Repository, heads: list[ObjectId]) -> Iterator[tuple[ObjectId, Commit]]:
+    for id, commit in commits.walk(repository.objects, heads):
+        if commit is not None:
+            yield id, commit
+
+
+def render_history(found: History) -> list[Block]:
+    blocks: list[Block] = []
+    for past in found.commits:
+        mark = " (head)" if past.is_head else ""
+        blocks.append(Line(f"commit {past.commit}{mark}"))
+        if len(past.parents) > 1:
+            blocks.append(Line(f"joins:   {' '.join(map(short, past.parents))}"))
+        if past.author:
+            blocks.append(Line(f"author:  {past.author}"))
+        blocks.append(Line(f"date:    {past.time}"))
+        blocks.append(Line(f"session: {past.session}"))
+        blocks += [Line(f"    {line}".rstrip()) for line in past.message.splitlines()]
+        blocks += [
+            Line(f"    (history ends here: {short(id)} is not here)") for id in past.boundaries
+        ]
+        blocks.append(Line(""))
+    if found.more:
+        blocks.append(Line("… older commits are not shown; see --limit."))
+    return blocks or [Line("No commits yet.")]
+
+
+def _title(commit: Typed) -> str:
+    assert isinstance(commit, Commit)
+    return commit.message.partition("\n")[0]
+
+
+def verified(repository: Repository) -> verify.Report:
+    """The whole check: what the objects say, and what is derived from them."""
+    report = verify.verify(repository)
+    return report._replace(damages=report.damages + tuple(index.damages(repository.project)))
+
+
+def render_report(report: verify.Report) -> list[Block]:
+    checked = (
+        f"Checked {count(report.objects, 'object')}, {count(report.commits, 'commit')}, "
+        f"{count(report.heads, 'head')}, {count(report.refs, 'ref')}"
+    )
+    blocks: list[Block] = []
+    if report.damages:
+        blocks.append(Line(f"{checked}: {count(len(report.damages), 'damage')}."))
+        blocks.append(
+            Table(
+                ("code", "where", "what"),
+                [(item.code, os.path.relpath(item.where), item.message) for item in report.damages],
+            )
+        )
+    else:
+        blocks.append(Line(f"{checked}: all whole."))
+    if report.boundaries:
+        parents = count(len(report.boundaries), "parent")
+        blocks.append(Line(f"History ends at {parents} that are not here, which is no damage."))
+    if report.newer:
+        blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx, kept as they are."))
+    if report.leftovers:
+        files = count(len(report.leftovers), "file")
+        blocks.append(Line(f"{files} left by a process that was stopped; ctx gc removes them."))
+    return blocks
+
+
+def render_index(found: index.Answer) -> list[Block]:
+    if not found.entries:
+        return [Line(f"The index has nothing under {found.key}.")]
+    return [
+        Table(("what", "value"), [(name, str(value)) for name, value in entry.items()])
+        for entry in found.entries
+    ]

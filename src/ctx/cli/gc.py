@@ -1,0 +1,116 @@
+"""`ctx gc`"""
+
+import argparse
+import os
+from typing import NamedTuple
+
+from ctx.cli import options as shared
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import Block, Line, Output, Table, count, size
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.ids import ObjectId, short
+from ctx.objects import gc
+
+EXAMPLES = """
+ctx gc --dry-run            what would be deleted
+ctx gc                      delete what nothing has referred to for 7 days
+ctx gc --keep-days 0        whatever its age
+ctx gc --aggressive         also staging that was committed or aborted just now
+ctx gc --tracked            also what git tracks, out of reach of every ref for 90 days
+"""
+
+_SHOWN = 20
+
+
+class Collected(NamedTuple):
+    """The answer of `ctx gc`."""
+
+    dry_run: bool
+    scanned: int
+    reachable: int
+    young: int
+    held_by_git: int
+    deleted: tuple["Deleted", ...]
+    bytes: int
+
+
+class Deleted(NamedTuple):
+    path: str
+    id: ObjectId | None
+    bytes: int
+    tracked: bool
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-n", "--dry-run", action="store_true", help="delete nothing, only tell")
+    parser.add_argument(
+        "--aggressive", action="store_true", help="do not wait for staging objects to age"
+    )
+    parser.add_argument(
+        "--tracked", action="store_true", help="also objects that git tracks and no ref uses"
+    )
+    parser.add_argument(
+        "--keep-days",
+        type=int,
+        metavar="N",
+        help="keep what is younger (default: gc.keep_days)",
+    )
+    shared.yes_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    workspace = open_workspace(settings, output)
+    config = workspace.config
+    keep_days = config.integer("gc.keep_days") if options.keep_days is None else options.keep_days
+    if keep_days < 0:
+        raise UsageError("--keep-days must not be negative.")
+    limits = gc.Limits(
+        keep_days,
+        config.integer("gc.tracked_keep_days"),
+        tracked=options.tracked,
+        aggressive=options.aggressive,
+    )
+    with workspace.repository.locked("ctx gc"):
+        found = gc.collect(workspace.repository, limits)
+        if not options.dry_run:
+            tracked = sum(item.tracked for item in found.garbage)
+            if tracked:
+                question = f"{count(tracked, 'object file')} that git tracks would go. Go ahead?"
+                output.confirm(question, yes=options.yes)
+            gc.delete(found)
+    root = workspace.project.root
+    output.show(
+        Collected(
+            options.dry_run,
+            found.scanned,
+            found.reachable,
+            found.young,
+            found.held_by_git,
+            tuple(
+                Deleted(os.path.relpath(item.path, root), item.id, item.size, item.tracked)
+                for item in found.garbage
+            ),
+            found.bytes,
+        ),
+        render,
+    )
+
+
+def render(found: Collected) -> list[Block]:
+    verb = "Would delete" if found.dry_run else "Deleted"
+    files = count(len(found.deleted), "file")
+    blocks: list[Block] = [
+        Line(f"{verb} {files} ({size(found.bytes)}) of {found.scanned:,} scanned.")
+    ]
+    if found.dry_run:
+        rows = [(short(item.id or "temporary"), item.path) for item in found.deleted[:_SHOWN]]
+        blocks.append(Table(("object", "path"), rows))
+        if len(found.deleted) > _SHOWN:
+            blocks.append(Line(f"  … and {len(found.deleted) - _SHOWN:,} more"))
+    kept = [count(found.reachable, "object") + " in use"]
+    if found.young:
+        kept.append(f"{found.young:,} unused but young")
+    if found.held_by_git:
+        kept.append(f"{found.held_by_git:,} unused but tracked by git (--tracked)")
+    return [*blocks, Line(f"Kept {', '.join(kept)}.")]

@@ -1,0 +1,78 @@
+"""`ctx init`"""
+
+import argparse
+import os
+
+from ctx import layout
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, count
+from ctx.cli.settings import Settings
+from ctx.ids import short
+from ctx.operations.init import Initialised, Options, Template, contents, init
+
+EXAMPLES = """
+ctx init                       a project store here, added to git
+ctx init --template team       with narrative scaffolds and a review note
+ctx init --template private    kept out of git by .git/info/exclude
+ctx init --no-git ../api       in another folder, git's index left alone
+ctx init --force --yes         throw the store away and begin anew
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", nargs="?", help="the project's folder (default: this one)")
+    parser.add_argument(
+        "--template",
+        choices=[template.value for template in Template],
+        default=Template.MINIMAL.value,
+        help="what to begin with (default: minimal)",
+    )
+    parser.add_argument("--no-git", action="store_true", help="do not add .ctx to git")
+    parser.add_argument("--force", action="store_true", help="replace an existing store")
+    shared.yes_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    folder = os.path.join(settings.folder, options.path or "")
+    if not os.path.isdir(folder):
+        from ctx.errors import PathRefused
+
+        raise PathRefused(f"{folder} is not a folder.", hint="Make it first.")
+    project = layout.project_at(folder)
+    if options.force and os.path.lexists(project.store):
+        lost = contents(project)
+        if not lost.is_empty:
+            output.confirm(
+                f"{project.store} would be lost: {count(lost.objects, 'object')}, "
+                f"{count(lost.heads, 'head')}, {count(lost.documents, 'narrative file')}, "
+                f"{count(lost.sessions, 'ref')} with staged work. Go ahead?",
+                yes=options.yes,
+            )
+    made = init(
+        project,
+        Options(
+            Template(options.template),
+            force=options.force,
+            use_git=not options.no_git,
+            home=settings.user_store.home,
+        ),
+    )
+    output.show(made, render)
+    if made.git == "refused":
+        output.warn(f"{made.git_message} Add .ctx yourself, or use --template private.")
+
+
+def render(made: Initialised) -> list[Block]:
+    if not made.created:
+        return [Line(f"{made.store} is a project store already; nothing was changed.")]
+    first = f", first commit {short(made.commit)}" if made.commit else ""
+    lines = [Line(f"Made a project store for {made.name} in {made.store}{first}.")]
+    match made.git:
+        case "added":
+            lines.append(Line("Added to git; it is part of your next git commit."))
+        case "excluded":
+            lines.append(Line("Kept out of git by .git/info/exclude."))
+        case _:
+            pass
+    lines.append(Line("Next: ctx add file PATH…, then ctx commit -m MESSAGE."))
+    return [*lines]

@@ -1,0 +1,90 @@
+"""From the words on the command line to a command, and from an error to a message.
+
+This module is on the path of every start, so it imports nothing that `ctx --version` does not
+need. The table below is what `ctx --help` shows; a command's own file is imported when the
+command is named.
+"""
+
+import sys
+
+from ctx import __version__
+from ctx.errors import CtxError, UsageError
+
+# Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from types import ModuleType
+
+    from ctx.cli.output import Output
+    from ctx.cli.settings import Settings
+
+COMMANDS = {
+    "init": "make a project store in this folder",
+    "add": "add files to the project store",
+    "commit": "turn what is staged into a commit",
+    "gc": "delete objects that nothing refers to",
+    "debug": "look inside the store: cat, refs, history, verify, index",
+    "config": "read and change settings: get, set, unset, list, explain",
+    "help": "show help for a command",
+}
+
+_INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    words = sys.argv[1:] if arguments is None else arguments
+    if words in (["--version"], ["-V"]):
+        sys.stdout.write(f"ctx {__version__}\n")
+        return 0
+
+    from ctx.cli.output import Output
+    from ctx.cli.settings import Settings
+
+    settings = Settings.from_environment()
+    output = Output.for_words(words, settings)
+    try:
+        return _run(words, settings, output)
+    except CtxError as error:
+        output.error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.note("Interrupted.")
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough, as with `| head`.
+        output.abandon()
+        return 0
+    except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
+        output.unexpected(error)
+        return 1
+
+
+def _run(words: list[str], settings: "Settings", output: "Output") -> int:
+    from ctx.cli import options
+
+    leading, name, rest = options.split(words)
+    if name is None or name == "help":
+        parser = _command(rest[0])[1] if rest else options.top_parser(COMMANDS)
+        if name is None and leading and not {"-h", "--help"} & set(leading):
+            parser.parse_args(leading)
+        output.result(parser.format_help())
+        return 0
+    command, parser = _command(name)
+    parsed = parser.parse_args(leading + rest)
+    settings = settings.with_options(parsed)
+    output.configure(parsed)
+    returned = command.run(parsed, settings, output)
+    output.flush()
+    return int(returned or 0)
+
+
+def _command(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
+    from importlib import import_module
+
+    from ctx.cli import options
+
+    if name not in COMMANDS:
+        raise UsageError(f"There is no command {name!r}.", hint=options.nearest(name, COMMANDS))
+    module = import_module(f"ctx.cli.{name}")
+    return module, options.command_parser(name, COMMANDS[name], module)

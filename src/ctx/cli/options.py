@@ -1,0 +1,134 @@
+"""Parsing of options: those that every command takes, and how a command's help looks."""
+
+import argparse
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import NoReturn
+
+from ctx.errors import UsageError
+
+FORMATS = ("text", "json", "markdown")
+
+# The options that take a value, so that the command's name can be told from it.
+_WITH_VALUE = {"--format", "-C", "--set"}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong as one of our errors; the main function prints it."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(
+            f"{message[:1].upper()}{message[1:]}.", hint=f"`{self.prog} --help` shows examples."
+        )
+
+
+def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
+    """Options before the command, the command, and what follows it.
+
+    `ctx --format json gc` and `ctx gc --format json` are the same: what stands before the
+    command is parsed together with what stands behind it.
+    """
+    position = 0
+    while position < len(words) and words[position].startswith("-"):
+        position += 2 if words[position] in _WITH_VALUE else 1
+    if position >= len(words):
+        return words, None, []
+    return words[:position], words[position], words[position + 1 :]
+
+
+def global_options(level: int = 0) -> Parser:
+    """The options of every command; `level` is 1 behind a subcommand.
+
+    A subcommand's parser overwrites what its parent has parsed: so there are no defaults, and
+    what adds up has a place for each level.
+    """
+    parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = parser.add_argument_group("everywhere")
+    group.add_argument("--format", choices=FORMATS, help="how to print the answer (default: text)")
+    group.add_argument("-C", dest="in_folder", metavar="DIR", help="work as if started in DIR")
+    group.add_argument(
+        "--set",
+        action="append",
+        metavar="KEY=VALUE",
+        dest=f"overrides_{level}",
+        help="use this setting for this one command",
+    )
+    group.add_argument("-q", "--quiet", action="store_true", help="print errors and results only")
+    return parser
+
+
+def top_parser(commands: Mapping[str, str]) -> argparse.ArgumentParser:
+    width = max(map(len, commands))
+    listing = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in commands.items())
+    return Parser(
+        prog="ctx",
+        usage="ctx [options] COMMAND ...",
+        description="Durable, inspectable memory for coding agents.\n\ncommands:\n" + listing,
+        epilog=(
+            "examples:\n"
+            "  ctx init                          make a project store in this folder\n"
+            "  ctx add file src README.md        snapshot files\n"
+            '  ctx commit -m "Retry with jitter" keep them\n'
+            "  ctx debug verify                  prove that nothing is damaged\n\n"
+            "`ctx help COMMAND` shows a command's options and examples."
+        ),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[global_options()],
+    )
+
+
+def command_parser(name: str, summary: str, module: ModuleType) -> argparse.ArgumentParser:
+    parser = Parser(
+        prog=f"ctx {name}",
+        description=f"{summary[:1].upper()}{summary[1:]}.",
+        epilog=examples(module.EXAMPLES),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[global_options()],
+        allow_abbrev=False,
+    )
+    module.configure(parser)
+    return parser
+
+
+def add_subcommand(
+    group: "argparse._SubParsersAction[Parser]", name: str, summary: str, shown: str
+) -> argparse.ArgumentParser:
+    """A word after the command, with help and examples of its own."""
+    return group.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[:1].upper()}{summary[1:]}.",
+        epilog=examples(shown),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        parents=[global_options(level=1)],
+        allow_abbrev=False,
+    )
+
+
+def subcommands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[Parser]":
+    return parser.add_subparsers(
+        dest="subcommand", metavar="SUBCOMMAND", required=True, parser_class=Parser
+    )
+
+
+def session_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--session", metavar="ID", help="the session to join (default: CTX_SESSION, else `cli`)"
+    )
+
+
+def yes_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-y", "--yes", action="store_true", help="go ahead without being asked")
+
+
+def examples(lines: str) -> str:
+    body = "\n".join(f"  {line}" for line in lines.strip().splitlines())
+    return f"examples:\n{body}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """`Did you mean …?`, where something is near enough."""
+    import difflib
+
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f"Did you mean `{found[0]}`?" if found else "`ctx --help` lists what there is."

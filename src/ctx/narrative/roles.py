@@ -1,0 +1,29 @@
+"""What part a narrative document plays, told from its path alone."""
+
+from typing import NamedTuple
+
+MAIN_STREAM = "main"
+
+_BY_FOLDER = {"decisions": "decision", "log": "log", "tasks": "task"}
+
+
+class Place(NamedTuple):
+    stream: str
+    role: str
+
+
+def place(path: str) -> Place:
+    """The stream and the role of a document, by its path under `narrative/`."""
+    match path.split("/"):
+        case ["work", _, *_]:
+            return Place("work", "work")
+        case ["feature", slug, *rest]:
+            return Place(f"feature-{slug}", _role(rest))
+        case parts:
+            return Place(MAIN_STREAM, _role(parts))
+
+
+def _role(parts: list[str]) -> str:
+    if parts == ["README.md"]:
+        return "overview"
+    return _BY_FOLDER.get(parts[0], "doc") if len(parts) > 1 else "doc"

@@ -1,0 +1,75 @@
+"""Narrative documents as they were at a commit."""
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ctx import disk, redaction
+from ctx.ids import ObjectId
+from ctx.narrative import roles
+from ctx.objects import commits
+from ctx.objects.model import NarrativeRef
+from ctx.objects.store import Object, Reader, blob
+
+# A projection that is made from the decisions, not written by anybody.
+_PROJECTIONS = frozenset({"decisions.md"})
+_LARGEST = 4 * 1024 * 1024
+
+
+class Snapshot(NamedTuple):
+    """A document that has changed since it was last kept."""
+
+    ref: NarrativeRef
+    content: Object
+    redacted: int
+    """How many secrets were left out of what is kept. The person's file is not touched."""
+
+
+def changed(folder: str, known: Mapping[str, ObjectId]) -> list[Snapshot]:
+    """The documents that differ from what `known` has for their paths."""
+    made = []
+    for path in documents(folder):
+        with disk.explained(f"reading the narrative file {path}"):
+            text = disk.read(os.path.join(folder, path)).decode("utf-8", "surrogateescape")
+        clean = redaction.redact(text)
+        content = blob(clean.text.encode("utf-8", "surrogateescape"))
+        if known.get(path) != content.id:
+            stream, role = roles.place(path)
+            ref = NarrativeRef(path, stream, role, content.id)
+            made.append(Snapshot(ref, content, len(clean.findings)))
+    return made
+
+
+def documents(folder: str) -> list[str]:
+    """The markdown files under the narrative folder, relative to it, in order."""
+    found = []
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        for name in names:
+            full = os.path.join(here, name)
+            path = os.path.relpath(full, folder)
+            if (
+                name.endswith(".md")
+                and path not in _PROJECTIONS
+                and path.isprintable()
+                and not os.path.islink(full)
+                and os.path.getsize(full) <= _LARGEST
+            ):
+                found.append(path)
+    return sorted(found)
+
+
+def last_kept(
+    reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[str]
+) -> dict[str, ObjectId]:
+    """The newest snapshot of each wanted document in the history of the heads."""
+    missing = set(wanted)
+    found: dict[str, ObjectId] = {}
+    for _, commit in commits.walk(reader, heads):
+        if not missing:
+            break
+        for ref in commit.narrative_refs if commit else ():
+            if ref.path in missing:
+                found[ref.path] = ref.blob_id
+                missing.remove(ref.path)
+    return found

@@ -1,0 +1,125 @@
+"""Snapshot files into the staging of a session."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx import redaction
+from ctx.code import files
+from ctx.ids import ObjectId, SessionId
+from ctx.objects import trees
+from ctx.objects.model import FileVersion, StepKind
+from ctx.objects.repository import Repository
+from ctx.objects.store import Object, blob, derived_id, typed
+from ctx.sessions import staging
+from ctx.workspace import Workspace
+
+
+class Options(NamedTuple):
+    paths: Sequence[str]
+    folder: str
+    """What the paths are relative to."""
+    force: bool = False
+    """Also files that are ignored."""
+    allow_secrets: bool = False
+
+
+class Added(NamedTuple):
+    path: str
+    state: str
+    """`new` or `changed`."""
+    blob_id: ObjectId
+    bytes: int
+
+
+class FilesAdded(NamedTuple):
+    session: SessionId
+    work_commit: ObjectId | None
+    """None where every file was unchanged, or refused."""
+    added: tuple[Added, ...]
+    unchanged: tuple[str, ...]
+    refused: tuple[files.Refused, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(item.bytes for item in self.added)
+
+
+def add_file(workspace: Workspace, options: Options) -> FilesAdded:
+    """Stage what differs from what is committed or staged already."""
+    rules = files.Rules(
+        ignore_globs=workspace.config.texts("ingestion.ignore_globs"),
+        max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
+        include_ignored=options.force,
+    )
+    project = workspace.project
+    chosen, refused = files.choose(project, options.folder, options.paths, rules)
+    repository = workspace.repository
+    with repository.locked("ctx add file"):
+        known = _Known(repository, workspace.session)
+        added: list[Added] = []
+        unchanged: list[str] = []
+        objects: list[Object] = []
+        for candidate in chosen:
+            content = files.read(project, candidate, rules)
+            if isinstance(content, bytes) and not options.allow_secrets:
+                content = _without_secrets(candidate, content)
+            if isinstance(content, files.Refused):
+                refused.append(content)
+                continue
+            kept = blob(content)
+            before = known.blob_at(candidate.path)
+            if before == kept.id:
+                unchanged.append(candidate.path)
+                continue
+            state = "changed" if before else "new"
+            added.append(Added(candidate.path, state, kept.id, len(content)))
+            objects += [kept, typed(_version(workspace.repo_id, candidate.path, kept))]
+        step = None
+        if added:
+            versions = [item.id for item in objects[1::2]]
+            step = staging.append(
+                repository, workspace.session, StepKind.FILE_READ, objects, versions
+            )
+    return FilesAdded(
+        workspace.session, step, tuple(added), tuple(unchanged), tuple(sorted(refused))
+    )
+
+
+class _Known:
+    """What a path holds already: staged in this session, else committed."""
+
+    def __init__(self, repository: Repository, session: SessionId) -> None:
+        self._reader = repository.everything
+        steps = staging.chain(repository, session)
+        self._staged = staging.files(repository, steps)
+        heads = repository.current()
+        self._joined = trees.merged(self._reader, heads) if heads else {}
+        self._root = heads[0][1].root_tree if heads else None
+
+    def blob_at(self, path: str) -> ObjectId | None:
+        if path in self._staged:
+            return self._staged[path].blob_id
+        if path in self._joined:
+            return self._joined[path]
+        return trees.find(self._reader, self._root, path) if self._root else None
+
+
+def _version(repo_id: str, path: str, content: Object) -> FileVersion:
+    text = content.payload
+    return FileVersion(
+        path=path,
+        file_id=derived_id("file", repo_id, path),
+        blob_id=content.id,
+        byte_count=len(text),
+        line_count=text.count(b"\n") + (not text.endswith(b"\n") and bool(text)),
+    )
+
+
+def _without_secrets(candidate: files.Candidate, content: bytes) -> bytes | files.Refused:
+    found = redaction.redact(content.decode("utf-8", "surrogateescape")).findings
+    if not found:
+        return content
+    where = f"line {found[0].line}"
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    reason = f"it holds a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"
+    return files.Refused(candidate.path, reason, candidate.named)

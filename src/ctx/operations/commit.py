@@ -1,0 +1,74 @@
+"""Make a canonical commit out of what a session has staged."""
+
+from typing import NamedTuple
+
+from ctx import git, redaction
+from ctx.errors import GitFailure, UsageError
+from ctx.ids import ObjectId, SessionId
+from ctx.sessions import compaction
+from ctx.workspace import Workspace
+
+
+class Options(NamedTuple):
+    message: str | None
+    amend: bool = False
+    narrative: bool = True
+
+
+class Committed(NamedTuple):
+    """The answer of `ctx commit`. `commit` is None where there was nothing to commit."""
+
+    session: SessionId
+    commit: ObjectId | None
+    parents: tuple[ObjectId, ...] = ()
+    message: str = ""
+    amends: ObjectId | None = None
+    steps: int = 0
+    files: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    redacted: int = 0
+    """How many secrets were kept out of the message and the narrative snapshots."""
+    unknown_to_git: int = 0
+    """Files under `.ctx/` that `git add .ctx` would take in."""
+
+
+def commit(workspace: Workspace, options: Options) -> Committed:
+    if not options.amend and not (options.message or "").strip():
+        raise UsageError("A commit needs a message.", hint='Say it with -m "…".')
+    message = redaction.redact(options.message.strip()) if options.message else None
+    project = workspace.project
+    wish = compaction.Wish(
+        session=workspace.session,
+        message=message.text if message else None,
+        author=git.identity(project.checkout),
+        amend=options.amend,
+        narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
+    )
+    with workspace.repository.locked("ctx commit"):
+        made = compaction.commit(workspace.repository, wish)
+    if made is None:
+        return Committed(workspace.session, None)
+    redacted = sum(document.redacted for document in made.documents)
+    return Committed(
+        session=workspace.session,
+        commit=made.id,
+        parents=made.commit.parents,
+        message=made.commit.message,
+        amends=made.commit.amends,
+        steps=made.steps,
+        files=tuple(sorted(made.files)),
+        documents=tuple(document.ref.path for document in made.documents),
+        redacted=redacted + (len(message.findings) if message else 0),
+        unknown_to_git=_unknown_to_git(workspace),
+    )
+
+
+def _unknown_to_git(workspace: Workspace) -> int:
+    project = workspace.project
+    if project.checkout is None:
+        return 0
+    try:
+        return len(git.unknown_files(project.checkout, project.store))
+    except GitFailure:
+        # The commit is made; that git cannot be asked must not look like a failure of it.
+        return 0

@@ -1,0 +1,112 @@
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx, git
+
+
+@pytest.fixture
+def project(folder: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    (folder / "a.txt").write_text("a\n")
+    return folder
+
+
+def test_keeps_what_is_staged_and_clears_the_stage(project: Path, ctx: Ctx) -> None:
+    ctx("add", "file", "a.txt")
+    made = ctx("commit", "-m", "One\n\nWith a body", "--format", "json").json
+    assert made["files"] == ["a.txt"]
+    assert made["steps"] == 1
+    assert made["message"] == "One\n\nWith a body"
+    pointers = ctx("debug", "refs", "--format", "json").json["pointers"]
+    assert [(item["kind"], item["target"]) for item in pointers] == [
+        ("head", made["commit"]),
+        ("ref", made["commit"]),
+    ]
+    assert ctx("commit", "-m", "Two", "--format", "json").json["commit"] is None
+
+
+def test_each_session_commits_its_own(project: Path, ctx: Ctx) -> None:
+    (project / "b.txt").write_text("b\n")
+    ctx("add", "file", "a.txt", "--session", "one")
+    ctx("add", "file", "b.txt", "--session", "two")
+    made = ctx("commit", "-m", "One", "--session", "one", "--format", "json").json
+    assert made["files"] == ["a.txt"]
+    made = ctx("commit", "-m", "Two", "--session", "two", "--format", "json").json
+    assert made["files"] == ["b.txt"]
+
+
+def test_amend_replaces_the_last_commit(project: Path, ctx: Ctx) -> None:
+    ctx("add", "file", "a.txt")
+    first = ctx("commit", "-m", "One", "--format", "json").json
+    (project / "b.txt").write_text("b\n")
+    ctx("add", "file", "b.txt")
+    amended = ctx("commit", "--amend", "--format", "json").json
+    assert amended["message"] == "One"
+    assert amended["amends"] == first["commit"]
+    assert amended["parents"] == first["parents"]
+    history = ctx("debug", "history", "--format", "json").json["commits"]
+    assert [commit["message"] for commit in history] == ["One", "Initial commit"]
+    paths = ctx("debug", "index", "--format", "json").json["entries"][0]["paths"]
+    assert paths == 2
+    assert ctx("commit", "--amend", "-m", "One", "--format", "json").json["commit"] is None
+
+
+def test_amend_among_several_heads_means_the_one_made_here(repo: Path, ctx: Ctx) -> None:
+    ctx("init")
+    git("add", "-A")
+    git("commit", "-qm", "init")
+    git("switch", "-qc", "other")
+    (repo / "o.txt").write_text("o")
+    ctx("add", "file", "o.txt", "-m", "Other")
+    git("add", "-A")
+    git("commit", "-qm", "other")
+    git("switch", "-q", "main")
+    (repo / "m.txt").write_text("m")
+    mine = ctx("add", "file", "m.txt", "-m", "Mine", "--format", "json").json["commit"]
+    git("add", "-A")
+    git("commit", "-qm", "mine")
+    git("merge", "-q", "--no-edit", "other")
+    amended = ctx("commit", "--amend", "-m", "Mine, better", "--format", "json").json
+    assert amended["amends"] == mine["commit"]
+    assert len(ctx("debug", "refs", "--format", "json").json["pointers"]) == 3
+
+    (repo / ".git" / "ctx" / "main" / "refs" / "main").unlink()
+    refused = ctx("commit", "--amend", "-m", "Which?")
+    assert refused.code == 2
+    assert "2 heads" in refused.err
+
+
+def test_narrative_is_kept_when_it_changed(project: Path, ctx: Ctx) -> None:
+    narrative = project / ".ctx" / "narrative"
+    (narrative / "tasks").mkdir()
+    (narrative / "tasks" / "task_0001-x-ab12.md").write_text("# X\n")
+    (narrative / "README.md").write_text("# Changed\n")
+    (narrative / "notes.txt").write_text("not markdown")
+    made = ctx("commit", "-m", "Notes", "--format", "json").json
+    assert made["documents"] == ["README.md", "tasks/task_0001-x-ab12.md"]
+    assert ctx("commit", "-m", "Again", "--format", "json").json["commit"] is None
+    (narrative / "README.md").write_text("# app\n")
+    assert ctx("commit", "-m", "No", "--no-narrative", "--format", "json").json["commit"] is None
+    assert ctx("commit", "-m", "Yes", "--format", "json").json["documents"] == ["README.md"]
+    (narrative / "README.md").write_text("# Changed\n")
+    assert ctx("commit", "-m", "Back", "--format", "json").json["documents"] == ["README.md"]
+    found = ctx("debug", "index", "narrative:README.md", "--format", "json").json["entries"]
+    assert len(found) == 4
+    entry = ctx("debug", "index", "narrative:tasks/task_0001-x-ab12.md", "--format", "json").json
+    assert entry["entries"][0]["role"] == "task"
+
+
+def test_the_author_is_gits(repo: Path, ctx: Ctx) -> None:
+    ctx("init")
+    history = ctx("debug", "history", "--format", "json").json["commits"]
+    assert history[0]["author"] == "A Person <person@example.org>"
+
+
+def test_a_human_edit_is_never_overwritten(project: Path, ctx: Ctx) -> None:
+    readme = project / ".ctx" / "narrative" / "README.md"
+    readme.write_text("mine\n")
+    ctx("commit", "-m", "Kept")
+    ctx("init")
+    ctx("gc", "--keep-days", "0", "--aggressive")
+    assert readme.read_text() == "mine\n"

@@ -1,0 +1,234 @@
+"""`ctx config`, through the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ctx.config import schema
+from ctx.config.setting import Setting, as_toml
+from ctx.config.template import project_template
+from tests.conftest import Ctx
+
+
+@pytest.fixture
+def project(folder: Path) -> Path:
+    """The project file of the folder that commands run in."""
+    path = folder / ".ctx" / "config.toml"
+    path.parent.mkdir()
+    path.write_text(project_template("app", "1.0"))
+    return path
+
+
+@pytest.fixture
+def user(surroundings: Path) -> Path:
+    """The user file, which is not there yet."""
+    return surroundings / ".ctx" / "config.toml"
+
+
+def test_get_prints_the_bare_value(ctx: Ctx, folder: Path) -> None:
+    assert ctx("config", "get", "gc.keep_days") == (0, "7\n", "")
+    assert ctx("config", "get", "llm.backend") == (0, "off\n", "")
+    assert ctx("config", "get", "narrative.snapshot") == (0, "true\n", "")
+    assert ctx("config", "get", "ingestion.ignore_globs").out == (
+        "target/**\n.git/**\nnode_modules/**\n"
+    )
+    assert ctx("config", "get", "gc.keep_days", "--set", "gc.keep_days=9").out == "9\n"
+
+
+def test_get_as_json(ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_GC_KEEP_DAYS", "3")
+    assert ctx("config", "get", "gc.keep_days", "--format", "json").json == {
+        "key": "gc.keep_days",
+        "value": 3,
+        "layer": "environment",
+        "place": "CTX_GC_KEEP_DAYS",
+    }
+
+
+def test_an_unknown_setting(ctx: Ctx, folder: Path) -> None:
+    for words in (["get"], ["explain"], ["unset"], ["set", "1"]):
+        ran = ctx("config", words[0], "gc.keepdays", *words[1:])
+        assert ran.code == 2
+        assert ran.err == (
+            "error E011: There is no setting `gc.keepdays`.\n  Did you mean `gc.keep_days`?\n"
+        )
+
+
+def test_set_chooses_the_file(ctx: Ctx, project: Path, user: Path) -> None:
+    ran = ctx("config", "set", "storage.compression_level", "9")
+    assert ran == (0, f"storage.compression_level: not set → 9 in {project}\n", "")
+    assert "\ncompression_level = 9\n" in project.read_text()
+    assert not user.exists()
+
+    ran = ctx("config", "set", "gc.keep_days", "30")
+    assert ran == (0, f"gc.keep_days: not set → 30 in {user}\n", "")
+    assert user.read_text() == "[gc]\nkeep_days = 30\n"
+
+    ran = ctx("config", "set", "storage.compression_level", "5", "--user")
+    assert ran.out == f"storage.compression_level: not set → 5 in {user}\n"
+    assert ran.err == (
+        ".ctx/config.toml:13 sets it too, and wins: storage.compression_level is 9 here.\n"
+    )
+    assert ctx("config", "set", "gc.keep_days", "30").out == (
+        f"gc.keep_days is 30 already in {user}.\n"
+    )
+    assert ctx("config", "unset", "storage.compression_level", "--project").out == (
+        f"storage.compression_level: 9 → not set in {project}\n"
+    )
+    assert ctx("config", "get", "storage.compression_level").out == "5\n"
+    assert ctx("config", "unset", "storage.compression_level").out == (
+        f"storage.compression_level is not set in {project}.\n"
+    )
+
+
+def test_a_project_elsewhere(ctx: Ctx, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    elsewhere = ("-C", str(project.parent.parent))
+    assert ctx(*elsewhere, "config", "set", "--project", "repo.id", "other").code == 0
+    assert ctx("config", "get", "repo.id", *elsewhere).out == "other\n"
+
+
+def test_what_may_not_live_in_a_file(ctx: Ctx, project: Path, folder: Path) -> None:
+    ran = ctx("config", "set", "llm.backend", "auto", "--project")
+    assert ran.code == 2
+    assert ran.err == (
+        "error E011: A project may not set llm.backend: whoever clones it would get it unasked.\n"
+        "  Set it for yourself with --user.\n"
+    )
+    assert ctx("config", "set", "repo.id", "x", "--user").code == 2
+    assert ctx("config", "set", "repo.id", "x", "--user", "--project").code == 2
+    project.unlink()
+    assert ctx("config", "set", "repo.id", "x").code == 2
+    assert "E012" in ctx("config", "set", "storage.compression_level", "1", "--project").err
+
+
+def test_set_refuses_before_it_writes(ctx: Ctx, project: Path) -> None:
+    before = project.read_text()
+    ran = ctx("config", "set", "storage.compression_level", "fast")
+    assert ran.code == 1
+    assert ran.err == (
+        "error E013: storage.compression_level must be a whole number from 0 to 22, "
+        'not "fast".\n  `ctx config explain storage.compression_level` says what it is for.\n'
+    )
+    assert "SQLite is used instead" in ctx("config", "set", "index.backend", "redb").err
+    assert project.read_text() == before
+
+
+def test_set_as_json_says_what_happened(ctx: Ctx, project: Path) -> None:
+    globs = ("config", "set", "ingestion.ignore_globs", "a/**, b", "--format", "json")
+    expected = {
+        "key": "ingestion.ignore_globs",
+        "old": None,
+        "new": ["a/**", "b"],
+        "file": str(project),
+        "changed": True,
+    }
+    assert ctx(*globs).json == expected
+    assert ctx(*globs).json == expected | {"old": ["a/**", "b"], "changed": False}
+
+
+def test_set_says_when_a_variable_wins(
+    ctx: Ctx, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTX_DEFAULT_BUDGET", "777")
+    assert ctx("config", "set", "view.default_budget", "999").err == (
+        "CTX_DEFAULT_BUDGET sets it too, and wins: view.default_budget is 777 here.\n"
+    )
+
+
+def test_a_broken_configuration_can_be_explained_and_mended(ctx: Ctx, project: Path) -> None:
+    project.write_text('[repo]\nid = "x"\n\n[storage]\ncompression_level = "fast"\n')
+    problem = (
+        ".ctx/config.toml:5: storage.compression_level must be a whole number from 0 to 22, "
+        'not "fast".'
+    )
+    ran = ctx("config", "list")
+    assert ran.code == 1
+    assert ran.err.startswith(f"error E013: {problem}\n")
+    ran = ctx("config", "explain", "storage.compression_level")
+    assert ran.code == 0
+    assert ran.err == f"warning: {problem}\n"
+    ran = ctx("config", "set", "storage.compression_level", "4")
+    assert ran == (0, f'storage.compression_level: "fast" → 4 in {project}\n', "")
+    assert ctx("config", "list").code == 0
+
+
+def test_a_wrong_variable_fails_every_command(
+    ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTX_GC_KEEP_DAYS", "soon")
+    ran = ctx("config", "get", "llm.model", "--format", "json")
+    assert ran.code == 1
+    assert json.loads(ran.err)["error"]["message"] == (
+        'CTX_GC_KEEP_DAYS: gc.keep_days must be a whole number from 0 to 36500, not "soon".'
+    )
+
+
+def test_list(ctx: Ctx, project: Path, user: Path) -> None:
+    everything = ctx("config", "list", "--format", "json").json["settings"]
+    assert [each["key"] for each in everything] == list(schema.SETTINGS)
+    ctx("config", "set", "gc.keep_days", "30")
+    assert ctx("config", "list", "--changed").out == (
+        '  repo.id           "app"  .ctx/config.toml:6\n'
+        '  repo.ctx_version  "1.0"  .ctx/config.toml:9\n'
+        f"  gc.keep_days      30     {user}:2\n"
+    )
+
+
+def test_list_changed_where_nothing_is(ctx: Ctx, folder: Path) -> None:
+    assert ctx("config", "list", "--changed").out == "Every setting has its default.\n"
+    assert ctx("config", "list", "--changed", "--format", "json").json == {"settings": []}
+
+
+def test_explain(ctx: Ctx, project: Path, user: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx("config", "set", "view.default_budget", "40000")
+    monkeypatch.setenv("CTX_DEFAULT_BUDGET", "30000")
+    assert ctx("config", "explain", "view.default_budget").out == (
+        "view.default_budget = 30000\n"
+        "Tokens of the view `default`.\n"
+        "It must be a whole number from 100 to 10000000.\n"
+        "Set it in the user file, or by CTX_VIEW_DEFAULT_BUDGET or CTX_DEFAULT_BUDGET.\n"
+        f"  {'default':<{len(str(user)) + 2}}  50000\n"
+        f"  {user}:2  40000\n"
+        f"  {'CTX_DEFAULT_BUDGET':<{len(str(user)) + 2}}  30000  wins\n"
+    )
+    assert ctx("config", "explain", "storage.compression_level", "--format", "json").json == {
+        "key": "storage.compression_level",
+        "doc": "How hard objects are compressed, by zstd.",
+        "takes": "a whole number from 0 to 22",
+        "default": 3,
+        "value": 3,
+        "variables": ["CTX_STORAGE_COMPRESSION_LEVEL"],
+        "files": ["user", "project"],
+        "layers": [{"layer": "default", "place": "default", "value": 3, "wins": True}],
+    }
+
+
+def test_warnings_go_beside_the_answer(ctx: Ctx, project: Path) -> None:
+    project.write_text('[repo]\nid = "x"\n[llm]\nmodel = "m"\n')
+    ran = ctx("config", "get", "llm.model")
+    assert ran.out == "default\n"
+    assert ran.err == (
+        "warning: .ctx/config.toml:3: "
+        "[llm] is ignored: a project may not set it; your own file may.\n"
+    )
+
+
+@pytest.mark.parametrize("known", schema.SETTINGS.values(), ids=lambda known: known.name)
+def test_every_default_can_be_set_and_got(ctx: Ctx, project: Path, known: Setting) -> None:
+    word = known.default if isinstance(known.default, str) else as_toml(known.default)
+    assert ctx("config", "set", known.name, word).code == 0
+    got = ctx("config", "get", known.name, "--format", "json").json
+    assert got["layer"] != "default"
+    default = known.default
+    assert got["value"] == (list(default) if isinstance(default, tuple) else default)
+
+
+@pytest.mark.parametrize("subcommand", ["get", "set", "unset", "list", "explain"])
+def test_every_subcommand_shows_examples(
+    ctx: Ctx, capsys: pytest.CaptureFixture[str], subcommand: str
+) -> None:
+    with pytest.raises(SystemExit):
+        ctx("config", subcommand, "--help")
+    assert "examples:\n  ctx config" in capsys.readouterr().out

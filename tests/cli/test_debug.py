@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx
+
+
+@pytest.fixture
+def project(folder: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    (folder / "a.txt").write_text("hello\n")
+    assert ctx("add", "file", "a.txt", "-m", "One").code == 0
+    return folder
+
+
+def test_cat_prints_a_blob_as_it_is(project: Path, ctx: Ctx) -> None:
+    (entry,) = ctx("debug", "index", "path:a.txt", "--format", "json").json["entries"]
+    assert ctx("debug", "cat", entry["blob_id"]).out == "hello\n"
+    assert ctx("debug", "cat", entry["blob_id"][:10].upper()).out == "hello\n"
+    assert ctx("debug", "cat", entry["blob_id"], "--format", "json").json["text"] == "hello\n"
+
+
+def test_cat_prints_typed_objects_with_names(project: Path, ctx: Ctx) -> None:
+    (head,) = (project / ".ctx" / "heads").iterdir()
+    shown = ctx("debug", "cat", head.name, "--format", "json").json
+    assert shown["type"] == "commit"
+    assert shown["fields"]["message"] == "One"
+    assert ctx("debug", "cat", head.name).out.startswith(f"commit {head.name}\n{{\n")
+
+
+def test_cat_of_nothing_is_e001(project: Path, ctx: Ctx) -> None:
+    ran = ctx("debug", "cat", "0" * 64)
+    assert ran.code == 1
+    assert "error E001" in ran.err
+
+
+def test_an_ambiguous_beginning_lists_the_candidates(project: Path, ctx: Ctx) -> None:
+    objects = project / ".ctx" / "objects"
+    blob = next(path for path in objects.rglob("*") if path.is_file())
+    twin = blob.name[:-1] + ("0" if blob.name[-1] != "0" else "1")
+    (blob.parent / twin).write_bytes(b"")
+    ran = ctx("debug", "cat", blob.name[:20])
+    assert ran.code == 2
+    assert "2 objects begin with" in ran.err
+    assert ran.err.count(blob.name[:28]) == 2
+
+
+def test_history_is_newest_first_and_can_be_cut(project: Path, ctx: Ctx) -> None:
+    for number in range(3):
+        (project / "a.txt").write_text(f"{number}\n")
+        ctx("add", "file", "a.txt", "-m", f"Change {number}")
+    found = ctx("debug", "history", "--limit", "2", "--format", "json").json
+    assert [commit["message"] for commit in found["commits"]] == ["Change 2", "Change 1"]
+    assert found["more"] is True
+    assert found["commits"][0]["is_head"] is True
+    text = ctx("debug", "history").out
+    assert text.index("Change 2") < text.index("Change 0") < text.index("Initial commit")
+
+
+def test_the_index_answers_by_path_file_commit_and_narrative(project: Path, ctx: Ctx) -> None:
+    def entries(key: str) -> list[dict[str, str]]:
+        found: list[dict[str, str]] = ctx("debug", "index", key, "--format", "json").json["entries"]
+        return found
+
+    (entry,) = entries("path:a.txt")
+    assert entries(f"file:{entry['file_id'][:8]}") == [entry]
+    (head,) = (project / ".ctx" / "heads").iterdir()
+    assert entries(f"commit:{head.name[:10]}")[0]["message"] == "One"
+    assert entries("narrative:README.md")[0]["role"] == "overview"
+    assert entries("path:nothing") == []
+    assert "nothing under path:nothing" in ctx("debug", "index", "path:nothing").out
+
+
+def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:
+    for number in range(12):
+        (project / "a.txt").write_text(f"{number}\n")
+        ctx("add", "file", "a.txt", "-m", f"Change {number}")
+        ctx("debug", "index")
+    assert len(list((project / ".ctx" / "local" / "index").iterdir())) == 8
+
+
+def test_help(ctx: Ctx) -> None:
+    assert "commands:" in ctx().out
+    assert ctx("--help").out == ctx().out == ctx("help").out
+    assert ctx("help", "gc").out.startswith("usage: ctx gc")
+    assert "examples:" in ctx("help", "debug").out
+    with pytest.raises(SystemExit) as stopped:
+        ctx("gc", "--help")
+    assert stopped.value.code == 0
+
+
+def test_version(ctx: Ctx) -> None:
+    assert ctx("--version").out == "ctx 0.1.0\n"

@@ -1,0 +1,126 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from ctx.cli import settings
+from tests.conftest import Ctx, git
+
+
+def test_makes_a_store_and_adds_it_to_git(repo: Path, ctx: Ctx) -> None:
+    made = ctx("init", "--format", "json").json
+    assert made["created"] is True
+    assert made["name"] == "app"
+    assert made["git"] == "added"
+    tracked = git("ls-files", ".ctx").split()
+    assert {".ctx/config.toml", ".ctx/.gitignore", ".ctx/.gitattributes"} <= set(tracked)
+    assert f".ctx/heads/{made['commit']}" in tracked
+    assert (repo / ".ctx" / "heads" / made["commit"]).stat().st_size == 0
+    assert (repo / ".git" / "ctx" / "main" / "refs" / "main").read_text() == f"{made['commit']}\n"
+    assert 'id = "app"' in (repo / ".ctx" / "config.toml").read_text()
+
+
+def test_everything_is_private(folder: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    for path in [folder / ".ctx", *(folder / ".ctx").rglob("*")]:
+        expected = 0o700 if path.is_dir() else 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == expected, path
+
+
+def test_a_second_time_changes_nothing(repo: Path, ctx: Ctx) -> None:
+    ctx("init")
+    before = {path: path.stat().st_mtime_ns for path in (repo / ".ctx").rglob("*")}
+    again = ctx("init")
+    assert again.code == 0
+    assert "already" in again.out
+    assert {path: path.stat().st_mtime_ns for path in (repo / ".ctx").rglob("*")} == before
+
+
+def test_completes_a_store_that_was_begun(folder: Path, ctx: Ctx) -> None:
+    ctx("init")
+    (head,) = os.listdir(folder / ".ctx" / "heads")
+    (folder / ".ctx" / "config.toml").unlink()
+    assert ctx("gc").code == 1
+    assert ctx("init").code == 0
+    assert os.listdir(folder / ".ctx" / "heads") == [head]
+
+
+def test_no_git_leaves_the_index_alone(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init", "--no-git").code == 0
+    assert git("ls-files") == ""
+
+
+def test_private_stays_out_of_git(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init", "--template", "private").code == 0
+    assert git("status", "--porcelain") == ""
+    assert "/.ctx/" in (repo / ".git" / "info" / "exclude").read_text().splitlines()
+    assert ctx("init", "--force", "--yes", "--template", "private").code == 0
+    assert (repo / ".git" / "info" / "exclude").read_text().count("/.ctx/") == 1
+
+
+def test_team_brings_scaffolds(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init", "--template", "team").code == 0
+    narrative = repo / ".ctx" / "narrative"
+    names = {str(path.relative_to(narrative)) for path in narrative.rglob("*.md")}
+    assert names == {"README.md", "REVIEW.md", "decisions/README.md", "tasks/README.md"}
+    assert ctx("commit", "-m", "Nothing new").out.startswith("Nothing to commit")
+
+
+def test_another_folder(folder: Path, ctx: Ctx) -> None:
+    (folder / "api").mkdir()
+    assert ctx("init", "api").code == 0
+    assert (folder / "api" / ".ctx" / "config.toml").exists()
+    assert ctx("init", "missing").code == 1
+
+
+def test_force_says_what_would_be_lost_and_does_nothing_unasked(folder: Path, ctx: Ctx) -> None:
+    ctx("init")
+    (folder / "a.txt").write_text("a")
+    ctx("add", "file", "a.txt", "-m", "A")
+    before = sorted(str(path) for path in (folder / ".ctx").rglob("*"))
+    refused = ctx("init", "--force")
+    assert refused.code == 1
+    assert "error E017" in refused.err
+    assert "would be lost" in refused.err
+    assert "1 head" in refused.err
+    assert sorted(str(path) for path in (folder / ".ctx").rglob("*")) == before
+    assert ctx("init", "--force", "--yes").code == 0
+    history = ctx("debug", "history", "--format", "json").json
+    assert [commit["message"] for commit in history["commits"]] == ["Initial commit"]
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_force_asks_on_a_terminal(
+    folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    import io
+    import sys
+
+    ctx("init")
+    monkeypatch.setattr(settings, "stdin_is_terminal", lambda: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    assert ctx("init", "--force").code == code
+
+
+def test_the_user_store_is_no_project(
+    surroundings: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(surroundings)
+    refused = ctx("init")
+    assert refused.code == 1
+    assert "user store" in refused.err
+    assert not (surroundings / ".ctx").exists()
+
+
+@pytest.mark.parametrize("name", ['we"ird', "a b", "ünïcode", "x\ny", "tab\t"])
+def test_any_folder_name(
+    tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert ctx("init").code == 0
+    (folder / "a.txt").write_text("a")
+    assert ctx("add", "file", "a.txt", "-m", "A").code == 0
+    assert ctx("debug", "verify").code == 0
