@@ -1,0 +1,343 @@
+"""What people and file systems come up with: a clear error, and nothing half-written."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ctx.ids import session_id
+from tests.conftest import Ctx, git
+
+
+@pytest.fixture
+def project(folder: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    return folder
+
+
+def state(folder: Path) -> set[str]:
+    return {str(path) for path in (folder / ".ctx").rglob("*")}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add", "file", "x"],
+        ["commit", "-m", "x"],
+        ["gc"],
+        ["debug", "verify"],
+        ["debug", "refs"],
+    ],
+    ids=" ".join,
+)
+def test_not_a_project(folder: Path, ctx: Ctx, words: list[str]) -> None:
+    ran = ctx(*words)
+    assert ran.code == 1
+    assert "error E012" in ran.err
+    assert "ctx init" in ran.err
+    assert ran.out == ""
+    assert list(folder.iterdir()) == []
+
+
+def test_errors_are_json_too(folder: Path, ctx: Ctx) -> None:
+    import json
+
+    ran = ctx("gc", "--format", "json")
+    assert json.loads(ran.err)["error"]["code"] == "E012"
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["../outside.txt", "/etc/hosts", "sub/../../outside.txt", "link-out/hosts"],
+)
+def test_a_path_outside_the_project(project: Path, ctx: Ctx, word: str) -> None:
+    (project.parent / "outside.txt").write_text("x")
+    (project / "sub").mkdir()
+    (project / "link-out").symlink_to("/etc")
+    before = state(project)
+    ran = ctx("add", "file", word)
+    assert ran.code == 1
+    assert "error E015" in ran.err
+    assert "outside the project" in ran.err
+    assert state(project) == before
+
+
+@pytest.mark.parametrize("word", ["missing.txt", "no/such/folder", "*.nothing", ""])
+def test_a_path_that_is_not_there(project: Path, ctx: Ctx, word: str) -> None:
+    (project / "good.txt").write_text("x")
+    before = state(project)
+    ran = ctx("add", "file", "good.txt", word or "missing")
+    assert ran.code == 1
+    assert "error E015" in ran.err
+    assert state(project) == before
+
+
+def test_the_store_itself_cannot_be_added(project: Path, ctx: Ctx) -> None:
+    assert "belongs to ctx" in ctx("add", "file", ".ctx/config.toml").err
+    (project / "a.txt").write_text("a")
+    assert [item["path"] for item in ctx("add", "file", ".", "--format", "json").json["added"]] == [
+        "a.txt"
+    ]
+
+
+def test_what_cannot_be_kept_is_refused_with_a_reason(project: Path, ctx: Ctx) -> None:
+    (project / "good.txt").write_text("good\n")
+    (project / "image.bin").write_bytes(b"\x89PNG\0\0")
+    (project / "large.txt").write_bytes(b"x" * 2000)
+    (project / "link.txt").symlink_to("good.txt")
+    (project / "loop").symlink_to("loop")
+    os.mkfifo(project / "pipe")
+    (project / "new\nline.txt").write_text("x")
+    bad = os.fsencode(project) + b"/bad-\xff.txt"
+    with open(bad, "wb") as file:
+        file.write(b"x")
+    key = "-----BEGIN RSA PRIVATE" + " KEY-----"
+    (project / "secret.pem").write_text(f"{key}\n{'MIIEowIBAAKCAQEA' * 8}\n")
+    (project / "unreadable.txt").write_text("x")
+    ran = ctx("add", "file", ".", "--set", "ingestion.max_file_bytes=1000", "--format", "json")
+    assert ran.code == 0
+    answer = ran.json
+    added = [item["path"] for item in answer["added"]]
+    assert added == ["good.txt", "unreadable.txt"]
+    reasons = {item["path"]: item["reason"] for item in answer["refused"]}
+    assert "binary" in reasons["image.bin"]
+    assert "2,000 bytes" in reasons["large.txt"]
+    assert "symbolic link" in reasons["link.txt"]
+    assert "symbolic link" in reasons["loop"]
+    assert "plain file" in reasons["pipe"]
+    assert "control character" in reasons["new\nline.txt"]
+    assert "secret" in reasons["secret.pem"]
+    (name,) = [path for path in reasons if path.startswith("bad-")]
+    assert "not UTF-8" in reasons[name]
+
+
+@pytest.mark.parametrize("name", [b"bad-\xff.txt", b"new\nline.txt", b"loop", b"pipe"])
+def test_naming_an_impossible_file_outright_fails(project: Path, name: bytes) -> None:
+    path = os.fsencode(project) + b"/" + name
+    if name == b"loop":
+        os.symlink(b"loop", path)
+    elif name == b"pipe":
+        os.mkfifo(path)
+    else:
+        with open(path, "wb") as file:
+            file.write(b"x")
+    ran = subprocess.run(
+        [sys.executable, "-m", "ctx", "add", "file", name],
+        cwd=project,
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    assert ran.returncode == 1
+    assert b"Refused 1 file" in ran.stdout
+    assert b"Traceback" not in ran.stderr
+
+
+def test_a_refused_file_does_not_stop_the_others(project: Path, ctx: Ctx) -> None:
+    (project / "good.txt").write_text("good\n")
+    (project / "image.bin").write_bytes(b"\0")
+    ran = ctx("add", "file", "good.txt", "image.bin")
+    assert ran.code == 1
+    assert "new  good.txt" in ran.out
+    assert ctx("commit", "-m", "Good").code == 0
+
+
+def test_a_secret_can_be_added_on_purpose(project: Path, ctx: Ctx) -> None:
+    key = "-----BEGIN RSA PRIVATE" + " KEY-----"
+    (project / "fixture.pem").write_text(f"{key}\n{'MIIEowIBAAKCAQEA' * 8}\n")
+    assert ctx("add", "file", "fixture.pem").code == 1
+    assert ctx("add", "file", "fixture.pem", "--allow-secrets").code == 0
+
+
+def test_a_secret_in_a_message_is_left_out(project: Path, ctx: Ctx) -> None:
+    (project / "a.txt").write_text("a")
+    ctx("add", "file", "a.txt")
+    token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
+    ran = ctx("commit", "-m", f"Use {token} for now", "--format", "json")
+    assert ran.code == 0
+    assert token not in ran.out
+    assert "[redacted:" in ran.json["message"]
+    assert ran.json["redacted"] == 1
+    assert "1 secret left out" in ran.err
+    for path in (project / ".ctx").rglob("*"):
+        if path.is_file():
+            assert token.encode() not in path.read_bytes()
+
+
+def test_a_secret_in_a_narrative_file_stays_out_of_the_snapshot(project: Path, ctx: Ctx) -> None:
+    token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
+    note = project / ".ctx" / "narrative" / "note.md"
+    note.write_text(f"# Note\n\nThe token is {token}.\n")
+    made = ctx("commit", "-m", "Note", "--format", "json").json
+    assert made["documents"] == ["note.md"]
+    assert made["redacted"] == 1
+    assert token in note.read_text()
+    assert ctx("commit", "-m", "Again", "--format", "json").json["commit"] is None
+    (entry,) = ctx("debug", "index", "narrative:note.md", "--format", "json").json["entries"]
+    assert "[redacted:" in ctx("debug", "cat", entry["blob_id"]).out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["frobnicate"],
+        ["gc", "--keep-days", "soon"],
+        ["gc", "--keep-days", "-1"],
+        ["commit"],
+        ["commit", "-m", "   "],
+        ["add"],
+        ["add", "file"],
+        ["add", "nonsense"],
+        ["init", "--template", "huge"],
+        ["debug", "cat", "xyz!"],
+        ["debug", "cat", "abc"],
+        ["debug", "index", "nonsense"],
+        ["debug", "history", "--limit", "0"],
+        ["--nonsense"],
+        ["--format", "xml", "gc"],
+        ["-C", "/no/such/folder", "gc"],
+        ["--set", "nonsense", "gc"],
+        ["help", "nonsense"],
+        ["add", "file", "a", "--session", "../../etc"],
+        ["add", "file", "a", "--session", ".hidden"],
+        ["add", "file", "a", "--session", "x" * 200],
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_a_wrong_command_line_exits_with_2(project: Path, ctx: Ctx, words: list[str]) -> None:
+    (project / "a").write_text("a")
+    before = state(project)
+    ran = ctx(*words)
+    assert ran.code == 2, ran.err
+    assert "error E011" in ran.err
+    assert ran.out == ""
+    assert state(project) == before
+
+
+def test_the_nearest_command_is_suggested(folder: Path, ctx: Ctx) -> None:
+    assert "Did you mean `commit`?" in ctx("comit").err
+
+
+@pytest.mark.parametrize("name", ["a", "retry-feature-001", "A.b_c-9", "x" * 128])
+def test_session_names(name: str) -> None:
+    assert session_id(name) == name
+
+
+READ_ONLY = """
+import os, sys
+from ctx.cli.main import main
+assert main(["-q", "init", sys.argv[1]]) == 0
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+sys.exit(main(["init", sys.argv[2]]))
+"""
+
+
+def test_a_read_only_folder() -> None:
+    """As another user, because root may write anywhere. The first call loads the modules,
+    which that user may not be allowed to read."""
+    with tempfile.TemporaryDirectory() as space:
+        Path(space).chmod(0o755)
+        first, folder = Path(space, "first"), Path(space, "folder")
+        first.mkdir()
+        folder.mkdir()
+        folder.chmod(0o555)
+        ran = subprocess.run(
+            [sys.executable, "-c", READ_ONLY, first, folder],
+            cwd=space,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+        )
+        assert ran.returncode == 1, ran.stderr
+        assert "error E014: Not permitted while making the project store" in ran.stderr
+        assert "Traceback" not in ran.stderr
+        assert list(folder.iterdir()) == []
+
+
+def test_a_file_where_the_store_should_be(folder: Path, ctx: Ctx) -> None:
+    (folder / ".ctx").write_text("mine")
+    ran = ctx("init")
+    assert ran.code == 1
+    assert "error E01" in ran.err
+    assert (folder / ".ctx").read_text() == "mine"
+
+
+def test_git_that_is_missing(
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    ran = ctx("init")
+    assert ran.code == 0
+    assert "git is not on this machine's PATH" in ran.err
+    (repo / "a.txt").write_text("a")
+    ran = ctx("add", "file", "a.txt")
+    assert ran.code == 1
+    assert "error E016" in ran.err
+
+
+def test_a_folder_that_has_gone(
+    folder: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    ran = ctx("gc")
+    assert ran.code == 2
+    assert "no longer exists" in ran.err
+
+
+def test_a_closed_pipe_is_no_error(project: Path) -> None:
+    ran = subprocess.run(
+        f"{sys.executable} -m ctx debug history --format json | true",
+        shell=True,
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.stderr == ""
+
+
+def test_ignored_files_need_force(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (repo / ".gitignore").write_text("*.log\n")
+    (repo / "a.log").write_text("a")
+    (repo / "node_modules").mkdir()
+    (repo / "node_modules" / "m.js").write_text("m")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == [".gitignore"]
+    named = ctx("add", "file", "a.log", "node_modules/m.js")
+    assert named.code == 1
+    assert ".gitignore lists it" in named.out
+    assert "ignore_globs lists it" in named.out
+    assert ctx("add", "file", "a.log", "node_modules/m.js", "--force").code == 0
+
+
+def test_without_git_the_ignore_files_hold_all_the_same(project: Path, ctx: Ctx) -> None:
+    (project / ".gitignore").write_text("*.log\n/build/\n")
+    (project / "sub").mkdir()
+    (project / "sub" / ".gitignore").write_text("!keep.log\nlocal.txt\n")
+    (project / "build").mkdir()
+    for name in ("a.log", "b.txt", "sub/keep.log", "sub/x.log", "sub/local.txt", "build/o.txt"):
+        (project / name).write_text(name)
+    answer = ctx("add", "file", ".", "--format", "json").json
+    added = {item["path"] for item in answer["added"]}
+    assert added == {".gitignore", "sub/.gitignore", "b.txt", "sub/keep.log"}
+
+
+def test_git_add_and_our_ignore_rules_agree(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init", "--no-git").code == 0
+    (repo / ".gitignore").write_text("*.log\n")
+    for name in ("a.log", "b.txt", "c d.txt", "ü.txt"):
+        (repo / name).write_text(name)
+    git("add", "b.txt")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    added = {item["path"] for item in answer["added"]}
+    assert added == {".gitignore", "b.txt", "c d.txt", "ü.txt"}

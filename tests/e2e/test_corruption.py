@@ -1,0 +1,169 @@
+"""Damage to any byte of any file is found, named, and never ends in a traceback."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx.layout import project_at
+from ctx.objects import index
+from ctx.objects.repository import Repository
+from ctx.objects.verify import Damage, verify
+from tests.conftest import Ctx
+
+CODES = {"E001", "E002", "E003", "E004", "E007"}
+
+
+@pytest.fixture
+def project(folder: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    (folder / "a.txt").write_text("some text, some text, some text\n")
+    assert ctx("add", "file", "a.txt", "-m", "One").code == 0
+    (folder / "a.txt").write_text("other text\n")
+    assert ctx("add", "file", "a.txt").code == 0
+    assert ctx("debug", "index").code == 0
+    assert ctx("debug", "verify").code == 0
+    return folder
+
+
+def damages(folder: Path) -> tuple[Damage, ...]:
+    repository = Repository(project_at(str(folder)))
+    return verify(repository).damages + tuple(index.damages(repository.project))
+
+
+def kept_files(folder: Path) -> list[Path]:
+    """Every file in which a changed byte means something."""
+    local = folder / ".ctx" / "local"
+    places = [folder / ".ctx" / "objects", local / "stage", local / "refs", local / "index"]
+    return sorted(path for place in places for path in place.rglob("*") if path.is_file())
+
+
+def wounds(path: Path) -> Iterator[bytes]:
+    whole = path.read_bytes()
+    # Every single bit is tried where objects and sealed databases are tested by themselves.
+    step = 1 if "refs" in path.parts else 11 if len(whole) < 2000 else 997
+    for position in range(0, len(whole), step):
+        flipped = bytes([whole[position] ^ 0xFF])
+        yield whole[:position] + flipped + whole[position + 1 :]
+        yield whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :]
+        yield whole[:position]
+    yield whole + b"\0"
+
+
+def test_every_flip_and_truncation_is_found(project: Path) -> None:
+    files = kept_files(project)
+    assert len(files) > 12
+    for path in files:
+        whole = path.read_bytes()
+        for wound in wounds(path):
+            path.write_bytes(wound)
+            found = damages(project)
+            assert found, f"{path}: a change went unnoticed"
+            assert {item.code for item in found} <= CODES
+            assert str(path) in {item.where for item in found}, path
+        path.write_bytes(whole)
+    assert not damages(project)
+
+
+def test_a_damaged_head_name_is_found(project: Path) -> None:
+    (head,) = (project / ".ctx" / "heads").iterdir()
+    for name in (
+        head.name[:-1],
+        "0" + head.name[1:] if head.name[0] != "0" else "1" + head.name[1:],
+        head.name.upper(),
+        head.name + "x",
+        "notes",
+    ):
+        renamed = head.rename(head.with_name(name))
+        found = damages(project)
+        assert {item.code for item in found} <= {"E001", "E004"}
+        assert str(renamed) in {item.where for item in found}
+        head = renamed
+    head.write_text("x")
+    assert damages(project)
+
+
+def test_every_damage_is_listed(project: Path, ctx: Ctx) -> None:
+    objects = [path for path in kept_files(project) if "objects" in path.parts]
+    for path in objects[:4]:
+        path.write_bytes(b"rubbish")
+    (project / ".ctx" / "local" / "refs" / "main").write_text("rubbish")
+    report = ctx("debug", "verify", "--format", "json")
+    assert report.code == 1
+    assert len(report.json["damages"]) >= 5
+    text = ctx("debug", "verify")
+    assert text.code == 1
+    for path in objects[:4]:
+        assert path.name in text.out
+
+
+COMMANDS = [
+    ["debug", "verify"],
+    ["debug", "refs"],
+    ["debug", "history"],
+    ["debug", "index"],
+    ["debug", "index", "path:a.txt"],
+    ["add", "file", "a.txt"],
+    ["commit", "-m", "On"],
+    ["commit", "--amend", "-m", "On"],
+    ["gc", "--keep-days", "0"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_no_command_ends_in_a_traceback(
+    project: Path, ctx: Ctx, words: list[str], tmp_path: Path
+) -> None:
+    spare = tmp_path / "spare"
+    shutil.copytree(project / ".ctx", spare)
+    for number, path in enumerate(kept_files(project)):
+        for wound in (b"", b"rubbish", path.read_bytes()[:-3], path.read_bytes() + b"\0"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(wound)
+            ran = ctx(*words)
+            where = f"{' '.join(words)} with damage {number} in {path}"
+            assert ran.code in (0, 1), where
+            assert "E000" not in ran.err, f"{where}: {ran.err}"
+            if ran.code == 1 and words != ["debug", "verify"]:
+                assert "error E0" in ran.err, where
+            shutil.rmtree(project / ".ctx")
+            shutil.copytree(spare, project / ".ctx")
+
+
+def test_gc_deletes_nothing_while_something_cannot_be_read(project: Path, ctx: Ctx) -> None:
+    (head,) = (project / ".ctx" / "heads").iterdir()
+    (project / ".ctx" / "objects" / head.name[:2] / head.name).write_bytes(b"rubbish")
+    before = kept_files(project)
+    ran = ctx("gc", "--keep-days", "0", "--aggressive")
+    assert ran.code == 1
+    assert "E003" in ran.err
+    assert kept_files(project) == before
+
+
+def test_a_damaged_index_is_made_again(project: Path, ctx: Ctx) -> None:
+    (database,) = (project / ".ctx" / "local" / "index").glob("*/store.db")
+    right = ctx("debug", "index", "path:a.txt").out
+    database.write_bytes(database.read_bytes()[:-100] + b"x" * 100)
+    assert "E007" in ctx("debug", "verify").out
+    assert ctx("debug", "index", "path:a.txt").out == right
+    assert ctx("debug", "verify").code == 0
+    shutil.rmtree(project / ".ctx" / "local" / "index")
+    assert ctx("debug", "index", "path:a.txt").out == right
+
+
+def test_a_strangers_tree_cannot_name_a_way_out(project: Path, ctx: Ctx) -> None:
+    from ctx.ids import ObjectId
+    from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
+    from ctx.objects.store import blob, typed
+
+    repository = Repository(project_at(str(project)))
+    content = blob(b"x")
+    tree = typed(Tree((TreeEntry("../../evil", TreeEntryKind.BLOB, content.id),)))
+    (old,) = repository.current()
+    commit = typed(Commit((old[0],), 2_000_000_000, "Evil", tree.id))
+    repository.objects.write([content, tree, commit])
+    repository.heads.advance(ObjectId(commit.id), [old[0]])
+    ran = ctx("debug", "index")
+    assert ran.code == 1
+    assert "E004" in ran.err

@@ -1,0 +1,263 @@
+"""Stopping at every file-system operation loses nothing that was reported as done."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ctx import clock
+from ctx.cli.main import main
+from ctx.ids import CLI_SESSION
+from ctx.layout import project_at
+from ctx.objects import commits, trees
+from ctx.objects.repository import Repository
+from ctx.objects.verify import verify
+from ctx.sessions import staging
+from tests.conftest import git
+from tests.faults import NO_SPACE, READ_ONLY, Disk, Stopped
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time stands still, so that a step does the same operations each time it is run."""
+    moment = clock.now_ms() + 60_000
+    monkeypatch.setattr(clock, "now_ms", lambda: moment)
+
+
+class Step(NamedTuple):
+    """A command, what the user changes before it, and what must be true once it is done."""
+
+    words: list[str]
+    edits: Mapping[str, str]
+    files: Mapping[str, str]
+    messages: set[str]
+
+
+FIRST = {"a.txt": "one\n", "d/b.txt": "b\n"}
+SECOND = {**FIRST, "a.txt": "two\n"}
+THIRD = {**SECOND, "d/e/c.txt": "c\n"}
+
+SCENARIO = [
+    Step(["init"], {}, {}, set()),
+    Step(["add", "file", "."], FIRST, FIRST, set()),
+    Step(["commit", "-m", "One"], {}, FIRST, {"One"}),
+    Step(["add", "file", "a.txt"], {"a.txt": "two\n"}, SECOND, {"One"}),
+    Step(["commit", "-m", "Two"], {".ctx/narrative/n.md": "# N\n"}, SECOND, {"One", "Two"}),
+    Step(["commit", "--amend", "-m", "Second"], {}, SECOND, {"One", "Second"}),
+    Step(["gc", "--keep-days", "0"], {}, SECOND, {"One", "Second"}),
+    Step(
+        ["add", "file", "d", "-m", "Three"],
+        {"d/e/c.txt": "c\n"},
+        THIRD,
+        {"One", "Second", "Three"},
+    ),
+    Step(["gc", "--keep-days", "0", "--aggressive"], {}, THIRD, {"One", "Second", "Three"}),
+]
+
+
+def kept(folder: Path) -> dict[str, str]:
+    """What a reader finds: the committed files, and the staged ones over them."""
+    repository = Repository(project_at(str(folder)))
+    heads = repository.current()
+    reader = repository.everything
+    found = dict(trees.paths(reader, heads[0][1].root_tree)) if heads else {}
+    found.update(trees.merged(reader, heads) if heads else {})
+    staged = staging.files(repository, staging.chain(repository, CLI_SESSION))
+    found.update((path, version.blob_id) for path, version in staged.items())
+    return {path: reader.read(blob).payload.decode() for path, blob in found.items()}
+
+
+def messages(folder: Path) -> set[str]:
+    repository = Repository(project_at(str(folder)))
+    heads = [id for id, _ in repository.current()]
+    walked = commits.walk(repository.objects, heads)
+    return {commit.message for _, commit in walked if commit} - {"Initial commit"}
+
+
+def check(folder: Path, before: Step | None, now: Step, where: str) -> None:
+    """After a stop, the state is that before the step or that after it."""
+    report = verify(Repository(project_at(str(folder))))
+    assert not report.damages, f"{where}: {report.damages}"
+    files = kept(folder)
+    old = before.files if before else {}
+    for path, content in old.items():
+        allowed = {content, now.files[path]}
+        assert files.get(path) in allowed, f"{where}: {path} is {files.get(path)!r}"
+    said = before.messages if before else set()
+    found = messages(folder)
+    assert said <= found or now.messages <= found, f"{where}: only {found} is left"
+
+
+class Stage:
+    """The scenario step by step, with a way back to the beginning of the present step."""
+
+    def __init__(self, folder: Path, spare: Path) -> None:
+        self.folder = folder
+        self.spare = spare
+
+    def steps(self) -> Iterator[tuple[Step | None, Step]]:
+        before = None
+        for step in SCENARIO:
+            for path, text in step.edits.items():
+                target = self.folder / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text)
+            shutil.rmtree(self.spare, ignore_errors=True)
+            shutil.copytree(self.folder, self.spare)
+            yield before, step
+            self.reset()
+            assert main(step.words) == 0
+            before = step
+
+    def reset(self) -> None:
+        # The folder itself stays: it is the current folder of this process.
+        for entry in self.folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        shutil.copytree(self.spare, self.folder, dirs_exist_ok=True)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """In memory where the system has such a folder: the disk's failures are played here."""
+    memory = "/dev/shm"
+    base = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=base) as space:
+        folder = Path(space, "app")
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        yield Stage(folder, Path(space, "spare"))
+        os.chdir("/")
+
+
+def operations_of(stage: Stage, step: Step) -> list[str]:
+    disk = Disk()
+    with disk.installed():
+        assert main(step.words) == 0
+    stage.reset()
+    return disk.log
+
+
+def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
+    stops = 0
+    for before, step in stage.steps():
+        for number, operation in enumerate(operations_of(stage, step)):
+            if number % every:
+                continue
+            where = f"{' '.join(step.words)} stopped at {number}: {operation}"
+            disk = Disk(number, power_loss=power_loss)
+            with disk.installed(), pytest.raises(Stopped):
+                main(step.words)
+            if power_loss:
+                disk.lose_power()
+            check(stage.folder, before, step, where)
+            assert main(step.words) == 0, where
+            check(stage.folder, step, step, f"{where}, then run again")
+            stage.reset()
+            stops += 1
+    return stops
+
+
+@pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
+def test_stopped_at_every_operation(stage: Stage, power_loss: bool) -> None:
+    assert stop_everywhere(stage, power_loss=power_loss) > 200
+
+
+def test_stopped_in_a_git_checkout(stage: Stage) -> None:
+    git("init", "-q", "-b", "main")
+    (stage.folder / "x").write_text("x")
+    git("add", "x")
+    git("commit", "-qm", "x")
+    assert stop_everywhere(stage, power_loss=True, every=9) > 20
+
+
+@pytest.mark.parametrize("code", [NO_SPACE, READ_ONLY], ids=["disk full", "read-only"])
+def test_refused_at_every_operation(
+    stage: Stage, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = stage.folder
+    for before, step in stage.steps():
+        for number, operation in enumerate(operations_of(stage, step)):
+            where = f"{' '.join(step.words)} refused at {number}: {operation}"
+            capsys.readouterr()
+            disk = Disk(number, refuse_with=code)
+            with disk.installed():
+                result = main(step.words)
+            said = capsys.readouterr().err
+            if operation.endswith("LOCK") and operation.startswith("unlink"):
+                # The work is done; the next writer takes over the name that is left.
+                assert result == 0, where
+                check(folder, step, step, where)
+            else:
+                assert result == 1, where
+                assert "error E014" in said, f"{where}: {said}"
+                check(folder, before, step, where)
+            assert not list(folder.rglob("*.tmp")), where
+            assert main(step.words) == 0, where
+            check(folder, step, step, f"{where}, then run again")
+            stage.reset()
+
+
+WORKER = """
+import sys
+from ctx.cli.main import main
+number = 0
+while True:
+    number += 1
+    with open("f.txt", "w") as file:
+        file.write(f"{number}\\n" * 50)
+    assert main(["-q", "add", "file", "f.txt"]) == 0
+    assert main(["-q", "commit", "-m", f"Round {number}"]) == 0
+    if number % 3 == 0:
+        assert main(["-q", "commit", "--amend", "-m", f"Round {number}, again"]) == 0
+    if number % 4 == 0:
+        assert main(["-q", "gc", "--keep-days", "0", "--aggressive"]) == 0
+    sys.stderr.write(f"done {number}\\n")
+    sys.stderr.flush()
+"""
+
+
+def kill_at_random(folder: Path, rounds: int, seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(rounds):
+        worker = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert worker.stderr is not None
+        try:
+            first = worker.stderr.readline()
+            time.sleep(chance.uniform(0, 0.08))
+        finally:
+            worker.send_signal(signal.SIGKILL)
+        said = [first, *worker.stderr.read().splitlines()]
+        worker.wait()
+        worker.stderr.close()
+        done = [line for line in said if line.startswith("done ")]
+        assert done, said
+        last = int(done[-1].split()[1])
+        report = verify(Repository(project_at(str(folder))))
+        assert not report.damages
+        found = messages(folder)
+        for number in range(1, last + 1):
+            final = f"Round {number}, again" if number % 3 == 0 else f"Round {number}"
+            assert final in found, f"round {number} of {last} was reported and is lost"
+        # Each round begins the numbering anew on top of what is there.
+        assert main(["-q", "add", "file", "f.txt"]) == 0
+        assert main(["-q", "commit", "-m", "After the kill"]) == 0
+
+
+def test_killed_at_random_times(folder: Path) -> None:
+    assert main(["init"]) == 0
+    kill_at_random(folder, rounds=20, seed=7)

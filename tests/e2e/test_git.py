@@ -1,0 +1,265 @@
+"""Memory in git: branches merge by themselves, and nothing is lost on the way."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from ctx.layout import project_at
+from ctx.objects import commits, trees
+from ctx.objects.repository import Repository
+from ctx.objects.verify import verify
+from tests.conftest import Ctx, git
+
+
+def repository(folder: Path) -> Repository:
+    return Repository(project_at(str(folder)))
+
+
+def paths(folder: Path) -> dict[str, str]:
+    store = repository(folder)
+    heads = store.current()
+    found = dict(trees.paths(store.objects, heads[0][1].root_tree))
+    found.update(trees.merged(store.objects, heads))
+    return {path: store.objects.read(blob).payload.decode() for path, blob in found.items()}
+
+
+def messages(folder: Path) -> set[str]:
+    store = repository(folder)
+    walked = commits.walk(store.objects, [id for id, _ in store.current()])
+    return {commit.message for _, commit in walked if commit}
+
+
+def remember(ctx: Ctx, name: str, text: str, message: str) -> None:
+    """A file, committed to memory and then, memory and all, to git."""
+    Path(name).write_text(text)
+    assert ctx("add", "file", name, "-m", message).code == 0
+    git("add", "-A")
+    git("commit", "-qm", message)
+
+
+@pytest.fixture
+def project(repo: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    remember(ctx, "base.txt", "base\n", "Base")
+    return repo
+
+
+@pytest.mark.parametrize("attributes", ["kept", "ignored"])
+def test_two_branches_that_both_commit_merge_cleanly(
+    project: Path, ctx: Ctx, attributes: str
+) -> None:
+    if attributes == "ignored":
+        git("rm", "-q", ".ctx/.gitattributes")
+        git("commit", "-qm", "As forges merge")
+    git("switch", "-qc", "other")
+    for number in range(3):
+        remember(ctx, f"other{number}.txt", f"{number}\n", f"Other {number}")
+    git("switch", "-q", "main")
+    for number in range(2):
+        remember(ctx, f"main{number}.txt", f"{number}\n", f"Main {number}")
+    assert ctx("commit", "--amend", "-m", "Main 1, amended").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Amend")
+
+    git("merge", "-q", "--no-edit", "other")
+    assert git("status", "--porcelain") == ""
+    assert len(repository(project).current()) == 2
+    assert ctx("debug", "verify").code == 0
+    expected = {"Base", "Initial commit", "Main 0", "Main 1, amended"}
+    expected |= {f"Other {number}" for number in range(3)}
+    assert messages(project) == expected
+    names = {"base.txt", "main0.txt", "main1.txt", "other0.txt", "other1.txt", "other2.txt"}
+    assert set(paths(project)) == names
+
+    remember(ctx, "after.txt", "after\n", "After")
+    (head,) = repository(project).current()
+    assert len(head[1].parents) == 2
+    assert set(paths(project)) == {*names, "after.txt"}
+    git("merge", "-q", "other")
+    assert len(repository(project).current()) == 1
+
+
+def test_both_branches_take_in_the_same_content(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    remember(ctx, "same.txt", "the same\n", "Other")
+    git("switch", "-q", "main")
+    remember(ctx, "same.txt", "the same\n", "Main")
+    git("merge", "-q", "--no-edit", "other")
+    assert paths(project)["same.txt"] == "the same\n"
+    assert not verify(repository(project)).damages
+
+
+def test_of_two_versions_the_later_one_counts(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    remember(ctx, "base.txt", "from the other branch\n", "Other")
+    git("switch", "-q", "main")
+    time.sleep(1.1)  # Commits are stamped in seconds.
+    Path("base.txt").write_text("from main, later\n")
+    assert ctx("add", "file", "base.txt", "-m", "Main").code == 0
+    git("add", "-A", ".ctx")
+    git("commit", "-qm", "Main")
+    git("checkout", "-q", "--", "base.txt")
+    git("merge", "-q", "--no-edit", "other")
+    assert paths(project)["base.txt"] == "from main, later\n"
+    remember(ctx, "x.txt", "x\n", "Join")
+    assert paths(project)["base.txt"] == "from main, later\n"
+
+
+def test_a_branch_switch_takes_memory_along(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    remember(ctx, "other.txt", "other\n", "Other")
+    git("switch", "-q", "main")
+    assert "other.txt" not in paths(project)
+    git("switch", "-q", "other")
+    assert paths(project)["other.txt"] == "other\n"
+
+
+def test_staging_is_out_of_the_working_trees_reach(project: Path, ctx: Ctx) -> None:
+    Path("new.txt").write_text("new\n")
+    assert ctx("add", "file", "new.txt").code == 0
+    assert git("status", "--porcelain") == "?? new.txt\n"
+    git("clean", "-qfdx")
+    assert ctx("commit", "-m", "Survived").code == 0
+    assert paths(project)["new.txt"] == "new\n"
+
+
+def test_worktrees_stage_apart(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git("worktree", "add", "-q", str(linked), "-b", "linked")
+    (linked / "l.txt").write_text("l\n")
+    assert ctx("-C", str(linked), "add", "file", "l.txt").code == 0
+    assert ctx("commit", "-m", "Nothing here").out.startswith("Nothing to commit")
+    assert ctx("-C", str(linked), "commit", "-m", "Linked").code == 0
+    assert "l.txt" in paths(linked)
+    assert "l.txt" not in paths(project)
+
+
+def test_history_that_was_cut_off_is_a_boundary(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    remember(ctx, "one.txt", "1\n", "One")
+    store = repository(project)
+    (head,) = store.current()
+    parent = head[1].parents[0]
+    os.unlink(Path(store.objects.folder) / parent[:2] / parent)
+    shown = ctx("debug", "verify")
+    assert shown.code == 0
+    assert "History ends at 1 parent" in shown.out
+    assert "history ends here" in ctx("debug", "history").out
+    remember(ctx, "two.txt", "2\n", "Two")
+    assert {"one.txt", "two.txt", "base.txt"} <= set(paths(project))
+    assert ctx("gc", "--keep-days", "0").code == 0
+    assert not verify(repository(project)).damages
+
+
+LONG_AGO = "2020-01-01T00:00:00Z"
+
+
+@pytest.fixture
+def old_project(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store in which git tracks an object that no head has reached for years."""
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_DATE", LONG_AGO)
+    assert ctx("init").code == 0
+    remember(ctx, "base.txt", "base\n", "Base")
+    Path("once.txt").write_text("said once\n")
+    assert ctx("add", "file", "once.txt", "-m", "Once").code == 0
+    git("add", "-A", ".ctx")
+    git("commit", "-qm", "Once")
+    # Go back to the state before, but leave the objects: what an amended commit leaves too.
+    git("checkout", "-q", "HEAD~1", "--", ".ctx/heads")
+    for head in os.listdir(".ctx/heads"):
+        if head not in git("ls-tree", "--name-only", "HEAD~1", ".ctx/heads/"):
+            git("rm", "-q", "-f", f".ctx/heads/{head}")
+    git("commit", "-qm", "Back")
+    os.unlink("once.txt")
+    assert "once.txt" not in paths(repo)
+    # The last commit made here must not keep it alive either.
+    shutil.rmtree(".git/ctx")
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.delenv(f"GIT_{role}_DATE")
+    return repo
+
+
+def test_gc_leaves_alone_what_git_tracks(old_project: Path, ctx: Ctx) -> None:
+    answer = ctx("gc", "--keep-days", "0", "--format", "json").json
+    assert answer["deleted"] == []
+    assert answer["held_by_git"] > 0
+    assert git("status", "--porcelain") == ""
+
+
+def test_gc_tracked_deletes_what_no_ref_used_for_long(old_project: Path, ctx: Ctx) -> None:
+    assert ctx("gc", "--tracked").code == 1
+    assert git("status", "--porcelain") == ""
+    answer = ctx("gc", "--tracked", "--yes", "--format", "json").json
+    assert all(item["tracked"] for item in answer["deleted"])
+    assert len(answer["deleted"]) >= 3
+    assert ctx("debug", "verify").code == 0
+    assert set(paths(old_project)) == {"base.txt"}
+
+
+def test_gc_tracked_spares_what_another_branch_uses(old_project: Path, ctx: Ctx) -> None:
+    git("branch", "other", "HEAD~1")
+    assert ctx("gc", "--tracked", "--yes", "--format", "json").json["deleted"] == []
+
+
+def test_gc_tracked_spares_what_was_used_lately(
+    old_project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("revert", "--no-edit", "HEAD")
+    git("revert", "--no-edit", "HEAD")
+    assert ctx("gc", "--tracked", "--yes", "--format", "json").json["deleted"] == []
+
+
+def test_gc_on_one_branch_and_reuse_on_the_other(
+    old_project: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clone = tmp_path / "clone" / "app"
+    git("clone", "-q", str(old_project), str(clone))
+    assert ctx("gc", "--tracked", "--yes").code == 0
+    git("add", "-A", ".ctx")
+    git("commit", "-qm", "Collect")
+
+    monkeypatch.chdir(clone)
+    remember(ctx, "again.txt", "said once\n", "Said again")
+    git("pull", "-q", "--no-rebase", "--no-edit")
+    assert paths(clone)["again.txt"] == "said once\n"
+    assert ctx("debug", "verify").code == 0
+
+    monkeypatch.chdir(old_project)
+    git("pull", "-q", "--no-rebase", "--no-edit", str(clone), "main")
+    assert paths(old_project)["again.txt"] == "said once\n"
+    assert ctx("debug", "verify").code == 0
+
+
+def test_a_store_that_git_ignores_is_said(repo: Path, ctx: Ctx) -> None:
+    (repo / ".gitignore").write_text(".ctx/\n")
+    made = ctx("init")
+    assert made.code == 0
+    assert "warning: `git add` failed" in made.err
+    assert ctx("debug", "verify").code == 0
+
+
+def test_a_commit_never_changes_the_index(project: Path, ctx: Ctx) -> None:
+    Path("new.txt").write_text("new\n")
+    before = git("ls-files", "--stage")
+    made = ctx("add", "file", "new.txt", "-m", "New")
+    assert made.code == 0
+    assert git("ls-files", "--stage") == before
+    assert "git does not know" in ctx("commit", "--amend", "-m", "Newer").err
+
+
+def test_two_branches_that_both_make_a_store(repo: Path, ctx: Ctx) -> None:
+    (repo / "x").write_text("x")
+    git("add", "x")
+    git("commit", "-qm", "x")
+    git("switch", "-qc", "other")
+    assert ctx("init").code == 0
+    remember(ctx, "o.txt", "o\n", "Other")
+    git("switch", "-q", "main")
+    assert ctx("init").code == 0
+    remember(ctx, "m.txt", "m\n", "Main")
+    git("merge", "-q", "--no-edit", "other")
+    assert set(paths(repo)) == {"o.txt", "m.txt"}
+    assert ctx("debug", "verify").code == 0

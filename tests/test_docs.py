@@ -1,0 +1,103 @@
+"""The documentation is made from the program, or checked against it."""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from ctx import __version__, errors
+from ctx.cli import options
+from ctx.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def test_the_reference_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/generate.py", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
+        if not target.startswith("https://"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def documented_commands() -> list[str]:
+    lines = (line for page in PAGES for line in page.read_text().splitlines())
+    return sorted({line[2:] for line in lines if line.startswith("$ ctx ")})
+
+
+@pytest.mark.parametrize("line", documented_commands())
+def test_a_command_in_the_documentation_can_be_typed(line: str) -> None:
+    parse(shlex.split(line)[1:])
+
+
+def examples() -> list[tuple[str, str]]:
+    found = []
+    for name in COMMANDS:
+        if name != "help":
+            parser = options.command_parser(name, "x", import_module(f"ctx.cli.{name}"))
+            found += [(name, line) for line in (parser.epilog or "").splitlines()[1:]]
+            for action in parser._actions:
+                if isinstance(action, argparse._SubParsersAction):
+                    for word, inner in action.choices.items():
+                        lines = (inner.epilog or "").splitlines()[1:]
+                        assert lines, f"ctx {name} {word} has no examples"
+                        found += [(name, line) for line in lines]
+    return found
+
+
+@pytest.mark.parametrize(("name", "line"), examples())
+def test_an_example_in_the_help_can_be_typed(name: str, line: str) -> None:
+    command = line.strip().split("   ")[0]
+    words = shlex.split(re.split(r"\s{2,}", command)[0])
+    assert words[:2] == ["ctx", name]
+    parse(words[1:])
+
+
+def parse(words: list[str]) -> None:
+    leading, name, rest = options.split(words)
+    if name is None:
+        assert words == ["--version"]
+        return
+    module = import_module(f"ctx.cli.{name}")
+    options.command_parser(name, COMMANDS[name], module).parse_args(leading + rest)
+
+
+def test_every_command_has_examples() -> None:
+    assert {name for name, _ in examples()} == set(COMMANDS) - {"help"}
+
+
+def test_error_codes_are_distinct_and_in_order() -> None:
+    classes = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, errors.CtxError)
+    ]
+    codes = [cls.code for cls in classes]
+    assert codes == [f"E{number:03}" for number in range(len(codes))]
+    drawn = re.findall(r"(\w+)\s+(E\d+)", errors.__doc__ or "")
+    assert drawn == [(cls.__name__, cls.code) for cls in classes[1:]]
+
+
+def test_the_changelog_knows_this_version() -> None:
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_constraints_name_versions_and_no_place() -> None:
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[^\s/@:]+", line), line

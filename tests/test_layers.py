@@ -1,0 +1,126 @@
+"""The order in which modules may know each other. ARCHITECTURE.md shows the same list."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "ctx"
+
+# Highest first. A line imports only from lines below it, never from its own line.
+LAYERS = """
+cli
+mcp | agents | library
+worker
+server
+operations
+workspace
+sessions | team
+retrieval
+memory | narrative | code | search | llm
+objects
+sqlite | config | ids | tokens | terms | redaction
+layout
+clock | git
+disk
+errors
+"""
+
+RANK = {
+    name.strip(): rank
+    for rank, line in enumerate(LAYERS.strip().splitlines())
+    for name in line.split("|")
+}
+
+# `python -m ctx` stands above everything; the package itself is only its version.
+ENTRY = {"__main__": -1, "__init__": len(LAYERS)}
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_layers(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every part of ctx that a module imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports hide which layer they reach"
+            module = node.module or ""
+            names = [f"{module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
+            constants = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+            names = [value for value in constants if isinstance(value, str)]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "ctx" and len(parts) > 1:
+                yield getattr(node, "lineno", 0), parts[1]
+
+
+def violations(source: str, layer: str) -> list[str]:
+    rank = ENTRY.get(layer, RANK.get(layer))
+    assert rank is not None, f"{layer} has no place in the list of layers"
+    found = []
+    for line, other in imported_layers(ast.parse(source)):
+        if other == layer or other.startswith("__"):
+            continue
+        if other not in RANK:
+            found.append(f"line {line}: {other} has no place in the list of layers")
+        elif RANK[other] <= rank:
+            found.append(f"line {line}: {layer} must not import {other}")
+    return found
+
+
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_from_below(path: Path) -> None:
+    assert violations(path.read_text(), layer_of(path)) == []
+
+
+def test_an_import_inside_a_function_counts_too() -> None:
+    hidden = "def f():\n    from ctx.sessions import staging\n"
+    assert violations(hidden, "objects") == ["line 2: objects must not import sessions"]
+    assert violations("import ctx.git\n", "clock") == ["line 1: clock must not import git"]
+    assert violations("from ctx import workspace\n", "sessions")
+    assert violations("def f():\n    import_module('ctx.cli.main')\n", "objects")
+    assert violations("from ctx.objects import store\n", "sessions") == []
+
+
+def test_the_architecture_page_shows_this_list() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    shown = page.partition("<!-- layers -->\n```\n")[2].partition("\n```")[0]
+    lines = [line.split("  ")[0].strip() for line in shown.splitlines()]
+    assert lines == LAYERS.strip().splitlines()
+
+
+def test_every_package_says_what_it_is_and_exports_nothing() -> None:
+    for path in SOURCE.rglob("__init__.py"):
+        tree = ast.parse(path.read_text())
+        assert ast.get_docstring(tree), f"{path} has no essay"
+
+
+# Who may do what only one place does.
+ONLY = {
+    "reads the environment": (("os.environ", "os.getenv"), {"cli/settings.py"}),
+    "prints": (("print(", "sys.stdout", "sys.stderr"), {"cli/output.py", "cli/main.py"}),
+    "asks the time": (("time.time", "datetime.now", "time.monotonic"), {"clock.py"}),
+    "runs git": (('"git"',), {"git.py", "code/files.py"}),
+    "catches everything": (("except Exception",), {"cli/main.py"}),
+}
+
+
+@pytest.mark.parametrize("deed", ONLY)
+def test_one_place_alone(deed: str) -> None:
+    words, allowed = ONLY[deed]
+    for path in MODULES:
+        name = str(path.relative_to(SOURCE))
+        if name not in allowed:
+            source = path.read_text()
+            used = [word for word in words if word in source]
+            assert not used, f"{name} {deed}: {used}"
