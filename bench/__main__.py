@@ -1,0 +1,43 @@
+"""Run the benchmarks: all of them, or the one that is named. Each is a program of its own.
+
+python -m bench [NAME [ARGUMENTS]]
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NOT_BENCHMARKS = {"__init__", "__main__", "timing", "try_it"}
+
+
+def names() -> list[str]:
+    return sorted({path.stem for path in HERE.glob("*.py")} - NOT_BENCHMARKS)
+
+
+def run(name: str, arguments: list[str]) -> int:
+    """In a fresh process, so that no benchmark warms up, or fills the memory of, the next."""
+    print(f"\n== {name}", flush=True)
+    started = time.perf_counter()
+    command = [sys.executable, "-m", f"bench.{name}", *arguments]
+    code = subprocess.run(command, cwd=HERE.parent, check=False).returncode
+    outcome = "done" if code == 0 else f"could not run (exit code {code})"
+    print(f"   {outcome} in {time.perf_counter() - started:.0f} s", flush=True)
+    return code
+
+
+def main() -> int:
+    match sys.argv[1:]:
+        case []:
+            codes = [run(name, []) for name in names()]
+        case [name, *arguments] if name in names():
+            codes = [run(name, arguments)]
+        case [name, *_]:
+            print(f"There is no benchmark {name!r}. There are: {', '.join(names())}.")
+            return 2
+    return max(codes)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

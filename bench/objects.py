@@ -1,0 +1,231 @@
+"""Writing and reading objects, beside the bare system calls and beside git.
+
+Write: 1,000 pieces of source text, 200 to 2,000 bytes each, become durable objects in one step:
+hashed, compressed, sealed, synced, renamed, folders synced. The floor is given the finished
+bytes and the finished folders, and per file does open, write, fsync, close, rename: nothing
+else. The second line is the very first step in a store, where ours makes the 256 folders too.
+
+Read: 10,000 objects of the same sort from a warm cache. Ours decompresses, checks the hash and
+the seal, and gives a Python value. The baseline is a whole `git cat-file --batch --buffer` over
+the same contents as loose objects, which decompresses, prints to nowhere, and checks no hash
+(git 2.39 opens each of the files three times for it). The floor is open, read, close of our
+files. Ours is shown as a loop in a running process, and as a whole process.
+
+    python -m bench objects [ROUNDS]
+"""
+
+import os
+import random
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+from unittest.mock import patch
+
+from bench import timing
+from bench.timing import Cost, Figure, ms, times
+from ctx import disk
+from ctx.ids import ObjectId
+from ctx.objects.loose import LooseStore
+from ctx.objects.store import blob
+
+WRITTEN = 1_000
+READ = 10_000
+WRITE_LIMIT = "1.5 ×"
+READ_LIMIT = "2 ×"
+
+# Unlike /tmp it is never in memory, where syncing costs nothing.
+DISK = "/var/tmp"  # noqa: S108 - a fresh folder in it
+
+READER = """
+import sys
+from ctx.objects.loose import LooseStore
+store = LooseStore(sys.argv[1])
+for line in sys.stdin:
+    store.read(line.rstrip())
+"""
+
+
+def pieces() -> Iterator[bytes]:
+    """Runs of lines out of the standard library, all different, the same in every run."""
+    sources = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))
+    lines = [line for source in sources for line in source.read_bytes().splitlines(True)]
+    chance = random.Random(1)
+    seen = set()
+    while True:
+        start, length = chance.randrange(len(lines)), chance.randrange(200, 2000)
+        piece = b"".join(lines[start : start + 100])[:length]
+        if len(piece) == length and piece not in seen:
+            seen.add(piece)
+            yield piece
+
+
+class Written:
+    """The two sides of writing, each time in a fresh folder."""
+
+    def __init__(self, space: str) -> None:
+        self._folders = (f"{space}/{number}" for number in count())
+        self._payloads = list(islice(pieces(), WRITTEN))
+        sample = LooseStore(next(self._folders))
+        ids = self._write(sample)
+        self._finished = [(id, Path(sample.folder, id[:2], id).read_bytes()) for id in ids]
+
+    def ours(self) -> Cost:
+        store = LooseStore(self._with_shards())
+        return timing.of_call(lambda: self._write(store))
+
+    def ours_from_nothing(self) -> Cost:
+        store = LooseStore(self._empty())
+        return timing.of_call(lambda: self._write(store))
+
+    def floor(self) -> Cost:
+        folder = self._with_shards()
+        return timing.of_call(lambda: self._write_bare(folder))
+
+    def _write(self, store: LooseStore) -> list[ObjectId]:
+        objects = [blob(payload) for payload in self._payloads]
+        store.write(objects)
+        return [item.id for item in objects]
+
+    def _write_bare(self, folder: str) -> None:
+        for id, data in self._finished:
+            path = f"{folder}/{id[:2]}/{id}"
+            temporary = f"{path}.tmp"
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            os.write(fd, data)
+            disk.sync(fd)
+            os.close(fd)
+            os.rename(temporary, path)
+
+    def _empty(self) -> str:
+        folder = next(self._folders)
+        os.mkdir(folder)
+        # What the round before has left for the disk to do is not this one's burden.
+        os.sync()
+        return folder
+
+    def _with_shards(self) -> str:
+        folder = next(self._folders)
+        for number in range(256):
+            os.makedirs(f"{folder}/{number:02x}")
+        os.sync()
+        return folder
+
+
+class Readable:
+    """The same contents in a store of ours and in one of git's."""
+
+    def __init__(self, space: str) -> None:
+        self._store = LooseStore(f"{space}/ours")
+        objects = [blob(payload) for payload in islice(pieces(), READ)]
+        with patch.object(disk, "sync"):
+            self._store.write(objects)
+        self._ids = [item.id for item in objects]
+        self._our_list = f"{space}/ids of ours"
+        Path(self._our_list).write_text("".join(f"{id}\n" for id in self._ids))
+
+        self._repository = f"{space}/git"
+        self._git("init", "--quiet", "--bare", self._repository)
+        names = []
+        for number, item in enumerate(objects):
+            names.append(f"{space}/piece {number}")
+            Path(names[-1]).write_bytes(item.payload)
+        settings = ("-c", "gc.auto=0", "-c", "core.fsync=none")
+        words = (*settings, "hash-object", "-w", "--no-filters", "--stdin-paths")
+        self._git_list = f"{space}/ids of git"
+        Path(self._git_list).write_text(self._git(*words, reads="\n".join(names)))
+        loose = self._git("count-objects").split()[0]
+        if int(loose) != READ:
+            raise SystemExit(f"git keeps {loose} loose objects instead of {READ}.")
+
+    def ours(self) -> Cost:
+        return timing.of_call(self._read)
+
+    def floor(self) -> Cost:
+        return timing.of_call(self._read_bare)
+
+    def ours_from_the_start(self) -> Cost:
+        command = [sys.executable, "-c", READER, self._store.folder]
+        return timing.of_child(command, reads=self._our_list)
+
+    def by_git(self) -> Cost:
+        command = ["git", "cat-file", "--batch", "--buffer"]
+        return timing.of_child(command, folder=self._repository, reads=self._git_list)
+
+    def _read(self) -> None:
+        for id in self._ids:
+            self._store.read(id)
+
+    def _read_bare(self) -> None:
+        for id in self._ids:
+            disk.read(f"{self._store.folder}/{id[:2]}/{id}")
+
+    def _git(self, *words: str, reads: str = "") -> str:
+        folder = self._repository if os.path.isdir(self._repository) else None
+        done = subprocess.run(
+            ["git", *words], input=reads, cwd=folder, text=True, capture_output=True, check=True
+        )
+        return done.stdout
+
+
+def write_figures(rounds: int) -> list[Figure]:
+    with tempfile.TemporaryDirectory(dir=DISK) as space:
+        written = Written(space)
+        cost = timing.medians(
+            rounds,
+            {
+                "ours": written.ours,
+                "floor": written.floor,
+                "ours from nothing": written.ours_from_nothing,
+            },
+        )
+    ours, floor, first = (cost[side] for side in ("ours", "floor", "ours from nothing"))
+    name = f"write {WRITTEN:,} objects"
+
+    def figure(said: str, ours: float, floor: float, limit: str = "") -> Figure:
+        return Figure(f"{name}{said}", ms(ours), ms(floor), "", times(ours, floor), limit)
+
+    return [
+        figure(", wall", ours.wall, floor.wall, WRITE_LIMIT),
+        figure(", CPU", ours.cpu, floor.cpu),
+        figure(" and the folders, wall", first.wall, floor.wall),
+    ]
+
+
+def read_figures(rounds: int) -> list[Figure]:
+    with tempfile.TemporaryDirectory(dir=DISK) as space:
+        readable = Readable(space)
+        sides = {
+            "loop": readable.ours,
+            "floor": readable.floor,
+            "git": readable.by_git,
+            "process": readable.ours_from_the_start,
+        }
+        timing.medians(1, sides)
+        cost = timing.medians(rounds, sides)
+    loop, process, floor, git = (cost[side] for side in ("loop", "process", "floor", "git"))
+    name = f"read {READ:,} objects"
+
+    def figure(said: str, ours: float, floor: float, git: float, limit: str = "") -> Figure:
+        return Figure(f"{name}, {said}", ms(ours), ms(floor), ms(git), times(ours, git), limit)
+
+    return [
+        figure("in a loop, CPU", loop.cpu, floor.cpu, git.cpu, READ_LIMIT),
+        figure("in a loop, wall", loop.wall, floor.wall, git.wall),
+        figure("a whole process, CPU", process.cpu, floor.cpu, git.cpu),
+        figure("a whole process, wall", process.wall, floor.wall, git.wall),
+    ]
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 9
+    figures = write_figures(rounds) + read_figures(rounds)
+    print(f"medians of {rounds} rounds; floor: bare system calls; baseline: git cat-file --batch")
+    timing.print_table(figures)
+
+
+if __name__ == "__main__":
+    main()

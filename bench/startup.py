@@ -1,0 +1,108 @@
+"""What starting `ctx` costs above starting Python, in CPU time.
+
+The floor is `python -c pass` of the same interpreter and environment, run in turn with ours. The
+headline is the installation as it is. Whether our modules lie there as bytecode makes a
+difference, and PYTHONDONTWRITEBYTECODE decides it where ctx is installed from a working copy, so
+everything is shown both ways too: with a cache of all bytecode, and with that cache less our
+part. Some 10 ms are the script that pip makes for a command: it imports `re`.
+
+    python -m bench startup [ROUNDS]
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from importlib.util import cache_from_source
+from pathlib import Path
+
+import ctx
+from bench import timing
+from bench.timing import Figure, ms
+
+HEADLINE = "ctx --version"
+LIMIT = "+25 ms"
+
+CTX = str(Path(sys.executable).with_name("ctx"))
+COMMANDS = {
+    "ctx --version": [CTX, "--version"],
+    "ctx config get gc.keep_days": [CTX, "config", "get", "gc.keep_days"],
+    "ctx debug refs": [CTX, "debug", "refs"],
+    "ctx add file, unchanged": [CTX, "add", "file", "a.py"],
+}
+FLOOR = [sys.executable, "-c", "pass"]
+BARE = [sys.executable, "-I", "-S", "-c", "pass"]
+SOURCES = Path(ctx.__file__).parent
+
+Environment = Mapping[str, str]
+
+
+def surroundings(space: str) -> Environment:
+    """This environment, but with a home of its own and no settings for ctx."""
+    ours = ("CTX_", "CLAUDE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**kept, "HOME": space, "CTX_HOME": f"{space}/.ctx"}
+
+
+def project(space: str, environment: Environment) -> str:
+    """A project store with one file, staged."""
+    folder = f"{space}/app"
+    os.mkdir(folder)
+    shutil.copyfile(__file__, f"{folder}/a.py")
+    run = partial(subprocess.run, cwd=folder, env=environment, check=True, capture_output=True)
+    run([CTX, "init"])
+    run(COMMANDS["ctx add file, unchanged"])
+    return folder
+
+
+def caches(space: str, folder: str, environment: Environment) -> dict[str, Environment]:
+    """The same environment with and without our bytecode, Python's own being there."""
+    compiled = {**environment, "PYTHONPYCACHEPREFIX": f"{space}/compiled"}
+    compiled.pop("PYTHONDONTWRITEBYTECODE", None)
+    for command in (FLOOR, *COMMANDS.values()):
+        timing.of_child(command, environment=compiled, folder=folder)
+    without = f"{space}/not compiled"
+    shutil.copytree(f"{space}/compiled", without)
+    shutil.rmtree(f"{without}/{SOURCES.relative_to('/')}")
+    frozen = {"PYTHONPYCACHEPREFIX": without, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {"compiled": compiled, "not compiled": {**compiled, **frozen}}
+
+
+def figures(rounds: int, space: str) -> list[Figure]:
+    as_installed = surroundings(space)
+    folder = project(space, as_installed)
+    environments = {"as installed": as_installed, **caches(space, folder, as_installed)}
+    sides = {"bare": partial(timing.of_child, BARE, environment=as_installed, folder=folder)}
+    for state, environment in environments.items():
+        for name, command in {"floor": FLOOR, **COMMANDS}.items():
+            sides[f"{name}, {state}"] = partial(
+                timing.of_child, command, environment=environment, folder=folder
+            )
+    cost = {name: found.cpu for name, found in timing.medians(rounds, sides).items()}
+    lines = [Figure("python -I -S -c pass", "", ms(cost["bare"]))]
+    for state in environments:
+        floor = cost[f"floor, {state}"]
+        for name in COMMANDS:
+            ours = cost[f"{name}, {state}"]
+            limit = LIMIT if (name, state) == (HEADLINE, "as installed") else ""
+            above = f"+{ms(ours - floor)}"
+            lines.append(Figure(f"{name}, {state}", ms(ours), ms(floor), "", above, limit))
+    return lines
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    with tempfile.TemporaryDirectory() as space:
+        lines = figures(rounds, space)
+    sources = [str(path) for path in SOURCES.rglob("*.py")]
+    compiled = sum(os.path.exists(cache_from_source(path)) for path in sources)
+    print(f"CPU, medians of {rounds} rounds; floor: python -c pass")
+    print(f"as installed, {compiled} of our {len(sources)} modules have bytecode")
+    timing.print_table(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""What a piece of work costs, and the table that says so.
+
+The machines are shared, so the sides of a comparison are run alternately and the medians are
+taken: a busy minute slows them alike. CPU time is preferred; wall-clock time is for work that
+waits for the disk.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """In seconds. The CPU time is that of the user and of the system together."""
+
+    cpu: float
+    wall: float
+
+
+def of_call(work: Callable[[], object]) -> Cost:
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return Cost(time.process_time() - cpu, time.perf_counter() - wall)
+
+
+def of_child(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str] | None = None,
+    folder: str | None = None,
+    reads: str = os.devnull,
+) -> Cost:
+    """A whole process, from before it starts until it is gone. What it prints goes nowhere."""
+    with open(reads, "rb") as source:
+        started = time.perf_counter()
+        child = subprocess.Popen(
+            command, env=environment, cwd=folder, stdin=source, stdout=subprocess.DEVNULL
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        wall = time.perf_counter() - started
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, command)
+    return Cost(usage.ru_utime + usage.ru_stime, wall)
+
+
+def medians(rounds: int, sides: Mapping[str, Callable[[], Cost]]) -> dict[str, Cost]:
+    """Each side once per round, in turn; then the median of each, CPU and wall apart."""
+    costs: dict[str, list[Cost]] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for name, side in sides.items():
+            costs[name].append(side())
+    return {
+        name: Cost(median(cost.cpu for cost in found), median(cost.wall for cost in found))
+        for name, found in costs.items()
+    }
+
+
+class Figure(NamedTuple):
+    """A line of the table. What does not apply is left empty."""
+
+    name: str
+    ours: str
+    floor: str = ""
+    baseline: str = ""
+    ratio: str = ""
+    limit: str = ""
+
+
+def ms(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"
+
+
+def times(ours: float, other: float) -> str:
+    return f"{ours / other:.2f} ×"
+
+
+def print_table(figures: Sequence[Figure]) -> None:
+    lines = [Figure("", "ours", "floor", "baseline", "ratio", "limit"), *figures]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for name, *cells in lines:
+        right = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
+        print("  ".join([name.ljust(widths[0]), *right]).rstrip())

@@ -1,0 +1,180 @@
+"""Write docs/reference/ from the program itself. `--check` only compares."""
+
+import argparse
+import inspect
+import sys
+import types
+import typing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from ctx import errors
+from ctx.cli import add, config, debug, gc, options
+from ctx.cli.main import COMMANDS
+from ctx.config import edit, resolve, schema, setting
+from ctx.objects import index, verify
+from ctx.operations import add_file, commit, init
+
+FOLDER = Path(__file__).parent / "reference"
+
+# What each command answers with `--format json`.
+ANSWERS: dict[str, type] = {
+    "ctx init": init.Initialised,
+    "ctx add file": add_file.FilesAdded,
+    "ctx add file --commit": add.AddedAndCommitted,
+    "ctx commit": commit.Committed,
+    "ctx gc": gc.Collected,
+    "ctx debug cat": debug.Shown,
+    "ctx debug refs": debug.Pointers,
+    "ctx debug history": debug.History,
+    "ctx debug verify": verify.Report,
+    "ctx debug index": index.Answer,
+    "ctx config get": config.Answer,
+    "ctx config set": edit.Change,
+    "ctx config unset": edit.Change,
+    "ctx config list": config.Listing,
+    "ctx config explain": config.Explanation,
+}
+
+
+def commands() -> str:
+    parts = ["# Commands", "", "Made by `make docs` from the program's own help.", ""]
+    for name, summary in COMMANDS.items():
+        if name == "help":
+            continue
+        parser = options.command_parser(name, summary, import_module(f"ctx.cli.{name}"))
+        subparsers = _subparsers(parser)
+        parts += [f"## ctx {name}", "", "```", _help(parser), "```", ""]
+        parts += _answer(f"ctx {name}")
+        for word, inner in subparsers.items():
+            parts += [f"### ctx {name} {word}", "", "```", _help(inner), "```", ""]
+            parts += _answer(f"ctx {name} {word}")
+            parts += _answer(f"ctx {name} {word} --commit")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _help(parser: argparse.ArgumentParser) -> str:
+    return parser.format_help().rstrip()
+
+
+def _answer(command: str) -> list[str]:
+    answer = ANSWERS.get(command)
+    if answer is None:
+        return []
+    shapes = _shapes(answer)
+    return [f"`{command} --format json` answers:", "", "```", *shapes, "```", ""]
+
+
+def _shapes(answer: type) -> list[str]:
+    """A value's fields, and those of the values in it."""
+    lines: list[str] = []
+    waiting, seen = [answer], {answer}
+    while waiting:
+        value = waiting.pop(0)
+        lines.append(f"{value.__name__}")
+        for name, hint in typing.get_type_hints(value, localns={"Layer": resolve.Layer}).items():
+            lines.append(f"  {name}: {_type(hint)}")
+            for inner in _values_in(hint):
+                if inner not in seen:
+                    seen.add(inner)
+                    waiting.append(inner)
+    return lines
+
+
+def _values_in(hint: Any) -> list[type]:
+    if isinstance(hint, type) and hasattr(hint, "_fields"):
+        return [hint]
+    return [found for inner in typing.get_args(hint) for found in _values_in(inner)]
+
+
+def _type(hint: Any) -> str:
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is types.UnionType or origin is typing.Union:
+        return " | ".join(map(_type, inner))
+    if origin is typing.Literal:
+        return " | ".join(f'"{word}"' for word in inner)
+    if origin is tuple or origin in (list, typing.get_origin(typing.Sequence[int])):
+        return f"[{_type(inner[0])}, …]"
+    if origin is not None:
+        return "object"
+    if hint is type(None):
+        return "null"
+    if hint is Any:
+        return "any"
+    names = {"str": "text", "int": "number", "float": "number", "bool": "true | false"}
+    return names.get(hint.__name__, hint.__name__)
+
+
+def errors_page() -> str:
+    lines = ["# Errors", "", "Made by `make docs`. Every error has a code, one sentence, and the "]
+    lines[-1] += "next step where there is one. Exit codes: 0 done, 1 failed, 2 wrong usage."
+    lines += ["", "| code | name | exit code | meaning |", "|---|---|---|---|"]
+    tree = inspect.getdoc(errors) or ""
+    meanings = {
+        line.split()[1]: line.split(maxsplit=3)[3].removesuffix(" (exit code 2)")
+        for line in tree.splitlines()
+        if line.startswith(("    ├── ", "    └── "))
+    }
+    for name, cls in vars(errors).items():
+        if name in meanings:
+            lines.append(f"| {cls.code} | {name} | {cls.exit_code} | {meanings[name]} |")
+    return "\n".join(lines) + "\n"
+
+
+def configuration() -> str:
+    lines = [
+        "# Settings",
+        "",
+        (
+            "Made by `make docs`. A value comes from, later ones winning: the default, the user "
+            "file (`~/.ctx/config.toml`), the project file (`.ctx/config.toml`), the environment, "
+            "`--set`. A project file may set only the keys marked so: it comes with a clone, and "
+            "a clone is a stranger."
+        ),
+        "",
+        (
+            "The environment variable of `gc.keep_days` is `CTX_GC_KEEP_DAYS`, and so on; "
+            "`CTX_DEFAULT_BUDGET` is `view.default_budget`, `CTX_TRANSCRIPT_TIMEOUT` is "
+            "`hooks.transcript_timeout_seconds`."
+        ),
+        "",
+        "| key | default | takes | in a project file | meaning |",
+        "|---|---|---|---|---|",
+    ]
+    for name, known in schema.SETTINGS.items():
+        project = "yes" if known.section in schema.PROJECT_SECTIONS else ""
+        default = setting.as_toml(known.default)
+        cells = (f"`{name}`", f"`{default}`", known.takes, project, known.doc)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+PAGES = {"commands.md": commands, "errors.md": errors_page, "configuration.md": configuration}
+
+
+def main() -> int:
+    stale = []
+    for name, make in PAGES.items():
+        path = FOLDER / name
+        text = make()
+        if not path.exists() or path.read_text() != text:
+            stale.append(name)
+            if "--check" not in sys.argv:
+                FOLDER.mkdir(exist_ok=True)
+                path.write_text(text)
+    if stale:
+        verb = "out of date, run `make docs`" if "--check" in sys.argv else "written"
+        sys.stdout.write(f"{', '.join(stale)}: {verb}\n")
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
