@@ -2,6 +2,7 @@
 
 import argparse
 import inspect
+import os
 import sys
 import types
 import typing
@@ -161,6 +162,7 @@ PAGES = {"commands.md": commands, "errors.md": errors_page, "configuration.md": 
 
 
 def main() -> int:
+    os.environ["COLUMNS"] = "80"  # The width of the help must not depend on a terminal.
     stale = []
     for name, make in PAGES.items():
         path = FOLDER / name

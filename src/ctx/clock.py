@@ -38,6 +38,14 @@ def age(seconds: float) -> str:
     return f"{max(0, int(seconds))} s"
 
 
+Tick = Callable[[int, int], None]
+"""Told how much of a long piece of work is done, and how much there is."""
+
+
+def no_tick(_done: int, _total: int) -> None:
+    """For work that nobody watches."""
+
+
 class HybridClock:
     """Stamps of 64 bits: 48 of wall milliseconds, 16 of a counter for one millisecond."""
 

@@ -161,8 +161,11 @@ def read_or_none(path: str) -> bytes | None:
 
 
 def names(folder: str) -> list[str]:
-    """The names in a folder, sorted; none where there is no folder."""
+    """The names in a folder, sorted; none where there is no folder.
+
+    What a desktop's file manager leaves behind is passed over.
+    """
     try:
-        return sorted(os.listdir(folder))
+        return sorted(name for name in os.listdir(folder) if name != ".DS_Store")
     except (FileNotFoundError, NotADirectoryError):
         return []

@@ -13,7 +13,7 @@ import os
 from typing import NamedTuple
 
 from ctx import git
-from ctx.errors import NotAProject
+from ctx.errors import NotAProject, PathRefused
 
 STORE_NAME = ".ctx"
 CONFIG_NAME = "config.toml"
@@ -127,6 +127,12 @@ def require_project(start: str, home: str) -> Project:
     project = find_project(start, home)
     if project is None:
         raise NotAProject(f"No project store in {start} or a folder above it.")
+    for folder in (project.store, project.objects, project.heads, project.narrative):
+        # A cloned repository could lead us to a person's own files, and take copies of them.
+        if os.path.islink(folder):
+            raise PathRefused(
+                f"{folder} is a symbolic link.", hint="A project store must be plain folders."
+            )
     return project
 
 

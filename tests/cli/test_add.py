@@ -105,3 +105,14 @@ def test_a_thousand_files(project: Path, ctx: Ctx) -> None:
     assert ran.code == 0
     assert "… and 980 more" in ran.out
     assert ctx("debug", "index", "--format", "json").json["entries"][0]["paths"] == 1000
+
+
+def test_a_large_tree_is_written_in_parts(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ctx.operations import add_file
+
+    monkeypatch.setattr(add_file, "_MOST_PENDING", 10)
+    assert ctx("add", "file", ".").code == 0
+    assert len(ctx("commit", "-m", "All", "--format", "json").json["files"]) == 4
+    assert ctx("debug", "verify").code == 0

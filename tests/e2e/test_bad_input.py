@@ -341,3 +341,90 @@ def test_git_add_and_our_ignore_rules_agree(repo: Path, ctx: Ctx) -> None:
     answer = ctx("add", "file", ".", "--format", "json").json
     added = {item["path"] for item in answer["added"]}
     assert added == {".gitignore", "b.txt", "c d.txt", "ü.txt"}
+
+
+def test_text_that_is_not_utf8_is_said(project: Path) -> None:
+    (project / "a.txt").write_text("a")
+    for words in (
+        [b"commit", b"-m", b"caf\xe9"],
+        [b"add", b"file", b"a.txt", b"-m", b"caf\xe9"],
+        [b"debug", b"index", b"path:caf\xe9"],
+        [b"debug", b"cat", b"caf\xe9"],
+        [b"add", b"file", b"a.txt", b"--session", b"caf\xe9"],
+        [b"\xff"],
+        [b"config", b"get", b"\xff"],
+        [b"--set", b"gc.keep_days=\xff", b"gc"],
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", "ctx", *words], cwd=project, capture_output=True, check=False
+        )
+        assert ran.returncode in (0, 1, 2), ran.stderr
+        assert b"E000" not in ran.stderr, ran.stderr
+        assert b"Traceback" not in ran.stderr, ran.stderr
+
+
+@pytest.mark.parametrize("name", ["narrative", "objects", "heads"])
+def test_a_strangers_links_lead_nowhere(project: Path, ctx: Ctx, name: str) -> None:
+    private = project.parent / "private"
+    (project / ".ctx" / name).rename(private)
+    (private / "diary.md").write_text("dear diary\n")
+    (project / ".ctx" / name).symlink_to(private)
+    ran = ctx("commit", "-m", "Take it along")
+    assert ran.code == 1
+    assert "symbolic link" in ran.err
+
+
+def test_a_linked_narrative_file_is_not_followed(project: Path, ctx: Ctx) -> None:
+    diary = project.parent / "diary.md"
+    diary.write_text("dear diary\n")
+    (project / ".ctx" / "narrative" / "d.md").symlink_to(diary)
+    (project / ".ctx" / "narrative" / "loop.md").symlink_to("loop.md")
+    assert ctx("commit", "-m", "Take it", "--format", "json").json["commit"] is None
+
+
+def test_trees_that_unfold_without_end(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ctx.layout import project_at
+    from ctx.objects import trees
+    from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
+    from ctx.objects.repository import Repository
+    from ctx.objects.store import blob, typed
+
+    monkeypatch.setattr(trees, "MOST_PATHS", 10_000)
+    repository = Repository(project_at(str(project)))
+    content = blob(b"x")
+    objects = [content]
+    below, kind = content.id, TreeEntryKind.BLOB
+    for _ in range(30):
+        tree = typed(Tree(tuple(TreeEntry(name, kind, below) for name in "abcdefghij")))
+        objects.append(tree)
+        below, kind = tree.id, TreeEntryKind.TREE
+    (old,) = repository.current()
+    bomb = typed(Commit((old[0],), 2_000_000_000, "Bomb", below))
+    repository.objects.write([*objects, bomb])
+    repository.heads.advance(bomb.id, [old[0]])
+    ran = ctx("debug", "index")
+    assert ran.code == 1
+    assert "error E010" in ran.err
+    assert ctx("debug", "verify").code == 0
+    assert ctx("gc", "--keep-days", "0").code == 0
+    (project / "a.txt").write_text("a")
+    assert ctx("add", "file", "a.txt", "-m", "On").code == 0
+
+
+def test_what_a_file_manager_leaves_does_no_harm(project: Path, ctx: Ctx) -> None:
+    for place in ("heads", "objects", "narrative"):
+        (project / ".ctx" / place / ".DS_Store").write_bytes(b"x")
+    assert ctx("debug", "verify").code == 0
+    assert ctx("debug", "refs").code == 0
+
+
+def test_a_very_deep_file_is_refused(project: Path, ctx: Ctx) -> None:
+    deep = project.joinpath(*["d"] * 300)
+    deep.mkdir(parents=True)
+    (deep / "f.txt").write_text("x")
+    (project / "a.txt").write_text("a")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a.txt"]
+    assert "folders deep" in answer["refused"][0]["reason"]

@@ -263,3 +263,18 @@ def test_two_branches_that_both_make_a_store(repo: Path, ctx: Ctx) -> None:
     git("merge", "-q", "--no-edit", "other")
     assert set(paths(repo)) == {"o.txt", "m.txt"}
     assert ctx("debug", "verify").code == 0
+
+
+def test_staged_work_follows_when_the_project_becomes_a_checkout(folder: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (folder / "a.txt").write_text("a\n")
+    assert ctx("add", "file", "a.txt", "--session", "s").code == 0
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-qm", "All")
+    assert ctx("debug", "refs").code == 0
+    git("clean", "-qfdx")
+    assert ctx("commit", "-m", "Kept", "--session", "s", "--format", "json").json["files"] == [
+        "a.txt"
+    ]
+    assert ctx("debug", "verify").code == 0

@@ -38,10 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     workspace = open_workspace(settings, output)
-    added = add_file(
-        workspace,
-        Options(options.paths, settings.folder, options.force, options.allow_secrets),
-    )
+    wanted = Options(options.paths, settings.folder, options.force, options.allow_secrets)
+    with output.progress("Reading files") as tick:
+        added = add_file(workspace, wanted, tick)
     if options.commit or options.message:
         message = options.message or f"Add {count(len(added.added), 'file')}"
         both = AddedAndCommitted(added, commit.commit(workspace, commit.Options(message)))

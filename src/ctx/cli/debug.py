@@ -79,7 +79,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         case "index":
             output.show(index.look_up(repository, workspace.repo_id, options.key), render_index)
         case _:
-            report = verified(repository)
+            with output.progress("Checking objects") as tick:
+                report = verified(repository, tick)
             output.show(report, render_report)
             return 1 if report.damages else 0
     return 0
@@ -246,9 +247,9 @@ def _title(commit: Typed) -> str:
     return commit.message.partition("\n")[0]
 
 
-def verified(repository: Repository) -> verify.Report:
+def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
     """The whole check: what the objects say, and what is derived from them."""
-    report = verify.verify(repository)
+    report = verify.verify(repository, tick)
     return report._replace(damages=report.damages + tuple(index.damages(repository.project)))
 
 

@@ -72,7 +72,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         aggressive=options.aggressive,
     )
     with workspace.repository.locked("ctx gc"):
-        found = gc.collect(workspace.repository, limits)
+        with output.progress("Looking at objects") as tick:
+            found = gc.collect(workspace.repository, limits, tick)
         if not options.dry_run:
             tracked = sum(item.tracked for item in found.garbage)
             if tracked:

@@ -51,6 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         output.note("Interrupted.")
         return _INTERRUPTED
+    except UnicodeEncodeError:
+        # A path may be any bytes; everything else that is kept is text.
+        output.error(UsageError("An argument is not valid UTF-8."))
+        return UsageError.exit_code
     except BrokenPipeError:
         # Whoever read our output has seen enough, as with `| head`.
         output.abandon()

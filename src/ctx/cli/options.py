@@ -22,6 +22,16 @@ class Parser(argparse.ArgumentParser):
         )
 
 
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help that looks the same under every Python version: `-m, --message MESSAGE`."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
+
+
 def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
     """Options before the command, the command, and what follows it.
 
@@ -72,7 +82,7 @@ def top_parser(commands: Mapping[str, str]) -> argparse.ArgumentParser:
             "  ctx debug verify                  prove that nothing is damaged\n\n"
             "`ctx help COMMAND` shows a command's options and examples."
         ),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         parents=[global_options()],
     )
 
@@ -82,7 +92,7 @@ def command_parser(name: str, summary: str, module: ModuleType) -> argparse.Argu
         prog=f"ctx {name}",
         description=f"{summary[:1].upper()}{summary[1:]}.",
         epilog=examples(module.EXAMPLES),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         parents=[global_options()],
         allow_abbrev=False,
     )
@@ -99,7 +109,7 @@ def add_subcommand(
         help=summary,
         description=f"{summary[:1].upper()}{summary[1:]}.",
         epilog=examples(shown),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         parents=[global_options(level=1)],
         allow_abbrev=False,
     )

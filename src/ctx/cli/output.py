@@ -5,9 +5,11 @@ and tables) by the value's renderer, and the blocks are laid out as plain text o
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ctx import clock
 from ctx.cli import settings
 from ctx.errors import ConfirmationNeeded, CtxError
 
@@ -111,6 +113,31 @@ class Output:
         self._stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise ConfirmationNeeded("Nothing was changed.", hint="")
+
+    @contextmanager
+    def progress(self, doing: str) -> Iterator[clock.Tick]:
+        """Show how far long work is, on a terminal and only if it really takes long."""
+        if self._quiet or not self._stderr.isatty():
+            yield clock.no_tick
+            return
+        shown_at = clock.monotonic() + 0.3
+        width = 0
+
+        def tick(done: int, total: int) -> None:
+            nonlocal shown_at, width
+            if clock.monotonic() >= shown_at:
+                shown_at = clock.monotonic() + 0.1
+                share = 20 * done // max(total, 1)
+                line = f"{doing} [{'#' * share:<20}] {done:,}/{total:,}"
+                self._stderr.write(f"\r{line:<{width}}")
+                self._stderr.flush()
+                width = len(line)
+
+        try:
+            yield tick
+        finally:
+            if width:
+                self._stderr.write(f"\r{'':<{width}}\r")
 
     def flush(self) -> None:
         self._stdout.flush()

@@ -18,6 +18,7 @@ from ctx.layout import STORE_NAME, Project
 
 _NEVER = frozenset({STORE_NAME, ".git"})
 _BINARY_PROBE = 8192
+_DEEPEST = 200
 
 
 class Rules(NamedTuple):
@@ -83,6 +84,8 @@ def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refuse
         candidate.path.encode("utf-8")
     except UnicodeEncodeError:
         return refused("its name is not UTF-8")
+    if candidate.path.count("/") > _DEEPEST:
+        return refused("it lies too many folders deep")
     if any(not character.isprintable() for character in candidate.path):
         return refused("its name has a control character in it")
     try:

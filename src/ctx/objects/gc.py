@@ -90,7 +90,7 @@ def _named_by(found: Object) -> set[ObjectId]:
     return named
 
 
-def collect(repository: Repository, limits: Limits) -> Collection:
+def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
     """Find what may be deleted. The caller holds the lock, and deletes with `delete`."""
     # What is committed lies in the project's objects; staging serves only the open chains.
     pointers = {name: repository.refs.require(name) for name in repository.refs.names()}
@@ -107,7 +107,9 @@ def collect(repository: Repository, limits: Limits) -> Collection:
         is_staging = store is repository.staged
         keep_days = 0 if limits.aggressive and is_staging else limits.keep_days
         used = staged if is_staging else kept
-        for path in store.everything():
+        files = list(store.everything())
+        for number, path in enumerate(files):
+            tick(number, len(files))
             scanned += 1
             id = store.id_of_file(path)
             if id in used:

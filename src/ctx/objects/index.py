@@ -83,6 +83,7 @@ class Answer(NamedTuple):
 def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
     """What the index has under `path:…`, `file:…`, `commit:…` or `narrative:…`."""
     kind, colon, wanted = (key or "").partition(":")
+    wanted = wanted.encode("utf-8", "replace").decode()
     if key and (not colon or kind not in _QUERIES):
         kinds = ", ".join(f"{name}:" for name in _QUERIES)
         raise UsageError(f"{key!r} is no key of the index.", hint=f"A key begins with {kinds}.")
@@ -106,7 +107,8 @@ def damages(project: Project) -> Iterator[Damage]:
     """Everything that is wrong with any index file."""
     for name in disk.names(project.indexes):
         path = os.path.join(project.indexes, name, "store.db")
-        for problem in sqlite.check_derived(path):
+        # A folder without a file is what a build that was stopped leaves.
+        for problem in sqlite.check_derived(path) if os.path.exists(path) else ():
             yield Damage(IndexCorrupt.code, path, problem)
 
 

@@ -4,8 +4,11 @@ What is committed lies in `.ctx/` and travels with git. What is staged lies in t
 out of reach of `git add -A` and `git clean`, until a commit takes it over.
 """
 
+import os
+import shutil
 from contextlib import AbstractContextManager
 
+from ctx import disk
 from ctx.errors import ObjectNotFound, UsageError
 from ctx.ids import ObjectId, object_prefix
 from ctx.layout import Project
@@ -28,6 +31,23 @@ class Repository:
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)
         self._lock_timeout_seconds = lock_timeout_seconds
+
+    def adopt_local_state(self) -> None:
+        """Take over what was staged before the project became a git checkout.
+
+        It lies in `.ctx/local/`, where `git clean` would find it.
+        """
+        begun = os.path.join(self.project.store, "local")
+        if begun == self.project.local or not os.path.isdir(begun):
+            return
+        with self.locked("moving staged work into the git folder"), disk.explained("moving it"):
+            for name in ("stage", "refs"):
+                source, target = os.path.join(begun, name), os.path.join(self.project.local, name)
+                if os.path.isdir(source) and not os.path.exists(target):
+                    shutil.move(source, target)
+                    disk.sync_folder(self.project.local)
+            if not any(os.path.isdir(os.path.join(begun, name)) for name in ("stage", "refs")):
+                shutil.rmtree(begun)
 
     def locked(self, doing: str) -> AbstractContextManager[None]:
         """Hold the project's lock: for everything that writes, from the first object to the

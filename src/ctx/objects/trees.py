@@ -2,21 +2,29 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ctx.errors import DeserializationFailed, ObjectNotFound
+from ctx.errors import BudgetExceeded, DeserializationFailed, ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.store import Object, Reader, read_typed, typed
 
 EMPTY = typed(Tree(()))
 
+# A few small trees that name each other many times over could unfold to billions of paths.
+MOST_PATHS = 2_000_000
+
 
 def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
     """Every file in a tree with its blob, in order."""
     stack: list[tuple[str, ObjectId]] = [("", root)]
+    seen = 0
     while stack:
         prefix, id = stack.pop()
         inner = []
-        for entry in _read(reader, id).entries:
+        entries = _read(reader, id).entries
+        seen += len(entries)
+        if seen > MOST_PATHS:
+            raise BudgetExceeded(f"Tree {root} has more than {MOST_PATHS:,} entries.")
+        for entry in entries:
             if entry.kind is TreeEntryKind.TREE:
                 inner.append((f"{prefix}{entry.name}/", entry.id))
             else:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx import disk
+from ctx import clock, disk
 from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.objects import codec, lock
@@ -46,28 +46,32 @@ class Report(NamedTuple):
     damages: tuple[Damage, ...]
 
 
-def verify(repository: Repository) -> Report:
+def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     damages: list[Damage] = []
     leftovers: list[str] = []
     found: dict[ObjectId, Found] = {}
-    count = newer = 0
-    for store in (repository.objects, repository.staged):
-        for path, id in _object_files(store, damages, leftovers):
-            count += 1
-            try:
-                value = decode(store.read_file(path))
-            except CtxError as error:
-                damages.append(Damage(error.code, path, error.message))
-                found.setdefault(id, Found(path, None))
-            else:
-                newer += isinstance(value, codec.Unknown)
-                found[id] = Found(path, value)
+    newer = 0
+    files = [
+        (store, path, id)
+        for store in (repository.objects, repository.staged)
+        for path, id in _object_files(store, damages, leftovers)
+    ]
+    for number, (store, path, id) in enumerate(files):
+        tick(number, len(files))
+        try:
+            value = decode(store.read_file(path))
+        except CtxError as error:
+            damages.append(Damage(error.code, path, error.message))
+            found.setdefault(id, Found(path, None))
+        else:
+            newer += isinstance(value, codec.Unknown)
+            found[id] = Found(path, value)
     pointers = [*_heads(repository, damages), *_refs(repository, damages)]
     boundaries = _follow(pointers, found, damages)
     if os.path.exists(repository.project.lock) and not lock.is_held(repository.project.lock):
         leftovers.append(repository.project.lock)
     return Report(
-        objects=count,
+        objects=len(files),
         commits=sum(isinstance(item.value, Commit) for item in found.values()),
         heads=len(disk.names(repository.heads.folder)),
         refs=sum(1 for _ in repository.refs.names()),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx import redaction
+from ctx import clock, redaction
 from ctx.code import files
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
@@ -12,6 +12,9 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
 from ctx.sessions import staging
 from ctx.workspace import Workspace
+
+# A large tree is written in parts, so that it need not fit into memory.
+_MOST_PENDING = 32 * 1024 * 1024
 
 
 class Options(NamedTuple):
@@ -44,7 +47,9 @@ class FilesAdded(NamedTuple):
         return sum(item.bytes for item in self.added)
 
 
-def add_file(workspace: Workspace, options: Options) -> FilesAdded:
+def add_file(
+    workspace: Workspace, options: Options, tick: clock.Tick = clock.no_tick
+) -> FilesAdded:
     """Stage what differs from what is committed or staged already."""
     rules = files.Rules(
         ignore_globs=workspace.config.texts("ingestion.ignore_globs"),
@@ -59,7 +64,10 @@ def add_file(workspace: Workspace, options: Options) -> FilesAdded:
         added: list[Added] = []
         unchanged: list[str] = []
         objects: list[Object] = []
-        for candidate in chosen:
+        versions: list[ObjectId] = []
+        pending = 0
+        for number, candidate in enumerate(chosen):
+            tick(number, len(chosen))
             content = files.read(project, candidate, rules)
             if isinstance(content, bytes) and not options.allow_secrets:
                 content = _without_secrets(candidate, content)
@@ -73,10 +81,15 @@ def add_file(workspace: Workspace, options: Options) -> FilesAdded:
                 continue
             state = "changed" if before else "new"
             added.append(Added(candidate.path, state, kept.id, len(content)))
-            objects += [kept, typed(_version(workspace.repo_id, candidate.path, kept))]
+            version = typed(_version(workspace.repo_id, candidate.path, kept))
+            versions.append(version.id)
+            objects += [kept, version]
+            pending += len(content)
+            if pending > _MOST_PENDING:
+                repository.staged.write(objects)
+                objects, pending = [], 0
         step = None
         if added:
-            versions = [item.id for item in objects[1::2]]
             step = staging.append(
                 repository, workspace.session, StepKind.FILE_READ, objects, versions
             )
