@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
 
-from ctx import disk, sqlite
+from ctx import disk
 from ctx.errors import IndexCorrupt, UsageError
 from ctx.ids import ObjectId
 from ctx.layout import Project
@@ -20,6 +20,8 @@ from ctx.objects import commits, trees
 from ctx.objects.repository import Repository
 from ctx.objects.store import derived_id
 from ctx.objects.verify import Damage
+from ctx.sqlite.connection import execute_script, explained
+from ctx.sqlite.derived import check_derived, open_derived
 
 APPLICATION_ID = 0x63747869  # "ctxi"
 VERSION = 1
@@ -92,7 +94,7 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
         connection.row_factory = sqlite3.Row
         if not key:
             return Answer("", heads, (_summary(connection),))
-        with sqlite.explained(path_for(repository.project, heads), IndexCorrupt):
+        with explained(path_for(repository.project, heads), IndexCorrupt):
             rows = connection.execute(_QUERIES[kind], (wanted,)).fetchall()
     return Answer(key, heads, tuple(dict(row) for row in rows))
 
@@ -108,7 +110,7 @@ def damages(project: Project) -> Iterator[Damage]:
     for name in disk.names(project.indexes):
         path = os.path.join(project.indexes, name, "store.db")
         # A folder without a file is what a build that was stopped leaves.
-        for problem in sqlite.check_derived(path) if os.path.exists(path) else ():
+        for problem in check_derived(path) if os.path.exists(path) else ():
             yield Damage(IndexCorrupt.code, path, problem)
 
 
@@ -116,12 +118,12 @@ def _open(repository: Repository, repo_id: str, heads: tuple[ObjectId, ...]) -> 
     path = path_for(repository.project, heads)
 
     def build(connection: sqlite3.Connection) -> None:
-        sqlite.execute_script(connection, _SCHEMA)
+        execute_script(connection, _SCHEMA)
         _fill(connection, repository, repo_id, heads)
 
     if not os.path.exists(path):
         _make_room(repository.project)
-    return sqlite.open_derived(path, application_id=APPLICATION_ID, version=VERSION, build=build)
+    return open_derived(path, application_id=APPLICATION_ID, version=VERSION, build=build)
 
 
 def _fill(
@@ -148,14 +150,11 @@ def _fill(
             "INSERT OR IGNORE INTO narrative VALUES (?, ?, ?, ?, ?)",
             [(id, ref.path, ref.stream, ref.role, ref.blob_id) for ref in commit.narrative_refs],
         )
-    current = repository.current()
-    if current:
-        present = dict(trees.paths(reader, current[0][1].root_tree))
-        present.update(trees.merged(reader, current))
-        connection.executemany(
-            "INSERT INTO paths VALUES (?, ?, ?)",
-            [(path, derived_id("file", repo_id, path), blob) for path, blob in present.items()],
-        )
+    present = trees.joined(reader, repository.current())
+    connection.executemany(
+        "INSERT INTO paths VALUES (?, ?, ?)",
+        [(path, derived_id("file", repo_id, path), blob) for path, blob in present.items()],
+    )
 
 
 def _summary(connection: sqlite3.Connection) -> dict[str, int]:

@@ -1,0 +1,162 @@
+"""One SQLite file: the connection to it, its transactions, and what SQLite says in words."""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from sqlite3 import Connection
+
+from ctx import clock, disk
+from ctx.errors import CtxError, DatabaseFailure, DiskFailure
+
+Change = Callable[[Connection], object]
+"""A migration, or the making of a derived file. It runs inside a transaction."""
+
+BUSY_MS = 5000
+IMMUTABLE = "mode=ro&immutable=1"
+JOURNALS = ("-wal", "-shm", "-journal")
+
+_STALE_S = 86400
+
+
+def connect(path: str, options: str, busy_ms: int = BUSY_MS) -> Connection:
+    name = os.path.abspath(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    # Without an isolation level Python begins no transactions of its own.
+    return sqlite3.connect(
+        f"file://{name}?{options}", uri=True, isolation_level=None, timeout=busy_ms / 1000
+    )
+
+
+@contextmanager
+def closed_on_failure(connection: Connection) -> Iterator[Connection]:
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """All of the block or nothing, and durable at its end.
+
+    So there is no nesting: an inner block would end without being durable. What writes as a
+    part of something takes a connection that is in a transaction already.
+    """
+    nested: bool = connection.in_transaction
+    if nested:
+        raise RuntimeError("a transaction is open already")
+    try:
+        # Only the write lock can be waited for; a reader that turns writer is refused at once.
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # SQLite has rolled back by itself where the disk was full.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def execute_script(connection: Connection, script: str) -> None:
+    """Run several statements. `executescript` would commit an open transaction first."""
+    statement = ""
+    for part in script.split(";"):
+        statement += part + ";"
+        if sqlite3.complete_statement(statement):
+            connection.execute(statement)
+            statement = ""
+    connection.execute(statement)
+
+
+@contextmanager
+def explained(path: str, damage: type[CtxError] = DatabaseFailure) -> Iterator[None]:
+    """Turn what SQLite says into a sentence with the next step.
+
+    For a derived file, the damage is `IndexCorrupt`. Violated constraints, misuse and
+    interruption are the caller's business and stay as they are.
+    """
+    try:
+        yield
+    except (sqlite3.IntegrityError, sqlite3.ProgrammingError):
+        raise
+    except sqlite3.DatabaseError as error:
+        if error_code(error) == sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise _failure(path, error, damage) from error
+    except UnicodeDecodeError as error:
+        # Python cannot read SQLite's own message, because it quotes a damaged name.
+        raise _failure(path, sqlite3.DatabaseError(str(error)), damage) from error
+
+
+def error_code(error: sqlite3.Error) -> int:
+    """SQLite's primary code. Python's own errors have none: they say that text is not UTF-8."""
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
+
+
+_RESTORE = "Put the newest backup beside it in its place; `ctx debug verify` lists the damage."
+
+
+def _failure(path: str, error: sqlite3.DatabaseError, damage: type[CtxError]) -> CtxError:
+    name = shown(path)
+    match error_code(error):
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+            what = f"Another process is writing to {name} and did not finish in time."
+            return DatabaseFailure(what, hint="Wait for it to finish and try again.")
+        case sqlite3.SQLITE_FULL:
+            what = f"The disk is full while writing to {name}."
+            return DiskFailure(what, hint="Free some space and run the command again.")
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
+            hint = "Check that it is there, who owns it and its folder, and the disk itself."
+            return DiskFailure(f"{name} cannot be used: {error}.", hint=hint)
+        case _:
+            return damage(
+                f"{name} is damaged: {error}.", hint=_RESTORE if damage is DatabaseFailure else None
+            )
+
+
+def pragma(connection: Connection, name: str) -> int:
+    value: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
+    return value
+
+
+def integrity_problems(connection: Connection) -> list[str]:
+    rows = connection.execute("PRAGMA integrity_check").fetchall()
+    return [row[0] for row in rows if row[0] != "ok"]
+
+
+@contextmanager
+def temporary_file(path: str) -> Iterator[str]:
+    """An empty file beside `path`, which the block renames or which is removed.
+
+    What a killed process left there a day ago is removed too.
+    """
+    for name in disk.names(folder_of(path)):
+        if name.startswith(os.path.basename(path) + ".") and disk.TEMPORARY_SUFFIX in name:
+            old = os.path.join(folder_of(path), name)
+            with suppress(FileNotFoundError):
+                if os.path.getmtime(old) < clock.now_s() - _STALE_S:
+                    disk.discard(old)
+    temporary = f"{path}.{os.urandom(8).hex()}{disk.TEMPORARY_SUFFIX}"
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE))
+    try:
+        yield temporary
+    finally:
+        for suffix in ("", *JOURNALS):
+            disk.discard(temporary + suffix)
+
+
+def folder_of(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
+
+
+def size_of(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:
+        return 0
+
+
+def shown(path: str) -> str:
+    # A name that is not UTF-8 must not break the message that complains about it.
+    return os.fsencode(path).decode("utf-8", "backslashreplace")

@@ -1,0 +1,174 @@
+"""Derived files: built under a temporary name, sealed, renamed into place, never written again."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from sqlite3 import Connection
+from typing import BinaryIO
+
+from ctx import clock, disk
+from ctx.errors import CtxError, IndexCorrupt
+from ctx.sqlite.connection import (
+    IMMUTABLE,
+    JOURNALS,
+    Change,
+    closed_on_failure,
+    connect,
+    explained,
+    folder_of,
+    integrity_problems,
+    pragma,
+    shown,
+    temporary_file,
+    transaction,
+)
+
+_SEAL_MARK = b"CTXSEAL1"
+SEAL_SIZE = len(_SEAL_MARK) + 8 + 32
+_SECTOR = 512  # The size of an SQLite file is a multiple of it; the seal comes after.
+_READ_SIZE = 1 << 20
+_SMALL = 1 << 20  # Hashed in less than a millisecond, so at each opening.
+
+
+def open_derived(path: str, *, application_id: int, version: int, build: Change) -> Connection:
+    """Open a derived file for reading; build it if it is missing, damaged or of another kind."""
+    try:
+        return read_derived(path, application_id=application_id, version=version)
+    except IndexCorrupt:
+        return build_derived(path, application_id=application_id, version=version, build=build)
+
+
+def read_derived(path: str, *, application_id: int, version: int) -> Connection:
+    """Open a derived file for reading, or raise `IndexCorrupt`."""
+    with explained(path, IndexCorrupt):
+        _verify_seal(path)
+        with closed_on_failure(connect(path, IMMUTABLE)) as connection:
+            found = pragma(connection, "application_id"), pragma(connection, "user_version")
+            if found != (application_id, version):
+                raise IndexCorrupt(f"The index {shown(path)} has another layout.")
+            return connection
+
+
+def build_derived(
+    path: str, *, application_id: int, version: int, build: Change, source: str | None = None
+) -> Connection:
+    """Build a derived file, put it in place, and open it for reading.
+
+    With a source, `build` changes a copy of that derived file; damage in it raises
+    `IndexCorrupt` and is not passed on. Several processes may build one file at once: each
+    gets its own, all are whole, and the last one stays.
+    """
+    with explained(path, IndexCorrupt), disk.explained("building an index"):
+        disk.make_folder(folder_of(path))
+        with temporary_file(path) as temporary:
+            if source is not None:
+                with open(temporary, "wb") as copy:
+                    copy.writelines(_unsealed(source))
+            with closing(connect(temporary, "mode=rw")) as building:
+                # Nobody else sees the file until it is sealed, and after a crash nobody will.
+                building.execute("PRAGMA journal_mode = MEMORY")
+                building.execute("PRAGMA synchronous = OFF")
+                with transaction(building):
+                    building.execute(f"PRAGMA application_id = {application_id:d}")
+                    building.execute(f"PRAGMA user_version = {version:d}")
+                    build(building)
+            seal(temporary)
+            # Opened before it has its name, the connection is to this file and no other's.
+            with closed_on_failure(connect(temporary, IMMUTABLE)) as connection:
+                # We read it as immutable, which ignores journals. Other programs would apply
+                # those that an earlier file left behind.
+                for suffix in JOURNALS:
+                    disk.discard(path + suffix)
+                os.replace(temporary, path)
+                disk.sync_folder(folder_of(path))
+                return connection
+
+
+def check_derived(path: str) -> list[str]:
+    """What is wrong with a derived file, in any byte; empty where nothing is. Never raises."""
+    try:
+        with explained(path, IndexCorrupt):
+            for _ in _unsealed(path):
+                pass
+            with closing(connect(path, IMMUTABLE)) as connection:
+                return integrity_problems(connection)
+    except CtxError as error:
+        return [error.message]
+
+
+def seal(path: str) -> None:
+    """Append a checksum of all its bytes to a closed SQLite file, and sync it.
+
+    The seal is behind the last page, where SQLite does not look, so that one rename moves
+    both. It holds the file's modification time too, set one second back: whatever is written
+    later, even at once, leaves another one.
+    """
+    import hashlib
+
+    sealed_at = clock.now_s() - 1
+    with open(path, "r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.truncate(size - size % _SECTOR)
+        digest = hashlib.sha256()
+        while part := file.read(_READ_SIZE):
+            digest.update(part)
+        head = _SEAL_MARK + sealed_at.to_bytes(8, "big")
+        digest.update(head)
+        file.write(head + digest.digest())
+        file.flush()
+        os.utime(file.fileno(), (sealed_at, sealed_at))
+        disk.sync(file.fileno())
+
+
+def _verify_seal(path: str) -> None:
+    """Raise `IndexCorrupt` if a derived file is not what was sealed.
+
+    A large file whose time is the seal's was neither written nor copied since, and is not
+    read: only a failing disk could have changed it, and `check_derived` finds that.
+    """
+    with _reading(path) as file:
+        status = os.fstat(file.fileno())
+        sealed_at = int.from_bytes(_seal_head(path, file)[len(_SEAL_MARK) :], "big")
+    if status.st_size <= _SMALL or status.st_mtime_ns != sealed_at * 1_000_000_000:
+        for _ in _unsealed(path):
+            pass
+
+
+def _unsealed(path: str) -> Iterator[bytes]:
+    """The bytes before the seal; raises `IndexCorrupt` after the last one if they differ."""
+    import hashlib
+
+    with _reading(path) as file:
+        head = _seal_head(path, file)
+        left = file.tell() - len(head)
+        file.seek(0)
+        digest = hashlib.sha256()
+        while part := file.read(min(left, _READ_SIZE)):
+            left -= len(part)
+            digest.update(part)
+            yield part
+        digest.update(head)
+        file.seek(len(head), os.SEEK_CUR)
+        if file.read() != digest.digest():
+            raise IndexCorrupt(f"The index {shown(path)} is damaged: its checksum is wrong.")
+
+
+def _seal_head(path: str, file: BinaryIO) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    if size % _SECTOR == SEAL_SIZE:
+        file.seek(size - SEAL_SIZE)
+        head = file.read(len(_SEAL_MARK) + 8)
+        if head.startswith(_SEAL_MARK):
+            return head
+    raise IndexCorrupt(f"The index {shown(path)} is damaged: it has no seal.")
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[BinaryIO]:
+    with disk.explained("reading an index"):
+        try:
+            file = open(path, "rb")  # noqa: SIM115
+        except FileNotFoundError as error:
+            raise IndexCorrupt(f"There is no index {shown(path)}.") from error
+        with file:
+            yield file

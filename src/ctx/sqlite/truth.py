@@ -1,0 +1,274 @@
+"""Databases of truth: migrated after a backup, never rebuilt.
+
+A file of truth is opened by SQLite alone, even to look at its first bytes: closing any other
+handle on it would drop the locks of every connection that this process has to it.
+"""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from sqlite3 import Connection
+
+from ctx import clock, disk
+from ctx.errors import CtxError, DatabaseFailure, DiskFailure, NewerFormat
+from ctx.sqlite.connection import (
+    BUSY_MS,
+    IMMUTABLE,
+    Change,
+    closed_on_failure,
+    connect,
+    error_code,
+    explained,
+    folder_of,
+    integrity_problems,
+    pragma,
+    shown,
+    size_of,
+    temporary_file,
+    transaction,
+)
+
+BACKUPS_KEPT = 5
+
+
+def open_truth(
+    path: str, *, application_id: int, migrations: Sequence[Change], busy_ms: int = BUSY_MS
+) -> Connection:
+    """Open a database of truth, made or migrated as needed.
+
+    `migrations[0]` makes version 1. Each that is missing runs once, in a transaction of its
+    own: what stops an upgrade leaves a whole database of the version that was reached, and
+    the next opening goes on from there.
+    """
+    with explained(path), disk.explained("opening a database"):
+        disk.make_folder(folder_of(path))
+        try:
+            return _opened(path, application_id, migrations, busy_ms)
+        except sqlite3.OperationalError as error:
+            if not _lacks_shared_memory(error):
+                raise
+            # Give up WAL for good. With exclusive locking SQLite can read it all the same.
+            with closing(connect(path, "mode=rw", busy_ms)) as connection:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                connection.execute("PRAGMA journal_mode = DELETE")
+            return _opened(path, application_id, migrations, busy_ms)
+
+
+def read_truth(
+    path: str, *, application_id: int, migrations: Sequence[Change], busy_ms: int = BUSY_MS
+) -> Connection:
+    """Open a database of truth without ever writing, also where nothing can be written."""
+    with explained(path), closed_on_failure(_connect_for_reading(path, busy_ms)) as connection:
+        if _version(connection, path, application_id, len(migrations)) < len(migrations):
+            raise DatabaseFailure(
+                f"The database {shown(path)} was written by an older ctx.",
+                hint="Run a command that may write to it; that brings it up to date.",
+            )
+        return connection
+
+
+def check_truth(path: str) -> list[str]:
+    """What is wrong with a database of truth; empty where nothing is. Never raises.
+
+    SQLite has no checksums: a byte that changed inside a text is not found.
+    """
+    try:
+        with explained(path), closing(_connect_for_reading(path, BUSY_MS)) as connection:
+            rows = connection.execute("PRAGMA foreign_key_check").fetchall()
+            orphans = [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
+            return integrity_problems(connection) + orphans
+    except CtxError as error:
+        return [error.message]
+
+
+def application_id_of(path: str) -> int | None:
+    """The application id in a database's header; None where there is no database.
+
+    Nothing is locked, made or recovered, so it is safe to ask about another program's file.
+    Ours have their id in the file, not only in the write-ahead log, from the first commit on.
+    """
+    try:
+        with closing(connect(path, IMMUTABLE)) as connection:
+            # SQLite takes an empty file for an empty database, also once it is no longer empty:
+            # it asked for the size when it connected, and so the size is asked of it.
+            pages = pragma(connection, "page_count")
+            return pragma(connection, "application_id") if pages else None
+    except sqlite3.DatabaseError:
+        return None
+
+
+def backups(path: str) -> list[str]:
+    """The backups that migrations made of a database, oldest first."""
+    prefix = os.path.basename(path) + ".backup-v"
+    found = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
+    found.sort(key=lambda name: name.rsplit("-", 1)[1])
+    return [os.path.join(folder_of(path), name) for name in found]
+
+
+def _opened(
+    path: str, application_id: int, migrations: Sequence[Change], busy_ms: int
+) -> Connection:
+    # Another program's file is refused before SQLite might recover or checkpoint it. Where
+    # the header cannot be read, a journal may still mend it, which SQLite finds out.
+    if application_id_of(path) not in (None, application_id):
+        raise _foreign(path)
+    fresh, alone = not size_of(path), not size_of(path + "-wal")
+    with closed_on_failure(connect(path, "mode=rwc", busy_ms)) as connection:
+        if fresh:
+            # The journals that SQLite makes beside it take over its permissions.
+            os.chmod(path, disk.FILE_MODE)
+        # What is committed must be durable, not merely whole: one sync for each commit.
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+        # A migration may replace a table, and dropping the old one must not cascade.
+        connection.execute("PRAGMA foreign_keys = OFF")
+        _migrate(connection, path, application_id, migrations)
+        connection.execute("PRAGMA foreign_keys = ON")
+        if alone:
+            _prove_wal(connection)
+        return connection
+
+
+def _prove_wal(connection: Connection) -> None:
+    """Raise what a write would. SQLite says "wal" also where its shared memory is of no use."""
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        try:
+            with transaction(connection):
+                pass
+        except sqlite3.OperationalError as error:
+            # Whoever holds the lock has proved it.
+            if error_code(error) != sqlite3.SQLITE_BUSY:
+                raise
+
+
+def _migrate(
+    connection: Connection, path: str, application_id: int, migrations: Sequence[Change]
+) -> None:
+    """Run the missing migrations. Several processes may share them; one makes the backup.
+
+    While an upgrade is under way, `user_version` is ahead: it is the version that the upgrade
+    leads to, and says that the backup is there. A process that wants no more than a version
+    in between ends the upgrade, so that what it will write gets a backup too.
+    """
+    newest = len(migrations)
+    while (
+        _version(connection, path, application_id, newest) < newest
+        or pragma(connection, "user_version") > newest
+    ):
+        with transaction(connection):
+            # Another process may have migrated while this one waited for the lock.
+            version = _version(connection, path, application_id, newest)
+            if not version:
+                _begin(connection, application_id)
+            elif pragma(connection, "user_version") <= version < newest:
+                _back_up(path, version)
+            connection.execute(f"PRAGMA user_version = {newest:d}")
+            if version < newest:
+                _apply(connection, path, version + 1, migrations[version])
+        if not version:
+            _enter_wal(connection, path)
+
+
+def _begin(connection: Connection, application_id: int) -> None:
+    connection.execute(f"PRAGMA application_id = {application_id:d}")
+    connection.execute(
+        "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at TEXT NOT NULL)"
+    )
+    # The lock outlasts the commit, until `_enter_wal`.
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+
+
+def _enter_wal(connection: Connection, path: str) -> None:
+    """Let readers go on while one process writes, from version 1 on.
+
+    It is tried once: to try at each opening would show other processes a mode that this file
+    system may not have. SQLite does not wait for the lock here, so it is still held.
+    """
+    disk.sync_folder(folder_of(path))
+    # This comes first, or SQLite would keep the file to this connection. It lets go of the
+    # lock with the next statement.
+    connection.execute("PRAGMA locking_mode = NORMAL")
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _apply(connection: Connection, path: str, number: int, migration: Change) -> None:
+    """Run one migration and note that it ran, in the transaction that is open."""
+    name = getattr(migration, "__name__", f"to version {number}")
+    what = f"The migration {name} of {shown(path)}"
+    try:
+        migration(connection)
+    except sqlite3.Error as error:
+        what = f"{what} failed and was undone: {error}."
+        full = error_code(error) == sqlite3.SQLITE_FULL
+        raise (DiskFailure(what) if full else DatabaseFailure(what)) from error
+    if not connection.in_transaction:
+        raise RuntimeError(f"{name} ended the transaction, as executescript() does")
+    now = clock.iso(clock.now_ms())
+    connection.execute("INSERT INTO schema_version VALUES (?, ?)", (number, now))
+    if row := connection.execute("PRAGMA foreign_key_check").fetchone():
+        orphan = f"row {row[1]} of {row[0]} without its row in {row[2]}"
+        raise DatabaseFailure(f"{what} leaves {orphan}, and was undone.")
+
+
+def _version(connection: Connection, path: str, application_id: int, newest: int) -> int:
+    """The version of a database of ours; 0 for an empty one."""
+    if pragma(connection, "application_id") != application_id:
+        if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            return 0
+        # Another process may have made it between the two questions.
+        if pragma(connection, "application_id") != application_id:
+            raise _foreign(path)
+    version = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0] or 0
+    if version > newest:
+        what = f"has version {version}, and this ctx knows only {newest}"
+        raise NewerFormat(f"The database {shown(path)} {what}.")
+    return int(version)
+
+
+def _back_up(path: str, version: int) -> None:
+    """Copy a database whose write lock is held, under a name that says which and when."""
+    now = clock.iso(clock.now_ms()).replace("-", "").replace(":", "")
+    with temporary_file(path) as temporary:
+        # SQLite does not copy from the connection that holds the write lock.
+        with (
+            closing(connect(path, "mode=ro")) as source,
+            closing(connect(temporary, "mode=rw")) as target,
+        ):
+            # Python's backup() waits for the read lock without end, so it is taken before.
+            source.execute("BEGIN")
+            source.execute("SELECT 1 FROM sqlite_master").fetchone()
+            source.backup(target)
+        with open(temporary, "rb") as file:
+            disk.sync(file.fileno())
+        os.replace(temporary, f"{path}.backup-v{version:03d}-{now}")
+        disk.sync_folder(folder_of(path))
+    for old in backups(path)[:-BACKUPS_KEPT]:
+        disk.discard(old)
+
+
+def _connect_for_reading(path: str, busy_ms: int) -> Connection:
+    try:
+        with closed_on_failure(connect(path, "mode=ro", busy_ms)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            return connection
+    except sqlite3.OperationalError as error:
+        # Reading in WAL mode needs a file for shared memory, which a read-only folder refuses.
+        # Where no log is left, the database itself is everything there is.
+        if size_of(path + "-wal") or not _lacks_shared_memory(error):
+            raise
+    return connect(path, IMMUTABLE, busy_ms)
+
+
+def _lacks_shared_memory(error: sqlite3.DatabaseError) -> bool:
+    """Whether this may be a file system that cannot do WAL, and not the database itself."""
+    return error_code(error) in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) or getattr(
+        error, "sqlite_errorname", ""
+    ).startswith("SQLITE_IOERR_SHM")
+
+
+def _foreign(path: str) -> DatabaseFailure:
+    return DatabaseFailure(
+        f"{shown(path)} is a database of another program; it was not touched.",
+        hint="Move it elsewhere, or choose another place for the store.",
+    )

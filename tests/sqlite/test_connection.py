@@ -1,0 +1,106 @@
+"""Transactions are whole or nothing, and what SQLite says is put in words."""
+
+import os
+import sqlite3
+from contextlib import closing
+from sqlite3 import Connection
+
+import pytest
+
+from ctx.errors import DatabaseFailure, DiskFailure
+from ctx.sqlite import derived
+from ctx.sqlite.connection import execute_script, explained, transaction
+from tests.sqlite.databases import OPEN, finish, open_derived, open_truth, rows, start
+
+
+def test_many_writers_wait_for_each_other(path: str) -> None:
+    program = (
+        OPEN
+        + """
+for _ in range(25):
+    with transaction(connection):
+        connection.execute("INSERT INTO nodes (text) VALUES (?)", (os.getpid(),))
+"""
+    )
+    for process in [start(program, path) for _ in range(6)]:
+        finish(process)
+    with closing(open_truth(path)) as connection:
+        assert rows(connection, "SELECT count(*) FROM nodes") == [(150,)]
+
+
+def test_a_writer_that_waits_too_long_says_for_whom(path: str) -> None:
+    with closing(open_truth(path)) as first, closing(open_truth(path, busy_ms=20)) as second:
+        with (
+            transaction(first),
+            pytest.raises(DatabaseFailure, match="Another process is writing"),
+            explained(path),
+            transaction(second),
+        ):
+            pytest.fail("two writers at once")
+        assert rows(second, "SELECT count(*) FROM nodes") == [(0,)]
+
+
+def test_a_full_disk_is_a_disk_failure_and_changes_nothing(path: str) -> None:
+    with closing(open_truth(path)) as connection:
+        connection.execute("PRAGMA max_page_count = 20")
+        with (
+            pytest.raises(DiskFailure, match="disk is full"),
+            explained(path),
+            transaction(connection),
+        ):
+            connection.executemany(
+                "INSERT INTO nodes (text) VALUES (?)", [("x",), ("x" * 200_000,)]
+            )
+        assert not connection.in_transaction
+        assert rows(connection, "SELECT count(*) FROM nodes") == [(0,)]
+
+
+def write_and_raise(connection: Connection, reason: type[BaseException]) -> None:
+    connection.execute("INSERT INTO nodes (text) VALUES ('x')")
+    raise reason
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt, GeneratorExit, ValueError])
+def test_an_interrupted_transaction_leaves_nothing(path: str, reason: type[BaseException]) -> None:
+    with closing(open_truth(path)) as connection:
+        with pytest.raises(reason), transaction(connection):
+            write_and_raise(connection, reason)
+        assert not connection.in_transaction
+        assert rows(connection, "SELECT count(*) FROM nodes") == [(0,)]
+
+
+def test_transactions_do_not_nest(path: str) -> None:
+    with closing(open_truth(path)) as connection:
+        with transaction(connection):
+            connection.execute("INSERT INTO nodes (text) VALUES ('x')")
+            with pytest.raises(RuntimeError), transaction(connection):
+                pytest.fail("nested")
+        assert rows(connection, "SELECT text FROM nodes") == [("x",)]
+
+
+def test_a_script_keeps_triggers_strings_and_the_transaction_whole(path: str) -> None:
+    with closing(open_truth(path)) as connection:
+        with transaction(connection):
+            execute_script(
+                connection,
+                """
+                CREATE TRIGGER t AFTER INSERT ON nodes BEGIN
+                    INSERT INTO runs VALUES (1); INSERT INTO runs VALUES (2);
+                END;
+                INSERT INTO nodes (text) VALUES ('a;b'); -- done;
+                """,
+            )
+            assert connection.in_transaction
+        assert rows(connection, "SELECT text FROM nodes") == [("a;b",)]
+        assert rows(connection, "SELECT count(*) FROM runs") == [(3,)]
+        with pytest.raises(sqlite3.OperationalError, match="unrecognized token"):
+            execute_script(connection, "SELECT 'never ends;")
+
+
+def test_names_may_hold_anything(tmp_path: os.PathLike[str]) -> None:
+    for name in ("a b?mode=ro#x%41", "ключ", os.fsdecode(b"\xff\xfe")):
+        folder = os.path.join(tmp_path, name)
+        open_truth(os.path.join(folder, "store.db")).close()
+        open_derived(os.path.join(folder, "index.db")).close()
+        assert sorted(os.listdir(folder)) == ["index.db", "store.db"]
+        derived.check_derived(os.path.join(folder, "none.db"))[0].encode()
