@@ -67,10 +67,8 @@ SCENARIO = [
 def kept(folder: Path) -> dict[str, str]:
     """What a reader finds: the committed files, and the staged ones over them."""
     repository = Repository(project_at(str(folder)))
-    heads = repository.current()
     reader = repository.everything
-    found = dict(trees.paths(reader, heads[0][1].root_tree)) if heads else {}
-    found.update(trees.merged(reader, heads) if heads else {})
+    found = trees.joined(reader, repository.current())
     staged = staging.files(repository, staging.chain(repository, CLI_SESSION))
     found.update((path, version.blob_id) for path, version in staged.items())
     return {path: reader.read(blob).payload.decode() for path, blob in found.items()}

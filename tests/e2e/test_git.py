@@ -20,9 +20,7 @@ def repository(folder: Path) -> Repository:
 
 def paths(folder: Path) -> dict[str, str]:
     store = repository(folder)
-    heads = store.current()
-    found = dict(trees.paths(store.objects, heads[0][1].root_tree))
-    found.update(trees.merged(store.objects, heads))
+    found = trees.joined(store.objects, store.current())
     return {path: store.objects.read(blob).payload.decode() for path, blob in found.items()}
 
 

@@ -32,15 +32,34 @@ def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
         stack.extend(reversed(inner))
 
 
+class Lookup:
+    """Finds paths in one tree, reading each folder at most once. No root: there is nothing."""
+
+    def __init__(self, reader: Reader, root: ObjectId | None) -> None:
+        self._reader = reader
+        self._root = root
+        self._folders: dict[str, dict[str, TreeEntry]] = {}
+
+    def blob_at(self, path: str) -> ObjectId | None:
+        folder, _, name = path.rpartition("/")
+        entry = self._entries(folder).get(name)
+        return entry.id if entry and entry.kind is TreeEntryKind.BLOB else None
+
+    def _entries(self, folder: str) -> dict[str, TreeEntry]:
+        if folder not in self._folders:
+            id = self._root
+            if folder:
+                above, _, name = folder.rpartition("/")
+                entry = self._entries(above).get(name)
+                id = entry.id if entry and entry.kind is TreeEntryKind.TREE else None
+            entries = _read(self._reader, id).entries if id else ()
+            self._folders[folder] = {entry.name: entry for entry in entries}
+        return self._folders[folder]
+
+
 def find(reader: Reader, root: ObjectId, path: str) -> ObjectId | None:
     """The blob at a path, or None."""
-    id: ObjectId | None = root
-    *folders, name = path.split("/")
-    for folder in folders:
-        id = _child(reader, id, folder, TreeEntryKind.TREE)
-        if id is None:
-            return None
-    return _child(reader, id, name, TreeEntryKind.BLOB)
+    return Lookup(reader, root).blob_at(path)
 
 
 def updated(
@@ -75,27 +94,36 @@ def updated(
     return (root, []) if root else (EMPTY.id, [EMPTY])
 
 
-def merged(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> Mapping[str, ObjectId]:
-    """What must change in the first head's tree to hold what all the heads hold.
+def joined(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> dict[str, ObjectId]:
+    """What all the heads hold together, by path.
 
-    Where heads disagree on a path, the content that came into its history last wins.
+    Where heads disagree, the content that came into its history last wins. Where a name is a
+    file in one and a folder in another, the folder wins: it holds more.
     """
-    (_, first), *others = heads
-    if not others:
+    found: dict[str, set[ObjectId]] = {}
+    for root in {commit.root_tree for _, commit in heads}:
+        for path, blob in paths(reader, root):
+            found.setdefault(path, set()).add(blob)
+    folders = {path[:end] for path in found for end in range(len(path)) if path[end] == "/"}
+    return {
+        path: blobs.pop() if len(blobs) == 1 else _latest(reader, heads, path)
+        for path, blobs in found.items()
+        if path not in folders
+    }
+
+
+def merged(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> Mapping[str, ObjectId]:
+    """What must change in the first head's tree to hold what all the heads hold."""
+    if len(heads) < 2:
         return {}
-    base = dict(paths(reader, first.root_tree))
-    changes: dict[str, ObjectId] = {}
-    for _, commit in others:
-        if commit.root_tree == first.root_tree:
-            continue
-        for path, blob in paths(reader, commit.root_tree):
-            present = changes.get(path, base.get(path))
-            if present is None:
-                changes[path] = blob
-            elif present != blob:
-                rivals = [(head, c) for head, c in heads if find(reader, c.root_tree, path)]
-                changes[path] = max(_arrival(reader, *rival, path) for rival in rivals)[2]
-    return {path: blob for path, blob in changes.items() if base.get(path) != blob}
+    present = dict(paths(reader, heads[0][1].root_tree))
+    together = joined(reader, heads)
+    return {path: blob for path, blob in together.items() if present.get(path) != blob}
+
+
+def _latest(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]], path: str) -> ObjectId:
+    holders = [head for head in heads if find(reader, head[1].root_tree, path)]
+    return max(_arrival(reader, *head, path) for head in holders)[2]
 
 
 def _arrival(
@@ -115,15 +143,6 @@ def _arrival(
                 break
         else:
             return commit.timestamp_unix, id, blob
-
-
-def _child(reader: Reader, id: ObjectId | None, name: str, kind: TreeEntryKind) -> ObjectId | None:
-    if id is None:
-        return None
-    for entry in _read(reader, id).entries:
-        if entry.name == name and entry.kind is kind:
-            return entry.id
-    return None
 
 
 def _read(reader: Reader, id: ObjectId) -> Tree:

@@ -69,8 +69,6 @@ def add_file(
         for number, candidate in enumerate(chosen):
             tick(number, len(chosen))
             content = files.read(project, candidate, rules)
-            if isinstance(content, bytes) and not options.allow_secrets:
-                content = _without_secrets(candidate, content)
             if isinstance(content, files.Refused):
                 refused.append(content)
                 continue
@@ -78,6 +76,9 @@ def add_file(
             before = known.blob_at(candidate.path)
             if before == kept.id:
                 unchanged.append(candidate.path)
+                continue
+            if not options.allow_secrets and (secret := _secret_in(candidate, content)):
+                refused.append(secret)
                 continue
             state = "changed" if before else "new"
             added.append(Added(candidate.path, state, kept.id, len(content)))
@@ -106,15 +107,16 @@ class _Known:
         steps = staging.chain(repository, session)
         self._staged = staging.files(repository, steps)
         heads = repository.current()
-        self._joined = trees.merged(self._reader, heads) if heads else {}
-        self._root = heads[0][1].root_tree if heads else None
+        self._joined = trees.merged(self._reader, heads)
+        root = heads[0][1].root_tree if heads else None
+        self._committed = trees.Lookup(self._reader, root)
 
     def blob_at(self, path: str) -> ObjectId | None:
         if path in self._staged:
             return self._staged[path].blob_id
         if path in self._joined:
             return self._joined[path]
-        return trees.find(self._reader, self._root, path) if self._root else None
+        return self._committed.blob_at(path)
 
 
 def _version(repo_id: str, path: str, content: Object) -> FileVersion:
@@ -128,10 +130,10 @@ def _version(repo_id: str, path: str, content: Object) -> FileVersion:
     )
 
 
-def _without_secrets(candidate: files.Candidate, content: bytes) -> bytes | files.Refused:
+def _secret_in(candidate: files.Candidate, content: bytes) -> files.Refused | None:
     found = redaction.redact(content.decode("utf-8", "surrogateescape")).findings
     if not found:
-        return content
+        return None
     where = f"line {found[0].line}"
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     reason = f"it holds a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"

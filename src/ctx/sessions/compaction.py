@@ -118,15 +118,13 @@ def _tree(
     """The new root, the paths that differ from what the base heads hold, and the new trees."""
     reader = repository.everything
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
-    if not base:
-        root, made = trees.updated(reader, None, staged)
-        return root, staged, made
-    first = base[0][1].root_tree
+    first = base[0][1].root_tree if base else None
     joined = trees.merged(reader, base)
+    committed = trees.Lookup(reader, first)
     changed = {
         path: blob
         for path, blob in staged.items()
-        if blob != (joined.get(path) or trees.find(reader, first, path))
+        if blob != (joined.get(path) or committed.blob_at(path))
     }
     root, made = trees.updated(reader, first, {**joined, **changed})
     return root, changed, made

@@ -1,0 +1,119 @@
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.errors import DeserializationFailed
+from ctx.ids import ObjectId
+from ctx.objects import trees
+from ctx.objects.in_memory import InMemoryStore
+from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
+from ctx.objects.store import blob, typed
+
+NAMES = st.sampled_from(["a", "b", "c"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+BLOBS = [blob(bytes([number])) for number in range(4)]
+CHANGES = st.dictionaries(PATHS, st.sampled_from([item.id for item in BLOBS]), max_size=4).filter(
+    lambda changes: not any(one.startswith(f"{two}/") for one in changes for two in changes)
+)
+
+
+def store() -> InMemoryStore:
+    made = InMemoryStore()
+    made.write([*BLOBS, trees.EMPTY])
+    return made
+
+
+def put(files: dict[str, ObjectId], path: str, content: ObjectId) -> None:
+    """A plain file system: a file takes the place of a folder, and a folder of a file."""
+    for other in list(files):
+        if other.startswith(f"{path}/") or path.startswith(f"{other}/"):
+            del files[other]
+    files[path] = content
+
+
+@settings(deadline=None)
+@given(st.lists(CHANGES, max_size=5))
+def test_a_tree_is_a_map_of_paths(steps: list[dict[str, ObjectId]]) -> None:
+    reader = store()
+    root: ObjectId | None = None
+    files: dict[str, ObjectId] = {}
+    for changes in steps:
+        root, made = trees.updated(reader, root, changes)
+        reader.write(made)
+        for path, content in changes.items():
+            put(files, path, content)
+        found = dict(trees.paths(reader, root))
+        assert found == files
+        assert all(trees.find(reader, root, path) == content for path, content in files.items())
+        assert trees.find(reader, root, "no/such/path") is None
+
+
+@settings(deadline=None)
+@given(st.dictionaries(PATHS, st.sampled_from([item.id for item in BLOBS]), max_size=4))
+def test_the_same_files_are_the_same_tree_however_they_came(files: dict[str, ObjectId]) -> None:
+    apart = {
+        path: content
+        for path, content in files.items()
+        if not any(path.startswith(f"{other}/") for other in files)
+    }
+    reader = store()
+    at_once, made = trees.updated(reader, None, apart)
+    reader.write(made)
+    root: ObjectId | None = None
+    for path in sorted(apart, reverse=True):
+        root, made = trees.updated(reader, root, {path: apart[path]})
+        reader.write(made)
+    assert (root or trees.EMPTY.id) == at_once
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.tuples(CHANGES, st.integers(1, 3)), min_size=2, max_size=3), CHANGES)
+def test_heads_join_to_the_same_in_any_order(
+    branches: list[tuple[dict[str, ObjectId], int]], base: dict[str, ObjectId]
+) -> None:
+    reader = store()
+    root, made = trees.updated(reader, None, base)
+    first = typed(Commit((), 0, "base", root))
+    reader.write([*made, first])
+    heads = []
+    for number, (changes, time) in enumerate(branches):
+        branch_root, made = trees.updated(reader, root, changes)
+        commit = Commit((first.id,), time, f"branch {number}", branch_root)
+        reader.write([*made, typed(commit)])
+        heads.append((typed(commit).id, commit))
+    together = trees.joined(reader, heads)
+    for order in permutations(heads):
+        missing = trees.merged(reader, order)
+        new_root, made = trees.updated(reader, order[0][1].root_tree, missing)
+        reader.write(made)
+        assert dict(trees.paths(reader, new_root)) == together
+    for path, content in together.items():
+        found = {trees.find(reader, commit.root_tree, path) for _, commit in heads}
+        assert content in found
+
+
+def test_a_change_on_one_side_wins_over_what_stayed() -> None:
+    reader = store()
+    old, new = BLOBS[0].id, BLOBS[1].id
+    root, made = trees.updated(reader, None, {"f": old})
+    base = typed(Commit((), 100, "base", root))
+    reader.write([*made, base])
+    changed_root, changed_trees = trees.updated(reader, root, {"f": new})
+    changed = Commit((base.id,), 110, "changed", changed_root)
+    other_root, other_trees = trees.updated(reader, root, {"g": old})
+    # Made later, but it did not touch the file.
+    other = Commit((base.id,), 120, "other", other_root)
+    reader.write([*changed_trees, *other_trees, typed(changed), typed(other)])
+    heads = [(typed(other).id, other), (typed(changed).id, changed)]
+    assert trees.merged(reader, heads) == {"f": new}
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/"])
+def test_an_entry_that_leads_elsewhere_is_e004(name: str) -> None:
+    reader = store()
+    tree = typed(Tree((TreeEntry(name, TreeEntryKind.BLOB, BLOBS[0].id),)))
+    reader.write([tree])
+    with pytest.raises(DeserializationFailed):
+        list(trees.paths(reader, tree.id))
