@@ -107,7 +107,7 @@ def test_every_package_says_what_it_is_and_exports_nothing() -> None:
 
 # Who may do what only one place does.
 ONLY = {
-    "reads the environment": (("os.environ", "os.getenv"), {"cli/settings.py"}),
+    "reads the environment": (("os.environ", "os.getenv"), {"cli/settings.py", "git.py"}),
     "prints": (("print(", "sys.stdout", "sys.stderr"), {"cli/output.py", "cli/main.py"}),
     "asks the time": (("time.time", "datetime.now", "time.monotonic"), {"clock.py"}),
     "runs git": (('"git"',), {"git.py", "code/files.py"}),

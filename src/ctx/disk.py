@@ -84,8 +84,11 @@ def sync_folder(folder: str) -> None:
         os.close(fd)
 
 
-def make_folder(folder: str) -> None:
-    """Make a folder and the missing ones above it, each durable in the one that holds it."""
+def make_folder(folder: str, *, durable_name: bool = True) -> None:
+    """Make a folder and the missing ones above it, each durable in the one that holds it.
+
+    `durable_name=False`: the caller syncs the one that holds the last of them later.
+    """
     if os.path.isdir(folder):
         return
     parent = os.path.dirname(folder) or "."
@@ -95,7 +98,8 @@ def make_folder(folder: str) -> None:
     except FileExistsError:
         if not os.path.isdir(folder):
             raise
-    sync_folder(parent)
+    if durable_name:
+        sync_folder(parent)
 
 
 def write_temporary(path: str, data: bytes) -> str:

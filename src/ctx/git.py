@@ -77,21 +77,51 @@ def _first_line(path: str) -> str | None:
         return None
 
 
+# What git sets for its hooks, and what changes how paths are read. A command that runs inside
+# a hook of one repository must not be led to another one, or to a half-made index.
+_NOT_HANDED_ON = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_GLOB_PATHSPECS",
+        "GIT_GRAFT_FILE",
+        "GIT_ICASE_PATHSPECS",
+        "GIT_IMPLICIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_LITERAL_PATHSPECS",
+        "GIT_NAMESPACE",
+        "GIT_NOGLOB_PATHSPECS",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
+    }
+)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
+
+
 def run(
     checkout: Checkout, *arguments: str, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
 ) -> bytes:
     """What a git command prints; `fine` are the exit codes that mean no failure.
 
-    The folders are named outright, so that the `GIT_DIR` which git sets for its hooks cannot
-    lead to another repository.
+    git finds the repository from its folder, so that its own check of who owns it holds: a
+    repository's settings can run programs.
     """
     import subprocess
 
-    folders = (f"--git-dir={checkout.git_dir}", f"--work-tree={checkout.top}")
-    command = ["git", *folders, *arguments]
     try:
         done = subprocess.run(
-            command, cwd=checkout.top, input=stdin, capture_output=True, check=False
+            ["git", *arguments],
+            cwd=checkout.top,
+            env=_environment(),
+            input=stdin,
+            capture_output=True,
+            check=False,
         )
     except FileNotFoundError as error:
         raise GitFailure("git is not on this machine's PATH.", hint="Install git.") from error
@@ -140,10 +170,7 @@ def add(checkout: Checkout, folder: str) -> None:
 
 def additions(checkout: Checkout, folder: str) -> dict[str, Addition]:
     """Every file that any commit of any ref has added under a folder, relative to the top."""
-    listed = run(
-        checkout, "log", "--all", "--raw", "-z", "--no-abbrev", "--no-renames", "--diff-filter=A",
-        "--format=%x01%ct", "--", _inside(checkout, folder),
-    )  # fmt: skip
+    listed = _log(checkout, folder, "--raw", "--no-abbrev", "--diff-filter=A", "--format=%x01%ct")
     found: dict[str, Addition] = {}
     time = 0
     fields = iter(listed.split(b"\0"))
@@ -159,22 +186,38 @@ def additions(checkout: Checkout, folder: str) -> dict[str, Addition]:
 
 def names_since(checkout: Checkout, folder: str, days: int) -> set[str]:
     """The names that were in a folder at any time of the last days, on any ref."""
-    listed = run(
-        checkout, "log", "--all", f"--since={days}.days.ago", "-z", "--name-only", "--no-renames",
-        "--format=", "--", _inside(checkout, folder),
-    )  # fmt: skip
+    listed = _log(checkout, folder, f"--since={days}.days.ago", "--name-only", "--format=")
     touched = {os.path.basename(path.lstrip("\n")) for path in _paths(listed)}
-    tips = run(checkout, "rev-parse", "--all", "HEAD") if _has_commits(checkout) else b""
+    tips = run(checkout, "rev-list", "--no-walk", "--all", *_worktree_commits(checkout)).split()
     inside = os.fsencode(os.path.relpath(folder, checkout.top))
-    asked = b"".join(b"%s:%s\n" % (tip, inside) for tip in sorted(set(tips.split())))
+    asked = b"".join(b"%s:%s\n" % (tip, inside) for tip in tips)
     answers = run(checkout, "cat-file", "--batch-check=%(objectname) %(objecttype)", stdin=asked)
     for tree in {line.split()[0] for line in answers.splitlines() if line.endswith(b" tree")}:
         touched.update(_paths(run(checkout, "ls-tree", "-z", "--name-only", tree.decode())))
     return touched
 
 
-def _has_commits(checkout: Checkout) -> bool:
-    return bool(run(checkout, "rev-list", "--all", "--max-count=1"))
+def has_seen(checkout: Checkout, path: str) -> bool:
+    """Whether any commit of any ref has a file."""
+    return bool(_log(checkout, path, "--max-count=1", "--format=%H"))
+
+
+def _log(checkout: Checkout, folder: str, *options: str) -> bytes:
+    """The log of a folder over every ref and every working tree, merges compared with each
+    parent, and no branch left out because another one ended with the same files."""
+    return run(
+        checkout, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate",
+        "-c", "log.showSignature=false",
+        "log", "--all", *_worktree_commits(checkout), "-m", "--full-history", "--no-renames", "-z",
+        *options, "--", _inside(checkout, folder),
+    )  # fmt: skip
+
+
+def _worktree_commits(checkout: Checkout) -> list[str]:
+    """What the working trees have checked out, also where no branch names it."""
+    lines = run(checkout, "worktree", "list", "--porcelain").decode("utf-8", "replace").splitlines()
+    commits = {line.removeprefix("HEAD ") for line in lines if line.startswith("HEAD ")}
+    return sorted(commit for commit in commits if commit.strip("0"))
 
 
 class Blobs:
@@ -189,14 +232,19 @@ class Blobs:
 
         if self._process is None:
             self._process = subprocess.Popen(
-                ["git", f"--git-dir={self._checkout.git_dir}", "cat-file", "--batch"],
+                ["git", "cat-file", "--batch"],
+                cwd=self._checkout.top,
+                env=_environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(blob.encode() + b"\n")
-        self._process.stdin.flush()
+        try:
+            self._process.stdin.write(blob.encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as error:
+            raise GitFailure("`git cat-file` ended early.") from error
         answer = self._process.stdout.readline().split()
         if len(answer) != 3:
             raise GitFailure(f"git does not have the blob {blob}.")
@@ -220,20 +268,20 @@ def identity(checkout: Checkout | None) -> str:
     return name + mark
 
 
-def exclude(checkout: Checkout, pattern: str) -> None:
-    """List a pattern in the repository's own exclude file, once."""
+def exclude(checkout: Checkout, folder: str) -> None:
+    """List a folder in the repository's own exclude file, once."""
+    inside = os.fsencode(os.path.relpath(folder, checkout.top))
+    for special in (b"\\", b"*", b"?", b"["):
+        inside = inside.replace(special, b"\\" + special)
+    pattern = b"/%s/" % inside
     path = os.path.join(checkout.common_dir, "info", "exclude")
-    try:
-        with open(path, encoding="utf-8") as file:
-            present = file.read()
-    except FileNotFoundError:
-        present = ""
+    present = disk.read_or_none(path) or b""
     if pattern in present.splitlines():
         return
-    if present and not present.endswith("\n"):
-        present += "\n"
+    if present and not present.endswith(b"\n"):
+        present += b"\n"
     disk.make_folder(os.path.dirname(path))
-    disk.replace(path, f"{present}{pattern}\n".encode())
+    disk.replace(path, present + pattern + b"\n")
 
 
 def _inside(checkout: Checkout, path: str) -> str:

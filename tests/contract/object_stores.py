@@ -5,7 +5,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import ObjectNotFound
-from ctx.ids import ObjectId
 from ctx.objects.model import Tree
 from ctx.objects.store import Kind, ObjectStore, blob, decode, typed
 
@@ -47,13 +46,6 @@ class ObjectStoreContract:
         assert store.read(same_bytes.id).kind is Kind.BLOB
         assert decode(store.read(tree.id)) == Tree(())
         assert decode(store.read(same_bytes.id)) is None
-
-    def test_forgets_what_is_removed(self, store: ObjectStore) -> None:
-        store.write([A, B])
-        store.remove([A.id, ObjectId("0" * 64)])
-        assert A.id not in store
-        assert list(store.ids()) == [B.id]
-        assert store.write([A]) == 1
 
     def test_is_empty_at_first(self, store: ObjectStore) -> None:
         assert list(store.ids()) == []

@@ -61,14 +61,31 @@ def newest(reader: Reader, named: Iterable[ObjectId]) -> tuple[ObjectId, ...]:
     heads = set(named)
     if len(heads) < 2:
         return tuple(heads)
-    loaded = {id: read_typed(reader, id, Commit) for id in heads}
-    overtaken = {commit.amends for commit in loaded.values() if commit.amends}
-    oldest = min(commit.timestamp_unix for commit in loaded.values())
+    oldest = min(read_typed(reader, id, Commit).timestamp_unix for id in heads)
+    overtaken: set[ObjectId | None] = set()
     for _, commit in walk(reader, heads):
         if commit is None or commit.timestamp_unix < oldest:
             break
         overtaken.update(commit.parents)
+        overtaken.add(commit.amends)
     return tuple(sorted(heads - overtaken))
+
+
+def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId]) -> bool:
+    """Whether the history of the heads has all of these commits, or has amended them."""
+    missing = set(wanted)
+    for id, commit in walk(reader, heads):
+        if not missing:
+            return True
+        missing.discard(id)
+        amended = commit.amends if commit else None
+        while amended is not None:
+            missing.discard(amended)
+            try:
+                amended = read_typed(reader, amended, Commit).amends
+            except ObjectNotFound:
+                break
+    return not missing
 
 
 def timestamp(now: int, parents: Iterable[Commit]) -> int:

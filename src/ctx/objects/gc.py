@@ -5,6 +5,7 @@ that. What git tracks is kept by default whatever happens: another branch, here 
 clone, may be about to use it, and git would carry the deletion into that branch without a word.
 """
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -13,11 +14,10 @@ from ctx import clock, disk, git
 from ctx.errors import CommitOrphan, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
-from ctx.objects import codec, refs
+from ctx.objects import references, refs
 from ctx.objects.loose import LooseStore, unseal
-from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
-from ctx.objects.store import Kind, Layered, Object, Reader, parse
+from ctx.objects.store import Layered, Object, Reader, decode, parse
 
 _DAY_MS = 86_400_000
 # A temporary file this old belongs to a writer that was killed.
@@ -62,47 +62,42 @@ class Collection(NamedTuple):
 def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
     """Everything that can be reached from the roots, each once, as it is found.
 
-    Parents that are not here are boundaries. What cannot be read is an error: deleting on the
-    strength of half the truth is how stores lose things.
+    Parents that are not here are boundaries. Anything else that is missing or damaged is an
+    error: deleting on the strength of half the truth is how stores lose things.
     """
     stack = list(roots)
+    required = set(stack)
     seen = set(stack)
     while stack:
+        id = stack.pop()
         try:
-            found = reader.read(id := stack.pop())
+            found = reader.read(id)
         except ObjectNotFound:
+            if id in required:
+                raise
             continue
         yield id
-        for named in _named_by(found):
+        required.update(references.needed(decode(found)))
+        for named in references.named(found):
             if named not in seen:
                 seen.add(named)
                 stack.append(named)
 
 
-def _named_by(found: Object) -> set[ObjectId]:
-    if found.kind is Kind.BLOB:
-        return set()
-    named = codec.named_ids(found.payload)
-    value = codec.decode(found.payload)
-    if isinstance(value, Commit):
-        # Where a commit came from must not keep alive what it took the place of.
-        named -= {value.compacted, value.amends} - set(value.parents)
-    return named
-
-
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
-    """Find what may be deleted. The caller holds the lock, and deletes with `delete`."""
+    """Find what may be deleted. Whoever deletes it with `delete` holds the lock over both."""
     # What is committed lies in the project's objects; staging serves only the open chains.
     pointers = {name: repository.refs.require(name) for name in repository.refs.names()}
     chains = [id for name, id in pointers.items() if refs.session_of(name)]
     staged = set(reachable(repository.everything, chains))
-    committed = {*repository.heads.named(), *pointers.values()}
-    kept = staged.union(reachable(repository.everything, committed))
+    # The commit made here last may be on another branch by now.
+    last = [id for id in pointers.values() if id in repository.objects]
+    committed = reachable(repository.everything, {*repository.heads.named(), *last})
+    kept = staged.union(committed)
     tracked = _tracked(repository.project)
     fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
-    now = clock.now_ms()
     scanned = young = held_by_git = 0
-    garbage: list[Garbage] = []
+    garbage: list[Garbage] = [*_old_temporaries(repository.project.refs)]
     for store in (repository.objects, repository.staged):
         is_staging = store is repository.staged
         keep_days = 0 if limits.aggressive and is_staging else limits.keep_days
@@ -114,22 +109,32 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
             id = store.id_of_file(path)
             if id in used:
                 continue
-            status = os.lstat(path)
-            age = now - status.st_mtime_ns // 1_000_000
-            item = Garbage(path, id, status.st_size, path in tracked)
+            item = Garbage(path, id, os.lstat(path).st_size, path in tracked)
             if id is None:
-                if path.endswith(disk.TEMPORARY_SUFFIX) and age > _STALE_TEMPORARY_MS:
+                if store.is_leftover(path) and _age_ms(path) > _STALE_TEMPORARY_MS:
                     garbage.append(item)
             elif item.tracked:
                 if path in fallow:
                     garbage.append(item)
                 else:
                     held_by_git += 1
-            elif age >= keep_days * _DAY_MS:
+            elif _age_ms(path) >= keep_days * _DAY_MS:
                 garbage.append(item)
             else:
                 young += 1
     return Collection(scanned, len(kept), young, held_by_git, tuple(garbage))
+
+
+def _age_ms(path: str) -> int:
+    return clock.now_ms() - os.lstat(path).st_mtime_ns // 1_000_000
+
+
+def _old_temporaries(folder: str) -> Iterator[Garbage]:
+    for here, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(here, name)
+            if name.endswith(disk.TEMPORARY_SUFFIX) and _age_ms(path) > _STALE_TEMPORARY_MS:
+                yield Garbage(path, None, os.lstat(path).st_size)
 
 
 def delete(collection: Collection) -> None:
@@ -139,10 +144,9 @@ def delete(collection: Collection) -> None:
             disk.discard(item.path)
             folders.add(os.path.dirname(item.path))
         for folder in sorted(folders):
-            if not disk.names(folder):
-                os.rmdir(folder)
-                folder = os.path.dirname(folder)
             disk.sync_folder(folder)
+            with contextlib.suppress(OSError):  # Mostly it is not empty.
+                os.rmdir(folder)
 
 
 def _tracked(project: Project) -> set[str]:

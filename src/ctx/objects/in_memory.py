@@ -31,7 +31,3 @@ class InMemoryStore:
 
     def ids(self) -> Iterator[ObjectId]:
         yield from sorted(self.canonical)
-
-    def remove(self, ids: Iterable[ObjectId]) -> None:
-        for id in ids:
-            self.canonical.pop(id, None)

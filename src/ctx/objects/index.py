@@ -8,17 +8,18 @@ import hashlib
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
 from ctx import disk
-from ctx.errors import IndexCorrupt, UsageError
+from ctx.errors import DiskFailure, IndexCorrupt, UsageError
 from ctx.ids import ObjectId
 from ctx.layout import Project
 from ctx.objects import commits, trees
+from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
-from ctx.objects.store import derived_id
+from ctx.objects.store import Reader, derived_id
 from ctx.objects.verify import Damage
 from ctx.sqlite.connection import execute_script, explained
 from ctx.sqlite.derived import check_derived, open_derived
@@ -45,10 +46,8 @@ CREATE TABLE parents (
 ) WITHOUT ROWID;
 CREATE TABLE paths (
     path TEXT PRIMARY KEY,
-    file_id TEXT NOT NULL,
     blob_id TEXT NOT NULL
 ) WITHOUT ROWID;
-CREATE INDEX paths_by_file ON paths (file_id);
 CREATE TABLE narrative (
     commit_id TEXT NOT NULL,
     path TEXT NOT NULL,
@@ -61,8 +60,11 @@ CREATE TABLE narrative (
 
 # One statement for each kind of key. A key is compared as it is, or as the beginning of an id.
 _QUERIES = {
-    "path": "SELECT path, file_id, blob_id FROM paths WHERE path = ?",
-    "file": "SELECT path, file_id, blob_id FROM paths WHERE file_id GLOB ? || '*' ORDER BY path",
+    "path": "SELECT path, file_id(path) AS file_id, blob_id FROM paths WHERE path = ?",
+    "file": (
+        "SELECT path, file_id(path) AS file_id, blob_id FROM paths "
+        "WHERE file_id(path) GLOB ? || '*' ORDER BY path"
+    ),
     "commit": (
         "SELECT id AS 'commit', is_head, timestamp_unix, session_id, author, message, root_tree, "
         "(SELECT group_concat(parent_id, ' ') FROM parents WHERE commit_id = id) AS parents "
@@ -89,14 +91,17 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
     if key and (not colon or kind not in _QUERIES):
         kinds = ", ".join(f"{name}:" for name in _QUERIES)
         raise UsageError(f"{key!r} is no key of the index.", hint=f"A key begins with {kinds}.")
-    heads = tuple(id for id, _ in repository.current())
-    with closing(_open(repository, repo_id, heads)) as connection:
+    heads = repository.current()
+    ids = tuple(id for id, _ in heads)
+    with closing(_open(repository, heads)) as connection:
         connection.row_factory = sqlite3.Row
-        if not key:
-            return Answer("", heads, (_summary(connection),))
-        with explained(path_for(repository.project, heads), IndexCorrupt):
+        # The name of a project can change, and its files' ids with it.
+        connection.create_function("file_id", 1, lambda path: derived_id("file", repo_id, path))
+        with explained(path_for(repository.project, ids), IndexCorrupt):
+            if not key:
+                return Answer("", ids, (_summary(connection),))
             rows = connection.execute(_QUERIES[kind], (wanted,)).fetchall()
-    return Answer(key, heads, tuple(dict(row) for row in rows))
+    return Answer(key, ids, tuple(dict(row) for row in rows))
 
 
 def path_for(project: Project, heads: Iterable[ObjectId]) -> str:
@@ -114,32 +119,35 @@ def damages(project: Project) -> Iterator[Damage]:
             yield Damage(IndexCorrupt.code, path, problem)
 
 
-def _open(repository: Repository, repo_id: str, heads: tuple[ObjectId, ...]) -> sqlite3.Connection:
-    path = path_for(repository.project, heads)
+def _open(repository: Repository, heads: Sequence[tuple[ObjectId, Commit]]) -> sqlite3.Connection:
+    path = path_for(repository.project, [id for id, _ in heads])
 
     def build(connection: sqlite3.Connection) -> None:
         execute_script(connection, _SCHEMA)
-        _fill(connection, repository, repo_id, heads)
+        _fill(connection, repository.objects, heads)
 
-    if not os.path.exists(path):
-        _make_room(repository.project)
-    return open_derived(path, application_id=APPLICATION_ID, version=VERSION, build=build)
+    try:
+        if not os.path.exists(path):
+            _make_room(repository.project)
+        return open_derived(path, application_id=APPLICATION_ID, version=VERSION, build=build)
+    except DiskFailure:
+        # Nothing can be written here. The answer is the same, it only is not kept.
+        connection = sqlite3.connect(":memory:")
+        build(connection)
+        return connection
 
 
 def _fill(
-    connection: sqlite3.Connection,
-    repository: Repository,
-    repo_id: str,
-    heads: tuple[ObjectId, ...],
+    connection: sqlite3.Connection, reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]
 ) -> None:
-    reader = repository.objects
-    for position, (id, commit) in enumerate(commits.walk(reader, heads)):
+    starts = [id for id, _ in heads]
+    for position, (id, commit) in enumerate(commits.walk(reader, starts)):
         if commit is None:
             continue
         connection.execute(
             "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                id, position, id in heads, commit.timestamp_unix, commit.message,
+                id, position, id in starts, commit.timestamp_unix, commit.message,
                 commit.author, commit.session_id, commit.root_tree,
             ),
         )  # fmt: skip
@@ -150,11 +158,8 @@ def _fill(
             "INSERT OR IGNORE INTO narrative VALUES (?, ?, ?, ?, ?)",
             [(id, ref.path, ref.stream, ref.role, ref.blob_id) for ref in commit.narrative_refs],
         )
-    present = trees.joined(reader, repository.current())
-    connection.executemany(
-        "INSERT INTO paths VALUES (?, ?, ?)",
-        [(path, derived_id("file", repo_id, path), blob) for path, blob in present.items()],
-    )
+    present = trees.joined(reader, heads)
+    connection.executemany("INSERT INTO paths VALUES (?, ?)", present.items())
 
 
 def _summary(connection: sqlite3.Connection) -> dict[str, int]:

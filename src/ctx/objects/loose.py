@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from ctx import disk
-from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound
+from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, PathRefused
 from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
 from ctx.objects.store import HEADER_LENGTH, LARGEST_OBJECT, Object, id_of, parse
 
@@ -39,7 +39,7 @@ class LooseStore:
         missing: list[Object] = []
         touched = set()
         for item in {item.id: item for item in objects}.values():
-            if self._is_sound(item.id):
+            if os.path.exists(self._path(item.id)) and self.is_sound(item.id):
                 # Its name may not be durable yet if the process that wrote it was killed.
                 touched.add(self._shard(item.id))
             else:
@@ -59,23 +59,25 @@ class LooseStore:
 
     def read(self, id: ObjectId) -> Object:
         try:
-            try:
-                stored = disk.read(self._path(id))
-            except (FileNotFoundError, NotADirectoryError):
-                copies = self._copies(id)
-                if not copies:
-                    raise ObjectNotFound(f"Object {id} does not exist.") from None
-                stored = disk.read(copies[0])
-        except OSError as error:
-            raise disk.failure(f"reading object {id}", error) from error
-        return parse(id, unseal(id, stored))
+            return self._read(id, self._path(id))
+        except (ObjectNotFound, HashMismatch, InvalidEnvelope):
+            for copy in self._copies(id):
+                return self._read(id, copy)
+            raise
 
     def read_file(self, path: str) -> Object:
         """The object in one file, which may be a second copy."""
         id = self.id_of_file(path)
         assert id is not None
-        with disk.explained(f"reading object {id}"):
+        return self._read(id, path)
+
+    def _read(self, id: ObjectId, path: str) -> Object:
+        try:
             stored = disk.read(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise ObjectNotFound(f"Object {id} does not exist.") from None
+        except OSError as error:
+            raise disk.failure(f"reading object {id}", error) from error
         return parse(id, unseal(id, stored))
 
     def __contains__(self, id: ObjectId) -> bool:
@@ -105,8 +107,10 @@ class LooseStore:
         """Every file in the folder, also those that have no business there."""
         for shard in disk.names(self.folder):
             folder = os.path.join(self.folder, shard)
-            if not os.path.isdir(folder):
+            # A link in a stranger's repository must not make somebody else's files ours.
+            if os.path.islink(folder) or not os.path.isdir(folder):
                 yield folder
+                continue
             for name in disk.names(folder):
                 yield os.path.join(folder, name)
 
@@ -118,23 +122,31 @@ class LooseStore:
         named_well = len(name) == OBJECT_ID_LENGTH or (dot and copy.isalnum())
         return ObjectId(id) if in_place and named_well else None
 
-    def remove(self, ids: Iterable[ObjectId]) -> None:
-        for id in ids:
-            for path in (self._path(id), *self._copies(id)):
-                disk.discard(path)
+    def is_leftover(self, path: str) -> bool:
+        """Whether a file is what a writer that was killed left of an object."""
+        name = os.path.basename(path)
+        return name.endswith(disk.TEMPORARY_SUFFIX) and is_object_id(name[:OBJECT_ID_LENGTH])
 
     def _write_files(self, files: list[tuple[str, Object]], touched: set[str]) -> None:
+        # Compressing between two syncs takes three times as long: the caches are cold.
+        sealed = [(path, self._seal(item.canonical)) for path, item in files]
         with disk.explained("writing objects"):
-            for path, item in files:
+            for path, data in sealed:
                 shard = os.path.dirname(path)
                 if shard not in touched:
-                    disk.make_folder(shard)
+                    if os.path.islink(shard):
+                        raise PathRefused(
+                            f"{shard} is a symbolic link; objects are not written there."
+                        )
+                    disk.make_folder(shard, durable_name=False)
                     touched.add(shard)
-                disk.replace(path, self._seal(item.canonical), durable_name=False)
+                disk.replace(path, data, durable_name=False)
             for shard in sorted(touched):
                 disk.sync_folder(shard)
+            if touched:
+                disk.sync_folder(self.folder)
 
-    def _is_sound(self, id: ObjectId) -> bool:
+    def is_sound(self, id: ObjectId) -> bool:
         """Whether an object is here and whole; a damaged one is worth writing anew."""
         try:
             self.read(id)

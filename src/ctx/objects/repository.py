@@ -4,15 +4,16 @@ What is committed lies in `.ctx/` and travels with git. What is staged lies in t
 out of reach of `git add -A` and `git clean`, until a commit takes it over.
 """
 
+import contextlib
 import os
 import shutil
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator
 
-from ctx import disk
+from ctx import disk, git
 from ctx.errors import ObjectNotFound, UsageError
 from ctx.ids import ObjectId, object_prefix
 from ctx.layout import Project
-from ctx.objects import commits, lock
+from ctx.objects import commits, lock, refs
 from ctx.objects.heads import Heads
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit
@@ -32,27 +33,72 @@ class Repository:
         self.refs = Refs(project.refs)
         self._lock_timeout_seconds = lock_timeout_seconds
 
-    def adopt_local_state(self) -> None:
+    @contextlib.contextmanager
+    def locked(self, doing: str) -> Iterator[None]:
+        """Hold the project's lock: for everything that writes, from the first object to the
+        last pointer, so that garbage collection never sees a step half done."""
+        with lock.held(self.project.lock, doing, self._lock_timeout_seconds):
+            self._adopt_local_state()
+            self._finish_publishing()
+            yield
+
+    def publish(
+        self, commit: ObjectId, instead_of: Iterable[ObjectId], chain: tuple[str, ObjectId] | None
+    ) -> None:
+        """Make a commit a head, and let go of the staging chain that it took over.
+
+        Both happen or neither: what is to be done is written down first, and whoever takes the
+        lock after a crash finishes it. Otherwise the chain would be committed a second time,
+        over whatever came in between.
+        """
+        ref, tip = chain or ("", ObjectId(""))
+        with disk.explained("publishing a commit"):
+            disk.replace(self._note, f"{commit}\n{ref}\n{tip}\n".encode())
+        self.heads.advance(commit, instead_of)
+        self._settle(commit, ref, tip)
+
+    def _settle(self, commit: ObjectId, ref: str, tip: ObjectId) -> None:
+        self.refs.move(refs.MAIN, self.refs.read(refs.MAIN), commit)
+        if ref and self.refs.read(ref) == tip:
+            self.refs.move(ref, tip, None)
+        with disk.explained("publishing a commit"):
+            disk.discard(self._note)
+
+    def _finish_publishing(self) -> None:
+        content = disk.read_or_none(self._note)
+        if content is None:
+            return
+        lines = content.decode("utf-8", "replace").split("\n")
+        if len(lines) == 4 and lines[0] in disk.names(self.heads.folder):
+            commit, ref, tip, _ = lines
+            self._settle(ObjectId(commit), ref, ObjectId(tip))
+        else:
+            disk.discard(self._note)
+
+    @property
+    def _note(self) -> str:
+        return os.path.join(self.project.local, "PUBLISHING")
+
+    def _adopt_local_state(self) -> None:
         """Take over what was staged before the project became a git checkout.
 
-        It lies in `.ctx/local/`, where `git clean` would find it.
+        It lies in `.ctx/local/`, where `git clean` would find it. A link, or files that git
+        tracks, are a stranger's and not what was staged here.
         """
         begun = os.path.join(self.project.store, "local")
-        if begun == self.project.local or not os.path.isdir(begun):
+        checkout = self.project.checkout
+        if checkout is None or os.path.islink(begun) or not os.path.isdir(begun):
             return
-        with self.locked("moving staged work into the git folder"), disk.explained("moving it"):
+        if git.tracked_files(checkout, begun):
+            return
+        with disk.explained("moving staged work into the git folder"):
             for name in ("stage", "refs"):
                 source, target = os.path.join(begun, name), os.path.join(self.project.local, name)
-                if os.path.isdir(source) and not os.path.exists(target):
+                if os.path.isdir(source) and not os.path.lexists(target):
                     shutil.move(source, target)
                     disk.sync_folder(self.project.local)
             if not any(os.path.isdir(os.path.join(begun, name)) for name in ("stage", "refs")):
                 shutil.rmtree(begun)
-
-    def locked(self, doing: str) -> AbstractContextManager[None]:
-        """Hold the project's lock: for everything that writes, from the first object to the
-        last pointer, so that garbage collection never sees a step half done."""
-        return lock.held(self.project.lock, doing, self._lock_timeout_seconds)
 
     def current(self) -> list[tuple[ObjectId, Commit]]:
         """The heads that count, with their commits."""

@@ -11,7 +11,14 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from blake3 import blake3
 
-from ctx.errors import DeserializationFailed, InvalidEnvelope, ObjectNotFound
+from ctx.errors import (
+    BudgetExceeded,
+    CtxError,
+    DeserializationFailed,
+    HashMismatch,
+    InvalidEnvelope,
+    ObjectNotFound,
+)
 from ctx.ids import ObjectId
 from ctx.objects import codec
 from ctx.objects.model import Typed
@@ -53,6 +60,8 @@ def typed(value: Typed) -> Object:
 
 
 def _object(kind: Kind, payload: bytes) -> Object:
+    if len(payload) > LARGEST_OBJECT:
+        raise BudgetExceeded(f"An object of {len(payload):,} bytes is larger than any may be.")
     return Object(id_of(_canonical(kind, payload)), kind, payload)
 
 
@@ -89,7 +98,7 @@ class Reader(Protocol):
 
 
 class ObjectStore(Reader, Protocol):
-    """A set of objects that only grows, but for garbage collection."""
+    """A set of objects that only grows. Garbage collection works on files, not on a store."""
 
     def write(self, objects: Iterable[Object]) -> int:
         """Keep objects; how many were new. All of them are durable when this returns."""
@@ -97,23 +106,23 @@ class ObjectStore(Reader, Protocol):
     def ids(self) -> Iterator[ObjectId]:
         """The ids of everything here, in order."""
 
-    def remove(self, ids: Iterable[ObjectId]) -> None:
-        """Forget objects; unknown ids are passed over."""
-
 
 class Layered:
-    """Several stores read as one: the first that has an object answers."""
+    """Several stores read as one: the first that has an object whole answers."""
 
     def __init__(self, *readers: Reader) -> None:
         self._readers = readers
 
     def read(self, id: ObjectId) -> Object:
-        for reader in self._readers[:-1]:
+        damage: CtxError | None = None
+        for reader in self._readers:
             try:
                 return reader.read(id)
             except ObjectNotFound:
                 continue
-        return self._readers[-1].read(id)
+            except (HashMismatch, InvalidEnvelope) as error:
+                damage = damage or error
+        raise damage or ObjectNotFound(f"Object {id} does not exist.")
 
     def __contains__(self, id: ObjectId) -> bool:
         return any(id in reader for reader in self._readers)

@@ -105,10 +105,15 @@ def joined(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> dict[str
         for path, blob in paths(reader, root):
             found.setdefault(path, set()).add(blob)
     folders = {path[:end] for path in found for end in range(len(path)) if path[end] == "/"}
+    together = {path: blobs for path, blobs in found.items() if path not in folders}
+    disputed = {path for path, blobs in together.items() if len(blobs) > 1}
+    arrivals: dict[str, tuple[int, ObjectId, ObjectId]] = {}
+    for id, commit in heads if disputed else ():
+        for path, arrival in _arrivals(reader, id, commit, disputed).items():
+            arrivals[path] = max(arrival, arrivals.get(path, arrival))
     return {
-        path: blobs.pop() if len(blobs) == 1 else _latest(reader, heads, path)
-        for path, blobs in found.items()
-        if path not in folders
+        path: arrivals[path][2] if path in disputed else next(iter(blobs))
+        for path, blobs in together.items()
     }
 
 
@@ -121,28 +126,45 @@ def merged(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> Mapping[
     return {path: blob for path, blob in together.items() if present.get(path) != blob}
 
 
-def _latest(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]], path: str) -> ObjectId:
-    holders = [head for head in heads if find(reader, head[1].root_tree, path)]
-    return max(_arrival(reader, *head, path) for head in holders)[2]
+def over(below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]) -> dict[str, ObjectId]:
+    """Paths laid over others: a file takes the place of a folder of its name, and a folder of a
+    file."""
+    folders = {path[:end] for path in above for end in range(len(path)) if path[end] == "/"}
+    kept = {
+        path: blob
+        for path, blob in below.items()
+        if path not in folders
+        and not any(path[:end] in above for end in range(len(path)) if path[end] == "/")
+    }
+    return {**kept, **above}
 
 
-def _arrival(
-    reader: Reader, id: ObjectId, commit: Commit, path: str
-) -> tuple[int, ObjectId, ObjectId]:
-    """When, and with which commit, a head's content of a path came into its history."""
-    blob = find(reader, commit.root_tree, path)
-    assert blob is not None
-    while True:
+def _arrivals(
+    reader: Reader, head: ObjectId, commit: Commit, disputed: set[str]
+) -> dict[str, tuple[int, ObjectId, ObjectId]]:
+    """When, and with which commit, a head's content of some paths came into its history."""
+    here = Lookup(reader, commit.root_tree)
+    contents = {path: here.blob_at(path) for path in disputed}
+    found: dict[str, tuple[int, ObjectId, ObjectId]] = {}
+    stack = [(head, commit, {path for path, blob in contents.items() if blob is not None})]
+    while stack:
+        id, commit, waiting = stack.pop()
         for parent in commit.parents:
             try:
                 earlier = read_typed(reader, parent, Commit)
             except ObjectNotFound:
                 continue
-            if find(reader, earlier.root_tree, path) == blob:
-                id, commit = parent, earlier
-                break
-        else:
-            return commit.timestamp_unix, id, blob
+            there = Lookup(reader, earlier.root_tree)
+            same_root = earlier.root_tree == commit.root_tree
+            older = {p for p in waiting if same_root or there.blob_at(p) == contents[p]}
+            if older:
+                stack.append((parent, earlier, older))
+                waiting -= older
+        for path in waiting:
+            blob = contents[path]
+            assert blob is not None
+            found[path] = (commit.timestamp_unix, id, blob)
+    return found
 
 
 def _read(reader: Reader, id: ObjectId) -> Tree:

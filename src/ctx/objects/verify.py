@@ -8,12 +8,12 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, git
 from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
-from ctx.objects import codec, lock
+from ctx.objects import codec, lock, references, refs
 from ctx.objects.loose import LooseStore
-from ctx.objects.model import Commit, FileVersion, Tree, Typed, WorkCommit
+from ctx.objects.model import Commit, Typed
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
 
@@ -49,6 +49,8 @@ class Report(NamedTuple):
 def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     damages: list[Damage] = []
     leftovers: list[str] = []
+    # Pointers before objects: whoever writes meanwhile does it the other way round.
+    pointers = [*_heads(repository, damages), *_refs(repository, damages)]
     found: dict[ObjectId, Found] = {}
     newer = 0
     files = [
@@ -66,7 +68,6 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         else:
             newer += isinstance(value, codec.Unknown)
             found[id] = Found(path, value)
-    pointers = [*_heads(repository, damages), *_refs(repository, damages)]
     boundaries = _follow(pointers, found, damages)
     if os.path.exists(repository.project.lock) and not lock.is_held(repository.project.lock):
         leftovers.append(repository.project.lock)
@@ -104,7 +105,7 @@ def _follow(
         parents = value.parents if isinstance(value, Commit) else ()
         boundaries.update(parent for parent in parents if parent not in found)
         stack += [(here, parent) for parent in parents if parent in found]
-        stack += [(here, needed) for needed in _needed_by(value)]
+        stack += [(here, needed) for needed in references.needed(value)]
     return boundaries
 
 
@@ -115,33 +116,11 @@ def _object_files(
         id = store.id_of_file(path)
         if id is not None:
             yield path, id
-        elif path.endswith(disk.TEMPORARY_SUFFIX):
+        elif store.is_leftover(path):
             leftovers.append(path)
         else:
             message = "A file that is not named after an object lies among the objects."
             damages.append(Damage(DeserializationFailed.code, path, message))
-
-
-def _needed_by(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
-    """What an object cannot do without. Parents of a commit may be beyond a boundary."""
-    match value:
-        case Commit():
-            yield value.root_tree
-            yield from value.record_batches
-            yield from value.edge_batches
-            yield from (ref.blob_id for ref in value.narrative_refs)
-            snapshots = (value.cargo_snapshot, value.code_snapshot, value.diagnostics_snapshot)
-            yield from (id for id in snapshots if id is not None)
-        case Tree():
-            yield from (entry.id for entry in value.entries)
-        case WorkCommit():
-            yield from value.parents
-            yield from value.payload
-            yield from (ref.blob_id for ref in value.narrative_refs)
-        case FileVersion():
-            yield value.blob_id
-        case _:
-            return
 
 
 def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, ObjectId]]:
@@ -161,6 +140,18 @@ def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, 
     for name in repository.refs.names():
         path = os.path.join(repository.refs.folder, name)
         try:
-            yield path, repository.refs.require(name)
+            id = repository.refs.require(name)
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
+        else:
+            if name != refs.MAIN or not _is_elsewhere(repository, id):
+                yield path, id
+
+
+def _is_elsewhere(repository: Repository, id: ObjectId) -> bool:
+    """Whether the commit made here last is on another branch by now."""
+    checkout = repository.project.checkout
+    if id in repository.objects or checkout is None:
+        return False
+    file = os.path.join(repository.objects.folder, id[:2], id)
+    return git.has_seen(checkout, file)

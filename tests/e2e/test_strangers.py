@@ -1,0 +1,215 @@
+"""A cloned repository is a stranger: nothing in it may reach what is ours."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx, git
+
+
+@pytest.fixture
+def evil(tmp_path: Path, ctx: Ctx) -> Path:
+    """A repository with a store, whose owner means us no good."""
+    path = tmp_path / "evil" / "app"
+    path.mkdir(parents=True)
+    git("init", "-q", "-b", "main", cwd=path)
+    assert ctx("-C", str(path), "init").code == 0
+    git("add", "-A", cwd=path)
+    git("commit", "-qm", "A store", cwd=path)
+    return path
+
+
+def clone(evil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    git("add", "-A", "-f", cwd=evil)
+    git("commit", "-qm", "Trap", cwd=evil)
+    path = tmp_path / "clone" / "app"
+    git("clone", "-q", str(evil), str(path))
+    monkeypatch.chdir(path)
+    return path
+
+
+COMMANDS = [
+    ["debug", "refs"],
+    ["debug", "verify"],
+    ["debug", "index"],
+    ["add", "file", "."],
+    ["commit", "-m", "Mine"],
+    ["gc", "--keep-days", "0", "--aggressive"],
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_linked_local_folder_leaves_git_alone(
+    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    (evil / ".ctx" / "local").symlink_to("../.git")
+    path = clone(evil, tmp_path, monkeypatch)
+    ctx(*words)
+    git("log", "-1")
+    assert (path / ".git" / "refs").is_dir()
+
+
+def test_staging_that_came_with_the_clone_is_not_ours(
+    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (evil / "evil.txt").write_text("evil\n")
+    assert ctx("-C", str(evil), "add", "file", "evil.txt").code == 0
+    shutil.copytree(evil / ".git" / "ctx" / "main", evil / ".ctx" / "local")
+    (evil / "evil.txt").unlink()
+    path = clone(evil, tmp_path, monkeypatch)
+    (path / "mine.txt").write_text("mine\n")
+    made = ctx("add", "file", "mine.txt", "-m", "Mine", "--format", "json").json
+    assert made["commit"]["files"] == ["mine.txt"]
+    assert git("status", "--porcelain", ".ctx/local") == ""
+
+
+def test_a_linked_shard_leads_nowhere(
+    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    notes = outside / "notes.tmp"
+    notes.write_text("mine")
+    os.utime(notes, (1, 1))
+    for number in range(256):
+        shard = evil / ".ctx" / "objects" / f"{number:02x}"
+        if not shard.exists():
+            shard.symlink_to("../../../../outside")
+    path = clone(evil, tmp_path, monkeypatch)
+    (path / "a.txt").write_text("a")
+    for words in COMMANDS:
+        ctx(*words)
+    assert notes.read_text() == "mine"
+    assert os.listdir(outside) == ["notes.tmp"]
+    assert ctx("debug", "verify").code == 1
+
+
+def test_a_repository_that_git_refuses_runs_nothing(
+    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = tmp_path / "monitor"
+    monitor.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    monitor.chmod(0o755)
+    git("config", "core.fsmonitor", str(monitor), cwd=evil)
+    (evil / "a.txt").write_text("a")
+    # git's own way to play a folder of another owner.
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    monkeypatch.chdir(evil)
+    for words in (["add", "file", "."], ["commit", "-m", "x"], ["gc"], ["debug", "verify"]):
+        assert "E000" not in ctx(*words).err
+    assert not (tmp_path / "ran").exists()
+    assert "dubious ownership" in ctx("add", "file", ".").err
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"GIT_INDEX_FILE": "/nowhere/index"},
+        {"GIT_LITERAL_PATHSPECS": "1"},
+        {"GIT_DIR": "/nowhere", "GIT_WORK_TREE": "/nowhere"},
+    ],
+    ids=lambda variables: next(iter(variables)),
+)
+def test_variables_of_a_git_hook_do_not_mislead(
+    repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    assert ctx("init").code == 0
+    (repo / "a.txt").write_text("a")
+    ctx("add", "file", "a.txt", "-m", "A")
+    git("add", "-A")
+    git("commit", "-qm", "A")
+    ctx("commit", "--amend", "-m", "B")
+    git("add", "-A")
+    git("commit", "-qm", "B")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = ctx("gc", "--keep-days", "0", "--format", "json").json
+    assert [item for item in found["deleted"] if not item["path"].startswith(".git/")] == []
+    assert found["held_by_git"] == 1
+
+
+def test_a_hook_of_one_repository_does_not_write_into_another(
+    repo: Path, ctx: Ctx, tmp_path: Path
+) -> None:
+    third = tmp_path / "third"
+    third.mkdir()
+    git("init", "-q", cwd=third)
+    hook = repo / ".git" / "hooks" / "pre-commit"
+    hook.write_text(f"#!/bin/sh\n{sys.executable} -m ctx init {third}\n")
+    hook.chmod(0o755)
+    (repo / "x").write_text("x")
+    git("add", "x")
+    git("commit", "-qm", "x", "x")
+    assert git("ls-files") == "x\n"
+    assert ".ctx/config.toml" in git("ls-files", cwd=third)
+
+
+def test_a_strangers_message_cannot_steer_the_terminal(folder: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (folder / "a.txt").write_text("a")
+    ctx("add", "file", "a.txt", "-m", "\x1b[2Jgone\x07")
+    shown = ctx("debug", "history").out
+    assert "\x1b" not in shown
+    assert "\\x1b[2Jgone\\x07" in shown
+    assert "\x1b" not in ctx("debug", "refs").out
+
+
+@pytest.mark.parametrize("time", [10**17, -(10**17)])
+def test_a_strangers_clock_may_be_anywhere(folder: Path, ctx: Ctx, time: int) -> None:
+    from ctx.layout import project_at
+    from ctx.objects.model import Commit
+    from ctx.objects.repository import Repository
+    from ctx.objects.store import typed
+
+    assert ctx("init").code == 0
+    repository = Repository(project_at(str(folder)))
+    ((old, commit),) = repository.current()
+    odd = typed(Commit((old,), time, "Odd", commit.root_tree))
+    repository.objects.write([odd])
+    repository.heads.advance(odd.id, [old])
+    assert "Odd" in ctx("debug", "history").out
+    (folder / "a.txt").write_text("a")
+    assert ctx("add", "file", "a.txt", "-m", "On").code == 0
+
+
+def test_output_that_cannot_be_encoded(folder: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (folder / "ü.txt").write_text("a")
+    for form in ("text", "json", "markdown"):
+        for encoding in ("ascii", "latin-1"):
+            ran = subprocess.run(
+                [sys.executable, "-m", "ctx", "add", "file", "ü.txt", "--format", form],
+                env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+                cwd=folder,
+                capture_output=True,
+                check=False,
+            )
+            assert ran.returncode == 0, ran.stderr
+            if form == "json":
+                import json
+
+                json.loads(ran.stdout)
+
+
+def test_nowhere_to_print(folder: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    command = f"{sys.executable} -m ctx"
+    for line, code in (
+        ("--version >&-", 0),
+        ("--version > /dev/full", 1),
+        ("debug refs >&-", 0),
+        ("debug refs > /dev/full", 1),
+        ("debug refs 2>&- >&-", 0),
+        ("frobnicate 2>&-", 2),
+        ("frobnicate 2> /dev/full", 2),
+    ):
+        ran = subprocess.run(
+            f"{command} {line}", shell=True, cwd=folder, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == code, (line, ran.stderr)
+        assert "Traceback" not in ran.stderr, line
+        assert "Exception ignored" not in ran.stderr, line
