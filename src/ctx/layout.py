@@ -107,12 +107,11 @@ def find_project(start: str, home: str) -> Project | None:
     """
     here = os.path.realpath(start)
     user_home = os.path.realpath(os.path.expanduser("~"))
-    ctx_home = os.path.realpath(home)
     checkout = git.find_checkout(here)
     try:
         device = os.stat(here).st_dev
         while True:
-            if is_project_store(os.path.join(here, STORE_NAME), ctx_home):
+            if is_project_store(os.path.join(here, STORE_NAME), home):
                 return Project(here, checkout)
             parent = os.path.dirname(here)
             beyond = here == checkout.top if checkout else here == user_home
@@ -138,7 +137,7 @@ def require_project(start: str, home: str) -> Project:
 
 def is_project_store(store: str, ctx_home: str) -> bool:
     """Whether a folder is a project store rather than a user store or something else."""
-    if not os.path.isdir(store) or os.path.realpath(store) == ctx_home:
+    if not os.path.isdir(store) or os.path.realpath(store) == os.path.realpath(ctx_home):
         return False
     try:
         with open(os.path.join(store, CONFIG_NAME), "rb") as file:
@@ -147,3 +146,16 @@ def is_project_store(store: str, ctx_home: str) -> bool:
             return any(line.startswith((b"[repo]", b"repo.", b"repo=")) for line in lines)
     except OSError:
         return False
+
+
+def unfit_name(path: str) -> str | None:
+    """Why a path cannot be written down, if so: every other name is fine, in any script."""
+    import unicodedata
+
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in path):
+        return "its name has a control character in it"
+    return None

@@ -50,5 +50,4 @@ def open_project(surroundings: Surroundings) -> Workspace:
         compression_level=config.integer("storage.compression_level"),
         lock_timeout_seconds=config.number("storage.lock_timeout_seconds"),
     )
-    repository.adopt_local_state()
     return Workspace(project, config, repository, surroundings.session)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pathspec
 
-from ctx import disk, git
+from ctx import disk, git, layout
 from ctx.errors import PathRefused
 from ctx.layout import STORE_NAME, Project
 
@@ -51,26 +51,32 @@ def choose(
     named: set[str] = set()
     found: set[str] = set()
     for word in wanted:
-        full = os.path.join(folder, word)
-        if os.path.lexists(full):
-            inside = _inside(project, full, word)
-            (found if os.path.isdir(os.path.join(project.root, inside)) else named).add(inside)
+        if not word:
+            raise PathRefused("An empty path names nothing.", hint="`.` is this folder.")
+        # Behind a slash at its end, a link would look like the folder it leads to.
+        full = os.path.join(folder, word.rstrip("/") or "/")
+        inside = _inside(project, full, word)
+        if os.path.isdir(full) and not os.path.islink(full):
+            found.update(_belonging(project, inside, rules))
+        elif os.path.lexists(full):
+            named.add(inside)
         elif glob.has_magic(word):
-            matches = glob.glob(word, root_dir=folder, recursive=True, include_hidden=True)
-            found.update(_inside(project, os.path.join(folder, match), word) for match in matches)
+            matches = _matching(project, inside, rules)
             if not matches:
                 raise PathRefused(f"Nothing matches {word!r}.")
+            found.update(matches)
         else:
             raise PathRefused(f"{word!r} does not exist.")
-    folders = {path for path in found if os.path.isdir(os.path.join(project.root, path))}
-    files = (found - folders).union(*(_belonging(project, path) for path in folders)) - named
-    ignored = _ignored(project, sorted(named | files), rules)
-    chosen = [Candidate(path, named=True) for path in sorted(named)]
-    chosen += [Candidate(path, named=False) for path in sorted(files)]
-    return (
-        [candidate for candidate in chosen if candidate.path not in ignored],
-        [Refused(path, ignored[path], named=True) for path in sorted(named) if path in ignored],
-    )
+    refused = [
+        Refused(path, f"it belongs to the git repository in {other}", named=True)
+        for path in sorted(named)
+        if (other := _other_repository(project, path))
+    ]
+    named -= {item.path for item in refused}
+    ignored = _ignored(project, sorted(named | found), rules)
+    refused += [Refused(path, ignored[path], named=True) for path in sorted(named & set(ignored))]
+    chosen = [Candidate(path, path in named) for path in sorted(named | found)]
+    return [candidate for candidate in chosen if candidate.path not in ignored], refused
 
 
 def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refused:
@@ -80,14 +86,11 @@ def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refuse
     def refused(reason: str) -> Refused:
         return Refused(candidate.path, reason, candidate.named)
 
-    try:
-        candidate.path.encode("utf-8")
-    except UnicodeEncodeError:
-        return refused("its name is not UTF-8")
+    unfit = layout.unfit_name(candidate.path)
+    if unfit:
+        return refused(unfit)
     if candidate.path.count("/") > _DEEPEST:
         return refused("it lies too many folders deep")
-    if any(not character.isprintable() for character in candidate.path):
-        return refused("its name has a control character in it")
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -107,11 +110,8 @@ def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refuse
 
 def _inside(project: Project, full: str, word: str) -> str:
     """A path from the project's root. Links on the way are followed, the last name is not."""
-    try:
-        parent = os.path.realpath(os.path.dirname(os.path.abspath(full)), strict=True)
-    except OSError as error:
-        raise PathRefused(f"{word!r} cannot be reached: {error.strerror}.") from error
-    real = os.path.join(parent, os.path.basename(os.path.abspath(full)))
+    full = os.path.abspath(full)
+    real = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
     inside = os.path.relpath(real, project.root)
     if inside == ".." or inside.startswith("../"):
         raise PathRefused(
@@ -123,25 +123,45 @@ def _inside(project: Project, full: str, word: str) -> str:
     return inside
 
 
-def _belonging(project: Project, folder: str) -> Iterator[str]:
+def _belonging(project: Project, folder: str, rules: Rules) -> Iterator[str]:
+    """The files under a folder that count, from the project's root."""
     full = os.path.normpath(os.path.join(project.root, folder))
-    if project.checkout is None:
+    if project.checkout is None or rules.include_ignored:
         yield from _walk(project.root, full)
         return
     for path in git.belonging_files(project.checkout, full):
         inside = os.path.relpath(os.path.join(project.checkout.top, path), project.root)
-        # Tracked files that were deleted from the working tree are listed too.
-        exists = os.path.lexists(os.path.join(project.root, inside))
-        if exists and not _NEVER.intersection(inside.split("/")):
+        # Tracked files that were deleted are listed too, and submodules as folders.
+        there = os.path.join(project.root, inside)
+        is_file = os.path.islink(there) or (os.path.lexists(there) and not os.path.isdir(there))
+        if is_file and not _NEVER.intersection(inside.split("/")):
             yield inside
+
+
+def _matching(project: Project, pattern: str, rules: Rules) -> set[str]:
+    """The files that a glob means, `**` for any number of folders. The glob is held against the
+    list of files, so that links which lead in circles are never followed."""
+    spec = pathspec.GitIgnoreSpec.from_lines([f"/{pattern}"])
+    return {path for path in _belonging(project, ".", rules) if spec.match_file(path)}
 
 
 def _walk(root: str, start: str) -> Iterator[str]:
     for folder, folders, names in os.walk(start):
-        kept = [name for name in sorted(folders) if name not in _NEVER]
-        folders[:] = kept
-        for name in sorted(names):
+        here = sorted(name for name in folders if name not in _NEVER)
+        links = [name for name in here if os.path.islink(os.path.join(folder, name))]
+        folders[:] = [name for name in here if name not in links]
+        for name in sorted([*names, *links]):
             yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def _other_repository(project: Project, path: str) -> str | None:
+    """The folder inside the project, above a path, that is a git repository of its own."""
+    folder = os.path.dirname(path)
+    while folder:
+        if os.path.lexists(os.path.join(project.root, folder, ".git")):
+            return folder
+        folder = os.path.dirname(folder)
+    return None
 
 
 def _ignored(project: Project, paths: Sequence[str], rules: Rules) -> dict[str, str]:
@@ -174,8 +194,11 @@ def _ignored_by_files(project: Project, paths: Sequence[str]) -> Iterator[str]:
 
     def spec(folder: str) -> pathspec.GitIgnoreSpec | None:
         if folder not in specs:
-            found = disk.read_or_none(os.path.join(project.root, folder, ".gitignore"))
-            lines = found.decode("utf-8", "replace").splitlines() if found is not None else None
+            try:
+                found = disk.read(os.path.join(project.root, folder, ".gitignore"))
+            except OSError:
+                found = b""
+            lines = found.decode("utf-8", "replace").splitlines()
             specs[folder] = pathspec.GitIgnoreSpec.from_lines(lines) if lines else None
         return specs[folder]
 

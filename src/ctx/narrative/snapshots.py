@@ -1,10 +1,11 @@
 """Narrative documents as they were at a commit."""
 
 import os
+import stat
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from ctx import disk, redaction
+from ctx import disk, layout, redaction
 from ctx.ids import ObjectId
 from ctx.narrative import roles
 from ctx.objects import commits
@@ -25,10 +26,45 @@ class Snapshot(NamedTuple):
     """How many secrets were left out of what is kept. The person's file is not touched."""
 
 
-def changed(folder: str, known: Mapping[str, ObjectId]) -> list[Snapshot]:
+class Skipped(NamedTuple):
+    """A markdown file that is not kept, and why."""
+
+    path: str
+    reason: str
+
+
+def documents(folder: str) -> tuple[list[str], list[Skipped]]:
+    """The markdown files under the narrative folder, relative to it, in order."""
+    found: list[str] = []
+    skipped: list[Skipped] = []
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        for name in names:
+            full = os.path.join(here, name)
+            path = os.path.relpath(full, folder)
+            if not name.endswith(".md") or path in _PROJECTIONS:
+                continue
+            reason = _why_not(full, path)
+            if reason is None:
+                found.append(path)
+            else:
+                skipped.append(Skipped(path, reason))
+    return sorted(found), sorted(skipped)
+
+
+def _why_not(full: str, path: str) -> str | None:
+    status = os.lstat(full)
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a plain file"
+    if status.st_size > _LARGEST:
+        return f"it is larger than {_LARGEST:,} bytes"
+    return layout.unfit_name(path)
+
+
+def changed(folder: str, paths: Iterable[str], known: Mapping[str, ObjectId]) -> list[Snapshot]:
     """The documents that differ from what `known` has for their paths."""
     made = []
-    for path in documents(folder):
+    for path in paths:
         with disk.explained(f"reading the narrative file {path}"):
             text = disk.read(os.path.join(folder, path)).decode("utf-8", "surrogateescape")
         clean = redaction.redact(text)
@@ -38,25 +74,6 @@ def changed(folder: str, known: Mapping[str, ObjectId]) -> list[Snapshot]:
             ref = NarrativeRef(path, stream, role, content.id)
             made.append(Snapshot(ref, content, len(clean.findings)))
     return made
-
-
-def documents(folder: str) -> list[str]:
-    """The markdown files under the narrative folder, relative to it, in order."""
-    found = []
-    for here, folders, names in os.walk(folder):
-        folders.sort()
-        for name in names:
-            full = os.path.join(here, name)
-            path = os.path.relpath(full, folder)
-            if (
-                name.endswith(".md")
-                and path not in _PROJECTIONS
-                and path.isprintable()
-                and not os.path.islink(full)
-                and os.path.getsize(full) <= _LARGEST
-            ):
-                found.append(path)
-    return sorted(found)
 
 
 def last_kept(

@@ -40,6 +40,8 @@ class FilesAdded(NamedTuple):
     """None where every file was unchanged, or refused."""
     added: tuple[Added, ...]
     unchanged: tuple[str, ...]
+    restored: tuple[str, ...]
+    """Unchanged, but the object that holds them was missing or damaged and is whole again."""
     refused: tuple[files.Refused, ...]
 
     @property
@@ -63,6 +65,7 @@ def add_file(
         known = _Known(repository, workspace.session)
         added: list[Added] = []
         unchanged: list[str] = []
+        restored: list[str] = []
         objects: list[Object] = []
         versions: list[ObjectId] = []
         pending = 0
@@ -75,7 +78,7 @@ def add_file(
             kept = blob(content)
             before = known.blob_at(candidate.path)
             if before == kept.id:
-                unchanged.append(candidate.path)
+                (restored if known.restore(kept) else unchanged).append(candidate.path)
                 continue
             if not options.allow_secrets and (secret := _secret_in(candidate, content)):
                 refused.append(secret)
@@ -95,7 +98,12 @@ def add_file(
                 repository, workspace.session, StepKind.FILE_READ, objects, versions
             )
     return FilesAdded(
-        workspace.session, step, tuple(added), tuple(unchanged), tuple(sorted(refused))
+        workspace.session,
+        step,
+        tuple(added),
+        tuple(unchanged),
+        tuple(restored),
+        tuple(sorted(refused)),
     )
 
 
@@ -103,10 +111,12 @@ class _Known:
     """What a path holds already: staged in this session, else committed."""
 
     def __init__(self, repository: Repository, session: SessionId) -> None:
+        self._repository = repository
         self._reader = repository.everything
-        steps = staging.chain(repository, session)
-        self._staged = staging.files(repository, steps)
         heads = repository.current()
+        steps = staging.chain(repository, session)
+        staging.require_here(repository, session, steps, [id for id, _ in heads])
+        self._staged = staging.files(repository, steps)
         self._joined = trees.merged(self._reader, heads)
         root = heads[0][1].root_tree if heads else None
         self._committed = trees.Lookup(self._reader, root)
@@ -117,6 +127,14 @@ class _Known:
         if path in self._joined:
             return self._joined[path]
         return self._committed.blob_at(path)
+
+    def restore(self, kept: Object) -> bool:
+        """Write an object again if what we have of it is missing or damaged."""
+        repository = self._repository
+        if repository.objects.is_sound(kept.id) or repository.staged.is_sound(kept.id):
+            return False
+        repository.objects.write([kept])
+        return True
 
 
 def _version(repo_id: str, path: str, content: Object) -> FileVersion:
@@ -131,6 +149,8 @@ def _version(repo_id: str, path: str, content: Object) -> FileVersion:
 
 
 def _secret_in(candidate: files.Candidate, content: bytes) -> files.Refused | None:
+    if redaction.redact(candidate.path).findings:
+        return files.Refused(candidate.path, "its name looks like a secret", candidate.named)
     found = redaction.redact(content.decode("utf-8", "surrogateescape")).findings
     if not found:
         return None

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ctx import git, redaction
 from ctx.errors import GitFailure, UsageError
 from ctx.ids import ObjectId, SessionId
+from ctx.narrative.snapshots import Skipped
 from ctx.sessions import compaction
 from ctx.workspace import Workspace
 
@@ -26,6 +27,8 @@ class Committed(NamedTuple):
     steps: int = 0
     files: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    """Narrative files that are not kept, and why."""
     redacted: int = 0
     """How many secrets were kept out of the message and the narrative snapshots."""
     unknown_to_git: int = 0
@@ -33,14 +36,14 @@ class Committed(NamedTuple):
 
 
 def commit(workspace: Workspace, options: Options) -> Committed:
-    if not options.amend and not (options.message or "").strip():
-        raise UsageError("A commit needs a message.", hint='Say it with -m "…".')
+    if options.message is not None or not options.amend:
+        require_message(options.message or "")
     message = redaction.redact(options.message.strip()) if options.message else None
     project = workspace.project
     wish = compaction.Wish(
         session=workspace.session,
         message=message.text if message else None,
-        author=git.identity(project.checkout),
+        author=redaction.redact(git.identity(project.checkout)).text,
         amend=options.amend,
         narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
     )
@@ -58,9 +61,15 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         steps=made.steps,
         files=tuple(sorted(made.files)),
         documents=tuple(document.ref.path for document in made.documents),
+        skipped=tuple(made.skipped),
         redacted=redacted + (len(message.findings) if message else 0),
         unknown_to_git=_unknown_to_git(workspace),
     )
+
+
+def require_message(message: str) -> None:
+    if not message.strip():
+        raise UsageError("A commit needs a message.", hint='Say it with -m "…".')
 
 
 def _unknown_to_git(workspace: Workspace) -> int:

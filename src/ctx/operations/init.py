@@ -11,17 +11,25 @@ import shutil
 from enum import StrEnum
 from typing import NamedTuple
 
-from ctx import __version__, disk, git, layout
+from ctx import __version__, disk, git, layout, redaction
 from ctx.config import template
 from ctx.errors import GitFailure, PathRefused
 from ctx.ids import CLI_SESSION, ObjectId
 from ctx.layout import Project
-from ctx.narrative import snapshots
+from ctx.objects import refs
 from ctx.objects.repository import Repository
 from ctx.sessions import compaction
 
+# What may lie in a store that was begun; anything else there is somebody else's.
+_OURS = frozenset(
+    {
+        ".gitattributes", ".gitignore", "config.toml", "heads", "local", "narrative", "objects",
+        "replaced",
+    }
+)  # fmt: skip
 _GITIGNORE = """\
-# What ctx keeps here but git should not.
+# Whatever the project ignores, memory is not: but for what ctx keeps here only for itself.
+!*
 *.tmp
 /local/
 /narrative/decisions.md
@@ -95,7 +103,9 @@ class Contents(NamedTuple):
     objects: int
     heads: int
     documents: int
+    """All files under `narrative/`."""
     sessions: int
+    """With staged work."""
 
     @property
     def is_empty(self) -> bool:
@@ -111,57 +121,89 @@ class Initialised(NamedTuple):
     """False where there was a store already, and nothing was changed."""
     commit: ObjectId | None
     git: str
-    """`added`, `excluded`, `left alone`, `refused` or `none`."""
+    """`added`, `excluded`, `tracked`, `left alone`, `refused` or `none`."""
     git_message: str | None = None
+    outer: str | None = None
+    """The project that this one lies inside, if it does."""
 
 
 class Options(NamedTuple):
+    home: str
+    """The user store, which is no place for a project store."""
     template: Template = Template.MINIMAL
     force: bool = False
     use_git: bool = True
-    home: str = ""
 
 
 def contents(project: Project) -> Contents:
     repository = Repository(project)
+    stores = (repository.objects, repository.staged)
     return Contents(
-        objects=sum(1 for _ in repository.objects.ids()) + sum(1 for _ in repository.staged.ids()),
+        objects=sum(1 for store in stores for _ in store.ids()),
         heads=len(disk.names(project.heads)),
-        documents=len(snapshots.documents(project.narrative)),
-        sessions=sum(1 for _ in repository.refs.names()),
+        documents=sum(len(names) for _, _, names in os.walk(project.narrative)),
+        sessions=sum(1 for name in repository.refs.names() if refs.session_of(name)),
     )
 
 
 def init(project: Project, options: Options) -> Initialised:
     """Make the store, or say that there is one. `force` destroys what is there first: the
     caller has shown `contents` and asked."""
-    if os.path.realpath(project.store) == os.path.realpath(options.home):
-        raise PathRefused(
-            f"{project.store} is your user store, not a project's.",
-            hint="Run `ctx init` in the folder of a project.",
-        )
+    _refuse_place(project, options.home)
     name = os.path.basename(project.root) or "project"
+    above = layout.find_project(os.path.dirname(project.root), options.home)
+    answer = Initialised(
+        project.root, project.store, name, options.template, False, None, "left alone",
+        outer=above.root if above else None,
+    )  # fmt: skip
+    if layout.is_project_store(project.store, options.home) and not options.force:
+        return answer
     repository = Repository(project)
-    there = layout.is_project_store(project.store, os.path.realpath(options.home))
-    if there and not options.force:
-        return Initialised(
-            project.root, project.store, name, options.template, False, None, "left alone"
-        )
     with disk.explained("making the project store"):
-        if options.force:
-            _clear(project)
+        if project.checkout and options.template is Template.PRIVATE:
+            git.exclude(project.checkout, project.store)
         disk.make_folder(project.store)
         with repository.locked("ctx init"):
+            if options.force:
+                _clear(project)
             _scaffold(project, name, options.template)
-            wish = compaction.Wish(CLI_SESSION, "Initial commit", git.identity(project.checkout))
+            author = redaction.redact(git.identity(project.checkout)).text
+            wish = compaction.Wish(CLI_SESSION, "Initial commit", author)
             made = None if repository.heads.named() else compaction.commit(repository, wish)
             text = template.project_template(name, __version__)
             disk.replace(project.config_file, text.encode())
     known, message = _tell_git(project, options)
-    return Initialised(
-        project.root, project.store, name, options.template, True,
-        made.id if made else None, known, message,
-    )  # fmt: skip
+    return answer._replace(
+        created=True, commit=made.id if made else None, git=known, git_message=message
+    )
+
+
+def _refuse_place(project: Project, home: str) -> None:
+    """Say no to places where a project store would do harm, or be none."""
+    store = project.store
+    if os.path.realpath(store) == os.path.realpath(home):
+        raise PathRefused(
+            f"{store} is your user store, not a project's.",
+            hint="Run `ctx init` in the folder of a project.",
+        )
+    if {".git", layout.STORE_NAME}.intersection(project.root.split("/")):
+        raise PathRefused(f"{project.root} belongs to git or ctx itself.")
+    if all(os.path.exists(os.path.join(project.root, n)) for n in ("HEAD", "objects", "refs")):
+        raise PathRefused(f"{project.root} is a bare git repository.")
+    if os.path.islink(store) or (os.path.exists(store) and not os.path.isdir(store)):
+        raise PathRefused(f"{store} is not a folder.", hint="Move it away first.")
+    is_other = os.path.exists(project.config_file) and not layout.is_project_store(store, home)
+    if is_other or not all(map(_is_ours, disk.names(store))):
+        raise PathRefused(
+            f"{store} is not a project store; something else keeps its files there.",
+            hint="Move it away first.",
+        )
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a name may lie in a store that was begun, also as what a killed writer left."""
+    half_written = name.endswith(disk.TEMPORARY_SUFFIX)
+    return name in _OURS or (half_written and name.rpartition(".")[0].rpartition(".")[0] in _OURS)
 
 
 def _scaffold(project: Project, name: str, kind: Template) -> None:
@@ -184,21 +226,26 @@ def _scaffold(project: Project, name: str, kind: Template) -> None:
 
 
 def _clear(project: Project) -> None:
-    """Remove a store. The configuration goes first: what is left is then no store."""
+    """Empty a store, all but the lock that is held. The configuration and the heads go first:
+    what is left after a crash is a store that was begun."""
     disk.discard(project.config_file)
-    for folder in (project.store, project.local):
-        if os.path.isdir(folder):
-            shutil.rmtree(folder)
+    for path in (project.heads, project.refs, project.store, project.local):
+        for name in disk.names(path):
+            full = os.path.join(path, name)
+            if full in (project.lock, project.local):
+                continue
+            if os.path.isdir(full) and not os.path.islink(full):
+                shutil.rmtree(full)
+            else:
+                disk.discard(full)
 
 
 def _tell_git(project: Project, options: Options) -> tuple[str, str | None]:
     checkout = project.checkout
     if checkout is None:
         return "none", None
-    inside = os.path.relpath(project.store, checkout.top)
     if options.template is Template.PRIVATE:
-        git.exclude(checkout, f"/{inside}/")
-        return "excluded", None
+        return ("tracked" if git.tracked_files(checkout, project.store) else "excluded"), None
     if not options.use_git:
         return "left alone", None
     try:

@@ -1,17 +1,18 @@
 """Compaction: a session's chain of steps becomes one canonical commit.
 
 The order is what makes it safe: every object the commit needs is durable in `.ctx/objects/`
-before the commit becomes a head, and the chain is let go only after that. A crash in between
-leaves a chain whose commit exists already; it is recognised by the commit's `compacted`.
+before the commit becomes a head, and the chain is let go in the same breath (see
+`Repository.publish`).
 """
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from ctx import clock, git
-from ctx.errors import NewerFormat, UsageError
+from ctx.errors import NewerFormat, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.narrative import snapshots
 from ctx.objects import codec, commits, gc, refs, trees
@@ -19,6 +20,8 @@ from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
 from ctx.sessions import staging
+
+_MOST_PENDING = 32 * 1024 * 1024
 
 
 class Wish(NamedTuple):
@@ -39,6 +42,7 @@ class Made(NamedTuple):
     files: Mapping[str, ObjectId]
     """What changed in the tree: path to blob."""
     documents: Sequence[snapshots.Snapshot]
+    skipped: Sequence[snapshots.Skipped]
     steps: int
 
 
@@ -49,48 +53,30 @@ def commit(repository: Repository, wish: Wish) -> Made | None:
     """
     heads = repository.current()
     head_ids = [id for id, _ in heads]
-    steps = _open_steps(repository, wish.session, head_ids)
+    steps = staging.chain(repository, wish.session)
+    staging.require_here(repository, wish.session, steps, head_ids)
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, steps)
-    documents = _documents(repository, head_ids) if wish.narrative else []
+    documents, skipped = _documents(repository, head_ids) if wish.narrative else ([], [])
     reworded = amended is not None and wish.message not in (None, amended[1].message)
     if heads and not (files or documents or reworded):
-        _let_go(repository, wish.session, steps)
+        if steps:
+            repository.refs.move(refs.work(wish.session), steps[0].id, None)
         return None
 
     value = _commit(wish, base, amended, root, steps, documents)
     made = typed(value)
-    blobs = [repository.everything.read(id) for id in sorted(set(files.values()))]
-    _keep(repository, [*blobs, *(d.content for d in documents), *new_trees, made], head_ids)
-
+    _keep_blobs(repository, files.values(), head_ids)
+    _keep(repository, [*(d.content for d in documents), *new_trees, made], head_ids)
     # Besides the heads it replaces, the commit clears away those that were overtaken before.
     overtaken = set(repository.heads.named()).difference(head_ids)
-    repository.heads.advance(made.id, [*(id for id, _ in base), *overtaken])
-    repository.refs.move(refs.MAIN, repository.refs.read(refs.MAIN), made.id)
-    _let_go(repository, wish.session, steps)
-    return Made(made.id, value, files, documents, len(steps))
-
-
-def _open_steps(
-    repository: Repository, session: SessionId, heads: Sequence[ObjectId]
-) -> list[staging.Step]:
-    """The session's chain, unless a commit took it over and was stopped before letting go."""
-    steps = staging.chain(repository, session)
-    if not steps:
-        return []
-    for _, commit in commits.walk(repository.objects, heads):
-        if commit is None or commit.timestamp_unix < steps[0].work.created_at:
-            break
-        if commit.compacted == steps[0].id:
-            _let_go(repository, session, steps)
-            return []
-    return steps
-
-
-def _let_go(repository: Repository, session: SessionId, steps: Sequence[staging.Step]) -> None:
-    if steps:
-        repository.refs.move(refs.work(session), steps[0].id, None)
+    repository.publish(
+        made.id,
+        [*(id for id, _ in base), *overtaken],
+        (refs.work(wish.session), steps[0].id) if steps else None,
+    )
+    return Made(made.id, value, files, documents, skipped, len(steps))
 
 
 def _amended(
@@ -126,14 +112,17 @@ def _tree(
         for path, blob in staged.items()
         if blob != (joined.get(path) or committed.blob_at(path))
     }
-    root, made = trees.updated(reader, first, {**joined, **changed})
+    root, made = trees.updated(reader, first, trees.over(joined, changed))
     return root, changed, made
 
 
-def _documents(repository: Repository, heads: Sequence[ObjectId]) -> list[snapshots.Snapshot]:
+def _documents(
+    repository: Repository, heads: Sequence[ObjectId]
+) -> tuple[list[snapshots.Snapshot], list[snapshots.Skipped]]:
     folder = repository.project.narrative
-    known = snapshots.last_kept(repository.objects, heads, snapshots.documents(folder))
-    return snapshots.changed(folder, known)
+    paths, skipped = snapshots.documents(folder)
+    known = snapshots.last_kept(repository.objects, heads, paths)
+    return snapshots.changed(folder, paths, known), skipped
 
 
 def _commit(
@@ -166,6 +155,19 @@ def _commit(
     )
 
 
+def _keep_blobs(repository: Repository, ids: Iterable[ObjectId], heads: Sequence[ObjectId]) -> None:
+    """Move file contents from staging to the objects, in parts that fit into memory."""
+    batch: list[Object] = []
+    pending = 0
+    for id in sorted(set(ids)):
+        batch.append(repository.everything.read(id))
+        pending += len(batch[-1].payload)
+        if pending > _MOST_PENDING:
+            _keep(repository, batch, heads)
+            batch, pending = [], 0
+    _keep(repository, batch, heads)
+
+
 def _keep(repository: Repository, objects: Sequence[Object], heads: Sequence[ObjectId]) -> None:
     """Write what the commit needs.
 
@@ -177,10 +179,12 @@ def _keep(repository: Repository, objects: Sequence[Object], heads: Sequence[Obj
     checkout = repository.project.checkout
     if checkout is None or not at_risk:
         return
-    for id in gc.reachable(repository.objects, heads):
-        at_risk.discard(id)
-        if not at_risk:
-            return
+    # Where something is missing, what is behind it counts as out of reach.
+    with contextlib.suppress(ObjectNotFound):
+        for id in gc.reachable(repository.objects, heads):
+            at_risk.discard(id)
+            if not at_risk:
+                return
     listed = git.tracked_files(checkout, repository.objects.folder)
     tracked = {path.rpartition("/")[2] for path in listed}
     repository.objects.write_again(
