@@ -27,7 +27,11 @@ def now_s() -> int:
 
 def iso(ms: int) -> str:
     """`2026-01-20T10:00:00Z`, the only form in which a time is written down."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
+    try:
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
+    except (OverflowError, OSError, ValueError):
+        # A stranger's clock may be anywhere.
+        return f"{ms // 1000} s after 1970"
 
 
 def age(seconds: float) -> str:

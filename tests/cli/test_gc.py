@@ -60,14 +60,19 @@ def test_open_staging_is_kept(project: Path, ctx: Ctx) -> None:
 
 def test_leftovers_of_killed_writers_go(project: Path, ctx: Ctx) -> None:
     shard = next((project / ".ctx" / "objects").iterdir())
-    old = shard / "x.1-1.tmp"
-    old.write_text("half")
-    os.utime(old, (1, 1))
-    (shard / "y.1-2.tmp").write_text("being written")
+    id = shard.name + "0" * 62
+    old = shard / f"{id}.1-1.tmp"
+    ref = project / ".ctx" / "local" / "refs" / "main.1-1.tmp"
+    young = shard / f"{id}.1-2.tmp"
+    foreign = shard / "notes.tmp"
+    for path in (old, ref, young, foreign):
+        path.write_text("half")
+    for path in (old, ref, foreign):
+        os.utime(path, (1, 1))
     assert "2 files left by a process" in ctx("debug", "verify").out
+    assert "notes.tmp" in ctx("debug", "verify").out
     answer(ctx)
-    assert not old.exists()
-    assert (shard / "y.1-2.tmp").exists()
+    assert [path.exists() for path in (old, ref, young, foreign)] == [False, False, True, True]
 
 
 def test_the_setting_counts_and_the_flag_wins(project: Path, ctx: Ctx) -> None:

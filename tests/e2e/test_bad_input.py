@@ -10,6 +10,7 @@ import pytest
 
 from ctx.ids import session_id
 from tests.conftest import Ctx, git
+from tests.faults import Disk
 
 
 @pytest.fixture
@@ -428,3 +429,220 @@ def test_a_very_deep_file_is_refused(project: Path, ctx: Ctx) -> None:
     answer = ctx("add", "file", ".", "--format", "json").json
     assert [item["path"] for item in answer["added"]] == ["a.txt"]
     assert "folders deep" in answer["refused"][0]["reason"]
+
+
+def test_a_link_is_refused_wherever_it_is_met(project: Path, ctx: Ctx) -> None:
+    private = project.parent / "private"
+    private.mkdir()
+    (private / "diary.txt").write_text("dear diary")
+    (project / "link").symlink_to(private)
+    (project / "a.txt").write_text("a")
+    for words in (["link"], ["link/"], ["link//"], ["."], ["*"], ["**"], ["**/*.txt"], ["-f", "."]):
+        answer = ctx("add", "file", *words, "--format", "json").json
+        assert all("diary" not in item["path"] for item in answer["added"]), words
+    assert ctx("add", "file", "link").code == 1
+    assert ctx("add", "file", "link/diary.txt").code == 1
+
+
+def test_globs_pass_over_the_store_and_git(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (repo / "src" / "deep").mkdir(parents=True)
+    for name in ("a.txt", "b.py", "src/c.py", "src/deep/d.py"):
+        (repo / name).write_text(name)
+
+    def added(glob: str) -> list[str]:
+        answer = ctx("add", "file", glob, "--session", f"s{hash(glob)}", "--format", "json").json
+        return [item["path"] for item in answer["added"]]
+
+    assert added("*") == ["a.txt", "b.py", "src/c.py", "src/deep/d.py"]
+    assert added("**") == ["a.txt", "b.py", "src/c.py", "src/deep/d.py"]
+    assert added("*.py") == ["b.py"]
+    assert added("**/*.py") == ["b.py", "src/c.py", "src/deep/d.py"]
+    assert added("src/*.py") == ["src/c.py"]
+    assert added("[ab].*") == ["a.txt", "b.py"]
+    assert added("s*/deep") == ["src/deep/d.py"]
+
+
+def test_links_that_lead_in_circles(project: Path, ctx: Ctx) -> None:
+    (project / "a").symlink_to(".")
+    (project / "b").symlink_to(".")
+    (project / "x.py").write_text("x")
+    answer = ctx("add", "file", "**/*.py", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["x.py"]
+
+
+SCRIPTS = ["設計\u3000メモ.txt", "می\u200cخواهم.txt", "👨\u200d👩.txt", "a\u00a0b.txt", "-x", ":y"]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_names_in_every_script(repo: Path, ctx: Ctx, name: str) -> None:
+    assert ctx("init").code == 0
+    (repo / name).write_text("x")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == [name]
+    (repo / ".ctx" / "narrative" / f"{name}.md").write_text("# x\n")
+    made = ctx("commit", "-m", "x", "--format", "json").json
+    assert made["documents"] == [f"{name}.md"]
+
+
+def test_a_folder_that_became_a_file_in_one_session(project: Path, ctx: Ctx) -> None:
+    (project / "a").mkdir()
+    (project / "a" / "b").write_text("b")
+    ctx("add", "file", "a")
+    (project / "a" / "b").unlink()
+    (project / "a").rmdir()
+    (project / "a").write_text("a")
+    ctx("add", "file", "a")
+    assert ctx("commit", "-m", "Both", "--format", "json").json["files"] == ["a"]
+    assert ctx("debug", "index", "path:a", "--format", "json").json["entries"]
+    assert not ctx("debug", "index", "path:a/b", "--format", "json").json["entries"]
+
+
+def test_narrative_that_is_not_kept_is_said(project: Path, ctx: Ctx) -> None:
+    narrative = project / ".ctx" / "narrative"
+    os.mkfifo(narrative / "pipe.md")
+    (narrative / "line\nbreak.md").write_text("x")
+    (narrative / "kept.md").write_text("x")
+    ran = ctx("commit", "-m", "x", "--format", "json")
+    assert ran.json["documents"] == ["kept.md"]
+    assert {item["path"] for item in ran.json["skipped"]} == {"pipe.md", "line\nbreak.md"}
+    assert "pipe.md is not kept: it is not a plain file" in ran.err
+
+
+def test_secrets_in_names_stay_out(repo: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    token = "ghp_" + "0aB1cD2eF3" * 3 + "gH4iJ5"
+    monkeypatch.setenv("GIT_AUTHOR_NAME", token)
+    assert ctx("init").code == 0
+    (repo / f"{token}.txt").write_text("x")
+    (repo / "a.txt").write_text("a")
+    assert "looks like a secret" in ctx("add", "file", ".").out
+    assert ctx("add", "file", "a.txt", "--session", token).code == 2
+    assert ctx("commit", "-m", "x").code == 0
+    history = ctx("debug", "history", "--format", "json").out
+    assert token not in history
+    assert "[redacted:" in history
+
+
+def test_a_blank_message_stages_nothing(project: Path, ctx: Ctx) -> None:
+    (project / "a.txt").write_text("a")
+    before = state(project)
+    for words in (
+        ["add", "file", "a.txt", "-m", " "],
+        ["commit", "--amend", "-m", " "],
+    ):
+        assert ctx(*words).code == 2
+        assert state(project) == before
+    assert ctx("add", "file", "").code == 1
+
+
+@pytest.mark.parametrize("place", [".git", ".git/sub", ".ctx", "bare"])
+def test_init_refuses_places_that_are_not_projects(repo: Path, ctx: Ctx, place: str) -> None:
+    assert ctx("init").code == 0
+    (repo / place).mkdir(exist_ok=True)
+    if place == "bare":
+        git("init", "-q", "--bare", cwd=repo / place)
+    refused = ctx("init", place)
+    assert refused.code == 1
+    assert "error E015" in refused.err
+    assert not (repo / place / ".ctx").exists()
+
+
+def test_init_says_that_it_is_inside_another_project(project: Path, ctx: Ctx) -> None:
+    (project / "inner").mkdir()
+    ran = ctx("init", "inner")
+    assert ran.code == 0
+    assert f"inside another one, {project}" in ran.err
+
+
+@pytest.mark.parametrize("words", [["init"], ["init", "--force"], ["init", "--force", "--yes"]])
+def test_init_leaves_somebody_elses_folder_alone(folder: Path, ctx: Ctx, words: list[str]) -> None:
+    (folder / ".ctx").mkdir()
+    (folder / ".ctx" / "other-tool.db").write_text("x")
+    (folder / ".ctx" / "config.toml").write_text("theirs = 1\n")
+    assert ctx(*words).code == 1
+    assert (folder / ".ctx" / "other-tool.db").read_text() == "x"
+    assert (folder / ".ctx" / "config.toml").read_text() == "theirs = 1\n"
+    (folder / ".ctx" / "other-tool.db").unlink()
+    assert ctx(*words).code == 1
+    (folder / ".ctx" / "config.toml").unlink()
+    (folder / ".ctx").rmdir()
+    elsewhere = folder.parent / "elsewhere"
+    elsewhere.mkdir()
+    (folder / ".ctx").symlink_to(elsewhere)
+    assert ctx(*words).code == 1
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_force_waits_for_the_lock(project: Path, ctx: Ctx) -> None:
+    from ctx.layout import project_at
+    from ctx.objects.repository import Repository
+
+    (project / "a.txt").write_text("a")
+    assert ctx("add", "file", "a.txt", "-m", "A").code == 0
+    with Repository(project_at(str(project))).locked("something long"):
+        ran = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "ctx",
+                "commit",
+                "-m",
+                "x",
+                "--set",
+                "storage.lock_timeout_seconds=0",
+            ],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 1
+        assert "error E006" in ran.stderr
+        assert "something long" in ran.stderr
+        before = state(project)
+        waiting = subprocess.Popen(
+            [sys.executable, "-m", "ctx", "init", "--force", "--yes"],
+            cwd=project,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            waiting.wait(timeout=1.5)
+        except subprocess.TimeoutExpired:
+            pass
+        assert waiting.poll() is None
+        assert state(project) == before
+    assert waiting.wait(timeout=30) == 0
+
+
+def test_a_file_larger_than_any_object(project: Path, ctx: Ctx) -> None:
+    limit = ctx("add", "file", ".", "--set", "ingestion.max_file_bytes=400000000")
+    assert limit.code == 1
+    assert "error E013" in limit.err
+
+
+def test_an_ignore_file_that_is_a_folder(project: Path, ctx: Ctx) -> None:
+    (project / ".gitignore").mkdir()
+    (project / "a.txt").write_text("a")
+    assert ctx("add", "file", ".").code == 0
+
+
+def test_reading_a_store_that_cannot_be_written(project: Path, ctx: Ctx) -> None:
+    from tests.faults import READ_ONLY as CODE
+
+    class Frozen(Disk):
+        def _step(self, name: str, path: object) -> None:  # noqa: ARG002
+            raise OSError(CODE, os.strerror(CODE), str(path))
+
+    (project / "a.txt").write_text("a")
+    ctx("add", "file", "a.txt", "-m", "A")
+    for words in (
+        ["debug", "verify"],
+        ["debug", "refs"],
+        ["debug", "history"],
+        ["debug", "index", "path:a.txt"],
+        ["gc", "--dry-run"],
+        ["config", "list"],
+    ):
+        with Frozen().installed():
+            ran = ctx(*words)
+        assert ran.code == 0, (words, ran.err)

@@ -1,6 +1,8 @@
 """Damage to any byte of any file is found, named, and never ends in a traceback."""
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -167,3 +169,61 @@ def test_a_strangers_tree_cannot_name_a_way_out(project: Path, ctx: Ctx) -> None
     ran = ctx("debug", "index")
     assert ran.code == 1
     assert "E004" in ran.err
+
+
+@pytest.mark.parametrize("what", ["head", "tree", "chain"])
+def test_gc_deletes_nothing_while_something_is_missing(project: Path, ctx: Ctx, what: str) -> None:
+    repository = Repository(project_at(str(project)))
+    ((head, commit),) = repository.current()
+    chain = repository.refs.require("work/cli")
+    missing = {"head": head, "tree": commit.root_tree, "chain": chain}[what]
+    for store in (repository.objects, repository.staged):
+        Path(store.folder, missing[:2], missing).unlink(missing_ok=True)
+    before = kept_files(project)
+    ran = ctx("gc", "--keep-days", "0", "--aggressive")
+    assert ran.code == 1
+    assert "error E001" in ran.err
+    assert kept_files(project) == before
+
+
+def test_adding_a_file_again_mends_its_object(project: Path, ctx: Ctx) -> None:
+    assert ctx("commit", "-m", "Two").code == 0
+    (entry,) = ctx("debug", "index", "path:a.txt", "--format", "json").json["entries"]
+    blob = entry["blob_id"]
+    for path in project.rglob(blob):
+        path.unlink()
+    assert ctx("debug", "verify").code == 1
+    ran = ctx("add", "file", "a.txt")
+    assert "written again" in ran.out
+    assert ctx("debug", "verify").code == 0
+    assert "1 file unchanged." in ctx("add", "file", "a.txt").out
+
+
+def test_a_damaged_object_is_read_from_staging_if_it_is_still_there(
+    project: Path, ctx: Ctx
+) -> None:
+    assert ctx("commit", "-m", "Two").code == 0
+    (entry,) = ctx("debug", "index", "path:a.txt", "--format", "json").json["entries"]
+    blob = entry["blob_id"]
+    (project / ".ctx" / "objects" / blob[:2] / blob).write_bytes(b"rubbish")
+    assert ctx("debug", "cat", blob).out == "other text\n"
+    assert "E003" in ctx("debug", "verify").out
+
+
+WRITER = """
+from ctx.cli.main import main
+for number in range(60):
+    with open("f.txt", "w") as file:
+        file.write(str(number))
+    assert main(["-q", "add", "file", "f.txt", "-m", str(number)]) == 0
+"""
+
+
+def test_verify_beside_a_writer_invents_no_damage(folder: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    writer = subprocess.Popen([sys.executable, "-c", WRITER], cwd=folder, stdout=subprocess.DEVNULL)
+    try:
+        while writer.poll() is None:
+            assert ctx("debug", "verify").code == 0
+    finally:
+        assert writer.wait(timeout=60) == 0

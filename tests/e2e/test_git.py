@@ -143,7 +143,7 @@ def test_history_that_was_cut_off_is_a_boundary(project: Path, ctx: Ctx, tmp_pat
     os.unlink(Path(store.objects.folder) / parent[:2] / parent)
     shown = ctx("debug", "verify")
     assert shown.code == 0
-    assert "History ends at 1 parent" in shown.out
+    assert "History ends before 1 parent" in shown.out
     assert "history ends here" in ctx("debug", "history").out
     remember(ctx, "two.txt", "2\n", "Two")
     assert {"one.txt", "two.txt", "base.txt"} <= set(paths(project))
@@ -270,9 +270,148 @@ def test_staged_work_follows_when_the_project_becomes_a_checkout(folder: Path, c
     git("init", "-q", "-b", "main")
     git("add", "-A")
     git("commit", "-qm", "All")
-    assert ctx("debug", "refs").code == 0
+    assert ctx("gc").code == 0
     git("clean", "-qfdx")
     assert ctx("commit", "-m", "Kept", "--session", "s", "--format", "json").json["files"] == [
         "a.txt"
     ]
     assert ctx("debug", "verify").code == 0
+
+
+def test_verify_is_content_after_a_branch_switch(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    remember(ctx, "other.txt", "other\n", "Other")
+    git("switch", "-q", "main")
+    assert ctx("debug", "verify").code == 0
+    assert ctx("gc", "--keep-days", "0").code == 0
+    git("switch", "-q", "other")
+    assert ctx("debug", "verify").code == 0
+    assert "other.txt" in paths(project)
+
+
+def test_staged_work_stays_with_its_branch(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    remember(ctx, "other.txt", "other\n", "Other")
+    Path("staged.txt").write_text("staged\n")
+    assert ctx("add", "file", "staged.txt").code == 0
+    git("switch", "-q", "main")
+    for words in (["commit", "-m", "Here?"], ["add", "file", "base.txt", "staged.txt"]):
+        refused = ctx(*words)
+        assert refused.code == 1
+        assert "error E008" in refused.err
+        assert "another branch" in refused.err
+    assert ctx("add", "file", "staged.txt", "--session", "here").code == 0
+    git("switch", "-q", "other")
+    assert ctx("commit", "-m", "There", "--format", "json").json["files"] == ["staged.txt"]
+
+
+def test_staged_work_survives_an_amend_of_what_it_began_on(project: Path, ctx: Ctx) -> None:
+    Path("s.txt").write_text("s\n")
+    assert ctx("add", "file", "s.txt", "--session", "s").code == 0
+    assert ctx("commit", "--amend", "-m", "Base, amended").code == 0
+    assert ctx("commit", "--amend", "-m", "Base, amended twice").code == 0
+    assert ctx("commit", "-m", "S", "--session", "s").code == 0
+    assert messages(project) == {"Initial commit", "Base, amended twice", "S"}
+
+
+def test_what_the_project_ignores_is_tracked_all_the_same(repo: Path, ctx: Ctx) -> None:
+    (repo / ".gitignore").write_text("objects/\nlog/\nheads\n*.md\n*.toml\n")
+    assert ctx("init").code == 0
+    remember(ctx, "a.txt", "a\n", "A")
+    clone = repo.parent / "clone" / "app"
+    git("clone", "-q", str(repo), str(clone))
+    assert paths(clone) == {"a.txt": "a\n"}
+    assert (clone / ".ctx" / "narrative" / "README.md").exists()
+
+
+@pytest.mark.parametrize("name", ["pkg[1]", "a*b", "back\\slash", "sp ace"])
+def test_private_works_in_any_folder(repo: Path, ctx: Ctx, name: str) -> None:
+    (repo / ".git" / "info" / "exclude").write_bytes(b"# caf\xe9")
+    folder = repo / name
+    folder.mkdir()
+    assert ctx("init", str(folder), "--template", "private").code == 0
+    assert git("status", "--porcelain") == ""
+
+
+def test_private_over_a_tracked_store_says_so(project: Path, ctx: Ctx) -> None:
+    ran = ctx("init", "--force", "--yes", "--template", "private")
+    assert ran.code == 0
+    assert "git tracks .ctx already" in ran.err
+
+
+def test_files_of_a_submodule_are_not_ours(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git("init", "-q", cwd=other)
+    (other / "y.txt").write_text("y")
+    git("add", "y.txt", cwd=other)
+    git("commit", "-qm", "y", cwd=other)
+    git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "sub")
+    ran = ctx("add", "file", "sub/y.txt")
+    assert ran.code == 1
+    assert "belongs to the git repository in sub" in ran.out
+    answer = ctx("add", "file", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == [".gitmodules"]
+    assert answer["refused"] == []
+
+
+@pytest.fixture
+def long_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    for role in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{role}_DATE", LONG_AGO)
+
+
+def test_gc_tracked_sees_a_commit_made_inside_a_merge(repo: Path, ctx: Ctx, long_ago: None) -> None:
+    assert ctx("init").code == 0
+    remember(ctx, "a.txt", "one\n", "A")
+    git("switch", "-qc", "side")
+    remember(ctx, "s.txt", "s\n", "S")
+    git("switch", "-q", "main")
+    Path("a.txt").write_text("two\n")
+    ctx("add", "file", "a.txt")
+    assert ctx("commit", "--amend", "-m", "A2").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "A2")
+    git("switch", "-q", "side")
+    git("merge", "-q", "--no-commit", "--no-ff", "main")
+    Path("j.txt").write_text("j\n")
+    assert ctx("add", "file", "j.txt", "-m", "J").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "J")
+    remember(ctx, "k.txt", "k\n", "K")
+    git("switch", "-q", "main")
+    assert ctx("gc", "--tracked", "--keep-days", "0", "--yes").code == 0
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", "Collect")
+    git("switch", "-q", "side")
+    git("merge", "-q", "--no-edit", "main")
+    assert ctx("debug", "verify").code == 0
+
+
+def test_gc_tracked_sees_what_other_worktrees_have_checked_out(
+    repo: Path, ctx: Ctx, tmp_path: Path, long_ago: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("init").code == 0
+    remember(ctx, "a.txt", "one\n", "A1")
+    linked = tmp_path / "linked"
+    git("worktree", "add", "-q", "--detach", str(linked))
+    monkeypatch.chdir(linked)
+    remember(ctx, "l.txt", "l\n", "L")
+    monkeypatch.chdir(repo)
+    Path("a.txt").write_text("two\n")
+    ctx("add", "file", "a.txt")
+    assert ctx("commit", "--amend", "-m", "A2").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "A2")
+    assert ctx("gc", "--tracked", "--keep-days", "0", "--yes").code == 0
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", "Collect")
+    monkeypatch.chdir(linked)
+    git("merge", "-q", "--no-edit", "main")
+    assert ctx("debug", "verify").code == 0
+
+
+def test_gc_tracked_on_a_branch_without_a_commit(project: Path, ctx: Ctx) -> None:
+    git("switch", "-q", "--orphan", "fresh")
+    assert ctx("init").code == 0
+    assert ctx("gc", "--tracked", "--yes").code == 0

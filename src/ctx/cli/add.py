@@ -37,6 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    if options.message is not None:
+        commit.require_message(options.message)
     workspace = open_workspace(settings, output)
     wanted = Options(options.paths, settings.folder, options.force, options.allow_secrets)
     with output.progress("Reading files") as tick:
@@ -75,6 +77,9 @@ def render(added: FilesAdded) -> list[Block]:
         blocks.append(Line(f"  … and {len(added.added) - _SHOWN:,} more"))
     if added.unchanged:
         blocks.append(Line(f"{count(len(added.unchanged), 'file')} unchanged."))
+    if added.restored:
+        files = count(len(added.restored), "file")
+        blocks.append(Line(f"{files} unchanged; a missing or damaged object was written again."))
     if added.refused:
         blocks.append(Line(f"Refused {count(len(added.refused), 'file')}:"))
         blocks.append(

@@ -44,6 +44,8 @@ def say_more(made: Committed, output: Output) -> None:
     """What is worth knowing beside the commit itself."""
     if made.redacted:
         output.warn(f"{count(made.redacted, 'secret')} left out of the message and the snapshots.")
+    for path, reason in made.skipped:
+        output.warn(f"narrative/{path} is not kept: {reason}.")
     if made.unknown_to_git:
         files = count(made.unknown_to_git, "changed file")
         output.note(f"git does not know {files} under .ctx yet: git add .ctx")

@@ -271,12 +271,12 @@ def render_report(report: verify.Report) -> list[Block]:
         blocks.append(Line(f"{checked}: all whole."))
     if report.boundaries:
         parents = count(len(report.boundaries), "parent")
-        blocks.append(Line(f"History ends at {parents} that are not here, which is no damage."))
+        blocks.append(Line(f"History ends before {parents} not in this store, which is no damage."))
     if report.newer:
         blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx, kept as they are."))
     if report.leftovers:
         files = count(len(report.leftovers), "file")
-        blocks.append(Line(f"{files} left by a process that was stopped; ctx gc removes them."))
+        blocks.append(Line(f"{files} left by a process that was stopped; ctx gc removes old ones."))
     return blocks
 
 

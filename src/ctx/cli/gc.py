@@ -11,6 +11,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import ObjectId, short
 from ctx.objects import gc
+from ctx.objects.repository import Repository
 
 EXAMPLES = """
 ctx gc --dry-run            what would be deleted
@@ -71,14 +72,16 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         tracked=options.tracked,
         aggressive=options.aggressive,
     )
-    with workspace.repository.locked("ctx gc"):
-        with output.progress("Looking at objects") as tick:
-            found = gc.collect(workspace.repository, limits, tick)
-        if not options.dry_run:
-            tracked = sum(item.tracked for item in found.garbage)
-            if tracked:
-                question = f"{count(tracked, 'object file')} that git tracks would go. Go ahead?"
-                output.confirm(question, yes=options.yes)
+    repository = workspace.repository
+    if options.dry_run or (options.tracked and not options.yes):
+        found = collect(repository, limits, output)
+        tracked = sum(item.tracked for item in found.garbage)
+        if tracked and not options.dry_run:
+            question = f"{count(tracked, 'object file')} that git tracks would go. Go ahead?"
+            output.confirm(question, yes=False)
+    if not options.dry_run:
+        with repository.locked("ctx gc"):
+            found = collect(repository, limits, output)
             gc.delete(found)
     root = workspace.project.root
     output.show(
@@ -96,6 +99,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         ),
         render,
     )
+
+
+def collect(repository: Repository, limits: gc.Limits, output: Output) -> gc.Collection:
+    with output.progress("Looking at objects") as tick:
+        return gc.collect(repository, limits, tick)
 
 
 def render(found: Collected) -> list[Block]:

@@ -45,21 +45,25 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.confirm(
                 f"{project.store} would be lost: {count(lost.objects, 'object')}, "
                 f"{count(lost.heads, 'head')}, {count(lost.documents, 'narrative file')}, "
-                f"{count(lost.sessions, 'ref')} with staged work. Go ahead?",
+                f"{count(lost.sessions, 'session')} with staged work, and its settings. Go ahead?",
                 yes=options.yes,
             )
     made = init(
         project,
         Options(
+            settings.user_store.home,
             Template(options.template),
             force=options.force,
             use_git=not options.no_git,
-            home=settings.user_store.home,
         ),
     )
     output.show(made, render)
     if made.git == "refused":
         output.warn(f"{made.git_message} Add .ctx yourself, or use --template private.")
+    if made.git == "tracked":
+        output.warn("git tracks .ctx already: git rm -r --cached .ctx takes it out.")
+    if made.created and made.outer:
+        output.note(f"This project lies inside another one, {made.outer}.")
 
 
 def render(made: Initialised) -> list[Block]:

@@ -35,14 +35,13 @@ _INTERRUPTED = 130
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if words in (["--version"], ["-V"]):
-        sys.stdout.write(f"ctx {__version__}\n")
-        return 0
+        return _print_version()
 
-    from ctx.cli.output import Output
+    from ctx.cli.output import Output, ReaderGone
     from ctx.cli.settings import Settings
 
     settings = Settings.from_environment()
-    output = Output.for_words(words, settings)
+    output = Output.for_words(words)
     try:
         return _run(words, settings, output)
     except CtxError as error:
@@ -55,13 +54,23 @@ def main(arguments: list[str] | None = None) -> int:
         # A path may be any bytes; everything else that is kept is text.
         output.error(UsageError("An argument is not valid UTF-8."))
         return UsageError.exit_code
-    except BrokenPipeError:
+    except ReaderGone:
         # Whoever read our output has seen enough, as with `| head`.
-        output.abandon()
         return 0
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
         output.unexpected(error)
         return 1
+
+
+def _print_version() -> int:
+    """Without the machinery of the other commands: agents ask this to see whether ctx is there."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.write(f"ctx {__version__}\n")
+            sys.stdout.flush()
+    except OSError:
+        return 1
+    return 0
 
 
 def _run(words: list[str], settings: "Settings", output: "Output") -> int:
@@ -73,6 +82,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         if name is None and leading and not {"-h", "--help"} & set(leading):
             parser.parse_args(leading)
         output.result(parser.format_help())
+        output.flush()
         return 0
     command, parser = _command(name)
     parsed = parser.parse_args(leading + rest)

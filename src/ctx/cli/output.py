@@ -4,14 +4,16 @@ A result is a value. As JSON it is printed as it is; for people it is turned int
 and tables) by the value's renderer, and the blocks are laid out as plain text or markdown.
 """
 
+import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx import clock
+from ctx import clock, disk
 from ctx.cli import settings
-from ctx.errors import ConfirmationNeeded, CtxError
+from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
 
 if TYPE_CHECKING:
     import argparse
@@ -40,15 +42,21 @@ class Verbatim(NamedTuple):
 Block = Line | Table | Verbatim
 
 
+class ReaderGone(Exception):
+    """Nobody reads our output any more."""
+
+
 class Output:
-    def __init__(self, stdout: "TextIO", stderr: "TextIO", form: str = "text") -> None:
-        self._stdout = stdout
-        self._stderr = stderr
+    def __init__(
+        self, stdout: "TextIO | None", stderr: "TextIO | None", form: str = "text"
+    ) -> None:
+        self._stdout = _lenient(stdout)
+        self._stderr = _lenient(stderr)
         self._form = form
         self._quiet = False
 
     @classmethod
-    def for_words(cls, words: list[str], _settings: "settings.Settings") -> "Output":
+    def for_words(cls, words: list[str]) -> "Output":
         """Know the format before the options are parsed: an error in them has one too."""
         joined = " ".join(words)
         wants_json = "--format json" in joined or "--format=json" in joined
@@ -58,23 +66,45 @@ class Output:
         self._form = getattr(options, "format", "text")
         self._quiet = getattr(options, "quiet", False)
 
-    @property
-    def is_json(self) -> bool:
-        return self._form == "json"
-
     def show(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
         """Print a command's answer in the format that was asked for."""
         if self._form == "json":
-            import json
-
-            self.result(json.dumps(plain(value), ensure_ascii=False, indent=2) + "\n")
-        else:
-            lay_out = _as_markdown if self._form == "markdown" else _as_text
-            self.result("".join(map(lay_out, render(value))))
+            self.result(self._json(value, indent=2))
+            return
+        blocks = [self._shown(block) for block in render(value)]
+        lay_out = _as_markdown if self._form == "markdown" else _as_text
+        self.result("".join(map(lay_out, blocks)))
 
     def result(self, text: str) -> None:
-        # Names that are not UTF-8 reach us as lone surrogates, which no terminal can print.
-        self._stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+        self._write(self._stdout, text)
+
+    def _shown(self, block: Block) -> Block:
+        """A block without control characters: a stranger's text could steer the terminal."""
+        match block:
+            case Line(text):
+                return Line(_visible(text))
+            case Table(headings, rows):
+                return Table(headings, [[_visible(cell) for cell in row] for row in rows])
+            case Verbatim(text):
+                return Verbatim(_visible(text)) if self._stdout.isatty() else block
+
+    def _json(self, value: Any, indent: int | None = None) -> str:
+        import json
+
+        # Where the stream cannot carry every character, JSON's own escapes can.
+        encoding = getattr(self._stdout, "encoding", None) or "utf-8"
+        escaped = encoding.lower().replace("-", "") != "utf8"
+        return json.dumps(plain(value), ensure_ascii=escaped, indent=indent) + "\n"
+
+    def _write(self, stream: "TextIO", text: str) -> None:
+        try:
+            # Names that are not UTF-8 reach us as lone surrogates, which nothing can print.
+            stream.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+        except BrokenPipeError:
+            _abandon(stream)
+            raise ReaderGone from None
+        except OSError as error:
+            raise disk.failure("printing the answer", error) from error
 
     def note(self, text: str) -> None:
         """Something worth knowing beside the result."""
@@ -86,14 +116,12 @@ class Output:
 
     def error(self, error: CtxError) -> None:
         if self._form == "json":
-            import json
-
             told = {"code": error.code, "message": error.message, "hint": error.hint}
-            self._say(json.dumps({"error": told}, ensure_ascii=False))
+            self._say(self._json({"error": told}).rstrip())
             return
-        self._say(f"error {error.code}: {error.message}")
+        self._say(f"error {error.code}: {_visible(error.message)}")
         if error.hint:
-            self._say(f"  {error.hint}")
+            self._say(f"  {_visible(error.hint)}")
 
     def unexpected(self, error: Exception) -> None:
         """A mistake of ours: say so, and how to see more, without a screen of traceback."""
@@ -140,16 +168,45 @@ class Output:
                 self._stderr.write(f"\r{'':<{width}}\r")
 
     def flush(self) -> None:
-        self._stdout.flush()
-
-    def abandon(self) -> None:
-        """Keep the interpreter from complaining about a closed pipe when it exits."""
-        import os
-
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self._stdout.fileno())
+        try:
+            self._stdout.flush()
+        except BrokenPipeError:
+            _abandon(self._stdout)
+            raise ReaderGone from None
+        except OSError as error:
+            _abandon(self._stdout)
+            raise disk.failure("printing the answer", error) from error
 
     def _say(self, text: str) -> None:
-        self._stderr.write(text.encode("utf-8", "backslashreplace").decode("utf-8") + "\n")
+        # What is said beside the answer must not decide over its success.
+        with suppress(OSError, ReaderGone, DiskFailure):
+            self._write(self._stderr, text + "\n")
+
+
+def _lenient(stream: "TextIO | None") -> "TextIO":
+    """A stream that takes any character; one that takes everything where there is none."""
+    if stream is None:
+        return io.StringIO()
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
+    return stream
+
+
+def _abandon(stream: "TextIO") -> None:
+    """Keep the interpreter from complaining about a closed pipe when it exits."""
+    with suppress(OSError, io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _visible(text: str) -> str:
+    """Control characters, all but line ends and tabs, as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(f"\\x{ord(c):02x}" if _steers(c) else c for c in text)
+
+
+def _steers(character: str) -> bool:
+    return (character < " " and character not in "\n\t") or "\x7f" <= character < "\xa0"
 
 
 def plain(value: Any) -> Any:
@@ -164,7 +221,9 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    return value
+    if isinstance(value, bytes):
+        return value.hex()
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def _as_text(block: Block) -> str:

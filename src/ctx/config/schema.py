@@ -22,6 +22,8 @@ VARIABLES = {
 
 _TOKENS = 10_000_000
 _COUNT = 1_000_000
+# No object can be larger than this.
+_LARGEST_FILE = 256 * 1024 * 1024
 _BYTES = 1 << 40
 _DAYS = 36_500
 _SECONDS = 3_600
@@ -82,7 +84,7 @@ _TABLE = (
         "ingestion.max_file_bytes",
         10 * 1024 * 1024,
         1,
-        _BYTES,
+        _LARGEST_FILE,
         "The largest file that `ctx add file` takes.",
     ),
     whole("ingestion.max_files_per_step", 10, 1, _COUNT, "Files that capture takes from one step."),
