@@ -20,13 +20,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.test_crash import Stage, kill_at_random, stop_everywhere
 
 from bench import timing
 from bench.timing import Figure
 from ctx import clock
 from ctx.cli.main import main as run_ctx
 from ctx.errors import CtxError
+from tests.e2e.test_crash import Stage, kill_at_random, stop_everywhere
 
 # Where the disk's failures are played, and no disk is needed.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a fresh folder

@@ -81,12 +81,12 @@ def figures(rounds: int, space: str) -> list[Figure]:
             sides[f"{name}, {state}"] = partial(
                 timing.of_child, command, environment=environment, folder=folder
             )
-    cost = {name: found.cpu for name, found in timing.medians(rounds, sides).items()}
-    lines = [Figure("python -I -S -c pass", "", ms(cost["bare"]))]
+    cost = timing.alternate(rounds, sides)
+    lines = [Figure("python -I -S -c pass", "", ms(cost.cpu("bare")))]
     for state in environments:
-        floor = cost[f"floor, {state}"]
+        floor = cost.cpu(f"floor, {state}")
         for name in COMMANDS:
-            ours = cost[f"{name}, {state}"]
+            ours = cost.cpu(f"{name}, {state}")
             limit = LIMIT if (name, state) == (HEADLINE, "as installed") else ""
             above = f"+{ms(ours - floor)}"
             lines.append(Figure(f"{name}, {state}", ms(ours), ms(floor), "", above, limit))

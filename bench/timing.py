@@ -1,8 +1,9 @@
 """What a piece of work costs, and the table that says so.
 
-The machines are shared, so the sides of a comparison are run alternately and the medians are
-taken: a busy minute slows them alike. CPU time is preferred; wall-clock time is for work that
-waits for the disk.
+The machines are shared, so the sides of a comparison are run alternately: a busy minute slows
+them alike. A time is the median over the rounds. A ratio is the median of the rounds' ratios,
+not the ratio of two medians, which on a disk that is busy half of the time may come from
+different halves. CPU time is preferred; wall-clock time is for work that waits for the disk.
 """
 
 import os
@@ -47,16 +48,36 @@ def of_child(
     return Cost(usage.ru_utime + usage.ru_stime, wall)
 
 
-def medians(rounds: int, sides: Mapping[str, Callable[[], Cost]]) -> dict[str, Cost]:
-    """Each side once per round, in turn; then the median of each, CPU and wall apart."""
+class Rounds:
+    """What each side of a comparison cost, round by round."""
+
+    def __init__(self, costs: Mapping[str, Sequence[Cost]]) -> None:
+        self._costs = costs
+
+    def cpu(self, side: str) -> float:
+        return median(cost.cpu for cost in self._costs[side])
+
+    def wall(self, side: str) -> float:
+        return median(cost.wall for cost in self._costs[side])
+
+    def cpu_ratio(self, ours: str, other: str) -> float:
+        pairs = zip(self._costs[ours], self._costs[other], strict=True)
+        return median(our.cpu / their.cpu for our, their in pairs)
+
+    def wall_ratio(self, ours: str, other: str) -> float:
+        pairs = zip(self._costs[ours], self._costs[other], strict=True)
+        return median(our.wall / their.wall for our, their in pairs)
+
+
+def alternate(rounds: int, sides: Mapping[str, Callable[[], Cost]]) -> Rounds:
+    """Each side once per round; every other round backwards, so that no side is always first."""
     costs: dict[str, list[Cost]] = {name: [] for name in sides}
+    order = list(sides)
     for _ in range(rounds):
-        for name, side in sides.items():
-            costs[name].append(side())
-    return {
-        name: Cost(median(cost.cpu for cost in found), median(cost.wall for cost in found))
-        for name, found in costs.items()
-    }
+        for name in order:
+            costs[name].append(sides[name]())
+        order.reverse()
+    return Rounds(costs)
 
 
 class Figure(NamedTuple):
@@ -74,8 +95,8 @@ def ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
 
 
-def times(ours: float, other: float) -> str:
-    return f"{ours / other:.2f} ×"
+def times(ratio: float) -> str:
+    return f"{ratio:.2f} ×"
 
 
 def print_table(figures: Sequence[Figure]) -> None:
