@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ctx.errors import DeserializationFailed
 from ctx.ids import ObjectId
 from ctx.objects import trees
+from ctx.objects.commits import Head
 from ctx.objects.in_memory import InMemoryStore
 from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.store import blob, typed
@@ -46,8 +47,9 @@ def test_a_tree_is_a_map_of_paths(steps: list[dict[str, ObjectId]]) -> None:
             put(files, path, content)
         found = dict(trees.paths(reader, root))
         assert found == files
-        assert all(trees.find(reader, root, path) == content for path, content in files.items())
-        assert trees.find(reader, root, "no/such/path") is None
+        lookup = trees.Lookup(reader, root)
+        assert all(lookup.blob_at(path) == content for path, content in files.items())
+        assert lookup.blob_at("no/such/path") is None
 
 
 @settings(deadline=None)
@@ -82,7 +84,7 @@ def test_heads_join_to_the_same_in_any_order(
         branch_root, made = trees.updated(reader, root, changes)
         commit = Commit((first.id,), time, f"branch {number}", branch_root)
         reader.write([*made, typed(commit)])
-        heads.append((typed(commit).id, commit))
+        heads.append(Head(typed(commit).id, commit))
     together = trees.joined(reader, heads)
     for order in permutations(heads):
         missing = trees.merged(reader, order)
@@ -90,7 +92,7 @@ def test_heads_join_to_the_same_in_any_order(
         reader.write(made)
         assert dict(trees.paths(reader, new_root)) == together
     for path, content in together.items():
-        found = {trees.find(reader, commit.root_tree, path) for _, commit in heads}
+        found = {trees.Lookup(reader, head.commit.root_tree).blob_at(path) for head in heads}
         assert content in found
 
 
@@ -106,7 +108,7 @@ def test_a_change_on_one_side_wins_over_what_stayed() -> None:
     # Made later, but it did not touch the file.
     other = Commit((base.id,), 120, "other", other_root)
     reader.write([*changed_trees, *other_trees, typed(changed), typed(other)])
-    heads = [(typed(other).id, other), (typed(changed).id, changed)]
+    heads = [Head(typed(other).id, other), Head(typed(changed).id, changed)]
     assert trees.merged(reader, heads) == {"f": new}
 
 

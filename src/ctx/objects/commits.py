@@ -14,6 +14,13 @@ from ctx.objects.model import Commit
 from ctx.objects.store import Reader, read_typed
 
 
+class Head(NamedTuple):
+    """A commit that has no child here."""
+
+    id: ObjectId
+    commit: Commit
+
+
 class Visited(NamedTuple):
     """A commit on a walk, or the boundary where one should be."""
 

@@ -17,7 +17,7 @@ from ctx.errors import DiskFailure, IndexCorrupt, UsageError
 from ctx.ids import ObjectId
 from ctx.layout import Project
 from ctx.objects import commits, trees
-from ctx.objects.model import Commit
+from ctx.objects.commits import Head
 from ctx.objects.repository import Repository
 from ctx.objects.store import Reader, derived_id
 from ctx.objects.verify import Damage
@@ -119,7 +119,7 @@ def damages(project: Project) -> Iterator[Damage]:
             yield Damage(IndexCorrupt.code, path, problem)
 
 
-def _open(repository: Repository, heads: Sequence[tuple[ObjectId, Commit]]) -> sqlite3.Connection:
+def _open(repository: Repository, heads: Sequence[Head]) -> sqlite3.Connection:
     path = path_for(repository.project, [id for id, _ in heads])
 
     def build(connection: sqlite3.Connection) -> None:
@@ -137,9 +137,7 @@ def _open(repository: Repository, heads: Sequence[tuple[ObjectId, Commit]]) -> s
         return connection
 
 
-def _fill(
-    connection: sqlite3.Connection, reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]
-) -> None:
+def _fill(connection: sqlite3.Connection, reader: Reader, heads: Sequence[Head]) -> None:
     starts = [id for id, _ in heads]
     for position, (id, commit) in enumerate(commits.walk(reader, starts)):
         if commit is None:

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from ctx import disk, git
 from ctx.errors import ObjectNotFound, UsageError
-from ctx.ids import ObjectId, object_prefix
+from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
 from ctx.objects import commits, lock, refs
+from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit
@@ -43,7 +44,10 @@ class Repository:
             yield
 
     def publish(
-        self, commit: ObjectId, instead_of: Iterable[ObjectId], chain: tuple[str, ObjectId] | None
+        self,
+        commit: ObjectId,
+        instead_of: Iterable[ObjectId],
+        chain: tuple[SessionId, ObjectId] | None,
     ) -> None:
         """Make a commit a head, and let go of the staging chain that it took over.
 
@@ -51,29 +55,34 @@ class Repository:
         lock after a crash finishes it. Otherwise the chain would be committed a second time,
         over whatever came in between.
         """
-        ref, tip = chain or ("", ObjectId(""))
+        session, tip = chain or ("", "")
         with disk.explained("publishing a commit"):
-            disk.replace(self._note, f"{commit}\n{ref}\n{tip}\n".encode())
+            disk.replace(self._note, f"{commit}\n{session}\n{tip}\n".encode())
         self.heads.advance(commit, instead_of)
-        self._settle(commit, ref, tip)
+        self._settle(commit, chain)
 
-    def _settle(self, commit: ObjectId, ref: str, tip: ObjectId) -> None:
+    def _settle(self, commit: ObjectId, chain: tuple[SessionId, ObjectId] | None) -> None:
         self.refs.move(refs.MAIN, self.refs.read(refs.MAIN), commit)
-        if ref and self.refs.read(ref) == tip:
-            self.refs.move(ref, tip, None)
+        if chain is not None:
+            name = refs.work(chain[0])
+            if self.refs.read(name) == chain[1]:
+                self.refs.move(name, chain[1], None)
         with disk.explained("publishing a commit"):
             disk.discard(self._note)
 
     def _finish_publishing(self) -> None:
-        content = disk.read_or_none(self._note)
+        with disk.explained("reading what a stopped commit left to do"):
+            content = disk.read_or_none(self._note)
         if content is None:
             return
-        lines = content.decode("utf-8", "replace").split("\n")
-        if len(lines) == 4 and lines[0] in disk.names(self.heads.folder):
-            commit, ref, tip, _ = lines
-            self._settle(ObjectId(commit), ref, ObjectId(tip))
-        else:
-            disk.discard(self._note)
+        match content.decode("utf-8", "replace").split("\n"):
+            case [commit, "", "", ""] if commit in disk.names(self.heads.folder):
+                self._settle(object_id(commit), None)
+            case [commit, session, tip, ""] if commit in disk.names(self.heads.folder):
+                self._settle(object_id(commit), (session_id(session), object_id(tip)))
+            case _:
+                # The head was never made, or git has taken it away: there is nothing to finish.
+                disk.discard(self._note)
 
     @property
     def _note(self) -> str:
@@ -100,10 +109,10 @@ class Repository:
             if not any(os.path.isdir(os.path.join(begun, name)) for name in ("stage", "refs")):
                 shutil.rmtree(begun)
 
-    def current(self) -> list[tuple[ObjectId, Commit]]:
+    def current(self) -> list[Head]:
         """The heads that count, with their commits."""
         found = commits.newest(self.objects, self.heads.named())
-        return [(id, read_typed(self.objects, id, Commit)) for id in found]
+        return [Head(id, read_typed(self.objects, id, Commit)) for id in found]
 
     def resolve(self, text: str) -> ObjectId:
         """The object that a person means by an id or its beginning."""

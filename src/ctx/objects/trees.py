@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ctx.errors import BudgetExceeded, DeserializationFailed, ObjectNotFound
 from ctx.ids import ObjectId
+from ctx.objects.commits import Head
 from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.store import Object, Reader, read_typed, typed
 
@@ -57,11 +58,6 @@ class Lookup:
         return self._folders[folder]
 
 
-def find(reader: Reader, root: ObjectId, path: str) -> ObjectId | None:
-    """The blob at a path, or None."""
-    return Lookup(reader, root).blob_at(path)
-
-
 def updated(
     reader: Reader, root: ObjectId | None, changes: Mapping[str, ObjectId]
 ) -> tuple[ObjectId, list[Object]]:
@@ -94,7 +90,7 @@ def updated(
     return (root, []) if root else (EMPTY.id, [EMPTY])
 
 
-def joined(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> dict[str, ObjectId]:
+def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     """What all the heads hold together, by path.
 
     Where heads disagree, the content that came into its history last wins. Where a name is a
@@ -108,8 +104,8 @@ def joined(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> dict[str
     together = {path: blobs for path, blobs in found.items() if path not in folders}
     disputed = {path for path, blobs in together.items() if len(blobs) > 1}
     arrivals: dict[str, tuple[int, ObjectId, ObjectId]] = {}
-    for id, commit in heads if disputed else ():
-        for path, arrival in _arrivals(reader, id, commit, disputed).items():
+    for head in heads if disputed else ():
+        for path, arrival in _arrivals(reader, head, disputed).items():
             arrivals[path] = max(arrival, arrivals.get(path, arrival))
     return {
         path: arrivals[path][2] if path in disputed else next(iter(blobs))
@@ -117,7 +113,7 @@ def joined(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> dict[str
     }
 
 
-def merged(reader: Reader, heads: Sequence[tuple[ObjectId, Commit]]) -> Mapping[str, ObjectId]:
+def merged(reader: Reader, heads: Sequence[Head]) -> Mapping[str, ObjectId]:
     """What must change in the first head's tree to hold what all the heads hold."""
     if len(heads) < 2:
         return {}
@@ -140,13 +136,13 @@ def over(below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]) -> dict[s
 
 
 def _arrivals(
-    reader: Reader, head: ObjectId, commit: Commit, disputed: set[str]
+    reader: Reader, head: Head, disputed: set[str]
 ) -> dict[str, tuple[int, ObjectId, ObjectId]]:
     """When, and with which commit, a head's content of some paths came into its history."""
-    here = Lookup(reader, commit.root_tree)
+    here = Lookup(reader, head.commit.root_tree)
     contents = {path: here.blob_at(path) for path in disputed}
     found: dict[str, tuple[int, ObjectId, ObjectId]] = {}
-    stack = [(head, commit, {path for path, blob in contents.items() if blob is not None})]
+    stack = [(*head, {path for path, blob in contents.items() if blob is not None})]
     while stack:
         id, commit, waiting = stack.pop()
         for parent in commit.parents:

@@ -115,10 +115,10 @@ class _Known:
         self._reader = repository.everything
         heads = repository.current()
         steps = staging.chain(repository, session)
-        staging.require_here(repository, session, steps, [id for id, _ in heads])
+        staging.require_here(repository, session, steps, [head.id for head in heads])
         self._staged = staging.files(repository, steps)
         self._joined = trees.merged(self._reader, heads)
-        root = heads[0][1].root_tree if heads else None
+        root = heads[0].commit.root_tree if heads else None
         self._committed = trees.Lookup(self._reader, root)
 
     def blob_at(self, path: str) -> ObjectId | None:

@@ -16,6 +16,7 @@ from ctx.errors import NewerFormat, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.narrative import snapshots
 from ctx.objects import codec, commits, gc, refs, trees
+from ctx.objects.commits import Head
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
@@ -52,14 +53,14 @@ def commit(repository: Repository, wish: Wish) -> Made | None:
     None where there is nothing to commit. The caller holds the lock.
     """
     heads = repository.current()
-    head_ids = [id for id, _ in heads]
+    head_ids = [head.id for head in heads]
     steps = staging.chain(repository, wish.session)
     staging.require_here(repository, wish.session, steps, head_ids)
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, steps)
     documents, skipped = _documents(repository, head_ids) if wish.narrative else ([], [])
-    reworded = amended is not None and wish.message not in (None, amended[1].message)
+    reworded = amended is not None and wish.message not in (None, amended.commit.message)
     if heads and not (files or documents or reworded):
         if steps:
             repository.refs.move(refs.work(wish.session), steps[0].id, None)
@@ -73,38 +74,36 @@ def commit(repository: Repository, wish: Wish) -> Made | None:
     overtaken = set(repository.heads.named()).difference(head_ids)
     repository.publish(
         made.id,
-        [*(id for id, _ in base), *overtaken],
-        (refs.work(wish.session), steps[0].id) if steps else None,
+        [*(head.id for head in base), *overtaken],
+        (wish.session, steps[0].id) if steps else None,
     )
     return Made(made.id, value, files, documents, skipped, len(steps))
 
 
-def _amended(
-    repository: Repository, heads: Sequence[tuple[ObjectId, Commit]]
-) -> tuple[ObjectId, Commit]:
+def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
     """The commit that `--amend` means: the one made here last, or the only head."""
     last = repository.refs.read(refs.MAIN)
-    meant = [head for head in heads if head[0] == last] or heads
+    meant = [head for head in heads if head.id == last] or heads
     if len(meant) != 1:
         raise UsageError(
             f"There are {len(meant)} heads and none of them was made here last, "
             "so it is not clear which commit to amend.",
             hint="Commit without --amend: the new commit joins them.",
         )
-    if codec.is_newer(repository.objects.read(meant[0][0]).payload):
-        raise NewerFormat(f"Commit {short(meant[0][0])} was written by a newer ctx.")
+    if codec.is_newer(repository.objects.read(meant[0].id).payload):
+        raise NewerFormat(f"Commit {short(meant[0].id)} was written by a newer ctx.")
     return meant[0]
 
 
 def _tree(
     repository: Repository,
-    base: Sequence[tuple[ObjectId, Commit]],
+    base: Sequence[Head],
     steps: Iterable[staging.Step],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
     """The new root, the paths that differ from what the base heads hold, and the new trees."""
     reader = repository.everything
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
-    first = base[0][1].root_tree if base else None
+    first = base[0].commit.root_tree if base else None
     joined = trees.merged(reader, base)
     committed = trees.Lookup(reader, first)
     changed = {
@@ -127,8 +126,8 @@ def _documents(
 
 def _commit(
     wish: Wish,
-    base: Sequence[tuple[ObjectId, Commit]],
-    amended: tuple[ObjectId, Commit] | None,
+    base: Sequence[Head],
+    amended: Head | None,
     root: ObjectId,
     steps: Sequence[staging.Step],
     documents: Sequence[snapshots.Snapshot],
