@@ -45,7 +45,7 @@ def commands() -> str:
         if name == "help":
             continue
         parser = options.command_parser(name, summary, import_module(f"ctx.cli.{name}"))
-        subparsers = _subparsers(parser)
+        subparsers = options.subcommands_of(parser)
         parts += [f"## ctx {name}", "", "```", _help(parser), "```", ""]
         parts += _answer(f"ctx {name}")
         for word, inner in subparsers.items():
@@ -53,13 +53,6 @@ def commands() -> str:
             parts += _answer(f"ctx {name} {word}")
             parts += _answer(f"ctx {name} {word} --commit")
     return "\n".join(parts).rstrip() + "\n"
-
-
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
 
 
 def _help(parser: argparse.ArgumentParser) -> str:
@@ -99,7 +92,7 @@ def _values_in(hint: Any) -> list[type]:
 def _type(hint: Any) -> str:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType or origin is typing.Union:
-        return " | ".join(map(_type, inner))
+        return " | ".join(dict.fromkeys(map(_type, inner)))
     if origin is typing.Literal:
         return " | ".join(f'"{word}"' for word in inner)
     if origin is tuple or origin in (list, typing.get_origin(typing.Sequence[int])):
@@ -117,6 +110,15 @@ def _type(hint: Any) -> str:
 def errors_page() -> str:
     lines = ["# Errors", "", "Made by `make docs`. Every error has a code, one sentence, and the "]
     lines[-1] += "next step where there is one. Exit codes: 0 done, 1 failed, 2 wrong usage."
+    lines += [
+        "",
+        "With `--format json` an error is an object on stderr, and so is a warning:",
+        "",
+        "```",
+        '{"error": {"code": "E012", "message": "No project store in …", "hint": "Run …"}}',
+        '{"warning": "…"}',
+        "```",
+    ]
     lines += ["", "| code | name | exit code | meaning |", "|---|---|---|---|"]
     tree = inspect.getdoc(errors) or ""
     meanings = {
@@ -138,7 +140,8 @@ def configuration() -> str:
             "Made by `make docs`. A value comes from, later ones winning: the default, the user "
             "file (`~/.ctx/config.toml`), the project file (`.ctx/config.toml`), the environment, "
             "`--set`. A project file may set only the keys marked so: it comes with a clone, and "
-            "a clone is a stranger."
+            "a clone is a stranger. Settings of parts that have not arrived yet are accepted and "
+            "have no effect yet."
         ),
         "",
         (

@@ -1,6 +1,6 @@
 """The documentation is made from the program, or checked against it."""
 
-import argparse
+import os
 import re
 import shlex
 import subprocess
@@ -36,14 +36,46 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def documented_commands() -> list[str]:
-    lines = (line for page in PAGES for line in page.read_text().splitlines())
-    return sorted({line[2:] for line in lines if line.startswith("$ ctx ")})
+TOUR = (ROOT / "README.md").read_text().partition("## Five minutes")[2].partition("\n## ")[0]
 
 
-@pytest.mark.parametrize("line", documented_commands())
-def test_a_command_in_the_documentation_can_be_typed(line: str) -> None:
-    parse(shlex.split(line)[1:])
+def tour() -> list[tuple[str, str]]:
+    """Every command of the README's tour, and what it prints."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"```console\n(.*?)```", TOUR, re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, printed = part.partition("\n")
+            found.append((command, printed))
+    return found
+
+
+def without_ids(text: str) -> str:
+    """Ids, and the folder this test runs in, differ from run to run."""
+    text = re.sub(r"\b[0-9a-f]{12,64}\b", "ID", text)
+    text = re.sub(r"\d\d\d\d-\d\d-\d\dT[\d:]+Z", "TIME", text)
+    return re.sub(r"\S*/shop\b", "SHOP", text)
+
+
+def test_the_tour_in_the_readme_is_true(tmp_path: Path) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    binaries = tmp_path / "bin"
+    binaries.mkdir()
+    (binaries / "ctx").write_text(f'#!/bin/sh\nexec {sys.executable} -m ctx "$@"\n')
+    (binaries / "ctx").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}"}
+    commands = tour()
+    assert len(commands) > 15
+    for command, printed in commands:
+        done = subprocess.run(
+            ["bash", "-c", f"{command} 2>&1"],
+            cwd=shop,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert without_ids(done.stdout) == without_ids(printed), command
 
 
 def examples() -> list[tuple[str, str]]:
@@ -52,12 +84,10 @@ def examples() -> list[tuple[str, str]]:
         if name != "help":
             parser = options.command_parser(name, "x", import_module(f"ctx.cli.{name}"))
             found += [(name, line) for line in (parser.epilog or "").splitlines()[1:]]
-            for action in parser._actions:
-                if isinstance(action, argparse._SubParsersAction):
-                    for word, inner in action.choices.items():
-                        lines = (inner.epilog or "").splitlines()[1:]
-                        assert lines, f"ctx {name} {word} has no examples"
-                        found += [(name, line) for line in lines]
+            for word, inner in options.subcommands_of(parser).items():
+                lines = (inner.epilog or "").splitlines()[1:]
+                assert lines, f"ctx {name} {word} has no examples"
+                found += [(name, line) for line in lines]
     return found
 
 
@@ -80,6 +110,15 @@ def parse(words: list[str]) -> None:
 
 def test_every_command_has_examples() -> None:
     assert {name for name, _ in examples()} == set(COMMANDS) - {"help"}
+
+
+def test_every_command_says_what_it_answers_in_json() -> None:
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    for name in set(COMMANDS) - {"help"}:
+        parser = options.command_parser(name, "x", import_module(f"ctx.cli.{name}"))
+        inner = [f"ctx {name} {word}" for word in options.subcommands_of(parser)]
+        for command in inner or [f"ctx {name}"]:
+            assert f"`{command} --format json` answers:" in page, f"{command}: see docs/generate.py"
 
 
 def test_error_codes_are_distinct_and_in_order() -> None:

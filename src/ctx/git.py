@@ -198,8 +198,8 @@ def names_since(checkout: Checkout, folder: str, days: int) -> set[str]:
 
 
 def has_seen(checkout: Checkout, path: str) -> bool:
-    """Whether any commit of any ref has a file."""
-    return bool(_log(checkout, path, "--max-count=1", "--format=%H"))
+    """Whether any commit that a ref names, or has named lately, has a file."""
+    return bool(_log(checkout, path, "--reflog", "--max-count=1", "--format=%H"))
 
 
 def _log(checkout: Checkout, folder: str, *options: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Names of things. Four kinds of text that a type checker keeps apart.
+"""Names of things: kinds of text that a type checker keeps apart.
 
 `ObjectId` is the BLAKE3 hash of an object, 64 lowercase hexadecimal characters. `NodeId` is a
 ULID: 26 characters that sort by the time they were made. `SessionId` is whatever the agent

@@ -81,13 +81,23 @@ def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:
 
 def test_help(ctx: Ctx) -> None:
     assert "commands:" in ctx().out
-    assert ctx("--help").out == ctx().out == ctx("help").out
+    assert ctx("--help").out == ctx().out == ctx("help").out == ctx("help", "help").out
     assert ctx("help", "gc").out.startswith("usage: ctx gc")
+    assert ctx("help", "config", "set").out.startswith("usage: ctx config set")
     assert "examples:" in ctx("help", "debug").out
+    assert ctx("help", "config", "sett").err.endswith("Did you mean `set`?\n")
+    assert ctx("help", "nonsense").code == 2
     with pytest.raises(SystemExit) as stopped:
         ctx("gc", "--help")
     assert stopped.value.code == 0
 
 
+def test_the_nearest_word_is_suggested(folder: Path, ctx: Ctx) -> None:
+    assert "Did you mean `get`?" in ctx("config", "gett", "x").err
+    assert "There is no option --fromat" in ctx("--fromat", "json", "gc").err
+    assert "Did you mean `--format`?" in ctx("--fromat", "json", "gc").err
+
+
 def test_version(ctx: Ctx) -> None:
-    assert ctx("--version").out == "ctx 0.1.0\n"
+    for words in (["--version"], ["-V"], ["-q", "--version"], ["--version", "--format", "json"]):
+        assert ctx(*words).out == "ctx 0.1.0\n"

@@ -41,7 +41,7 @@ def test_a_table_as_markdown_cannot_be_broken_by_its_cells() -> None:
         Verbatim("```\ninner\n```\n"),
     ]
     Output(out, io.StringIO(), "markdown").show(None, lambda _: blocks)
-    assert "| 1\\|2 | 3 4 |" in out.getvalue()
+    assert "| 1\\|2 | 3\\x0a4 |" in out.getvalue()
     assert "````\n```\ninner\n```\n````" in out.getvalue()
 
 
@@ -50,9 +50,16 @@ def test_lone_surrogates_can_be_printed() -> None:
     output = Output(out, err)
     output.result("bad-\udcff\n")
     output.error(CtxError("bad-\udcff"))
-    assert out.getvalue() == "bad-\\udcff\n"
-    assert "bad-\\udcff" in err.getvalue()
-    assert plain({"a": ("b\udcff", 1)}) == {"a": ["b\\udcff", 1]}
+    assert out.getvalue() == "bad-\\xff\n"
+    assert "bad-\\xff" in err.getvalue()
+    assert plain({"a": ("b\udcff", 1, "\ud800")}) == {"a": ["b\\xff", 1, "\\ud800"]}
+
+
+def test_columns_line_up_in_any_script() -> None:
+    out = io.StringIO()
+    rows = [("設計", "x"), ("abcd", "y"), ("a\nb", "z")]
+    Output(out, io.StringIO()).show(None, lambda _: [Table(("a", "b"), rows)])
+    assert out.getvalue() == "  設計    x\n  abcd    y\n  a\\x0ab  z\n"
 
 
 def test_sizes_and_counts() -> None:

@@ -415,3 +415,26 @@ def test_gc_tracked_on_a_branch_without_a_commit(project: Path, ctx: Ctx) -> Non
     git("switch", "-q", "--orphan", "fresh")
     assert ctx("init").code == 0
     assert ctx("gc", "--tracked", "--yes").code == 0
+
+
+def test_verify_is_content_after_a_reset_and_a_deleted_branch(project: Path, ctx: Ctx) -> None:
+    remember(ctx, "x.txt", "x\n", "X")
+    git("reset", "-q", "--hard", "HEAD~1")
+    assert ctx("debug", "verify").code == 0
+    assert "not in what is checked out now" in ctx("debug", "refs").out
+    git("switch", "-qc", "other")
+    remember(ctx, "y.txt", "y\n", "Y")
+    git("switch", "-q", "main")
+    git("branch", "-qD", "other")
+    assert ctx("debug", "verify").code == 0
+
+
+def test_a_commit_joins_heads_even_if_nothing_is_staged(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    remember(ctx, "o.txt", "o\n", "Other")
+    git("switch", "-q", "main")
+    remember(ctx, "m.txt", "m\n", "Main")
+    git("merge", "-q", "--no-edit", "other")
+    assert "joins 2 heads" in ctx("commit", "-m", "Join").out
+    assert ctx("commit", "-m", "Again", "--format", "json").json["commit"] is None
+    assert set(paths(project)) == {"base.txt", "o.txt", "m.txt"}

@@ -8,6 +8,7 @@ from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, Table, count, size
 from ctx.cli.settings import Settings
+from ctx.ids import CLI_SESSION
 from ctx.operations import commit
 from ctx.operations.add_file import FilesAdded, Options, add_file
 
@@ -43,16 +44,21 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     wanted = Options(options.paths, settings.folder, options.force, options.allow_secrets)
     with output.progress("Reading files") as tick:
         added = add_file(workspace, wanted, tick)
-    if options.commit or options.message:
+    failed = any(refused.named for refused in added.refused)
+    wants_commit = options.commit or options.message
+    if wants_commit and not failed:
         message = options.message or f"Add {count(len(added.added), 'file')}"
         both = AddedAndCommitted(added, commit.commit(workspace, commit.Options(message)))
         output.show(both, render_both)
         commit_command.say_more(both.commit, output)
-    else:
-        output.show(added, render)
-        if added.added:
-            output.note("Next: ctx commit -m MESSAGE")
-    return 1 if any(refused.named for refused in added.refused) else 0
+        return 0
+    output.show(added, render)
+    if wants_commit:
+        output.warn("Nothing was committed, because a file that was named is refused.")
+    if added.added:
+        session = "" if added.session == CLI_SESSION else f" --session {added.session}"
+        output.note(f"Next: ctx commit -m MESSAGE{session}")
+    return 1 if failed else 0
 
 
 class AddedAndCommitted(NamedTuple):
@@ -67,12 +73,12 @@ def render_both(both: AddedAndCommitted) -> list[Block]:
 
 
 def render(added: FilesAdded) -> list[Block]:
-    rows = [(item.state, item.path, size(item.bytes)) for item in added.added[:_SHOWN]]
     blocks: list[Block] = []
     if added.added:
         total = f"{count(len(added.added), 'file')} ({size(added.bytes)})"
+        states = [(item.state, item.path, size(item.bytes)) for item in added.added[:_SHOWN]]
         blocks.append(Line(f"Staged {total} in session {added.session}:"))
-        blocks.append(Table(("state", "path", "size"), rows))
+        blocks.append(Table(("state", "path", "size"), states))
     if len(added.added) > _SHOWN:
         blocks.append(Line(f"  … and {len(added.added) - _SHOWN:,} more"))
     if added.unchanged:
@@ -82,7 +88,8 @@ def render(added: FilesAdded) -> list[Block]:
         blocks.append(Line(f"{files} unchanged; a missing or damaged object was written again."))
     if added.refused:
         blocks.append(Line(f"Refused {count(len(added.refused), 'file')}:"))
-        blocks.append(
-            Table(("path", "reason"), [(item.path, item.reason) for item in added.refused])
-        )
-    return blocks or [Line("No files there.")]
+        rows = [(item.path, item.reason) for item in added.refused[:_SHOWN]]
+        blocks.append(Table(("path", "reason"), rows))
+        if len(added.refused) > _SHOWN:
+            blocks.append(Line(f"  … and {len(added.refused) - _SHOWN:,} more"))
+    return blocks or [Line("No files there that are not ignored (--force adds ignored ones).")]

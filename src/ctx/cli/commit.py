@@ -42,18 +42,26 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def say_more(made: Committed, output: Output) -> None:
     """What is worth knowing beside the commit itself."""
-    if made.redacted:
-        output.warn(f"{count(made.redacted, 'secret')} left out of the message and the snapshots.")
+    for secret in made.secrets:
+        output.warn(f"{secret.where}, line {secret.line}: a secret was left out ({secret.rule}).")
     for path, reason in made.skipped:
         output.warn(f"narrative/{path} is not kept: {reason}.")
-    if made.unknown_to_git:
+    still_there = sorted({item.where for item in made.secrets if item.where != "message"})
+    if still_there:
+        files = ", ".join(f".ctx/{path}" for path in still_there)
+        output.warn(f"{files} still has it: take it out before you run git add .ctx.")
+    elif made.unknown_to_git:
         files = count(made.unknown_to_git, "changed file")
         output.note(f"git does not know {files} under .ctx yet: git add .ctx")
 
 
 def render(made: Committed) -> list[Block]:
     if made.commit is None:
-        return [Line(f"Nothing to commit in session {made.session}.")]
+        lines: list[Block] = [Line(f"Nothing to commit in session {made.session}.")]
+        if made.other_sessions:
+            sessions = ", ".join(made.other_sessions)
+            lines.append(Line(f"There is staged work in: {sessions} (commit it with --session)."))
+        return lines
     title = made.message.splitlines()[0]
     verb = f"Amended {short(made.amends)}:" if made.amends else "Committed"
     parts = [count(len(made.files), "file")]

@@ -138,9 +138,15 @@ class Pointers(NamedTuple):
     pointers: tuple[Pointer, ...]
 
 
+_PAST = " (overtaken; the next commit clears it away)"
+_AWAY = "made here last; not in what is checked out now"
+
+
 def refs(repository: Repository) -> Pointers:
+    current = {head.id for head in repository.current()}
     found = [
-        Pointer("head", short(id), id, _summary(repository, id)) for id in repository.heads.named()
+        Pointer("head", short(id), id, _summary(repository, id) + ("" if id in current else _PAST))
+        for id in repository.heads.named()
     ]
     for name in repository.refs.names():
         session = session_of(name)
@@ -150,7 +156,9 @@ def refs(repository: Repository) -> Pointers:
         except CtxError as error:
             found.append(Pointer(kind, shown, None, str(error)))
         else:
-            found.append(Pointer(kind, shown, target, _summary(repository, target)))
+            away = kind == "ref" and target not in repository.objects
+            summary = _AWAY if away else _summary(repository, target)
+            found.append(Pointer(kind, shown, target, summary))
     return Pointers(tuple(found))
 
 
@@ -250,7 +258,12 @@ def _title(commit: Typed) -> str:
 def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
     """The whole check: what the objects say, and what is derived from them."""
     report = verify.verify(repository, tick)
-    return report._replace(damages=report.damages + tuple(index.damages(repository.project)))
+    root = repository.project.root
+    damages = [*report.damages, *index.damages(repository.project)]
+    return report._replace(
+        damages=tuple(item._replace(where=os.path.relpath(item.where, root)) for item in damages),
+        leftovers=tuple(os.path.relpath(path, root) for path in report.leftovers),
+    )
 
 
 def render_report(report: verify.Report) -> list[Block]:
@@ -264,7 +277,7 @@ def render_report(report: verify.Report) -> list[Block]:
         blocks.append(
             Table(
                 ("code", "where", "what"),
-                [(item.code, os.path.relpath(item.where), item.message) for item in report.damages],
+                [tuple(item) for item in report.damages],
             )
         )
     else:

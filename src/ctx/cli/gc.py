@@ -17,7 +17,7 @@ EXAMPLES = """
 ctx gc --dry-run            what would be deleted
 ctx gc                      delete what nothing has referred to for 7 days
 ctx gc --keep-days 0        whatever its age
-ctx gc --aggressive         also staging that was committed or aborted just now
+ctx gc --aggressive         also staging that was committed just now
 ctx gc --tracked            also what git tracks, out of reach of every ref for 90 days
 """
 
@@ -28,6 +28,8 @@ class Collected(NamedTuple):
     """The answer of `ctx gc`."""
 
     dry_run: bool
+    tracked: bool
+    """Whether what git tracks was to be deleted too."""
     scanned: int
     reachable: int
     young: int
@@ -82,11 +84,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if not options.dry_run:
         with repository.locked("ctx gc"):
             found = collect(repository, limits, output)
-            gc.delete(found)
+            with output.progress("Deleting") as tick:
+                gc.delete(found, tick)
     root = workspace.project.root
     output.show(
         Collected(
             options.dry_run,
+            options.tracked,
             found.scanned,
             found.reachable,
             found.young,
@@ -121,5 +125,6 @@ def render(found: Collected) -> list[Block]:
     if found.young:
         kept.append(f"{found.young:,} unused but young")
     if found.held_by_git:
-        kept.append(f"{found.held_by_git:,} unused but tracked by git (--tracked)")
+        why = "in use lately" if found.tracked else "see --tracked"
+        kept.append(f"{found.held_by_git:,} unused here but tracked by git ({why})")
     return [*blocks, Line(f"Kept {', '.join(kept)}.")]

@@ -62,6 +62,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.warn(f"{made.git_message} Add .ctx yourself, or use --template private.")
     if made.git == "tracked":
         output.warn("git tracks .ctx already: git rm -r --cached .ctx takes it out.")
+    if made.created:
+        output.note("Next: ctx add file PATH…, then ctx commit -m MESSAGE.")
+    if made.created and project.checkout and project.checkout.top != project.root:
+        output.note(f"The top folder of this git repository is {project.checkout.top}.")
     if made.created and made.outer:
         output.note(f"This project lies inside another one, {made.outer}.")
 
@@ -78,5 +82,4 @@ def render(made: Initialised) -> list[Block]:
             lines.append(Line("Kept out of git by .git/info/exclude."))
         case _:
             pass
-    lines.append(Line("Next: ctx add file PATH…, then ctx commit -m MESSAGE."))
     return [*lines]

@@ -78,10 +78,11 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
 
     leading, name, rest = options.split(words)
     if name is None or name == "help":
-        parser = _command(rest[0])[1] if rest else options.top_parser(COMMANDS)
-        if name is None and leading and not {"-h", "--help"} & set(leading):
-            parser.parse_args(leading)
-        output.result(parser.format_help())
+        if name is None and {"--version", "-V"}.intersection(leading):
+            return _print_version()
+        if name is None and not {"-h", "--help"}.intersection(leading):
+            options.top_parser(COMMANDS).parse_args(leading)
+        output.result(_help([word for word in rest if not word.startswith("-")]))
         output.flush()
         return 0
     command, parser = _command(name)
@@ -93,12 +94,30 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
     return int(returned or 0)
 
 
+def _help(words: list[str]) -> str:
+    """The help of a command, of a subcommand, or of ctx as a whole."""
+    from ctx.cli import options
+
+    if not words or words == ["help"]:
+        return options.top_parser(COMMANDS).format_help()
+    name, *inner = words
+    parser = _command(name)[1]
+    for word in inner:
+        known = options.subcommands_of(parser)
+        if word not in known:
+            raise UsageError(
+                f"There is no command 'ctx {name} {word}'.", hint=options.nearest(word, known)
+            )
+        parser = known[word]
+    return parser.format_help()
+
+
 def _command(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
     from importlib import import_module
 
     from ctx.cli import options
 
-    if name not in COMMANDS:
+    if name not in COMMANDS or name == "help":
         raise UsageError(f"There is no command {name!r}.", hint=options.nearest(name, COMMANDS))
     module = import_module(f"ctx.cli.{name}")
     return module, options.command_parser(name, COMMANDS[name], module)

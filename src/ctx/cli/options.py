@@ -1,6 +1,7 @@
 """Parsing of options: those that every command takes, and how a command's help looks."""
 
 import argparse
+import re
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import NoReturn
@@ -11,12 +12,19 @@ FORMATS = ("text", "json", "markdown")
 
 # The options that take a value, so that the command's name can be told from it.
 _WITH_VALUE = {"--format", "-C", "--set"}
+_ANYWHERE = (*_WITH_VALUE, "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong as one of our errors; the main function prints it."""
 
     def error(self, message: str) -> NoReturn:
+        found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if found:
+            known = [word.strip(" '") for word in found[2].split(",")]
+            raise UsageError(
+                f"{found[1]!r} is none of: {', '.join(known)}.", hint=nearest(found[1], known)
+            )
         raise UsageError(
             f"{message[:1].upper()}{message[1:]}.", hint=f"`{self.prog} --help` shows examples."
         )
@@ -40,6 +48,9 @@ def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
     """
     position = 0
     while position < len(words) and words[position].startswith("-"):
+        option = words[position].partition("=")[0]
+        if option not in _ANYWHERE and not option.startswith("-C"):
+            raise UsageError(f"There is no option {option}.", hint=nearest(option, _ANYWHERE))
         position += 2 if words[position] in _WITH_VALUE else 1
     if position >= len(words):
         return words, None, []
@@ -70,7 +81,7 @@ def global_options(level: int = 0) -> Parser:
 def top_parser(commands: Mapping[str, str]) -> argparse.ArgumentParser:
     width = max(map(len, commands))
     listing = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in commands.items())
-    return Parser(
+    parser = Parser(
         prog="ctx",
         usage="ctx [options] COMMAND ...",
         description="Durable, inspectable memory for coding agents.\n\ncommands:\n" + listing,
@@ -85,6 +96,8 @@ def top_parser(commands: Mapping[str, str]) -> argparse.ArgumentParser:
         formatter_class=Help,
         parents=[global_options()],
     )
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
+    return parser
 
 
 def command_parser(name: str, summary: str, module: ModuleType) -> argparse.ArgumentParser:
@@ -119,6 +132,13 @@ def subcommands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[
     return parser.add_subparsers(
         dest="subcommand", metavar="SUBCOMMAND", required=True, parser_class=Parser
     )
+
+
+def subcommands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
 
 
 def session_option(parser: argparse.ArgumentParser) -> None:

@@ -86,7 +86,7 @@ class Output:
             case Table(headings, rows):
                 return Table(headings, [[_visible(cell) for cell in row] for row in rows])
             case Verbatim(text):
-                return Verbatim(_visible(text)) if self._stdout.isatty() else block
+                return Verbatim(_visible(text, "\n\t")) if self._stdout.isatty() else block
 
     def _json(self, value: Any, indent: int | None = None) -> str:
         import json
@@ -98,8 +98,7 @@ class Output:
 
     def _write(self, stream: "TextIO", text: str) -> None:
         try:
-            # Names that are not UTF-8 reach us as lone surrogates, which nothing can print.
-            stream.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+            stream.write(_text(text))
         except BrokenPipeError:
             _abandon(stream)
             raise ReaderGone from None
@@ -107,12 +106,15 @@ class Output:
             raise disk.failure("printing the answer", error) from error
 
     def note(self, text: str) -> None:
-        """Something worth knowing beside the result."""
-        if not self._quiet:
-            self._say(text)
+        """Something worth knowing beside the result; for people, so not beside JSON."""
+        if not self._quiet and self._form != "json":
+            self._say(_visible(text))
 
     def warn(self, text: str) -> None:
-        self._say(f"warning: {text}")
+        if self._form == "json":
+            self._say(self._json({"warning": text}).rstrip())
+        else:
+            self._say(f"warning: {_visible(text)}")
 
     def error(self, error: CtxError) -> None:
         if self._form == "json":
@@ -178,8 +180,9 @@ class Output:
             raise disk.failure("printing the answer", error) from error
 
     def _say(self, text: str) -> None:
-        # What is said beside the answer must not decide over its success.
+        # What is said beside the answer comes after it, and must not decide over its success.
         with suppress(OSError, ReaderGone, DiskFailure):
+            self._stdout.flush()
             self._write(self._stderr, text + "\n")
 
 
@@ -198,15 +201,31 @@ def _abandon(stream: "TextIO") -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _visible(text: str) -> str:
-    """Control characters, all but line ends and tabs, as escapes."""
+def _visible(text: str, but: str = "") -> str:
+    """Control characters as escapes. Line ends count too: a file's name could forge a row."""
     if text.isprintable():
         return text
-    return "".join(f"\\x{ord(c):02x}" if _steers(c) else c for c in text)
+    return "".join(
+        f"\\x{ord(c):02x}" if (c < " " and c not in but) or "\x7f" <= c < "\xa0" else c
+        for c in text
+    )
 
 
-def _steers(character: str) -> bool:
-    return (character < " " and character not in "\n\t") or "\x7f" <= character < "\xa0"
+def _text(text: str) -> str:
+    """Text that any stream of ours takes: bytes of a name that are not UTF-8 as escapes."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: the characters of East Asian scripts take two."""
+    if text.isascii():
+        return len(text)
+    import unicodedata
+
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
 
 
 def plain(value: Any) -> Any:
@@ -220,7 +239,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return _text(value)
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, int | float) else str(value)
@@ -235,13 +254,12 @@ def _as_text(block: Block) -> str:
         case Table(_, rows):
             if not rows:
                 return ""
-            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-            return "".join(
-                "  "
-                + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
-                + "\n"
+            widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+            padded = (
+                [cell + " " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
                 for row in rows
             )
+            return "".join(f"  {'  '.join(cells)}".rstrip() + "\n" for cells in padded)
 
 
 def _as_markdown(block: Block) -> str:

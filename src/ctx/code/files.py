@@ -63,10 +63,14 @@ def choose(
         elif glob.has_magic(word):
             matches = _matching(project, inside, rules)
             if not matches:
-                raise PathRefused(f"Nothing matches {word!r}.")
+                raise PathRefused(
+                    f"Nothing matches {word!r}.", hint="What is ignored is added with --force."
+                )
             found.update(matches)
         else:
-            raise PathRefused(f"{word!r} does not exist.")
+            raise PathRefused(
+                f"{word!r} does not exist.", hint="Paths are relative to this folder."
+            )
     refused = [
         Refused(path, f"it belongs to the git repository in {other}", named=True)
         for path in sorted(named)

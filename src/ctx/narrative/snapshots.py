@@ -22,8 +22,8 @@ class Snapshot(NamedTuple):
 
     ref: NarrativeRef
     content: Object
-    redacted: int
-    """How many secrets were left out of what is kept. The person's file is not touched."""
+    secrets: tuple[redaction.Finding, ...]
+    """What was left out of what is kept. The person's file is not touched."""
 
 
 class Skipped(NamedTuple):
@@ -72,7 +72,7 @@ def changed(folder: str, paths: Iterable[str], known: Mapping[str, ObjectId]) ->
         if known.get(path) != content.id:
             stream, role = roles.place(path)
             ref = NarrativeRef(path, stream, role, content.id)
-            made.append(Snapshot(ref, content, len(clean.findings)))
+            made.append(Snapshot(ref, content, clean.findings))
     return made
 
 

@@ -96,33 +96,35 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     kept = staged.union(committed)
     tracked = _tracked(repository.project)
     fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
-    scanned = young = held_by_git = 0
+    young = held_by_git = 0
     garbage: list[Garbage] = [*_old_temporaries(repository.project.refs)]
-    for store in (repository.objects, repository.staged):
+    files = [
+        (store, path)
+        for store in (repository.objects, repository.staged)
+        for path in store.everything()
+    ]
+    for number, (store, path) in enumerate(files):
+        tick(number, len(files))
         is_staging = store is repository.staged
         keep_days = 0 if limits.aggressive and is_staging else limits.keep_days
         used = staged if is_staging else kept
-        files = list(store.everything())
-        for number, path in enumerate(files):
-            tick(number, len(files))
-            scanned += 1
-            id = store.id_of_file(path)
-            if id in used:
-                continue
-            item = Garbage(path, id, os.lstat(path).st_size, path in tracked)
-            if id is None:
-                if store.is_leftover(path) and _age_ms(path) > _STALE_TEMPORARY_MS:
-                    garbage.append(item)
-            elif item.tracked:
-                if path in fallow:
-                    garbage.append(item)
-                else:
-                    held_by_git += 1
-            elif _age_ms(path) >= keep_days * _DAY_MS:
+        id = store.id_of_file(path)
+        if id in used:
+            continue
+        item = Garbage(path, id, os.lstat(path).st_size, path in tracked)
+        if id is None:
+            if store.is_leftover(path) and _age_ms(path) > _STALE_TEMPORARY_MS:
+                garbage.append(item)
+        elif item.tracked:
+            if path in fallow:
                 garbage.append(item)
             else:
-                young += 1
-    return Collection(scanned, len(kept), young, held_by_git, tuple(garbage))
+                held_by_git += 1
+        elif _age_ms(path) >= keep_days * _DAY_MS:
+            garbage.append(item)
+        else:
+            young += 1
+    return Collection(len(files), len(kept), young, held_by_git, tuple(garbage))
 
 
 def _age_ms(path: str) -> int:
@@ -137,10 +139,11 @@ def _old_temporaries(folder: str) -> Iterator[Garbage]:
                 yield Garbage(path, None, os.lstat(path).st_size)
 
 
-def delete(collection: Collection) -> None:
+def delete(collection: Collection, tick: clock.Tick = clock.no_tick) -> None:
     with disk.explained("deleting objects"):
         folders = set()
-        for item in collection.garbage:
+        for number, item in enumerate(collection.garbage):
+            tick(number, len(collection.garbage))
             disk.discard(item.path)
             folders.add(os.path.dirname(item.path))
         for folder in sorted(folders):

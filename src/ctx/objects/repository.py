@@ -119,7 +119,10 @@ class Repository:
         prefix = object_prefix(text)
         found = sorted(self.objects.matching(prefix) | self.staged.matching(prefix))
         if not found:
-            raise ObjectNotFound(f"No object begins with {prefix}.")
+            raise ObjectNotFound(
+                f"No object begins with {prefix}.",
+                hint="`ctx debug history` and `ctx debug refs` show ids.",
+            )
         if len(found) > 1:
             listed = ", ".join(id[: len(prefix) + 8] for id in found[:8])
             raise UsageError(

@@ -6,6 +6,7 @@ from ctx import git, redaction
 from ctx.errors import GitFailure, UsageError
 from ctx.ids import ObjectId, SessionId
 from ctx.narrative.snapshots import Skipped
+from ctx.objects import refs
 from ctx.sessions import compaction
 from ctx.workspace import Workspace
 
@@ -14,6 +15,15 @@ class Options(NamedTuple):
     message: str | None
     amend: bool = False
     narrative: bool = True
+
+
+class Secret(NamedTuple):
+    """A secret that was kept out of the store."""
+
+    where: str
+    """`message`, or the narrative file that still holds it."""
+    line: int
+    rule: str
 
 
 class Committed(NamedTuple):
@@ -29,10 +39,12 @@ class Committed(NamedTuple):
     documents: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     """Narrative files that are not kept, and why."""
-    redacted: int = 0
-    """How many secrets were kept out of the message and the narrative snapshots."""
+    secrets: tuple[Secret, ...] = ()
+    """What was left out of the message and the narrative snapshots."""
     unknown_to_git: int = 0
     """Files under `.ctx/` that `git add .ctx` would take in."""
+    other_sessions: tuple[SessionId, ...] = ()
+    """Where there was nothing to commit: the sessions that have something staged."""
 
 
 def commit(workspace: Workspace, options: Options) -> Committed:
@@ -50,8 +62,10 @@ def commit(workspace: Workspace, options: Options) -> Committed:
     with workspace.repository.locked("ctx commit"):
         made = compaction.commit(workspace.repository, wish)
     if made is None:
-        return Committed(workspace.session, None)
-    redacted = sum(document.redacted for document in made.documents)
+        return Committed(workspace.session, None, other_sessions=_sessions(workspace))
+    found = [("message", finding) for finding in (message.findings if message else ())]
+    for document in made.documents:
+        found += [(f"narrative/{document.ref.path}", finding) for finding in document.secrets]
     return Committed(
         session=workspace.session,
         commit=made.id,
@@ -62,9 +76,14 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         files=tuple(sorted(made.files)),
         documents=tuple(document.ref.path for document in made.documents),
         skipped=tuple(made.skipped),
-        redacted=redacted + (len(message.findings) if message else 0),
+        secrets=tuple(Secret(where, finding.line, finding.rule) for where, finding in found),
         unknown_to_git=_unknown_to_git(workspace),
     )
+
+
+def _sessions(workspace: Workspace) -> tuple[SessionId, ...]:
+    names = workspace.repository.refs.names()
+    return tuple(session for name in names if (session := refs.session_of(name)))
 
 
 def require_message(message: str) -> None:

@@ -61,7 +61,8 @@ def commit(repository: Repository, wish: Wish) -> Made | None:
     root, files, new_trees = _tree(repository, base, steps)
     documents, skipped = _documents(repository, head_ids) if wish.narrative else ([], [])
     reworded = amended is not None and wish.message not in (None, amended.commit.message)
-    if heads and not (files or documents or reworded):
+    joins = len(base) > 1
+    if heads and not (files or documents or reworded or joins):
         if steps:
             repository.refs.move(refs.work(wish.session), steps[0].id, None)
         return None
