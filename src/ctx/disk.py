@@ -9,6 +9,7 @@ Paths are plain `str`: these functions run in every command, and start-up time c
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -152,6 +153,25 @@ def read(path: str) -> bytes:
         parts = [data]
         while part := os.read(fd, _READ_SIZE):
             parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(fd)
+
+
+def read_plain(path: str, limit: int) -> bytes:
+    """A stranger's file: no link, no pipe, no device, and not more than `limit` bytes of it."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "Not a plain file", path)
+        data = os.read(fd, _READ_SIZE)
+        if len(data) < _READ_SIZE:
+            return data
+        parts = [data]
+        size = len(data)
+        while size < limit and (part := os.read(fd, _READ_SIZE)):
+            parts.append(part)
+            size += len(part)
         return b"".join(parts)
     finally:
         os.close(fd)

@@ -129,7 +129,8 @@ def run(
         raise GitFailure(f"git could not be started: {error.strerror}.") from error
     if done.returncode not in fine:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        raise GitFailure(f"`git {arguments[0]}` failed: {said[0]}")
+        verb = next(word for word in arguments if word[0] != "-" and "=" not in word)
+        raise GitFailure(f"`git {verb}` failed: {said[0]}")
     return done.stdout
 
 
@@ -157,7 +158,16 @@ def ignored_files(checkout: Checkout, paths: "Iterable[str]") -> set[str]:
 
 def unknown_files(checkout: Checkout, folder: str) -> list[str]:
     """Files under a folder that differ from git's index: new, changed or removed."""
-    arguments = ("status", "--porcelain", "-z", "--untracked-files=all", "--no-renames", "--")
+    # Otherwise git would refresh its index on the way, which is not ours to touch.
+    arguments = (
+        "--no-optional-locks",
+        "status",
+        "--porcelain",
+        "-z",
+        "--untracked-files=all",
+        "--no-renames",
+        "--",
+    )
     found = run(checkout, *arguments, _inside(checkout, folder))
     entries = (entry for entry in found.split(b"\0") if entry)
     # Of the two status letters the second speaks of the working tree; a space: same as the index.

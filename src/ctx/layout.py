@@ -12,11 +12,13 @@ import hashlib
 import os
 from typing import NamedTuple
 
-from ctx import git
+from ctx import disk, git
 from ctx.errors import NotAProject, PathRefused
 
 STORE_NAME = ".ctx"
 CONFIG_NAME = "config.toml"
+
+_LARGEST_CONFIG = 256 * 1024
 
 
 class UserStore(NamedTuple):
@@ -126,13 +128,26 @@ def require_project(start: str, home: str) -> Project:
     project = find_project(start, home)
     if project is None:
         raise NotAProject(f"No project store in {start} or a folder above it.")
-    for folder in (project.store, project.objects, project.heads, project.narrative):
-        # A cloned repository could lead us to a person's own files, and take copies of them.
-        if os.path.islink(folder):
-            raise PathRefused(
-                f"{folder} is a symbolic link.", hint="A project store must be plain folders."
-            )
+    refuse_links(project)
     return project
+
+
+def refuse_links(project: Project) -> None:
+    """A project store must be plain folders.
+
+    What came with a clone or an archive could otherwise lead us to a person's own files, to
+    take copies of them or to write over them.
+    """
+    local = os.path.join(project.store, "local")
+    places = (project.store, project.objects, project.heads, project.narrative, local)
+    inside = [
+        os.path.join(local, name) for name in ("LOCK", "PUBLISHING", "index", "refs", "stage")
+    ]
+    for place in (*places, *inside, project.config_file, os.path.join(local, "refs", "work")):
+        if os.path.islink(place):
+            raise PathRefused(
+                f"{place} is a symbolic link.", hint="A project store must be plain folders."
+            )
 
 
 def is_project_store(store: str, ctx_home: str) -> bool:
@@ -140,12 +155,12 @@ def is_project_store(store: str, ctx_home: str) -> bool:
     if not os.path.isdir(store) or os.path.realpath(store) == os.path.realpath(ctx_home):
         return False
     try:
-        with open(os.path.join(store, CONFIG_NAME), "rb") as file:
-            # A glance rather than a parse: this runs in every command, for every folder above.
-            lines = (line.replace(b" ", b"").replace(b"\t", b"") for line in file)
-            return any(line.startswith((b"[repo]", b"repo.", b"repo=")) for line in lines)
+        text = disk.read_plain(os.path.join(store, CONFIG_NAME), _LARGEST_CONFIG)
     except OSError:
         return False
+    # A glance rather than a parse: this runs in every command, for every folder above.
+    lines = (line.replace(b" ", b"").replace(b"\t", b"") for line in text.splitlines())
+    return any(line.startswith((b"[repo]", b"repo.", b"repo=")) for line in lines)
 
 
 def unfit_name(path: str) -> str | None:

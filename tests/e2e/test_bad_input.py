@@ -647,3 +647,97 @@ def test_reading_a_store_that_cannot_be_written(project: Path, ctx: Ctx) -> None
         with Frozen().installed():
             ran = ctx(*words)
         assert ran.code == 0, (words, ran.err)
+
+
+def test_a_folder_whose_name_looks_like_a_glob(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a[1]", "a1"):
+        (project / name).mkdir()
+        (project / name / "x.py").write_text(name)
+    monkeypatch.chdir(project / "a[1]")
+    answer = ctx("add", "file", "*.py", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a[1]/x.py"]
+    answer = ctx("add", "file", "../a1/*.py", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a1/x.py"]
+
+
+def test_force_leaves_other_repositories_alone(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (repo / "inner").mkdir()
+    git("init", "-q", cwd=repo / "inner")
+    (repo / "inner" / "x.txt").write_text("x")
+    (repo / "a.txt").write_text("a")
+    answer = ctx("add", "file", "--force", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a.txt"]
+    ran = ctx("add", "file", "inner")
+    assert ran.code == 1
+    assert "belongs to the git repository in inner" in ran.out
+
+
+@pytest.mark.parametrize("line", ["!", "a\\", "[", "**", "***", "\\"])
+def test_patterns_that_make_no_sense(project: Path, ctx: Ctx, line: str) -> None:
+    (project / ".gitignore").write_text(f"{line}\n")
+    (project / "a.txt").write_text("a")
+    assert ctx("add", "file", ".").code in (0, 1)
+    for words in (
+        ["add", "file", f"x*{line}"],
+        ["--set", f"ingestion.ignore_globs={line}", "add", "file", "."],
+    ):
+        ran = ctx(*words)
+        assert ran.code in (0, 1, 2)
+        assert "E000" not in ran.err
+
+
+def test_objects_that_are_built_to_confuse(project: Path, ctx: Ctx) -> None:
+    import msgspec
+
+    from ctx.layout import project_at
+    from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
+    from ctx.objects.repository import Repository
+    from ctx.objects.store import Kind, Object, blob, id_of, typed
+
+    repository = Repository(project_at(str(project)))
+    ((old, _),) = repository.current()
+
+    def raw(payload: bytes) -> Object:
+        return Object(id_of(Object(old, Kind.TYPED, payload).canonical), Kind.TYPED, payload)
+
+    nested: object = 1
+    for _ in range(700):
+        nested = [nested]
+    content = blob(b"x")
+    twice = TreeEntry("x", TreeEntryKind.BLOB, content.id)
+    odd = typed(Tree((twice, twice)))
+    commit = typed(Commit((old,), 5, "Odd", odd.id))
+    late = raw(
+        msgspec.msgpack.encode(
+            [
+                "commit",
+                1,
+                {"parents": [], "timestamp_unix": 2**63, "message": "", "root_tree": odd.id},
+            ]
+        )
+    )
+    objects = [
+        raw(msgspec.msgpack.encode(["deep", 1, nested])),
+        raw(b"\x93\xa1x\x01\x81\x80\x01"),
+        late,
+        odd,
+        content,
+        commit,
+    ]
+    repository.objects.write(objects)
+    for item in objects:
+        assert "E000" not in ctx("debug", "cat", item.id).err
+        assert "E000" not in ctx("debug", "cat", item.id, "--format", "json").err
+    repository.heads.advance(commit.id, [old])
+    (project / "a.txt").write_text("a")
+    for words in (
+        ["debug", "verify"],
+        ["debug", "index"],
+        ["add", "file", "."],
+        ["commit", "-m", "x"],
+        ["gc"],
+    ):
+        assert "E000" not in ctx(*words).err

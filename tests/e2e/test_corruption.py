@@ -208,6 +208,47 @@ def test_a_damaged_object_is_read_from_staging_if_it_is_still_there(
     (project / ".ctx" / "objects" / blob[:2] / blob).write_bytes(b"rubbish")
     assert ctx("debug", "cat", blob).out == "other text\n"
     assert "E003" in ctx("debug", "verify").out
+    # What is committed must be whole by itself: staging does not travel with git.
+    (project / ".ctx" / "objects" / blob[:2] / blob).unlink()
+    assert "E001" in ctx("debug", "verify").out
+    assert ctx("gc", "--keep-days", "0", "--aggressive").code == 1
+    assert "written again" in ctx("add", "file", "a.txt").out
+    assert ctx("debug", "verify").code == 0
+    assert ctx("gc", "--keep-days", "0", "--aggressive").code == 0
+    assert ctx("debug", "verify").code == 0
+
+
+@pytest.mark.parametrize(
+    "note", ["", "x", "a\nb\nc\n", "\xff", "work/cli\n\n\n", "../x\n../y\nz\n"]
+)
+def test_a_damaged_note_of_a_stopped_commit_blocks_nothing(
+    project: Path, ctx: Ctx, note: str
+) -> None:
+    (head,) = (project / ".ctx" / "heads").iterdir()
+    for first in (note, f"{head.name}\n{note}"):
+        (project / ".ctx" / "local" / "PUBLISHING").write_text(first)
+        (project / "b.txt").write_text(first)
+        assert ctx("add", "file", "b.txt").code == 0
+        assert not (project / ".ctx" / "local" / "PUBLISHING").exists()
+
+
+def test_objects_of_a_newer_version_are_kept_and_counted(project: Path, ctx: Ctx) -> None:
+    import msgspec
+
+    from ctx.objects.store import Kind, Object, id_of
+
+    repository = Repository(project_at(str(project)))
+    edge = {"edges": [{"tool": "of tomorrow"}], "created_at": "later"}
+    payload = msgspec.msgpack.encode(["edge_batch", 2, edge])
+    newer = Object(
+        id_of(Object(repository.current()[0].id, Kind.TYPED, payload).canonical),
+        Kind.TYPED,
+        payload,
+    )
+    repository.objects.write([newer])
+    assert "1 object of a newer ctx" in ctx("debug", "verify").out
+    assert ctx("debug", "cat", newer.id).code == 0
+    assert ctx("gc", "--keep-days", "9").code == 0
 
 
 WRITER = """

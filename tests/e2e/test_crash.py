@@ -298,3 +298,25 @@ def operations_until(folder: Path, verb: str, target: str) -> list[str]:
         if line.startswith(verb) and line.endswith(target)
     ]
     return disk.log[:position]
+
+
+def test_a_commit_that_was_cut_off_is_finished_on_another_branch(repo: Path) -> None:
+    assert main(["init"]) == 0
+    git("add", "-A")
+    git("commit", "-qm", "Store")
+    git("branch", "other")
+    (repo / "f.txt").write_text("one\n")
+    assert main(["add", "file", "f.txt"]) == 0
+    number = len(operations_until(repo, "unlink", "refs/work/cli"))
+    with Disk(number).installed(), pytest.raises(Stopped):
+        main(["commit", "-m", "One"])
+    git("add", "-A")
+    git("commit", "-qm", "One")
+    git("checkout", "-q", "other")
+    assert main(["gc"]) == 0
+    git("checkout", "-q", "main")
+    (repo / "f.txt").write_text("two\n")
+    assert main(["add", "file", "f.txt", "-m", "Two", "--session", "other"]) == 0
+    assert main(["commit", "-m", "Nothing new"]) == 0
+    assert kept(repo) == {"f.txt": "two\n"}
+    assert messages(repo) == {"One", "Two"}

@@ -143,7 +143,7 @@ def test_history_that_was_cut_off_is_a_boundary(project: Path, ctx: Ctx, tmp_pat
     os.unlink(Path(store.objects.folder) / parent[:2] / parent)
     shown = ctx("debug", "verify")
     assert shown.code == 0
-    assert "History ends before 1 parent" in shown.out
+    assert "History ends before 1 object" in shown.out
     assert "history ends here" in ctx("debug", "history").out
     remember(ctx, "two.txt", "2\n", "Two")
     assert {"one.txt", "two.txt", "base.txt"} <= set(paths(project))
@@ -295,14 +295,35 @@ def test_staged_work_stays_with_its_branch(project: Path, ctx: Ctx) -> None:
     Path("staged.txt").write_text("staged\n")
     assert ctx("add", "file", "staged.txt").code == 0
     git("switch", "-q", "main")
-    for words in (["commit", "-m", "Here?"], ["add", "file", "base.txt", "staged.txt"]):
-        refused = ctx(*words)
-        assert refused.code == 1
-        assert "error E008" in refused.err
-        assert "another branch" in refused.err
-    assert ctx("add", "file", "staged.txt", "--session", "here").code == 0
+    nothing = ctx("commit", "-m", "Here?")
+    assert nothing.out.startswith("Nothing to commit")
+    assert "There is staged work in: cli-" in nothing.out
+    Path("here.txt").write_text("here\n")
+    assert ctx("add", "file", "here.txt", "-m", "Here").code == 0
+    assert "staged.txt" not in paths(project)
+    git("add", "-A", ".ctx")
+    git("commit", "-qm", "Here")
     git("switch", "-q", "other")
-    assert ctx("commit", "-m", "There", "--format", "json").json["files"] == ["staged.txt"]
+    (parked,) = [
+        item["name"]
+        for item in ctx("debug", "refs", "--format", "json").json["pointers"]
+        if item["kind"] == "session"
+    ]
+    made = ctx("commit", "-m", "There", "--session", parked, "--format", "json").json
+    assert made["files"] == ["staged.txt"]
+
+
+def test_staged_work_that_is_set_aside_is_said(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    remember(ctx, "other.txt", "other\n", "Other")
+    Path("s.txt").write_text("s\n")
+    assert ctx("add", "file", "s.txt").code == 0
+    git("switch", "-q", "main")
+    git("branch", "-qD", "other")
+    ran = ctx("add", "file", "s.txt")
+    assert ran.code == 0
+    assert "What was staged on another branch is now session cli-" in ran.err
+    assert ctx("commit", "-m", "S").code == 0
 
 
 def test_staged_work_survives_an_amend_of_what_it_began_on(project: Path, ctx: Ctx) -> None:
@@ -310,6 +331,7 @@ def test_staged_work_survives_an_amend_of_what_it_began_on(project: Path, ctx: C
     assert ctx("add", "file", "s.txt", "--session", "s").code == 0
     assert ctx("commit", "--amend", "-m", "Base, amended").code == 0
     assert ctx("commit", "--amend", "-m", "Base, amended twice").code == 0
+    assert ctx("gc", "--keep-days", "0").code == 0
     assert ctx("commit", "-m", "S", "--session", "s").code == 0
     assert messages(project) == {"Initial commit", "Base, amended twice", "S"}
 
@@ -438,3 +460,86 @@ def test_a_commit_joins_heads_even_if_nothing_is_staged(project: Path, ctx: Ctx)
     assert "joins 2 heads" in ctx("commit", "-m", "Join").out
     assert ctx("commit", "-m", "Again", "--format", "json").json["commit"] is None
     assert set(paths(project)) == {"base.txt", "o.txt", "m.txt"}
+
+
+@pytest.mark.parametrize("how", ["cherry-pick", "revert"])
+def test_history_without_its_middle_goes_on(project: Path, ctx: Ctx, how: str) -> None:
+    git("switch", "-qc", "feature")
+    Path("d").mkdir()
+    remember(ctx, "d/a.txt", "a\n", "A")
+    remember(ctx, "b.txt", "b\n", "B")
+    if how == "cherry-pick":
+        git("switch", "-q", "main")
+        git("cherry-pick", "feature")
+    else:
+        git("revert", "--no-edit", "HEAD~1")
+    assert ctx("debug", "verify").code == 0
+    assert "b.txt" in paths(project)
+    assert ctx("debug", "index").code == 0
+    remember(ctx, "c.txt", "c\n", "C")
+    assert {"b.txt", "c.txt"} <= set(paths(project))
+    assert ctx("gc", "--keep-days", "0").code == 0
+    assert ctx("debug", "verify").code == 0
+    git("merge", "-q", "--no-edit", "feature" if how == "cherry-pick" else "main")
+    assert ctx("debug", "verify").code == 0
+
+
+def test_git_that_was_away_for_a_while(project: Path, ctx: Ctx) -> None:
+    Path("one.txt").write_text("1\n")
+    assert ctx("add", "file", "one.txt").code == 0
+    away = project.parent / "away"
+    (project / ".git").rename(away)
+    Path("two.txt").write_text("2\n")
+    assert ctx("add", "file", "two.txt").code == 0
+    away.rename(project / ".git")
+    assert ctx("commit", "-m", "One", "--format", "json").json["files"] == ["one.txt"]
+    assert ctx("gc", "--keep-days", "0", "--aggressive").code == 0
+    (other,) = ctx("commit", "-m", "x", "--format", "json").json["other_sessions"]
+    made = ctx("commit", "-m", "Two", "--session", other, "--format", "json").json
+    assert made["files"] == ["two.txt"]
+
+
+def test_a_commit_leaves_gits_index_as_it_is(project: Path, ctx: Ctx) -> None:
+    index = project / ".git" / "index"
+    os.utime(project / "base.txt")
+    before = index.read_bytes()
+    Path("x.txt").write_text("x\n")
+    assert ctx("add", "file", "x.txt", "-m", "X").code == 0
+    assert index.read_bytes() == before
+
+
+def test_an_edit_wins_over_what_it_was_made_from_within_one_second(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ctx import clock
+
+    now = clock.now_ms()
+    monkeypatch.setattr(clock, "now_ms", lambda: now)
+    for number in range(6):
+        remember(ctx, "f.txt", f"base {number}\n", f"Base {number}")
+        git("switch", "-qc", f"b{number}")
+        remember(ctx, "f.txt", f"edit {number}\n", f"Edit {number}")
+        git("switch", "-q", "main")
+        remember(ctx, "g.txt", f"{number}\n", f"Other {number}")
+        git("merge", "-q", "--no-edit", f"b{number}")
+        assert paths(project)["f.txt"] == f"edit {number}\n"
+        assert ctx("commit", "-m", f"Join {number}").code == 0
+        git("add", "-A")
+        git("commit", "-qm", f"Join {number}")
+
+
+def test_a_name_that_is_a_file_here_and_a_folder_there(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "other")
+    Path("x").mkdir()
+    Path("x/y").write_text("y\n")
+    assert ctx("add", "file", "x/y", "-m", "Folder").code == 0
+    Path("x/y").unlink()
+    Path("x").rmdir()
+    git("add", "-A", ".ctx")
+    git("commit", "-qm", "Folder")
+    git("switch", "-q", "main")
+    remember(ctx, "x", "x\n", "File")
+    git("merge", "-q", "--no-edit", "other")
+    assert set(paths(project)) == {"base.txt", "x/y"}
+    assert ctx("add", "file", "x", "-m", "File again").code == 0
+    assert paths(project) == {"base.txt": "base\n", "x": "x\n"}

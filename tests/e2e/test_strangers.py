@@ -213,3 +213,65 @@ def test_nowhere_to_print(folder: Path, ctx: Ctx) -> None:
         assert ran.returncode == code, (line, ran.stderr)
         assert "Traceback" not in ran.stderr, line
         assert "Exception ignored" not in ran.stderr, line
+
+
+@pytest.mark.parametrize("name", ["LOCK", "index", "refs", "stage", "PUBLISHING", "."])
+def test_links_in_an_unpacked_archive_lead_nowhere(
+    folder: Path, ctx: Ctx, tmp_path: Path, name: str
+) -> None:
+    """Without git the local folder lies in the store, and may have come with an archive."""
+    assert ctx("init").code == 0
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for number in range(12):
+        (mine / f"folder{number}").mkdir()
+    (mine / "notes.tmp").write_text("mine")
+    os.utime(mine / "notes.tmp", (1, 1))
+    target = mine / "notes.tmp" if name in ("LOCK", "PUBLISHING") else mine
+    place = folder / ".ctx" / "local" / name
+    if place.is_dir():
+        shutil.rmtree(place)
+    place.unlink(missing_ok=True)
+    place.symlink_to(target)
+    (folder / "a.txt").write_text("a")
+    for words in [*COMMANDS, ["init", "--force", "--yes"]]:
+        assert ctx(*words).code == 1
+    assert (mine / "notes.tmp").read_text() == "mine"
+    assert len(list(mine.iterdir())) == 13
+
+
+@pytest.mark.parametrize("name", ["heads", "objects", "narrative", "config.toml"])
+@pytest.mark.parametrize("words", [["init"], ["init", "--force", "--yes"]], ids=" ".join)
+def test_init_does_not_follow_links(
+    evil: Path,
+    ctx: Ctx,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    words: list[str],
+) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "diary.md").write_text("dear diary")
+    place = evil / ".ctx" / name
+    shutil.rmtree(place) if place.is_dir() else place.unlink()
+    place.symlink_to("../../../mine")
+    if name != "config.toml":
+        (evil / ".ctx" / "config.toml").unlink()
+    clone(evil, tmp_path, monkeypatch)
+    assert ctx(*words).code == 1
+    assert [path.name for path in mine.iterdir()] == ["diary.md"]
+
+
+@pytest.mark.parametrize("target", ["/dev/zero", "/dev/stdin", "/dev/full"])
+def test_links_to_devices_are_not_read(
+    evil: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    (evil / ".ctx" / "objects" / "aa").mkdir(exist_ok=True)
+    (evil / ".ctx" / "objects" / "aa" / ("a" * 64)).symlink_to(target)
+    path = clone(evil, tmp_path, monkeypatch)
+    assert ctx("debug", "verify").code == 1
+    assert "E003" in ctx("debug", "cat", "a" * 64).err
+    (path / ".ctx" / "config.toml").unlink()
+    (path / ".ctx" / "config.toml").symlink_to(target)
+    assert ctx("debug", "refs").code == 1

@@ -169,6 +169,8 @@ def _field(hint: Any) -> st.SearchStrategy[Any]:
         return _IDS
     if hint is model.PerMille:
         return st.integers(0, 1000)
+    if hint is model.Seconds:
+        return st.integers(-(2**60), 2**60)
     if hint is model.Count:
         return st.integers(0, 2**63)
     if origin is types.UnionType or origin is typing.Union:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.errors import DiskFailure, HashMismatch, InvalidEnvelope, ObjectNotFound
+from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.objects import loose
 from ctx.objects.loose import LooseStore
@@ -123,7 +123,7 @@ def test_an_unreadable_object_is_explained(store: LooseStore) -> None:
     path = path_of(store, A.id)
     path.unlink()
     path.mkdir()
-    with pytest.raises(DiskFailure, match="reading object"):
+    with pytest.raises(InvalidEnvelope, match="not a plain file"):
         store.read(A.id)
 
 

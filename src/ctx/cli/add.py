@@ -53,6 +53,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         commit_command.say_more(both.commit, output)
         return 0
     output.show(added, render)
+    if added.parked:
+        output.warn(f"What was staged on another branch is now session {added.parked}.")
     if wants_commit:
         output.warn("Nothing was committed, because a file that was named is refused.")
     if added.added:

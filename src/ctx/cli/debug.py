@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from ctx import clock
@@ -10,9 +11,9 @@ from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
 from ctx.cli.settings import Settings
-from ctx.errors import CtxError, UsageError
+from ctx.errors import CtxError, DiskFailure, LockConflict, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import codec, commits, index, verify
+from ctx.objects import codec, commits, index, lock, verify
 from ctx.objects.model import Commit, Typed, WorkCommit
 from ctx.objects.refs import session_of
 from ctx.objects.repository import Repository
@@ -105,15 +106,13 @@ def cat(repository: Repository, text: str) -> Shown:
         content = found.payload.decode("utf-8", "backslashreplace")
         return Shown(id, "blob", "blob", len(found.payload), content, None)
     return Shown(
-        id, "typed", codec.type_name(value), len(found.payload), None, _fields(found.payload)
+        id,
+        "typed",
+        codec.type_name(value),
+        len(found.payload),
+        None,
+        codec.raw_fields(found.payload),
     )
-
-
-def _fields(payload: bytes) -> Any:
-    """A typed object as it was written, also what this version has no name for."""
-    import msgspec
-
-    return msgspec.msgpack.decode(payload)[2]
 
 
 def render_object(shown: Shown) -> list[Block]:
@@ -258,6 +257,10 @@ def _title(commit: Typed) -> str:
 def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
     """The whole check: what the objects say, and what is derived from them."""
     report = verify.verify(repository, tick)
+    if report.damages:
+        # Somebody may have been writing, or collecting: look again while nobody can.
+        with suppress(DiskFailure, LockConflict), lock.held(repository.project.lock, "verify", 5):
+            report = verify.verify(repository, tick)
     root = repository.project.root
     damages = [*report.damages, *index.damages(repository.project)]
     return report._replace(
@@ -283,8 +286,8 @@ def render_report(report: verify.Report) -> list[Block]:
     else:
         blocks.append(Line(f"{checked}: all whole."))
     if report.boundaries:
-        parents = count(len(report.boundaries), "parent")
-        blocks.append(Line(f"History ends before {parents} not in this store, which is no damage."))
+        objects = count(len(report.boundaries), "object")
+        blocks.append(Line(f"History ends before {objects} not in this store, which is no damage."))
     if report.newer:
         blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx, kept as they are."))
     if report.leftovers:

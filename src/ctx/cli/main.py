@@ -5,10 +5,11 @@ need. The table below is what `ctx --help` shows; a command's own file is import
 command is named.
 """
 
+import os
 import sys
 
 from ctx import __version__
-from ctx.errors import CtxError, UsageError
+from ctx.errors import CtxError, DeserializationFailed, UsageError
 
 # Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
 TYPE_CHECKING = False
@@ -54,6 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
         # A path may be any bytes; everything else that is kept is text.
         output.error(UsageError("An argument is not valid UTF-8."))
         return UsageError.exit_code
+    except RecursionError:
+        output.error(DeserializationFailed("Something is nested too deeply to be read."))
+        return 1
     except ReaderGone:
         # Whoever read our output has seen enough, as with `| head`.
         return 0
@@ -68,6 +72,8 @@ def _print_version() -> int:
         if sys.stdout is not None:
             sys.stdout.write(f"ctx {__version__}\n")
             sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except OSError:
         return 1
     return 0

@@ -205,9 +205,16 @@ def _visible(text: str, but: str = "") -> str:
     """Control characters as escapes. Line ends count too: a file's name could forge a row."""
     if text.isprintable():
         return text
-    return "".join(
-        f"\\x{ord(c):02x}" if (c < " " and c not in but) or "\x7f" <= c < "\xa0" else c
-        for c in text
+    return "".join(f"\\x{ord(c):02x}" if _steers(c) and c not in but else c for c in text)
+
+
+def _steers(character: str) -> bool:
+    """Whether a character moves the cursor, ends a line, or turns the direction of writing."""
+    return (
+        character < " "
+        or "\x7f" <= character < "\xa0"
+        or "\u2028" <= character <= "\u202e"
+        or "\u2066" <= character <= "\u2069"
     )
 
 

@@ -4,8 +4,10 @@ Inside git the rules are git's own: what is tracked, and what `git add` would of
 the folder is walked with the `.gitignore` files in it. The project's ignore globs hold in both.
 """
 
+import contextlib
 import glob
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -56,12 +58,16 @@ def choose(
         # Behind a slash at its end, a link would look like the folder it leads to.
         full = os.path.join(folder, word.rstrip("/") or "/")
         inside = _inside(project, full, word)
-        if os.path.isdir(full) and not os.path.islink(full):
+        if (
+            os.path.isdir(full)
+            and not os.path.islink(full)
+            and not _other_repository(project, inside)
+        ):
             found.update(_belonging(project, inside, rules))
         elif os.path.lexists(full):
             named.add(inside)
         elif glob.has_magic(word):
-            matches = _matching(project, inside, rules)
+            matches = _matching(project, folder, inside, rules)
             if not matches:
                 raise PathRefused(
                     f"Nothing matches {word!r}.", hint="What is ignored is added with --force."
@@ -142,26 +148,48 @@ def _belonging(project: Project, folder: str, rules: Rules) -> Iterator[str]:
             yield inside
 
 
-def _matching(project: Project, pattern: str, rules: Rules) -> set[str]:
+def _matching(project: Project, folder: str, pattern: str, rules: Rules) -> set[str]:
     """The files that a glob means, `**` for any number of folders. The glob is held against the
     list of files, so that links which lead in circles are never followed."""
-    spec = pathspec.GitIgnoreSpec.from_lines([f"/{pattern}"])
+    here = os.path.relpath(os.path.realpath(folder), project.root).split("/")
+    parts = pattern.split("/")
+    for number, (part, own) in enumerate(zip(parts, here, strict=False)):
+        if part != own:
+            break
+        # The folder we stand in has a name, not a glob.
+        parts[number] = re.sub(r"([\\*?\[\]])", r"\\\1", part)
+    spec = _spec(["/" + "/".join(parts)])
     return {path for path in _belonging(project, ".", rules) if spec.match_file(path)}
+
+
+def _spec(lines: Sequence[str]) -> pathspec.GitIgnoreSpec:
+    """Patterns as git reads them: one that makes no sense matches nothing."""
+    good = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            pathspec.GitIgnoreSpec.from_lines([line])
+            good.append(line)
+    return pathspec.GitIgnoreSpec.from_lines(good)
 
 
 def _walk(root: str, start: str) -> Iterator[str]:
     for folder, folders, names in os.walk(start):
+        if folder != root and ".git" in (*folders, *names):
+            # Another repository: what is in it is not ours.
+            folders[:] = []
+            continue
         here = sorted(name for name in folders if name not in _NEVER)
         links = [name for name in here if os.path.islink(os.path.join(folder, name))]
         folders[:] = [name for name in here if name not in links]
         for name in sorted([*names, *links]):
-            yield os.path.relpath(os.path.join(folder, name), root)
+            if name not in _NEVER:
+                yield os.path.relpath(os.path.join(folder, name), root)
 
 
 def _other_repository(project: Project, path: str) -> str | None:
     """The folder inside the project, above a path, that is a git repository of its own."""
-    folder = os.path.dirname(path)
-    while folder:
+    folder = path
+    while folder not in ("", "."):
         if os.path.lexists(os.path.join(project.root, folder, ".git")):
             return folder
         folder = os.path.dirname(folder)
@@ -172,7 +200,7 @@ def _ignored(project: Project, paths: Sequence[str], rules: Rules) -> dict[str, 
     """Those of the paths that are ignored, and by what."""
     if rules.include_ignored:
         return {}
-    globs = pathspec.GitIgnoreSpec.from_lines(rules.ignore_globs)
+    globs = _spec(rules.ignore_globs)
     ignored = {
         path: "ingestion.ignore_globs lists it (--force adds it)"
         for path in paths
@@ -203,7 +231,7 @@ def _ignored_by_files(project: Project, paths: Sequence[str]) -> Iterator[str]:
             except OSError:
                 found = b""
             lines = found.decode("utf-8", "replace").splitlines()
-            specs[folder] = pathspec.GitIgnoreSpec.from_lines(lines) if lines else None
+            specs[folder] = _spec(lines) if lines else None
         return specs[folder]
 
     for path in paths:

@@ -47,7 +47,12 @@ def decode(payload: bytes) -> Typed | Unknown:
         name, version, fields = _HEADER.decode(payload)
         if name not in _TYPES:
             return Unknown(name, version)
-        value: Typed = _DECODERS[name].decode(fields)
+        try:
+            value: Typed = _DECODERS[name].decode(fields)
+        except msgspec.ValidationError:
+            if version > _TYPES[name][0]:
+                return Unknown(name, version)
+            raise
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise DeserializationFailed(f"A typed object cannot be read: {error}.") from error
     return value
@@ -61,6 +66,14 @@ def is_newer(payload: bytes) -> bool:
     """Whether a newer version wrote this, so that rewriting it here could lose something."""
     name, version, _ = _HEADER.decode(payload)
     return name not in _TYPES or version > _TYPES[name][0]
+
+
+def raw_fields(payload: bytes) -> object:
+    """The fields of a typed object as they were written, whatever its type."""
+    try:
+        return msgspec.msgpack.decode(payload)[2]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
+        raise DeserializationFailed(f"A typed object cannot be read: {error}.") from error
 
 
 def named_ids(payload: bytes) -> set[ObjectId]:

@@ -81,6 +81,7 @@ def newest(reader: Reader, named: Iterable[ObjectId]) -> tuple[ObjectId, ...]:
 def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId]) -> bool:
     """Whether the history of the heads has all of these commits, or has amended them."""
     missing = set(wanted)
+    unknown = False
     for id, commit in walk(reader, heads):
         if not missing:
             return True
@@ -91,8 +92,10 @@ def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId
             try:
                 amended = read_typed(reader, amended, Commit).amends
             except ObjectNotFound:
+                # What it amended in turn was collected; it may well be what is wanted.
+                unknown = True
                 break
-    return not missing
+    return not missing or unknown
 
 
 def timestamp(now: int, parents: Iterable[Commit]) -> int:

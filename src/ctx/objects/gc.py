@@ -16,6 +16,7 @@ from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
 from ctx.objects import references, refs
 from ctx.objects.loose import LooseStore, unseal
+from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Layered, Object, Reader, decode, parse
 
@@ -67,21 +68,31 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
     """
     stack = list(roots)
     required = set(stack)
+    parents: set[ObjectId] = set()
     seen = set(stack)
+    missing: list[ObjectNotFound] = []
+    has_boundary = False
     while stack:
         id = stack.pop()
         try:
             found = reader.read(id)
-        except ObjectNotFound:
+        except ObjectNotFound as error:
+            has_boundary |= id in parents
             if id in required:
-                raise
+                missing.append(error)
             continue
         yield id
-        required.update(references.needed(decode(found)))
+        value = decode(found)
+        required.update(references.needed(value))
+        if isinstance(value, Commit):
+            parents.update(value.parents)
         for named in references.named(found):
             if named not in seen:
                 seen.add(named)
                 stack.append(named)
+    # Beyond a boundary lies also what a commit took over from there: see `verify`.
+    if missing and not has_boundary:
+        raise missing[0]
 
 
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
@@ -92,12 +103,12 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     staged = set(reachable(repository.everything, chains))
     # The commit made here last may be on another branch by now.
     last = [id for id in pointers.values() if id in repository.objects]
-    committed = reachable(repository.everything, {*repository.heads.named(), *last})
+    committed = reachable(repository.objects, {*repository.heads.named(), *last})
     kept = staged.union(committed)
     tracked = _tracked(repository.project)
     fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
     young = held_by_git = 0
-    garbage: list[Garbage] = [*_old_temporaries(repository.project.refs)]
+    garbage: list[Garbage] = [*_old_temporaries(repository.project)]
     files = [
         (store, path)
         for store in (repository.objects, repository.staged)
@@ -111,7 +122,10 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
         id = store.id_of_file(path)
         if id in used:
             continue
-        item = Garbage(path, id, os.lstat(path).st_size, path in tracked)
+        try:
+            item = Garbage(path, id, os.lstat(path).st_size, path in tracked)
+        except FileNotFoundError:  # Somebody wrote while we looked: a dry run takes no lock.
+            continue
         if id is None:
             if store.is_leftover(path) and _age_ms(path) > _STALE_TEMPORARY_MS:
                 garbage.append(item)
@@ -131,10 +145,11 @@ def _age_ms(path: str) -> int:
     return clock.now_ms() - os.lstat(path).st_mtime_ns // 1_000_000
 
 
-def _old_temporaries(folder: str) -> Iterator[Garbage]:
-    for here, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(here, name)
+def _old_temporaries(project: Project) -> Iterator[Garbage]:
+    """What killed writers left of refs and notes."""
+    for folder in (project.local, project.refs, os.path.join(project.refs, "work")):
+        for name in disk.names(folder):
+            path = os.path.join(folder, name)
             if name.endswith(disk.TEMPORARY_SUFFIX) and _age_ms(path) > _STALE_TEMPORARY_MS:
                 yield Garbage(path, None, os.lstat(path).st_size)
 

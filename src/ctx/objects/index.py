@@ -27,6 +27,7 @@ from ctx.sqlite.derived import check_derived, open_derived
 APPLICATION_ID = 0x63747869  # "ctxi"
 VERSION = 1
 KEPT = 8
+_KEY_LENGTH = 32
 
 _SCHEMA = """
 CREATE TABLE commits (
@@ -106,7 +107,9 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
 
 def path_for(project: Project, heads: Iterable[ObjectId]) -> str:
     """Where the index of a set of heads lies. The key needs no third-party hash."""
-    key = hashlib.blake2b("\n".join(sorted(heads)).encode(), digest_size=16).hexdigest()
+    key = hashlib.blake2b(
+        "\n".join(sorted(heads)).encode(), digest_size=_KEY_LENGTH // 2
+    ).hexdigest()
     return os.path.join(project.indexes, key, "store.db")
 
 
@@ -168,7 +171,11 @@ def _summary(connection: sqlite3.Connection) -> dict[str, int]:
 
 def _make_room(project: Project) -> None:
     """Keep the indexes that were made last, with room for one more."""
-    folders = [os.path.join(project.indexes, name) for name in disk.names(project.indexes)]
-    by_age = sorted(folders, key=os.path.getmtime, reverse=True)
+    folders = [
+        os.path.join(project.indexes, name)
+        for name in disk.names(project.indexes)
+        if len(name) == _KEY_LENGTH and os.path.isdir(os.path.join(project.indexes, name))
+    ]
+    by_age = sorted(folders, key=lambda folder: os.lstat(folder).st_mtime, reverse=True)
     for folder in by_age[KEPT - 1 :]:
         shutil.rmtree(folder, ignore_errors=True)

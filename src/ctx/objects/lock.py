@@ -56,7 +56,7 @@ def _acquire(path: str, timeout_seconds: float) -> int:
     with disk.explained("taking the lock"):
         disk.make_folder(os.path.dirname(path))
         while True:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
             acquired = False
             try:
                 acquired = _try_lock(fd) and _is_still_named(fd, path)

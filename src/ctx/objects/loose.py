@@ -7,6 +7,7 @@ frame mean nothing, so the hash of the content alone would not tell).
 A second copy of an object may lie beside the first as `ab12….<random>`; see `write_again`.
 """
 
+import errno
 import os
 import secrets
 import sys
@@ -73,10 +74,12 @@ class LooseStore:
 
     def _read(self, id: ObjectId, path: str) -> Object:
         try:
-            stored = disk.read(path)
+            stored = disk.read_plain(path, LARGEST_OBJECT)
         except (FileNotFoundError, NotADirectoryError):
             raise ObjectNotFound(f"Object {id} does not exist.") from None
         except OSError as error:
+            if error.errno in (errno.ELOOP, errno.EINVAL):
+                raise InvalidEnvelope(f"Object {id} is not a plain file.") from error
             raise disk.failure(f"reading object {id}", error) from error
         return parse(id, unseal(id, stored))
 

@@ -16,6 +16,7 @@ from ctx.ids import ObjectId, SessionId
 Id = Annotated[ObjectId, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")]
 PerMille = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
+Seconds = Annotated[int, msgspec.Meta(ge=-(2**60), le=2**60)]
 
 CERTAIN = 1000
 
@@ -41,7 +42,7 @@ class Commit(Struct, frozen=True):
     """A canonical commit: one point in the history of a project's memory."""
 
     parents: tuple[Id, ...]
-    timestamp_unix: int
+    timestamp_unix: Seconds
     message: str
     root_tree: Id
     author: str = ""
@@ -92,7 +93,7 @@ class WorkCommit(Struct, frozen=True):
     bases: tuple[Id, ...]
     """The heads that the session began from."""
     session_id: SessionId
-    created_at: int
+    created_at: Seconds
     step_kind: StepKind
     payload: tuple[Id, ...] = ()
     narrative_refs: tuple[NarrativeRef, ...] = ()
@@ -326,7 +327,7 @@ class DiagnosticsSnapshot(Struct, frozen=True):
     """What a tool reported: `rustc`, `clippy`, `cargo test`, `pytest`, or any other by name."""
 
     tool: str
-    timestamp: int
+    timestamp: Seconds
     diagnostics: tuple[Diagnostic, ...] = ()
 
 

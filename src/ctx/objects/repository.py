@@ -75,14 +75,22 @@ class Repository:
             content = disk.read_or_none(self._note)
         if content is None:
             return
-        match content.decode("utf-8", "replace").split("\n"):
-            case [commit, "", "", ""] if commit in disk.names(self.heads.folder):
-                self._settle(object_id(commit), None)
-            case [commit, session, tip, ""] if commit in disk.names(self.heads.folder):
-                self._settle(object_id(commit), (session_id(session), object_id(tip)))
-            case _:
-                # The head was never made, or git has taken it away: there is nothing to finish.
-                disk.discard(self._note)
+        try:
+            commit, session, tip, _ = content.decode("utf-8", "replace").split("\n")
+            chain = (session_id(session), object_id(tip)) if session else None
+            was_published = self._was_head(object_id(commit))
+        except (ValueError, UsageError):
+            was_published = False
+        if was_published:
+            self._settle(ObjectId(commit), chain)
+        else:
+            disk.discard(self._note)
+
+    def _was_head(self, commit: ObjectId) -> bool:
+        """Whether a commit became a head, even if git has another branch checked out by now."""
+        file = os.path.join(self.heads.folder, commit)
+        checkout = self.project.checkout
+        return os.path.exists(file) or (checkout is not None and git.has_seen(checkout, file))
 
     @property
     def _note(self) -> str:
@@ -101,13 +109,20 @@ class Repository:
         if git.tracked_files(checkout, begun):
             return
         with disk.explained("moving staged work into the git folder"):
-            for name in ("stage", "refs"):
-                source, target = os.path.join(begun, name), os.path.join(self.project.local, name)
-                if os.path.isdir(source) and not os.path.lexists(target):
-                    shutil.move(source, target)
-                    disk.sync_folder(self.project.local)
-            if not any(os.path.isdir(os.path.join(begun, name)) for name in ("stage", "refs")):
-                shutil.rmtree(begun)
+            for here, _, names in os.walk(begun):
+                for name in names:
+                    source = os.path.join(here, name)
+                    target = os.path.join(self.project.local, os.path.relpath(source, begun))
+                    if name == "LOCK" or source.startswith(os.path.join(begun, "index")):
+                        continue
+                    if os.path.exists(target) and here.endswith(os.path.join("refs", "work")):
+                        # Two chains of one session: the older one goes on under another name.
+                        target = f"{target}-{disk.read(source).decode('ascii', 'replace')[:12]}"
+                    if not os.path.exists(target):
+                        disk.make_folder(os.path.dirname(target))
+                        shutil.move(source, target)
+                        disk.sync_folder(os.path.dirname(target))
+            shutil.rmtree(begun)
 
     def current(self) -> list[Head]:
         """The heads that count, with their commits."""

@@ -1,9 +1,12 @@
 """Trees: paths to blobs, folder by folder, so that an unchanged folder is stored once."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded, DeserializationFailed, ObjectNotFound
 from ctx.ids import ObjectId
+from ctx.objects import commits
 from ctx.objects.commits import Head
 from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.store import Object, Reader, read_typed, typed
@@ -21,7 +24,7 @@ def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
     while stack:
         prefix, id = stack.pop()
         inner = []
-        entries = _read(reader, id).entries
+        entries = _read(reader, id)
         seen += len(entries)
         if seen > MOST_PATHS:
             raise BudgetExceeded(f"Tree {root} has more than {MOST_PATHS:,} entries.")
@@ -53,9 +56,21 @@ class Lookup:
                 above, _, name = folder.rpartition("/")
                 entry = self._entries(above).get(name)
                 id = entry.id if entry and entry.kind is TreeEntryKind.TREE else None
-            entries = _read(self._reader, id).entries if id else ()
+            entries = _read(self._reader, id) if id else ()
             self._folders[folder] = {entry.name: entry for entry in entries}
         return self._folders[folder]
+
+
+class Present:
+    """Finds paths in what several heads hold together; with one head, without reading all of it."""
+
+    def __init__(self, reader: Reader, heads: Sequence[Head]) -> None:
+        root = heads[0].commit.root_tree if len(heads) == 1 else None
+        self._one = Lookup(reader, root)
+        self._joined = joined(reader, heads) if len(heads) > 1 else {}
+
+    def blob_at(self, path: str) -> ObjectId | None:
+        return self._joined.get(path) or self._one.blob_at(path)
 
 
 def updated(
@@ -69,7 +84,7 @@ def updated(
     made: list[Object] = []
 
     def rebuild(id: ObjectId | None, inside: Mapping[str, ObjectId]) -> ObjectId:
-        entries = {entry.name: entry for entry in _read(reader, id).entries} if id else {}
+        entries = {entry.name: entry for entry in _read(reader, id)} if id else {}
         folders: dict[str, dict[str, ObjectId]] = {}
         for path, blob in inside.items():
             name, slash, rest = path.partition("/")
@@ -103,14 +118,33 @@ def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     folders = {path[:end] for path in found for end in range(len(path)) if path[end] == "/"}
     together = {path: blobs for path, blobs in found.items() if path not in folders}
     disputed = {path for path, blobs in together.items() if len(blobs) > 1}
-    arrivals: dict[str, tuple[int, ObjectId, ObjectId]] = {}
+    arrivals: dict[str, set[Arrival]] = {path: set() for path in disputed}
     for head in heads if disputed else ():
         for path, arrival in _arrivals(reader, head, disputed).items():
-            arrivals[path] = max(arrival, arrivals.get(path, arrival))
+            arrivals[path].add(arrival)
     return {
-        path: arrivals[path][2] if path in disputed else next(iter(blobs))
+        path: _last(reader, arrivals[path]).blob if path in disputed else next(iter(blobs))
         for path, blobs in together.items()
     }
+
+
+class Arrival(NamedTuple):
+    """When, and with which commit, a content came into a history."""
+
+    time: int
+    commit: ObjectId
+    blob: ObjectId
+
+
+def _last(reader: Reader, arrivals: set[Arrival]) -> Arrival:
+    """The latest. Within one second a commit still comes after those that it builds on."""
+    latest = max(arrival.time for arrival in arrivals)
+    rivals = {arrival for arrival in arrivals if arrival.time == latest}
+    if len(rivals) > 1:
+        ids = {arrival.commit for arrival in rivals}
+        newest = commits.newest(reader, ids)
+        rivals = {arrival for arrival in rivals if arrival.commit in newest}
+    return max(rivals)
 
 
 def merged(reader: Reader, heads: Sequence[Head]) -> Mapping[str, ObjectId]:
@@ -135,13 +169,11 @@ def over(below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]) -> dict[s
     return {**kept, **above}
 
 
-def _arrivals(
-    reader: Reader, head: Head, disputed: set[str]
-) -> dict[str, tuple[int, ObjectId, ObjectId]]:
-    """When, and with which commit, a head's content of some paths came into its history."""
+def _arrivals(reader: Reader, head: Head, disputed: set[str]) -> dict[str, Arrival]:
+    """How a head's content of some paths came into its history."""
     here = Lookup(reader, head.commit.root_tree)
     contents = {path: here.blob_at(path) for path in disputed}
-    found: dict[str, tuple[int, ObjectId, ObjectId]] = {}
+    found: dict[str, Arrival] = {}
     stack = [(*head, {path for path, blob in contents.items() if blob is not None})]
     while stack:
         id, commit, waiting = stack.pop()
@@ -159,14 +191,23 @@ def _arrivals(
         for path in waiting:
             blob = contents[path]
             assert blob is not None
-            found[path] = (commit.timestamp_unix, id, blob)
+            found[path] = Arrival(commit.timestamp_unix, id, blob)
     return found
 
 
-def _read(reader: Reader, id: ObjectId) -> Tree:
-    tree = read_typed(reader, id, Tree)
-    for entry in tree.entries:
+def _read(reader: Reader, id: ObjectId) -> tuple[TreeEntry, ...]:
+    """The entries of a tree. Nothing where the tree is not here: after a cherry-pick or a revert
+    a commit may name what only a commit beyond the boundary brought. `verify` tells that from
+    damage."""
+    try:
+        entries = read_typed(reader, id, Tree).entries
+    except ObjectNotFound:
+        return ()
+    names = [entry.name for entry in entries]
+    for name in names:
         # A stranger's tree could name a way out of the folder it describes.
-        if not entry.name or "/" in entry.name or entry.name in (".", ".."):
-            raise DeserializationFailed(f"Tree {id} has an entry named {entry.name!r}.")
-    return tree
+        if not name or "/" in name or name in (".", ".."):
+            raise DeserializationFailed(f"Tree {id} has an entry named {name!r}.")
+    if any(one >= two for one, two in pairwise(names)):
+        raise DeserializationFailed(f"The entries of tree {id} are not in order.")
+    return entries

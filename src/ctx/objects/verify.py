@@ -5,6 +5,7 @@ begin at a boundary. Everything else that is named must be there.
 """
 
 import os
+import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.objects import codec, lock, references, refs
 from ctx.objects.loose import LooseStore
-from ctx.objects.model import Commit, Typed
+from ctx.objects.model import Commit, Tree, Typed
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
 
@@ -38,7 +39,7 @@ class Report(NamedTuple):
     heads: int
     refs: int
     boundaries: tuple[ObjectId, ...]
-    """Parents that are not here: a shallow clone, a squash, a cherry-pick."""
+    """Parents that are not here, and what lies behind them: a squash, a cherry-pick."""
     newer: int
     """Objects of a kind that this version does not know. They are kept as they are."""
     leftovers: tuple[str, ...]
@@ -50,16 +51,19 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     damages: list[Damage] = []
     leftovers: list[str] = []
     # Pointers before objects: whoever writes meanwhile does it the other way round.
-    pointers = [*_heads(repository, damages), *_refs(repository, damages)]
-    found: dict[ObjectId, Found] = {}
+    heads = [*_heads(repository, damages)]
+    chains = [*_refs(repository, damages)]
     newer = 0
     files = [
         (store, path, id)
         for store in (repository.objects, repository.staged)
         for path, id in _object_files(store, damages, leftovers)
     ]
+    committed: dict[ObjectId, Found] = {}
+    staged: dict[ObjectId, Found] = {}
     for number, (store, path, id) in enumerate(files):
         tick(number, len(files))
+        found = committed if store is repository.objects else staged
         try:
             value = decode(store.read_file(path))
         except CtxError as error:
@@ -68,12 +72,14 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         else:
             newer += isinstance(value, codec.Unknown)
             found[id] = Found(path, value)
-    boundaries = _follow(pointers, found, damages)
+    # What is committed must be whole without the staging, which does not travel with git.
+    boundaries = _follow(heads, committed, damages)
+    boundaries |= _follow(chains, {**staged, **committed}, damages)
     if os.path.exists(repository.project.lock) and not lock.is_held(repository.project.lock):
         leftovers.append(repository.project.lock)
     return Report(
         objects=len(files),
-        commits=sum(isinstance(item.value, Commit) for item in found.values()),
+        commits=sum(isinstance(item.value, Commit) for item in committed.values()),
         heads=len(disk.names(repository.heads.folder)),
         refs=sum(1 for _ in repository.refs.names()),
         boundaries=tuple(sorted(boundaries)),
@@ -86,26 +92,36 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
 def _follow(
     pointers: list[tuple[str, ObjectId]], found: dict[ObjectId, Found], damages: list[Damage]
 ) -> set[ObjectId]:
-    """Walk from the pointers; what is named and not here is damage, or a boundary.
+    """Walk from the pointers; what is named and not here is damage, or beyond a boundary.
 
-    What no pointer reaches is on its way to being collected, and may be incomplete.
+    What no pointer reaches is on its way to being collected, and may be incomplete. Where a
+    parent is missing (a cherry-pick, a squash, a revert), so may be files that a commit took
+    over from there.
     """
     boundaries: set[ObjectId] = set()
+    missing: list[tuple[Damage, ObjectId, bool]] = []
     seen: set[ObjectId] = set()
-    stack = list(pointers)
+    stack = [(path, id, False) for path, id in pointers]
     while stack:
-        path, id = stack.pop()
+        path, id, is_content = stack.pop()
         if id in seen:
             continue
         seen.add(id)
         if id not in found:
-            damages.append(Damage(ObjectNotFound.code, path, f"Object {id} does not exist."))
+            damage = Damage(ObjectNotFound.code, path, f"Object {id} does not exist.")
+            missing.append((damage, id, is_content))
             continue
         here, value = found[id]
         parents = value.parents if isinstance(value, Commit) else ()
         boundaries.update(parent for parent in parents if parent not in found)
-        stack += [(here, parent) for parent in parents if parent in found]
-        stack += [(here, needed) for needed in references.needed(value)]
+        stack += [(here, parent, False) for parent in parents if parent in found]
+        is_tree = isinstance(value, Tree)
+        stack += [(here, needed, is_tree) for needed in references.needed(value)]
+    for damage, id, is_content in missing:
+        if is_content and boundaries:
+            boundaries.add(id)
+        else:
+            damages.append(damage)
     return boundaries
 
 
@@ -130,7 +146,8 @@ def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str,
             message = "A head is not named after a commit."
             damages.append(Damage(DeserializationFailed.code, path, message))
             continue
-        if os.path.isdir(path) or os.path.getsize(path):
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or status.st_size:
             message = "A head must be an empty file."
             damages.append(Damage(DeserializationFailed.code, path, message))
         yield path, ObjectId(name)

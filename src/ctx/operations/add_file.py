@@ -7,6 +7,7 @@ from ctx import clock, redaction
 from ctx.code import files
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
+from ctx.objects.commits import Head
 from ctx.objects.model import FileVersion, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
@@ -43,6 +44,8 @@ class FilesAdded(NamedTuple):
     restored: tuple[str, ...]
     """Unchanged, but the object that holds them was missing or damaged and is whole again."""
     refused: tuple[files.Refused, ...]
+    parked: SessionId | None = None
+    """Where this session's work of another branch was set aside."""
 
     @property
     def bytes(self) -> int:
@@ -62,7 +65,9 @@ def add_file(
     chosen, refused = files.choose(project, options.folder, options.paths, rules)
     repository = workspace.repository
     with repository.locked("ctx add file"):
-        known = _Known(repository, workspace.session)
+        heads = repository.current()
+        steps, parked = staging.open_steps(repository, workspace.session, heads)
+        known = _Known(repository, heads, steps)
         added: list[Added] = []
         unchanged: list[str] = []
         restored: list[str] = []
@@ -78,7 +83,9 @@ def add_file(
             kept = blob(content)
             before = known.blob_at(candidate.path)
             if before == kept.id:
-                (restored if known.restore(kept) else unchanged).append(candidate.path)
+                (restored if known.restore(candidate.path, kept) else unchanged).append(
+                    candidate.path
+                )
                 continue
             if not options.allow_secrets and (secret := _secret_in(candidate, content)):
                 refused.append(secret)
@@ -104,36 +111,32 @@ def add_file(
         tuple(unchanged),
         tuple(restored),
         tuple(sorted(refused)),
+        parked,
     )
 
 
 class _Known:
     """What a path holds already: staged in this session, else committed."""
 
-    def __init__(self, repository: Repository, session: SessionId) -> None:
+    def __init__(
+        self, repository: Repository, heads: Sequence[Head], steps: Sequence[staging.Step]
+    ) -> None:
         self._repository = repository
-        self._reader = repository.everything
-        heads = repository.current()
-        steps = staging.chain(repository, session)
-        staging.require_here(repository, session, steps, [head.id for head in heads])
         self._staged = staging.files(repository, steps)
-        self._joined = trees.merged(self._reader, heads)
-        root = heads[0].commit.root_tree if heads else None
-        self._committed = trees.Lookup(self._reader, root)
+        self._committed = trees.Present(repository.everything, heads)
 
     def blob_at(self, path: str) -> ObjectId | None:
         if path in self._staged:
             return self._staged[path].blob_id
-        if path in self._joined:
-            return self._joined[path]
         return self._committed.blob_at(path)
 
-    def restore(self, kept: Object) -> bool:
-        """Write an object again if what we have of it is missing or damaged."""
+    def restore(self, path: str, kept: Object) -> bool:
+        """Write an object again if the store that must have it has lost or damaged it."""
         repository = self._repository
-        if repository.objects.is_sound(kept.id) or repository.staged.is_sound(kept.id):
+        store = repository.staged if path in self._staged else repository.objects
+        if store.is_sound(kept.id):
             return False
-        repository.objects.write([kept])
+        store.write([kept])
         return True
 
 

@@ -190,7 +190,8 @@ def _refuse_place(project: Project, home: str) -> None:
         raise PathRefused(f"{project.root} belongs to git or ctx itself.")
     if all(os.path.exists(os.path.join(project.root, n)) for n in ("HEAD", "objects", "refs")):
         raise PathRefused(f"{project.root} is a bare git repository.")
-    if os.path.islink(store) or (os.path.exists(store) and not os.path.isdir(store)):
+    layout.refuse_links(project)
+    if os.path.exists(store) and not os.path.isdir(store):
         raise PathRefused(f"{store} is not a folder.", hint="Move it away first.")
     is_other = os.path.exists(project.config_file) and not layout.is_project_store(store, home)
     if is_other or not all(map(_is_ours, disk.names(store))):

@@ -54,8 +54,7 @@ def commit(repository: Repository, wish: Wish) -> Made | None:
     """
     heads = repository.current()
     head_ids = [head.id for head in heads]
-    steps = staging.chain(repository, wish.session)
-    staging.require_here(repository, wish.session, steps, head_ids)
+    steps, _ = staging.open_steps(repository, wish.session, heads)
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, steps)
@@ -105,14 +104,9 @@ def _tree(
     reader = repository.everything
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
     first = base[0].commit.root_tree if base else None
-    joined = trees.merged(reader, base)
-    committed = trees.Lookup(reader, first)
-    changed = {
-        path: blob
-        for path, blob in staged.items()
-        if blob != (joined.get(path) or committed.blob_at(path))
-    }
-    root, made = trees.updated(reader, first, trees.over(joined, changed))
+    present = trees.Present(reader, base)
+    changed = {path: blob for path, blob in staged.items() if present.blob_at(path) != blob}
+    root, made = trees.updated(reader, first, trees.over(trees.merged(reader, base), changed))
     return root, changed, made
 
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctx import clock, redaction
-from ctx.errors import StagingConflict, UsageError
-from ctx.ids import ObjectId, SessionId
+from ctx.errors import UsageError
+from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import commits, refs
+from ctx.objects.commits import Head
 from ctx.objects.model import FileVersion, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, read_typed, typed
@@ -61,15 +62,23 @@ def chain(repository: Repository, session: SessionId) -> list[Step]:
     return steps
 
 
-def require_here(
-    repository: Repository, session: SessionId, steps: Sequence[Step], heads: Iterable[ObjectId]
-) -> None:
-    """Refuse a chain that began on a branch whose history is not checked out now."""
-    if steps and not commits.contain(repository.objects, heads, steps[0].work.bases):
-        raise StagingConflict(
-            f"What session {session} has staged belongs to another branch.",
-            hint="Switch back to that branch and commit it there, or use another --session.",
-        )
+def open_steps(
+    repository: Repository, session: SessionId, heads: Sequence[Head]
+) -> tuple[list[Step], SessionId | None]:
+    """The steps that a command goes on with. The caller holds the lock.
+
+    A chain that began on a branch whose history is not checked out now is set aside as a
+    session of its own, so that it neither gets lost nor lands on the wrong branch. The second
+    value is that session.
+    """
+    steps = chain(repository, session)
+    ids = [head.id for head in heads]
+    if not steps or commits.contain(repository.objects, ids, steps[0].work.bases):
+        return steps, None
+    parked = SessionId(f"{session[:100]}-{short(steps[0].id)}")
+    repository.refs.move(refs.work(parked), repository.refs.read(refs.work(parked)), steps[0].id)
+    repository.refs.move(refs.work(session), steps[0].id, None)
+    return [], parked
 
 
 def files(repository: Repository, steps: Iterable[Step]) -> dict[str, FileVersion]:
