@@ -147,34 +147,32 @@ def read(path: str) -> bytes:
     """A whole file. Plain system calls: an object store reads ten thousand small ones."""
     fd = os.open(path, os.O_RDONLY)
     try:
-        data = os.read(fd, _READ_SIZE)
-        if len(data) < _READ_SIZE:
-            return data
-        parts = [data]
-        while part := os.read(fd, _READ_SIZE):
-            parts.append(part)
-        return b"".join(parts)
+        return _rest_of(fd, sys.maxsize)
     finally:
         os.close(fd)
 
 
 def read_plain(path: str, limit: int) -> bytes:
-    """A stranger's file: no link, no pipe, no device, and not more than `limit` bytes of it."""
+    """A stranger's file: no link, no pipe, no device, and hardly more than `limit` bytes of it."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "Not a plain file", path)
-        data = os.read(fd, _READ_SIZE)
-        if len(data) < _READ_SIZE:
-            return data
-        parts = [data]
-        size = len(data)
-        while size < limit and (part := os.read(fd, _READ_SIZE)):
-            parts.append(part)
-            size += len(part)
-        return b"".join(parts)
+        return _rest_of(fd, limit)
     finally:
         os.close(fd)
+
+
+def _rest_of(fd: int, limit: int) -> bytes:
+    data = os.read(fd, _READ_SIZE)
+    if len(data) < _READ_SIZE:
+        return data
+    parts = [data]
+    size = len(data)
+    while size < limit and (part := os.read(fd, _READ_SIZE)):
+        parts.append(part)
+        size += len(part)
+    return b"".join(parts)
 
 
 def read_or_none(path: str) -> bytes | None:

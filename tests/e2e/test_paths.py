@@ -1,0 +1,277 @@
+"""Which files a person means, and which of them cannot be kept."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx, git
+
+
+@pytest.fixture
+def project(folder: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    return folder
+
+
+def state(folder: Path) -> set[str]:
+    return {str(path) for path in (folder / ".ctx").rglob("*")}
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["../outside.txt", "/etc/hosts", "sub/../../outside.txt", "link-out/hosts"],
+)
+def test_a_path_outside_the_project(project: Path, ctx: Ctx, word: str) -> None:
+    (project.parent / "outside.txt").write_text("x")
+    (project / "sub").mkdir()
+    (project / "link-out").symlink_to("/etc")
+    before = state(project)
+    ran = ctx("add", "file", word)
+    assert ran.code == 1
+    assert "error E015" in ran.err
+    assert "outside the project" in ran.err
+    assert state(project) == before
+
+
+@pytest.mark.parametrize("word", ["missing.txt", "no/such/folder", "*.nothing", ""])
+def test_a_path_that_is_not_there(project: Path, ctx: Ctx, word: str) -> None:
+    (project / "good.txt").write_text("x")
+    before = state(project)
+    ran = ctx("add", "file", "good.txt", word or "missing")
+    assert ran.code == 1
+    assert "error E015" in ran.err
+    assert state(project) == before
+
+
+def test_the_store_itself_cannot_be_added(project: Path, ctx: Ctx) -> None:
+    assert "belongs to ctx" in ctx("add", "file", ".ctx/config.toml").err
+    (project / "a.txt").write_text("a")
+    assert [item["path"] for item in ctx("add", "file", ".", "--format", "json").json["added"]] == [
+        "a.txt"
+    ]
+
+
+def test_what_cannot_be_kept_is_refused_with_a_reason(project: Path, ctx: Ctx) -> None:
+    (project / "good.txt").write_text("good\n")
+    (project / "image.bin").write_bytes(b"\x89PNG\0\0")
+    (project / "large.txt").write_bytes(b"x" * 2000)
+    (project / "link.txt").symlink_to("good.txt")
+    (project / "loop").symlink_to("loop")
+    os.mkfifo(project / "pipe")
+    (project / "new\nline.txt").write_text("x")
+    bad = os.fsencode(project) + b"/bad-\xff.txt"
+    with open(bad, "wb") as file:
+        file.write(b"x")
+    key = "-----BEGIN RSA PRIVATE" + " KEY-----"
+    (project / "secret.pem").write_text(f"{key}\n{'MIIEowIBAAKCAQEA' * 8}\n")
+    (project / "unreadable.txt").write_text("x")
+    ran = ctx("add", "file", ".", "--set", "ingestion.max_file_bytes=1000", "--format", "json")
+    assert ran.code == 0
+    answer = ran.json
+    added = [item["path"] for item in answer["added"]]
+    assert added == ["good.txt", "unreadable.txt"]
+    reasons = {item["path"]: item["reason"] for item in answer["refused"]}
+    assert "binary" in reasons["image.bin"]
+    assert "2,000 bytes" in reasons["large.txt"]
+    assert "symbolic link" in reasons["link.txt"]
+    assert "symbolic link" in reasons["loop"]
+    assert "plain file" in reasons["pipe"]
+    assert "control character" in reasons["new\nline.txt"]
+    assert "secret" in reasons["secret.pem"]
+    (name,) = [path for path in reasons if path.startswith("bad-")]
+    assert "not UTF-8" in reasons[name]
+
+
+@pytest.mark.parametrize("name", [b"bad-\xff.txt", b"new\nline.txt", b"loop", b"pipe"])
+def test_naming_an_impossible_file_outright_fails(project: Path, name: bytes) -> None:
+    path = os.fsencode(project) + b"/" + name
+    if name == b"loop":
+        os.symlink(b"loop", path)
+    elif name == b"pipe":
+        os.mkfifo(path)
+    else:
+        with open(path, "wb") as file:
+            file.write(b"x")
+    ran = subprocess.run(
+        [sys.executable, "-m", "ctx", "add", "file", name],
+        cwd=project,
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    assert ran.returncode == 1
+    assert b"Refused 1 file" in ran.stdout
+    assert b"Traceback" not in ran.stderr
+
+
+def test_a_refused_file_does_not_stop_the_others(project: Path, ctx: Ctx) -> None:
+    (project / "good.txt").write_text("good\n")
+    (project / "image.bin").write_bytes(b"\0")
+    ran = ctx("add", "file", "good.txt", "image.bin")
+    assert ran.code == 1
+    assert "new  good.txt" in ran.out
+    assert ctx("commit", "-m", "Good").code == 0
+
+
+def test_ignored_files_need_force(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (repo / ".gitignore").write_text("*.log\n")
+    (repo / "a.log").write_text("a")
+    (repo / "node_modules").mkdir()
+    (repo / "node_modules" / "m.js").write_text("m")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == [".gitignore"]
+    named = ctx("add", "file", "a.log", "node_modules/m.js")
+    assert named.code == 1
+    assert ".gitignore lists it" in named.out
+    assert "ignore_globs lists it" in named.out
+    assert ctx("add", "file", "a.log", "node_modules/m.js", "--force").code == 0
+
+
+def test_without_git_the_ignore_files_hold_all_the_same(project: Path, ctx: Ctx) -> None:
+    (project / ".gitignore").write_text("*.log\n/build/\n")
+    (project / "sub").mkdir()
+    (project / "sub" / ".gitignore").write_text("!keep.log\nlocal.txt\n")
+    (project / "build").mkdir()
+    for name in ("a.log", "b.txt", "sub/keep.log", "sub/x.log", "sub/local.txt", "build/o.txt"):
+        (project / name).write_text(name)
+    answer = ctx("add", "file", ".", "--format", "json").json
+    added = {item["path"] for item in answer["added"]}
+    assert added == {".gitignore", "sub/.gitignore", "b.txt", "sub/keep.log"}
+
+
+def test_git_add_and_our_ignore_rules_agree(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init", "--no-git").code == 0
+    (repo / ".gitignore").write_text("*.log\n")
+    for name in ("a.log", "b.txt", "c d.txt", "ü.txt"):
+        (repo / name).write_text(name)
+    git("add", "b.txt")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    added = {item["path"] for item in answer["added"]}
+    assert added == {".gitignore", "b.txt", "c d.txt", "ü.txt"}
+
+
+def test_a_very_deep_file_is_refused(project: Path, ctx: Ctx) -> None:
+    deep = project.joinpath(*["d"] * 300)
+    deep.mkdir(parents=True)
+    (deep / "f.txt").write_text("x")
+    (project / "a.txt").write_text("a")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a.txt"]
+    assert "folders deep" in answer["refused"][0]["reason"]
+
+
+def test_a_link_is_refused_wherever_it_is_met(project: Path, ctx: Ctx) -> None:
+    private = project.parent / "private"
+    private.mkdir()
+    (private / "diary.txt").write_text("dear diary")
+    (project / "link").symlink_to(private)
+    (project / "a.txt").write_text("a")
+    for words in (["link"], ["link/"], ["link//"], ["."], ["*"], ["**"], ["**/*.txt"], ["-f", "."]):
+        answer = ctx("add", "file", *words, "--format", "json").json
+        assert all("diary" not in item["path"] for item in answer["added"]), words
+    assert ctx("add", "file", "link").code == 1
+    assert ctx("add", "file", "link/diary.txt").code == 1
+
+
+def test_globs_pass_over_the_store_and_git(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (repo / "src" / "deep").mkdir(parents=True)
+    for name in ("a.txt", "b.py", "src/c.py", "src/deep/d.py"):
+        (repo / name).write_text(name)
+
+    def added(glob: str) -> list[str]:
+        answer = ctx("add", "file", glob, "--session", f"s{hash(glob)}", "--format", "json").json
+        return [item["path"] for item in answer["added"]]
+
+    assert added("*") == ["a.txt", "b.py", "src/c.py", "src/deep/d.py"]
+    assert added("**") == ["a.txt", "b.py", "src/c.py", "src/deep/d.py"]
+    assert added("*.py") == ["b.py"]
+    assert added("**/*.py") == ["b.py", "src/c.py", "src/deep/d.py"]
+    assert added("src/*.py") == ["src/c.py"]
+    assert added("[ab].*") == ["a.txt", "b.py"]
+    assert added("s*/deep") == ["src/deep/d.py"]
+
+
+def test_links_that_lead_in_circles(project: Path, ctx: Ctx) -> None:
+    (project / "a").symlink_to(".")
+    (project / "b").symlink_to(".")
+    (project / "x.py").write_text("x")
+    answer = ctx("add", "file", "**/*.py", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["x.py"]
+
+
+SCRIPTS = ["設計\u3000メモ.txt", "می\u200cخواهم.txt", "👨\u200d👩.txt", "a\u00a0b.txt", "-x", ":y"]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_names_in_every_script(repo: Path, ctx: Ctx, name: str) -> None:
+    assert ctx("init").code == 0
+    (repo / name).write_text("x")
+    answer = ctx("add", "file", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == [name]
+    (repo / ".ctx" / "narrative" / f"{name}.md").write_text("# x\n")
+    made = ctx("commit", "-m", "x", "--format", "json").json
+    assert made["documents"] == [f"{name}.md"]
+
+
+def test_a_folder_that_became_a_file_in_one_session(project: Path, ctx: Ctx) -> None:
+    (project / "a").mkdir()
+    (project / "a" / "b").write_text("b")
+    ctx("add", "file", "a")
+    (project / "a" / "b").unlink()
+    (project / "a").rmdir()
+    (project / "a").write_text("a")
+    ctx("add", "file", "a")
+    assert ctx("commit", "-m", "Both", "--format", "json").json["files"] == ["a"]
+    assert ctx("debug", "index", "path:a", "--format", "json").json["entries"]
+    assert not ctx("debug", "index", "path:a/b", "--format", "json").json["entries"]
+
+
+def test_an_ignore_file_that_is_a_folder(project: Path, ctx: Ctx) -> None:
+    (project / ".gitignore").mkdir()
+    (project / "a.txt").write_text("a")
+    assert ctx("add", "file", ".").code == 0
+
+
+def test_a_folder_whose_name_looks_like_a_glob(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a[1]", "a1"):
+        (project / name).mkdir()
+        (project / name / "x.py").write_text(name)
+    monkeypatch.chdir(project / "a[1]")
+    answer = ctx("add", "file", "*.py", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a[1]/x.py"]
+    answer = ctx("add", "file", "../a1/*.py", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a1/x.py"]
+
+
+def test_force_leaves_other_repositories_alone(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    (repo / "inner").mkdir()
+    git("init", "-q", cwd=repo / "inner")
+    (repo / "inner" / "x.txt").write_text("x")
+    (repo / "a.txt").write_text("a")
+    answer = ctx("add", "file", "--force", ".", "--format", "json").json
+    assert [item["path"] for item in answer["added"]] == ["a.txt"]
+    ran = ctx("add", "file", "inner")
+    assert ran.code == 1
+    assert "belongs to the git repository in inner" in ran.out
+
+
+@pytest.mark.parametrize("line", ["!", "a\\", "[", "**", "***", "\\"])
+def test_patterns_that_make_no_sense(project: Path, ctx: Ctx, line: str) -> None:
+    (project / ".gitignore").write_text(f"{line}\n")
+    (project / "a.txt").write_text("a")
+    assert ctx("add", "file", ".").code in (0, 1)
+    for words in (
+        ["add", "file", f"x*{line}"],
+        ["--set", f"ingestion.ignore_globs={line}", "add", "file", "."],
+    ):
+        ran = ctx(*words)
+        assert ran.code in (0, 1, 2)
+        assert "E000" not in ran.err
