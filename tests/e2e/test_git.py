@@ -543,3 +543,19 @@ def test_a_name_that_is_a_file_here_and_a_folder_there(project: Path, ctx: Ctx) 
     assert set(paths(project)) == {"base.txt", "x/y"}
     assert ctx("add", "file", "x", "-m", "File again").code == 0
     assert paths(project) == {"base.txt": "base\n", "x": "x\n"}
+
+
+def test_gc_stops_at_a_missing_head_also_where_history_has_gaps(project: Path, ctx: Ctx) -> None:
+    remember(ctx, "one.txt", "1\n", "One")
+    git("switch", "-qc", "other")
+    remember(ctx, "two.txt", "2\n", "Two")
+    git("switch", "-q", "main")
+    remember(ctx, "three.txt", "3\n", "Three")
+    git("merge", "-q", "--no-edit", "other")
+    store = repository(project)
+    first, second = store.current()
+    for id in (first.commit.parents[0], second.id):
+        os.unlink(Path(store.objects.folder) / id[:2] / id)
+    ran = ctx("gc", "--keep-days", "0")
+    assert ran.code == 1
+    assert "error E001" in ran.err

@@ -16,7 +16,7 @@ from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
 from ctx.objects import references, refs
 from ctx.objects.loose import LooseStore, unseal
-from ctx.objects.model import Commit
+from ctx.objects.model import Commit, Tree
 from ctx.objects.repository import Repository
 from ctx.objects.store import Layered, Object, Reader, decode, parse
 
@@ -63,11 +63,13 @@ class Collection(NamedTuple):
 def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
     """Everything that can be reached from the roots, each once, as it is found.
 
-    Parents that are not here are boundaries. Anything else that is missing or damaged is an
-    error: deleting on the strength of half the truth is how stores lose things.
+    Parents that are not here are boundaries, and behind a boundary may lie also what a tree took
+    over from there (see `verify`). Anything else that is missing or damaged is an error:
+    deleting on the strength of half the truth is how stores lose things.
     """
     stack = list(roots)
     required = set(stack)
+    contents: set[ObjectId] = set()
     parents: set[ObjectId] = set()
     seen = set(stack)
     missing: list[ObjectNotFound] = []
@@ -77,20 +79,21 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
         try:
             found = reader.read(id)
         except ObjectNotFound as error:
-            has_boundary |= id in parents
             if id in required:
+                raise
+            if id in contents:
                 missing.append(error)
+            has_boundary |= id in parents
             continue
         yield id
         value = decode(found)
-        required.update(references.needed(value))
+        (contents if isinstance(value, Tree) else required).update(references.needed(value))
         if isinstance(value, Commit):
             parents.update(value.parents)
         for named in references.named(found):
             if named not in seen:
                 seen.add(named)
                 stack.append(named)
-    # Beyond a boundary lies also what a commit took over from there: see `verify`.
     if missing and not has_boundary:
         raise missing[0]
 
@@ -123,35 +126,40 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
         if id in used:
             continue
         try:
-            item = Garbage(path, id, os.lstat(path).st_size, path in tracked)
+            status = os.lstat(path)
         except FileNotFoundError:  # Somebody wrote while we looked: a dry run takes no lock.
             continue
+        item = Garbage(path, id, status.st_size, path in tracked)
         if id is None:
-            if store.is_leftover(path) and _age_ms(path) > _STALE_TEMPORARY_MS:
+            if store.is_leftover(path) and _age_ms(status) > _STALE_TEMPORARY_MS:
                 garbage.append(item)
         elif item.tracked:
             if path in fallow:
                 garbage.append(item)
             else:
                 held_by_git += 1
-        elif _age_ms(path) >= keep_days * _DAY_MS:
+        elif _age_ms(status) >= keep_days * _DAY_MS:
             garbage.append(item)
         else:
             young += 1
     return Collection(len(files), len(kept), young, held_by_git, tuple(garbage))
 
 
-def _age_ms(path: str) -> int:
-    return clock.now_ms() - os.lstat(path).st_mtime_ns // 1_000_000
+def _age_ms(status: os.stat_result) -> int:
+    return clock.now_ms() - status.st_mtime_ns // 1_000_000
 
 
 def _old_temporaries(project: Project) -> Iterator[Garbage]:
     """What killed writers left of refs and notes."""
     for folder in (project.local, project.refs, os.path.join(project.refs, "work")):
         for name in disk.names(folder):
+            if not name.endswith(disk.TEMPORARY_SUFFIX):
+                continue
             path = os.path.join(folder, name)
-            if name.endswith(disk.TEMPORARY_SUFFIX) and _age_ms(path) > _STALE_TEMPORARY_MS:
-                yield Garbage(path, None, os.lstat(path).st_size)
+            with contextlib.suppress(FileNotFoundError):
+                status = os.lstat(path)
+                if _age_ms(status) > _STALE_TEMPORARY_MS:
+                    yield Garbage(path, None, status.st_size)
 
 
 def delete(collection: Collection, tick: clock.Tick = clock.no_tick) -> None:
