@@ -10,17 +10,8 @@ import pytest
 
 from ctx.ids import session_id
 from tests.conftest import Ctx, git
+from tests.e2e.conftest import state
 from tests.faults import Disk
-
-
-@pytest.fixture
-def project(folder: Path, ctx: Ctx) -> Path:
-    assert ctx("init").code == 0
-    return folder
-
-
-def state(folder: Path) -> set[str]:
-    return {str(path) for path in (folder / ".ctx").rglob("*")}
 
 
 @pytest.mark.parametrize(

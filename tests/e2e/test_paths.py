@@ -8,16 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ctx, git
-
-
-@pytest.fixture
-def project(folder: Path, ctx: Ctx) -> Path:
-    assert ctx("init").code == 0
-    return folder
-
-
-def state(folder: Path) -> set[str]:
-    return {str(path) for path in (folder / ".ctx").rglob("*")}
+from tests.e2e.conftest import state
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_heads_join_to_the_same_in_any_order(
         heads.append(Head(typed(commit).id, commit))
     together = trees.joined(reader, heads)
     for order in permutations(heads):
-        missing = trees.merged(reader, order)
+        missing = trees.Present(reader, order).missing_in_first()
         new_root, made = trees.updated(reader, order[0][1].root_tree, missing)
         reader.write(made)
         assert dict(trees.paths(reader, new_root)) == together
@@ -109,7 +109,7 @@ def test_a_change_on_one_side_wins_over_what_stayed() -> None:
     other = Commit((base.id,), 120, "other", other_root)
     reader.write([*changed_trees, *other_trees, typed(changed), typed(other)])
     heads = [Head(typed(other).id, other), Head(typed(changed).id, changed)]
-    assert trees.merged(reader, heads) == {"f": new}
+    assert trees.Present(reader, heads).missing_in_first() == {"f": new}
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/"])

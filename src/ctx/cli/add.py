@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ctx.cli import commit as commit_command
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
-from ctx.cli.output import Block, Line, Output, Table, count, size
+from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
@@ -18,8 +18,6 @@ ctx add file src                       every file in a folder that git would add
 ctx add file 'src/**/*.py'             by a glob
 ctx add file src -m "Before the move"  and commit them
 """
-
-_SHOWN = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -78,11 +76,9 @@ def render(added: FilesAdded) -> list[Block]:
     blocks: list[Block] = []
     if added.added:
         total = f"{count(len(added.added), 'file')} ({size(added.bytes)})"
-        states = [(item.state, item.path, size(item.bytes)) for item in added.added[:_SHOWN]]
+        states = [(item.state, item.path, size(item.bytes)) for item in added.added]
         blocks.append(Line(f"Staged {total} in session {added.session}:"))
-        blocks.append(Table(("state", "path", "size"), states))
-    if len(added.added) > _SHOWN:
-        blocks.append(Line(f"  … and {len(added.added) - _SHOWN:,} more"))
+        blocks += listing(("state", "path", "size"), states)
     if added.unchanged:
         blocks.append(Line(f"{count(len(added.unchanged), 'file')} unchanged."))
     if added.restored:
@@ -90,8 +86,6 @@ def render(added: FilesAdded) -> list[Block]:
         blocks.append(Line(f"{files} unchanged; a missing or damaged object was written again."))
     if added.refused:
         blocks.append(Line(f"Refused {count(len(added.refused), 'file')}:"))
-        rows = [(item.path, item.reason) for item in added.refused[:_SHOWN]]
-        blocks.append(Table(("path", "reason"), rows))
-        if len(added.refused) > _SHOWN:
-            blocks.append(Line(f"  … and {len(added.refused) - _SHOWN:,} more"))
+        rows = [(item.path, item.reason) for item in added.refused]
+        blocks += listing(("path", "reason"), rows)
     return blocks or [Line("No files there that are not ignored (--force adds ignored ones).")]

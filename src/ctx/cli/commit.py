@@ -4,7 +4,7 @@ import argparse
 
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
-from ctx.cli.output import Block, Line, Output, Table, count
+from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.operations.commit import Committed, Options, commit
@@ -15,8 +15,6 @@ ctx commit -m "Step 3" --session s-42     the staging of another session
 ctx commit --amend -m "Better words"      replace the commit made last
 ctx commit -m "Code only" --no-narrative  without snapshots of narrative files
 """
-
-_SHOWN = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +67,8 @@ def render(made: Committed) -> list[Block]:
         parts.append(count(len(made.documents), "narrative file"))
     if len(made.parents) > 1:
         parts.append(f"joins {len(made.parents)} heads")
-    rows = [("file", path) for path in made.files[:_SHOWN]]
-    rows += [("narrative", path) for path in made.documents[:_SHOWN]]
+    rows = [("file", path) for path in made.files[:MOST_ROWS]]
+    rows += [("narrative", path) for path in made.documents[:MOST_ROWS]]
     left = len(made.files) + len(made.documents) - len(rows)
     blocks: list[Block] = [
         Line(f"{verb} {short(made.commit)} {title} ({', '.join(parts)})"),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
-from ctx.cli.output import Block, Line, Output, Table, count, size
+from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import ObjectId, short
@@ -20,8 +20,6 @@ ctx gc --keep-days 0        whatever its age
 ctx gc --aggressive         also staging that was committed just now
 ctx gc --tracked            also what git tracks, out of reach of every ref for 90 days
 """
-
-_SHOWN = 20
 
 
 class Collected(NamedTuple):
@@ -117,10 +115,8 @@ def render(found: Collected) -> list[Block]:
         Line(f"{verb} {files} ({size(found.bytes)}) of {found.scanned:,} scanned.")
     ]
     if found.dry_run:
-        rows = [(short(item.id or "temporary"), item.path) for item in found.deleted[:_SHOWN]]
-        blocks.append(Table(("object", "path"), rows))
-        if len(found.deleted) > _SHOWN:
-            blocks.append(Line(f"  … and {len(found.deleted) - _SHOWN:,} more"))
+        rows = [(short(item.id or "temporary"), item.path) for item in found.deleted]
+        blocks += listing(("object", "path"), rows)
     kept = [count(found.reachable, "object") + " in use"]
     if found.young:
         kept.append(f"{found.young:,} unused but young")

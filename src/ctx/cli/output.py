@@ -41,6 +41,15 @@ class Verbatim(NamedTuple):
 
 Block = Line | Table | Verbatim
 
+MOST_ROWS = 20
+
+
+def listing(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Block]:
+    """A table that says how many rows it leaves out, rather than filling the screen."""
+    more = len(rows) - MOST_ROWS
+    left_out: list[Block] = [Line(f"  … and {more:,} more")] if more > 0 else []
+    return [Table(headings, rows[:MOST_ROWS]), *left_out]
+
 
 class ReaderGone(Exception):
     """Nobody reads our output any more."""
@@ -286,7 +295,7 @@ def _as_markdown(block: Block) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def size(count: int) -> str:

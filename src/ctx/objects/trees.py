@@ -62,15 +62,26 @@ class Lookup:
 
 
 class Present:
-    """Finds paths in what several heads hold together; with one head, without reading all of it."""
+    """What several heads hold together. With one head, without reading all of it."""
 
     def __init__(self, reader: Reader, heads: Sequence[Head]) -> None:
-        root = heads[0].commit.root_tree if len(heads) == 1 else None
-        self._one = Lookup(reader, root)
-        self._joined = joined(reader, heads) if len(heads) > 1 else {}
+        self._reader = reader
+        self.first = heads[0].commit.root_tree if heads else None
+        """The tree that `missing_in_first` speaks of; None where there is no head."""
+        self._joined = joined(reader, heads) if len(heads) > 1 else None
+        self._lookup = Lookup(reader, self.first)
 
     def blob_at(self, path: str) -> ObjectId | None:
-        return self._joined.get(path) or self._one.blob_at(path)
+        if self._joined is not None:
+            return self._joined.get(path)
+        return self._lookup.blob_at(path)
+
+    def missing_in_first(self) -> Mapping[str, ObjectId]:
+        """What must change in the first head's tree to hold what all the heads hold."""
+        if self._joined is None or self.first is None:
+            return {}
+        alone = dict(paths(self._reader, self.first))
+        return {path: blob for path, blob in self._joined.items() if alone.get(path) != blob}
 
 
 def updated(
@@ -115,7 +126,7 @@ def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     for root in {commit.root_tree for _, commit in heads}:
         for path, blob in paths(reader, root):
             found.setdefault(path, set()).add(blob)
-    folders = {path[:end] for path in found for end in range(len(path)) if path[end] == "/"}
+    folders = {folder for path in found for folder in folders_above(path)}
     together = {path: blobs for path, blobs in found.items() if path not in folders}
     disputed = {path for path, blobs in together.items() if len(blobs) > 1}
     arrivals: dict[str, set[Arrival]] = {path: set() for path in disputed}
@@ -147,26 +158,21 @@ def _last(reader: Reader, arrivals: set[Arrival]) -> Arrival:
     return max(rivals)
 
 
-def merged(reader: Reader, heads: Sequence[Head]) -> Mapping[str, ObjectId]:
-    """What must change in the first head's tree to hold what all the heads hold."""
-    if len(heads) < 2:
-        return {}
-    present = dict(paths(reader, heads[0][1].root_tree))
-    together = joined(reader, heads)
-    return {path: blob for path, blob in together.items() if present.get(path) != blob}
-
-
 def over(below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]) -> dict[str, ObjectId]:
     """Paths laid over others: a file takes the place of a folder of its name, and a folder of a
     file."""
-    folders = {path[:end] for path in above for end in range(len(path)) if path[end] == "/"}
+    folders = {folder for path in above for folder in folders_above(path)}
     kept = {
         path: blob
         for path, blob in below.items()
-        if path not in folders
-        and not any(path[:end] in above for end in range(len(path)) if path[end] == "/")
+        if path not in folders and above.keys().isdisjoint(folders_above(path))
     }
     return {**kept, **above}
+
+
+def folders_above(path: str) -> list[str]:
+    """`a` and `a/b` for `a/b/c`."""
+    return [path[:end] for end in range(len(path)) if path[end] == "/"]
 
 
 def _arrivals(reader: Reader, head: Head, disputed: set[str]) -> dict[str, Arrival]:

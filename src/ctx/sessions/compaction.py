@@ -103,10 +103,10 @@ def _tree(
     """The new root, the paths that differ from what the base heads hold, and the new trees."""
     reader = repository.everything
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
-    first = base[0].commit.root_tree if base else None
     present = trees.Present(reader, base)
     changed = {path: blob for path, blob in staged.items() if present.blob_at(path) != blob}
-    root, made = trees.updated(reader, first, trees.over(trees.merged(reader, base), changed))
+    changes = trees.over(present.missing_in_first(), changed)
+    root, made = trees.updated(reader, present.first, changes)
     return root, changed, made
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ctx import clock, redaction
 from ctx.errors import UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import commits, refs
+from ctx.objects import commits, refs, trees
 from ctx.objects.commits import Head
 from ctx.objects.model import FileVersion, StepKind, WorkCommit
 from ctx.objects.repository import Repository
@@ -93,8 +93,8 @@ def files(repository: Repository, steps: Iterable[Step]) -> dict[str, FileVersio
             value = decode(repository.everything.read(id))
             if not isinstance(value, FileVersion) or value.path in folders:
                 continue
-            above = [value.path[:end] for end in range(len(value.path)) if value.path[end] == "/"]
-            if not any(folder in found for folder in above):
+            above = trees.folders_above(value.path)
+            if found.keys().isdisjoint(above):
                 found.setdefault(value.path, value)
                 folders.update(above)
     return found
