@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
 
 from ctx import disk
@@ -176,6 +176,7 @@ def _make_room(project: Project) -> None:
         for name in disk.names(project.indexes)
         if len(name) == _KEY_LENGTH and os.path.isdir(os.path.join(project.indexes, name))
     ]
-    by_age = sorted(folders, key=lambda folder: os.lstat(folder).st_mtime, reverse=True)
-    for folder in by_age[KEPT - 1 :]:
-        shutil.rmtree(folder, ignore_errors=True)
+    with suppress(FileNotFoundError):  # Somebody else is making room as well.
+        by_age = sorted(folders, key=lambda folder: os.lstat(folder).st_mtime, reverse=True)
+        for folder in by_age[KEPT - 1 :]:
+            shutil.rmtree(folder, ignore_errors=True)

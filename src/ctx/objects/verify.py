@@ -146,7 +146,10 @@ def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str,
             message = "A head is not named after a commit."
             damages.append(Damage(DeserializationFailed.code, path, message))
             continue
-        status = os.lstat(path)
+        try:
+            status = os.lstat(path)
+        except FileNotFoundError:  # A commit took its place while we looked.
+            continue
         if not stat.S_ISREG(status.st_mode) or status.st_size:
             message = "A head must be an empty file."
             damages.append(Damage(DeserializationFailed.code, path, message))
