@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
@@ -47,3 +47,38 @@ def test_times_in_words() -> None:
         "2 h",
         "2 d",
     ]
+
+
+def test_times_are_read_in_many_forms() -> None:
+    half_past_ten = 1_705_314_600_000
+    for text in (
+        "2024-01-15T10:30:00Z",
+        "2024-01-15t10:30:00z",
+        " 2024-01-15 10:30:00\n",
+        "2024-01-15T10:30",
+        "2024-01-15T12:30:00+02:00",
+        "2024-01-15T10:30:00.000Z",
+        "2024-01-15T10:30:00.000000999Z",
+        "20240115T103000Z",
+    ):
+        assert clock.parse_iso(text) == half_past_ten, text
+    assert clock.parse_iso("2024-01-15") == half_past_ten - 37_800_000
+    assert clock.parse_iso("2024-01-15T10:30:00.25Z") == half_past_ten + 250
+    assert clock.parse_iso("1969-12-31T23:59:59.999Z") == -1
+    assert clock.parse_iso("0001-01-01T00:00:00+14:00") is not None
+    for text in (
+        "",
+        "now",
+        "10:30",
+        "2024-13-01",
+        "2024-01-15T25:00:00Z",
+        "1705314600",
+        "２０２４",
+    ):
+        assert clock.parse_iso(text) is None, text
+
+
+@settings(deadline=None)
+@given(st.integers(-30_000_000_000, 250_000_000_000))
+def test_a_time_that_was_written_is_read(seconds: int) -> None:
+    assert clock.parse_iso(clock.iso(seconds * 1000)) == seconds * 1000

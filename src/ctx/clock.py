@@ -34,6 +34,23 @@ def iso(ms: int) -> str:
         return f"{ms // 1000} s after 1970"
 
 
+def parse_iso(text: str) -> int | None:
+    """Milliseconds since 1970 of a time in ISO 8601, also one that another program wrote.
+
+    `2026-01-20T10:00:00Z`, fractions, offsets, a space for the `T`, a date alone. What has no
+    offset is UTC. None for anything else.
+    """
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        found = datetime.fromisoformat(text.strip().upper())
+    except ValueError:
+        return None
+    if found.tzinfo is None:
+        found = found.replace(tzinfo=UTC)
+    return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+
+
 def age(seconds: float) -> str:
     """A duration as people say it: `45 s`, `3 min`, `2 h`, `5 d`."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):

@@ -19,10 +19,17 @@
     ├── GitFailure             E016  git is missing or refused
     ├── ConfirmationNeeded     E017  a destructive step was not confirmed
     ├── DatabaseFailure        E018  a database of truth is damaged, busy or of another program
-    └── NewerFormat            E019  written by a newer ctx than this one
+    ├── NewerFormat            E019  written by a newer ctx than this one
+    ├── NodeNotFound           E020  no node has this id
+    ├── AmbiguousId            E021  several nodes begin with these characters
+    ├── QueryInvalid           E022  a query makes no sense (exit code 2)
+    ├── ContentRefused         E023  a text cannot be kept: empty, not text, too large
+    ├── ImportConflict         E024  what is imported contradicts what is here
+    └── ViewNotFound           E025  no view has this name
 
-Each class carries its code and its exit code; each instance carries one sentence and,
-where there is one, the next step as a hint. `cli/main.py` is the only place that prints them.
+Each class carries its code and its exit code; each instance carries one sentence and, where
+there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
+`cli/main.py` is the only place that prints them.
 """
 
 
@@ -33,9 +40,10 @@ class CtxError(Exception):
     exit_code: int = 1
     default_hint: str | None = None
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, detail: str = "") -> None:
         super().__init__(message)
         self.message = message
+        self.detail = detail
         self.hint = hint if hint is not None else self.default_hint
 
     def __str__(self) -> str:
@@ -130,3 +138,33 @@ class DatabaseFailure(CtxError):
 class NewerFormat(CtxError):
     code = "E019"
     default_hint = "Upgrade ctx to read it."
+
+
+class NodeNotFound(CtxError):
+    code = "E020"
+    default_hint = "`ctx list` and `ctx search WORDS` show ids."
+
+
+class AmbiguousId(CtxError):
+    code = "E021"
+    default_hint = "Give more of its characters."
+
+
+class QueryInvalid(CtxError):
+    code = "E022"
+    exit_code = 2
+    default_hint = "`ctx query --help` shows what a query may say."
+
+
+class ContentRefused(CtxError):
+    code = "E023"
+
+
+class ImportConflict(CtxError):
+    code = "E024"
+    default_hint = "Nothing was changed. With --merge, what is newer wins."
+
+
+class ViewNotFound(CtxError):
+    code = "E025"
+    default_hint = "`ctx view list` shows what there is."

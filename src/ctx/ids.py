@@ -28,6 +28,8 @@ _CROCKFORD_SET = frozenset(_CROCKFORD)
 _SESSION_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _LONGEST_SESSION = 128
 _RANDOM_BITS = 80
+_HIDDEN_BITS = 5 * (26 - SHOWN_LENGTH)
+_HIDDEN_MASK = (1 << _HIDDEN_BITS) - 1
 
 
 def is_object_id(text: str) -> bool:
@@ -77,8 +79,9 @@ def is_ulid(text: str) -> bool:
 class UlidSource:
     """ULIDs that grow strictly within a process, also inside one millisecond.
 
-    Within a millisecond the random part is counted up; when the wall clock steps back, the
-    last millisecond is kept.
+    Within a millisecond, what is shown of an id is counted up and the rest is random again: so
+    nodes that were made together can be told apart by their short ids. When the wall clock
+    steps back, the last millisecond is kept.
     """
 
     def __init__(self) -> None:
@@ -89,13 +92,23 @@ class UlidSource:
         with self._lock:
             fresh = clock.now_ms() << _RANDOM_BITS | int.from_bytes(os.urandom(10), "big")
             same_or_earlier = fresh >> _RANDOM_BITS <= self._last >> _RANDOM_BITS
-            self._last = self._last + 1 if same_or_earlier else fresh
+            counted = (self._last >> _HIDDEN_BITS) + 1 << _HIDDEN_BITS | fresh & _HIDDEN_MASK
+            self._last = counted if same_or_earlier else fresh
             return _encode(self._last)
 
     def forget(self) -> None:
         """Start anew: a forked child must not count on from its parent's last id."""
         self._lock = threading.Lock()
         self._last = 0
+
+
+def derived_ulid(ms: int, name: str) -> Ulid:
+    """The ULID of something that another program made: the same each time it is asked for."""
+    import hashlib
+
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=10).digest()
+    at = min(max(ms, 0), (1 << 48) - 1)
+    return _encode(at << _RANDOM_BITS | int.from_bytes(digest, "big"))
 
 
 def _encode(value: int) -> Ulid:

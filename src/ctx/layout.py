@@ -8,7 +8,6 @@ git it lies in `.ctx/local/`.
 Nothing here reads more than it needs to find a place, and nothing writes.
 """
 
-import hashlib
 import os
 from typing import NamedTuple
 
@@ -72,6 +71,8 @@ class Project(NamedTuple):
     def _part(self) -> str:
         """Tells the project stores of one working tree apart; empty for the one at its top."""
         assert self.checkout is not None
+        import hashlib
+
         inside = os.path.relpath(self.root, self.checkout.top)
         if inside == ".":
             return ""
