@@ -1,14 +1,25 @@
-"""Opens the parts that a command works with. There is no logic here."""
+"""Opens the parts that a command works with. There is no logic here.
+
+What a command does not use is not loaded: listing nodes must not pay for the object store.
+"""
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import layout
-from ctx.config.resolve import Config, load
+from ctx import git, layout
 from ctx.ids import SessionId
 from ctx.layout import Project, UserStore
-from ctx.objects.repository import Repository
+from ctx.memory import store
+from ctx.memory.graph import Graph
+from ctx.sqlite.connection import explained
+
+if TYPE_CHECKING:
+    from ctx.config.resolve import Config
+    from ctx.memory.changes import Who
+    from ctx.objects.repository import Repository
 
 
 class Surroundings(NamedTuple):
@@ -19,14 +30,16 @@ class Surroundings(NamedTuple):
     environment: Mapping[str, str]
     overrides: Sequence[str]
     session: SessionId
+    database: str = ""
+    """Where the user store's graph lies, if not in its home."""
 
 
 class Workspace(NamedTuple):
     """A project, its settings, its object store, and the session that a command joins."""
 
     project: Project
-    config: Config
-    repository: Repository
+    config: "Config"
+    repository: "Repository"
     session: SessionId
 
     @property
@@ -35,8 +48,79 @@ class Workspace(NamedTuple):
         return self.config.text("repo.id") or os.path.basename(self.project.root)
 
 
+class Memory:
+    """The user store's graph, and where, for whom and how a command works on it."""
+
+    def __init__(self, graph: Graph, surroundings: Surroundings, author: str) -> None:
+        self.graph = graph
+        self.folder = surroundings.folder
+        self.session = surroundings.session
+        self._surroundings = surroundings
+        self._author = author
+
+    @cached_property
+    def who(self) -> "Who":
+        from ctx.memory.changes import Who
+
+        return Who(self.session, self._author)
+
+    @cached_property
+    def config(self) -> "Config":
+        from ctx.config.resolve import load
+
+        project = self._project_store
+        return load(
+            self._surroundings.user_store.config_file,
+            project.config_file if project else None,
+            self._surroundings.environment,
+            self._surroundings.overrides,
+        )
+
+    @cached_property
+    def project(self) -> str | None:
+        """The name of the project that a command works in; None outside of any.
+
+        All working trees of a repository are one project, named by its first one.
+        """
+        if project := self._project_store:
+            return self.config.text("repo.id") or os.path.basename(project.root)
+        checkout = git.find_checkout(self.folder)
+        if checkout is None:
+            return None
+        if os.path.basename(checkout.common_dir) == ".git":
+            return os.path.basename(os.path.dirname(checkout.common_dir))
+        return os.path.basename(checkout.top)
+
+    @cached_property
+    def task_key(self) -> str:
+        """Under which `pending` keeps the current task: one for each working tree."""
+        checkout = git.find_checkout(self.folder)
+        if self.project is None or checkout is None:
+            return "current_task"
+        return f"current_task:{self.project}:{checkout.worktree}"
+
+    @cached_property
+    def _project_store(self) -> Project | None:
+        return layout.find_project(self.folder, self._surroundings.user_store.home)
+
+
+@contextmanager
+def open_memory(
+    surroundings: Surroundings, *, writing: bool, author: str = "cli"
+) -> Iterator[Memory]:
+    """The graph of the user store. Everything that SQLite says inside is put into words."""
+    path = surroundings.database or surroundings.user_store.database
+    with explained(path), store.suspecting_damage(path):
+        opened = store.open_for_writing(path) if writing else store.open_for_reading(path)
+        with closing(opened):
+            yield Memory(Graph(opened), surroundings, author)
+
+
 def open_project(surroundings: Surroundings) -> Workspace:
     """The workspace of the project that a folder belongs to. E012 where there is none."""
+    from ctx.config.resolve import load
+    from ctx.objects.repository import Repository
+
     user_store = surroundings.user_store
     project = layout.require_project(surroundings.folder, user_store.home)
     config = load(

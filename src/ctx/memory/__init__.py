@@ -1,0 +1,21 @@
+"""The graph of what is known: nodes, edges, tags and views, and the records that made them.
+
+    model       the values and the vocabulary: types of nodes and edges, tags, tiers
+    records     one immutable statement of change each; the only way in which a graph changes
+    replay      from the records about a thing to what the thing is now, in any order
+    schema.sql  the tables as they are today; migrations.py is how they came to be
+    store       the database file of the user store
+    graph       reading: nodes, edges, tags, views, history
+    changes     writing: one change at a time, through redaction, into records
+    materialise brings the tables to what the records say
+    pending     what one command leaves for a later one
+    undo        what takes a change back
+    walk        along the edges: trace, related
+    query/      the query language, from text to one SQL statement
+
+It knows SQLite and nothing above it: no project, no session's life, no command. What is shown
+to an agent, and in which order, is decided in `retrieval`; what a verb such as `supersede` or
+`summarize` means is in `operations`.
+
+It does not know `code`, `narrative` or `search`, its neighbours. They meet as ids.
+"""

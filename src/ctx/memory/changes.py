@@ -1,0 +1,279 @@
+"""Writing to a graph: one change at a time, all of it or nothing.
+
+    with changing(graph, "add", who) as change:
+        node_id = change.add_node("fact", "The API speaks OAuth 2.0.")
+        change.tag(node_id, "tier:reference")
+
+A change collects records. At its end they are written down and the tables are brought to what
+the records then say, in one transaction. Nothing is recorded that is so already: to tag a tagged
+node is no change.
+
+Every text passes `redaction` here, on the one way in. What was taken out is in `redacted`.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from ctx import clock, ids
+from ctx.errors import ContentRefused, NodeNotFound, UsageError
+from ctx.ids import NodeId, Ulid
+from ctx.memory import model, records
+from ctx.memory.graph import Graph
+from ctx.memory.materialise import materialise
+from ctx.memory.model import Evidence, Redaction
+from ctx.memory.records import Record
+from ctx.redaction import redact
+from ctx.sqlite.connection import transaction
+
+_SHORT = 200
+# Tags, keys and names of tools come again and again.
+_redact_word = lru_cache(maxsize=1 << 12)(redact)
+
+
+class Who(NamedTuple):
+    """In which session something is said, and through what."""
+
+    session: str
+    author: str
+
+
+@contextmanager
+def changing(graph: Graph, action: str, who: Who) -> Iterator["Change"]:
+    with transaction(graph.connection):
+        change = Change(graph, action, who)
+        yield change
+        change.apply()
+
+
+class Change:
+    def __init__(self, graph: Graph, action: str, who: Who) -> None:
+        self.id = ids.new_ulid()
+        self.graph = graph
+        self.records: list[Record] = []
+        self.redacted: list[Redaction] = []
+        self._action = action
+        self._who = who
+        # Under the write lock no other process can take a later stamp first.
+        self._clock = clock.HybridClock(records.last_stamp(graph.connection))
+        self._tags: dict[tuple[str, str], bool] = {}
+        self._new: set[str] = set()
+
+    # Nodes
+
+    def add_node(
+        self,
+        node_type: str,
+        content: str,
+        *,
+        summary: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        node_id: NodeId | None = None,
+        times: tuple[str, str] | None = None,
+    ) -> NodeId:
+        """A new node; one that comes from elsewhere brings its id, and when it was made."""
+        new_id = node_id or ids.new_node_id()
+        body: dict[str, Any] = {
+            "type": model.node_type(node_type),
+            "content": self._clean(model.content(content), "content"),
+        }
+        if summary:
+            body["summary"] = self._clean(summary.strip(), "summary")
+        if metadata:
+            body["metadata"] = self._clean_metadata(metadata)
+        if times:
+            body["created_at"], body["updated_at"] = times
+        self._record("node.put", new_id, body=body)
+        self._new.add(new_id)
+        return new_id
+
+    def update_node(
+        self,
+        node_id: NodeId,
+        *,
+        node_type: str | None = None,
+        content: str | None = None,
+        summary: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        updated_at: str | None = None,
+    ) -> tuple[str, ...]:
+        """Set some fields; the names of those that really changed.
+
+        An empty summary, and a metadata value of None, take away what was there.
+        """
+        node = self.graph.node(node_id)
+        wanted: dict[str, Any] = {}
+        if node_type is not None:
+            wanted["type"] = model.node_type(node_type)
+        if content is not None:
+            wanted["content"] = self._clean(model.content(content), "content")
+        if summary is not None:
+            wanted["summary"] = self._clean(summary.strip(), "summary") or None
+        body = {name: value for name, value in wanted.items() if getattr(node, name) != value}
+        if metadata:
+            cleaned = self._clean_metadata(metadata)
+            changed = {k: v for k, v in cleaned.items() if node.metadata.get(k) != v}
+            if changed:
+                body["metadata"] = changed
+        if body:
+            if updated_at:
+                body["updated_at"] = updated_at
+            self._record("node.put", node_id, body=body)
+        return tuple(name for name in body if name != "updated_at")
+
+    def delete_node(self, node_id: NodeId) -> None:
+        self._record("node.delete", node_id)
+
+    def restore_node(self, node_id: NodeId) -> None:
+        self._record("node.restore", node_id)
+
+    # Tags
+
+    def tag(self, node_id: NodeId, tag: str, created_at: str | None = None) -> bool:
+        """Give a node a tag; whether it did not have it."""
+        word = model.tag(tag)
+        if _redact_word(word).findings:
+            raise ContentRefused("A tag holds a secret.", hint="Secrets are not kept.")
+        if self.has_tag(node_id, word):
+            return False
+        self._require(node_id)
+        body = {"created_at": created_at} if created_at else {}
+        self._record("tag.add", node_id, word, body=body)
+        self._tags[node_id, word] = True
+        return True
+
+    def untag(self, node_id: NodeId, tag: str) -> bool:
+        """Take a tag from a node; whether it had it."""
+        if not self.has_tag(node_id, tag):
+            return False
+        self._record("tag.remove", node_id, tag)
+        self._tags[node_id, tag] = False
+        return True
+
+    def has_tag(self, node_id: NodeId, tag: str) -> bool:
+        if (known := self._tags.get((node_id, tag))) is not None:
+            return known
+        row = self.graph.connection.execute(
+            "SELECT 1 FROM tags WHERE node_id = ? AND tag = ?", (node_id, tag)
+        ).fetchone()
+        return row is not None
+
+    # Edges
+
+    def link(
+        self,
+        from_id: NodeId,
+        to_id: NodeId,
+        edge_type: str,
+        evidence: Evidence | Mapping[str, Any],
+        *,
+        edge_id: Ulid | None = None,
+        created_at: str | None = None,
+    ) -> bool:
+        """Add an edge, or new evidence for it; whether anything is new."""
+        kind = model.edge_type(edge_type)
+        if from_id == to_id:
+            raise UsageError(f"An edge cannot lead from {ids.short(from_id)} to itself.")
+        self._require(from_id)
+        self._require(to_id)
+        given = evidence.metadata() if isinstance(evidence, Evidence) else evidence
+        metadata = self._clean_metadata(given)
+        present = self.graph.edge(from_id, to_id, kind)
+        if present and present.metadata == metadata:
+            return False
+        body: dict[str, Any] = {"id": present.id if present else edge_id or ids.new_ulid()}
+        if metadata:
+            body["metadata"] = metadata
+        if created_at or present:
+            body["created_at"] = created_at or (present.created_at if present else None)
+        self._record("edge.put", from_id, records.edge_key(kind, to_id), to_id, body)
+        return True
+
+    def unlink(self, from_id: NodeId, to_id: NodeId, edge_type: str) -> bool:
+        if self.graph.edge(from_id, to_id, edge_type) is None:
+            return False
+        self._record("edge.delete", from_id, records.edge_key(edge_type, to_id), to_id)
+        return True
+
+    def _require(self, node_id: NodeId) -> None:
+        """Another process may have deleted it since it was named."""
+        if node_id not in self._new and not self.graph.has(node_id):
+            raise NodeNotFound(f"There is no node {node_id} any more.")
+
+    # Views
+
+    def put_view(
+        self, name: str, query: str, budget: int | None, times: tuple[str, str] | None = None
+    ) -> None:
+        body: dict[str, Any] = {"query": self._clean(query, "query")}
+        if budget is not None:
+            body["budget"] = budget
+        if times:
+            body["created_at"], body["updated_at"] = times
+        self._record("view.put", name, body=body)
+
+    def delete_view(self, name: str) -> None:
+        self._record("view.delete", name)
+
+    # What other modules of this package record
+
+    def repeat(self, record: Record, kind: str, body: Mapping[str, Any]) -> None:
+        """Say something about the subject of another record, to take that one back."""
+        self._record(kind, record.subject, record.key, record.target, body)
+
+    def mark_undone(self, change: str) -> None:
+        self._record("undo", change)
+
+    def _record(
+        self,
+        kind: str,
+        subject: str,
+        key: str = "",
+        target: str | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.records.append(
+            Record(
+                ids.new_ulid(),
+                self._clock.tick(),
+                self.id,
+                self._action,
+                kind,
+                subject,
+                key,
+                target,
+                body or {},
+                self._who.session,
+                self._who.author,
+            )
+        )
+
+    def apply(self) -> None:
+        records.insert(self.graph.connection, self.records)
+        materialise(self.graph.connection, self.records)
+
+    def _clean(self, text: str, where: str) -> str:
+        # Python's text may hold what no file can; it arrives here from JSON and other programs.
+        text.encode("utf-8")
+        found = _redact_word(text) if len(text) < _SHORT else redact(text)
+        self.redacted += [Redaction(where, each.rule, each.line) for each in found.findings]
+        return found.text
+
+    def _clean_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            self._clean(str(key), "metadata"): self._clean_value(str(key), value)
+            for key, value in metadata.items()
+        }
+
+    def _clean_value(self, key: str, value: Any) -> Any:
+        """A value that JSON can say, without secrets: its name tells what it may be."""
+        if isinstance(value, str):
+            named = f"{key}="
+            text = self._clean(named + value, f"metadata {key}")
+            return text.removeprefix(named)
+        if isinstance(value, Mapping):
+            return {str(k): self._clean_value(str(k), v) for k, v in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._clean_value(key, each) for each in value]
+        return value

@@ -1,0 +1,280 @@
+"""Reading a graph: nodes by id, their edges and tags, views, and what was recorded about them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from sqlite3 import Connection
+from typing import Literal, NamedTuple
+
+from ctx import ids
+from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
+from ctx.ids import NodeId
+from ctx.memory import records
+from ctx.memory.model import Edge, Node, View
+from ctx.memory.records import Record
+
+Direction = Literal["in", "out", "both"]
+DIRECTIONS: tuple[Direction, ...] = ("in", "out", "both")
+
+_BATCH = 500
+_CANDIDATES_SHOWN = 5
+_EDGE_COLUMNS = "id, from_id, to_id, type, created_at, metadata"
+
+
+class TagCount(NamedTuple):
+    tag: str
+    nodes: int
+
+
+class Graph:
+    """The graph in one database. Nothing here writes; `changes.changing` does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def find(self, text: str) -> NodeId:
+        """The node whose id begins with what a person typed."""
+        prefix = _prefix(text)
+        found = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
+        if not found:
+            from ctx.memory import replay
+
+            if state := replay.node(records.about(self.connection, prefix, "node.")):
+                raise NodeNotFound(
+                    f"The node {prefix} was deleted: {_glance(state.content)}",
+                    hint=f"`ctx restore {prefix}` brings it back.",
+                )
+            raise NodeNotFound(f"No node has an id that begins with {text[:40]!r}.")
+        if len(found) > 1:
+            nodes = self.nodes(found[:_CANDIDATES_SHOWN])
+            lines = [f"  {node.id}  {node.type}  {_glance(node.content)}" for node in nodes]
+            if len(found) > _CANDIDATES_SHOWN:
+                lines.append("  …")
+            raise AmbiguousId(
+                f"Several nodes have an id that begins with {prefix}.", detail="\n".join(lines)
+            )
+        return found[0]
+
+    def find_deleted(self, text: str) -> NodeId:
+        """The deleted node whose id begins with what a person typed."""
+        prefix = _prefix(text)
+        rows = self.connection.execute(
+            "SELECT DISTINCT subject FROM records WHERE kind = 'node.delete'"
+            " AND subject >= ? AND subject < ?"
+            " AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = subject) LIMIT ?",
+            (prefix, prefix + "~", _CANDIDATES_SHOWN + 1),
+        ).fetchall()
+        if not rows:
+            if self._beginning_with(prefix, 1):
+                raise UsageError(f"The node {prefix} is not deleted.", hint=f"ctx show {prefix}")
+            raise NodeNotFound(
+                f"No deleted node has an id that begins with {text[:40]!r}.",
+                hint="`ctx undo --list` shows what was changed.",
+            )
+        if len(rows) > 1:
+            told = "\n".join(f"  {row[0]}" for row in rows)
+            raise AmbiguousId(f"Several deleted nodes begin with {prefix}.", detail=told)
+        return NodeId(rows[0][0])
+
+    def _beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
+        rows = self.connection.execute(
+            "SELECT id FROM nodes WHERE id >= ? AND id < ? ORDER BY id LIMIT ?",
+            (prefix, prefix + "~", limit),
+        )
+        return [row[0] for row in rows]
+
+    def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
+        """Ids as they are shown: short, but long enough to name one node of this graph."""
+        return {node_id: self._shown(node_id) for node_id in node_ids}
+
+    def _shown(self, node_id: NodeId) -> str:
+        length = ids.SHOWN_LENGTH
+        # What begins with the same characters lies next to it.
+        for row in self.connection.execute(
+            "SELECT * FROM (SELECT id FROM nodes WHERE id < ? ORDER BY id DESC LIMIT 1)"
+            " UNION ALL SELECT * FROM (SELECT id FROM nodes WHERE id > ? ORDER BY id LIMIT 1)",
+            (node_id, node_id),
+        ):
+            while node_id[:length] == row[0][:length]:
+                length += 1
+        return node_id[:length]
+
+    def node(self, node_id: NodeId) -> Node:
+        for node in self.nodes([node_id]):
+            return node
+        raise NodeNotFound(f"There is no node {node_id}.")
+
+    def newest(
+        self,
+        node_type: str | None,
+        tags: Sequence[str],
+        since: str | None,
+        limit: int | None,
+        *,
+        include_superseded: bool = False,
+    ) -> tuple[list[NodeId], int]:
+        """The newest nodes of a type and with all of these tags, and how many there are."""
+        where: list[str] = []
+        values: list[str] = []
+        if not include_superseded:
+            where.append("superseded_by IS NULL")
+        if node_type is not None:
+            where.append("type = ?")
+            values.append(node_type)
+        if since is not None:
+            where.append("created_at >= ?")
+            values.append(since)
+        for tag in tags:
+            where.append("id IN (SELECT node_id FROM tags WHERE tag = ?)")
+            values.append(tag)
+        condition = " AND ".join(where) or "1"
+        rows = self.connection.execute(
+            f"SELECT id FROM nodes WHERE {condition} ORDER BY id DESC LIMIT ?",
+            (*values, -1 if limit is None else limit),
+        ).fetchall()
+        total = len(rows)
+        if limit is not None and total == limit:
+            total = self._count(where, values)
+        return [row[0] for row in rows], total
+
+    def _count(self, where: list[str], values: list[str]) -> int:
+        """How many nodes there are. Those that are superseded are few, so they are taken off."""
+        others = [part for part in where if part != "superseded_by IS NULL"]
+        condition = " AND ".join(others) or "1"
+        count = f"SELECT count(*) FROM nodes WHERE {condition}"
+        total: int = self.connection.execute(count, values).fetchone()[0]
+        if len(others) < len(where):
+            superseded = f"{count} AND superseded_by IS NOT NULL"
+            total -= self.connection.execute(superseded, values).fetchone()[0]
+        return total
+
+    def has(self, node_id: str) -> bool:
+        row = self.connection.execute("SELECT 1 FROM nodes WHERE id = ?", (node_id,)).fetchone()
+        return row is not None
+
+    def nodes(self, node_ids: Iterable[NodeId]) -> Iterator[Node]:
+        """The nodes in the order that was asked for, read in parts. Missing ones are left out."""
+        for part in _parts(node_ids):
+            places = ", ".join("?" * len(part))
+            tags = self._tags(part)
+            rows = self.connection.execute(
+                "SELECT id, type, content, summary, token_estimate, superseded_by, created_at,"
+                f" updated_at, metadata FROM nodes WHERE id IN ({places})",
+                part,
+            )
+            found = {row[0]: row for row in rows}
+            for node_id in part:
+                if row := found.get(node_id):
+                    given = tuple(tags.get(node_id, ()))
+                    yield Node._make((*row[:4], given, *row[4:8], records.from_json(row[8])))
+
+    def _tags(self, part: Sequence[NodeId]) -> Mapping[NodeId, list[str]]:
+        places = ", ".join("?" * len(part))
+        found: dict[NodeId, list[str]] = {}
+        for node_id, tag in self.connection.execute(
+            f"SELECT node_id, tag FROM tags WHERE node_id IN ({places}) ORDER BY node_id, tag",
+            part,
+        ):
+            found.setdefault(node_id, []).append(tag)
+        return found
+
+    def tags_of(self, node_id: NodeId) -> tuple[str, ...]:
+        return tuple(self._tags([node_id]).get(node_id, ()))
+
+    def tagged(self, tag: str) -> list[NodeId]:
+        """The nodes with a tag, oldest first."""
+        rows = self.connection.execute(
+            "SELECT node_id FROM tags WHERE tag = ? ORDER BY node_id", (tag,)
+        )
+        return [row[0] for row in rows]
+
+    def tag_counts(self, prefix: str = "") -> list[TagCount]:
+        """Every tag and how many nodes have it, by name."""
+        rows = self.connection.execute(
+            "SELECT tag, count(*) FROM tags WHERE tag >= ? AND tag < ? GROUP BY tag ORDER BY tag",
+            (prefix, prefix + "\U0010ffff"),
+        )
+        return [TagCount(*row) for row in rows]
+
+    def edges(
+        self, node_id: NodeId, direction: Direction = "both", edge_type: str | None = None
+    ) -> list[Edge]:
+        """The edges of a node: those that begin there first, each side by age."""
+        found: list[Edge] = []
+        for side, column in (("out", "from_id"), ("in", "to_id")):
+            if direction in (side, "both"):
+                rows = self.connection.execute(
+                    f"SELECT {_EDGE_COLUMNS} FROM edges WHERE {column} = ?"
+                    " AND (?2 IS NULL OR type = ?2) ORDER BY created_at, id",
+                    (node_id, edge_type),
+                )
+                found += [_edge(row) for row in rows]
+        # An edge from a node to itself would come twice.
+        return list({edge.id: edge for edge in found}.values())
+
+    def edge(self, from_id: NodeId, to_id: NodeId, edge_type: str) -> Edge | None:
+        row = self.connection.execute(
+            f"SELECT {_EDGE_COLUMNS} FROM edges WHERE from_id = ? AND to_id = ? AND type = ?",
+            (from_id, to_id, edge_type),
+        ).fetchone()
+        return _edge(row) if row else None
+
+    def views(self) -> list[View]:
+        rows = self.connection.execute(
+            "SELECT name, query, budget, created_at, updated_at FROM views ORDER BY name"
+        )
+        return [View(*row) for row in rows]
+
+    def view(self, name: str) -> View:
+        row = self.connection.execute(
+            "SELECT name, query, budget, created_at, updated_at FROM views WHERE name = ?", (name,)
+        ).fetchone()
+        if row is None:
+            raise ViewNotFound(f"There is no view {name!r}.")
+        return View(*row)
+
+    def history(self, node_id: NodeId) -> list[Record]:
+        """Everything that was recorded about a node, oldest first."""
+        found = {record.id: record for record in records.about(self.connection, node_id)}
+        found.update(
+            (record.id, record) for record in records.pointing_at(self.connection, node_id)
+        )
+        return sorted(found.values(), key=lambda record: record.order)
+
+
+def _edge(row: tuple[str, str, str, str, str, str]) -> Edge:
+    edge_id, from_id, to_id, edge_type, created_at, metadata = row
+    return Edge(
+        ids.Ulid(edge_id),
+        NodeId(ids.Ulid(from_id)),
+        NodeId(ids.Ulid(to_id)),
+        edge_type,
+        created_at,
+        records.from_json(metadata),
+    )
+
+
+def _prefix(text: str) -> str:
+    prefix = text.strip().upper()
+    if len(prefix) < ids.SHORTEST_PREFIX or not prefix.isascii() or not prefix.isalnum():
+        raise NodeNotFound(
+            f"{text[:40]!r} is not the id of a node or its beginning.",
+            hint=f"Give at least {ids.SHORTEST_PREFIX} characters, as `ctx list` shows them.",
+        )
+    return prefix
+
+
+def _parts(node_ids: Iterable[NodeId]) -> Iterator[list[NodeId]]:
+    part: list[NodeId] = []
+    # The first part is small, so that a stream shows something at once.
+    limit = 50
+    for node_id in node_ids:
+        part.append(node_id)
+        if len(part) == limit:
+            yield part
+            part, limit = [], _BATCH
+    if part:
+        yield part
+
+
+def _glance(text: str) -> str:
+    line = " ".join(text[:200].split())
+    return line if len(line) <= 60 else f"{line[:59]}…"

@@ -1,0 +1,129 @@
+"""How the tables came to be. `schema.sql` shows where this leads; a test compares the two.
+
+Each function runs once for a database, inside a transaction, after a backup. It is never changed
+after a release: a later one mends it.
+"""
+
+from sqlite3 import Connection
+
+from ctx.sqlite.connection import execute_script
+
+
+def m001_graph(connection: Connection) -> None:
+    """The tables of the graph, and the view that is there from the beginning."""
+    execute_script(connection, _GRAPH)
+    # The view has a record like everything else; the first of all stamps is before any other.
+    connection.execute(
+        "INSERT INTO records (id, stamp, change, action, kind, subject, body, author)"
+        " VALUES (?, 0, ?, 'open', 'view.put', 'default', ?, 'ctx')",
+        (_FIRST, _FIRST, f'{{"created_at":"{_EPOCH}","query":"{_DEFAULT_QUERY}"}}'),
+    )
+    connection.execute(
+        "INSERT INTO views (name, query, created_at, updated_at) VALUES ('default', ?, ?, ?)",
+        (_DEFAULT_QUERY, _EPOCH, _EPOCH),
+    )
+
+
+_FIRST = "0" * 26
+_EPOCH = "1970-01-01T00:00:00Z"
+_DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
+_GRAPH = """
+CREATE TABLE nodes (
+    rowid INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    type TEXT NOT NULL,
+    content TEXT NOT NULL,
+    summary TEXT,
+    token_estimate INTEGER NOT NULL,
+    superseded_by TEXT REFERENCES nodes(id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    metadata TEXT NOT NULL DEFAULT '{}',
+    terms TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX idx_nodes_type ON nodes(type, id);
+CREATE INDEX idx_nodes_created ON nodes(created_at, id);
+CREATE INDEX idx_nodes_updated ON nodes(updated_at, id);
+CREATE INDEX idx_nodes_row ON nodes(id, superseded_by, token_estimate, type);
+CREATE INDEX idx_nodes_path ON nodes(json_extract(metadata, '$.path'))
+    WHERE json_extract(metadata, '$.path') IS NOT NULL;
+CREATE INDEX idx_nodes_superseded ON nodes(superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX idx_nodes_replaced ON nodes(id) WHERE superseded_by IS NOT NULL;
+
+CREATE TABLE edges (
+    id TEXT PRIMARY KEY,
+    from_id TEXT NOT NULL,
+    to_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    metadata TEXT NOT NULL DEFAULT '{}',
+    FOREIGN KEY (from_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    FOREIGN KEY (to_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+);
+CREATE UNIQUE INDEX idx_edges_unique ON edges(from_id, to_id, type);
+CREATE INDEX idx_edges_to ON edges(to_id, type);
+
+CREATE TABLE tags (
+    node_id TEXT NOT NULL,
+    tag TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (node_id, tag),
+    FOREIGN KEY (node_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+) WITHOUT ROWID;
+CREATE INDEX idx_tags_tag ON tags(tag, node_id);
+CREATE INDEX idx_tags_project ON tags(node_id, tag) WHERE tag >= 'project:' AND tag < 'project;';
+
+CREATE TABLE views (
+    name TEXT PRIMARY KEY,
+    query TEXT NOT NULL,
+    budget INTEGER,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL
+);
+
+CREATE TABLE pending (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL,
+    created_at TEXT NOT NULL
+);
+
+CREATE TABLE records (
+    id TEXT PRIMARY KEY,
+    stamp INTEGER NOT NULL,
+    change TEXT NOT NULL,
+    action TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    key TEXT NOT NULL DEFAULT '',
+    target TEXT,
+    body TEXT NOT NULL DEFAULT '{}',
+    session TEXT NOT NULL DEFAULT '',
+    author TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX idx_records_subject ON records(subject, key);
+CREATE INDEX idx_records_target ON records(target) WHERE target IS NOT NULL;
+CREATE INDEX idx_records_change ON records(change);
+CREATE INDEX idx_records_stamp ON records(stamp);
+CREATE INDEX idx_records_session ON records(session, subject) WHERE session <> '';
+
+CREATE VIRTUAL TABLE nodes_fts USING fts5(
+    content,
+    terms,
+    content='nodes',
+    content_rowid='rowid'
+);
+CREATE TRIGGER nodes_ai AFTER INSERT ON nodes BEGIN
+    INSERT INTO nodes_fts(rowid, content, terms) VALUES (NEW.rowid, NEW.content, NEW.terms);
+END;
+CREATE TRIGGER nodes_ad AFTER DELETE ON nodes BEGIN
+    INSERT INTO nodes_fts(nodes_fts, rowid, content, terms)
+    VALUES ('delete', OLD.rowid, OLD.content, OLD.terms);
+END;
+CREATE TRIGGER nodes_au AFTER UPDATE OF content, terms ON nodes BEGIN
+    INSERT INTO nodes_fts(nodes_fts, rowid, content, terms)
+    VALUES ('delete', OLD.rowid, OLD.content, OLD.terms);
+    INSERT INTO nodes_fts(rowid, content, terms) VALUES (NEW.rowid, NEW.content, NEW.terms);
+END;
+"""
+
+MIGRATIONS = (m001_graph,)

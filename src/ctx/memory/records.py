@@ -1,0 +1,141 @@
+"""Records: immutable statements of change, the only way in which a graph changes.
+
+A record says one thing about one subject, a node or a view. It carries a stamp that orders it
+among all others, whoever wrote them, and the change it belongs to: what one command wrote
+together, and what `ctx undo` takes back together.
+
+    kind           subject  key               body
+    node.put       node                       the fields that are set, and no others
+    node.delete    node
+    node.restore   node
+    tag.add        node     the tag           created_at, where it came from elsewhere
+    tag.remove     node     the tag
+    edge.put       from     TYPE and the to   id, metadata, created_at
+    edge.delete    from     TYPE and the to
+    view.put       view                       query, budget, …
+    view.delete    view
+    undo           change                     that change was taken back by this one
+
+Kinds that this version does not know were written by a newer one: they are kept and skipped.
+"""
+
+from collections.abc import Iterable, Mapping
+from sqlite3 import Connection, DatabaseError
+from typing import Any, NamedTuple
+
+from ctx.ids import Ulid
+
+_COLUMNS = "id, stamp, change, action, kind, subject, key, target, body, session, author"
+
+
+class Record(NamedTuple):
+    id: Ulid
+    stamp: int
+    """When, by a clock that never goes back. Between equal stamps the id decides."""
+    change: Ulid
+    action: str
+    """The verb of the change: `add`, `tag`, `undo`, …"""
+    kind: str
+    subject: str
+    key: str
+    target: str | None
+    """The other end of an edge."""
+    body: Mapping[str, Any]
+    session: str
+    author: str
+    """Through what it was said: `cli`, an agent, an import."""
+
+    @property
+    def order(self) -> tuple[int, str]:
+        return self.stamp, self.id
+
+
+def edge_key(edge_type: str, to_id: str) -> str:
+    return f"{edge_type} {to_id}"
+
+
+def insert(connection: Connection, records: Iterable[Record]) -> None:
+    places = ", ".join("?" * len(Record._fields))
+    connection.executemany(
+        f"INSERT INTO records ({_COLUMNS}) VALUES ({places})",
+        ((*record[:8], as_json(record.body), *record[9:]) for record in records),
+    )
+
+
+def copy(source: Connection, target: Connection) -> None:
+    """Take over all records of another database as they stand there."""
+    places = ", ".join("?" * len(Record._fields))
+    target.executemany(
+        f"INSERT INTO records ({_COLUMNS}) VALUES ({places})",
+        source.execute(f"SELECT {_COLUMNS} FROM records"),
+    )
+
+
+def about(connection: Connection, subject: str, kinds: str = "") -> list[Record]:
+    """Everything that was said about a node, a view or a change; `kinds` such as `tag.`."""
+    return _read(
+        connection, "subject = ? AND kind >= ? AND kind < ?", (subject, kinds, f"{kinds}\x7f")
+    )
+
+
+def about_key(connection: Connection, subject: str, kinds: str, key: str) -> list[Record]:
+    """What was said about one tag or one edge of a node."""
+    return _read(
+        connection,
+        "subject = ? AND key = ? AND kind >= ? AND kind < ?",
+        (subject, key, kinds, f"{kinds}\x7f"),
+    )
+
+
+def pointing_at(connection: Connection, target: str) -> list[Record]:
+    """What was said about edges that end at a node."""
+    return _read(connection, "target = ?", (target,))
+
+
+def of_change(connection: Connection, change: str) -> list[Record]:
+    return _read(connection, "change = ?", (change,))
+
+
+def subjects(connection: Connection, kinds: str) -> list[str]:
+    """Everything that something of a kind was said about, by name."""
+    rows = connection.execute(
+        "SELECT DISTINCT subject FROM records WHERE kind >= ? AND kind < ? ORDER BY subject",
+        (kinds, f"{kinds}\x7f"),
+    )
+    return [row[0] for row in rows]
+
+
+def last_stamp(connection: Connection) -> int:
+    row = connection.execute("SELECT max(stamp) FROM records").fetchone()
+    return int(row[0] or 0)
+
+
+def _read(connection: Connection, where: str, parameters: tuple[str, ...]) -> list[Record]:
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY stamp, id",
+        parameters,
+    )
+    return [Record._make((*row[:8], from_json(row[8]), *row[9:])) for row in rows]
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """The one way in which values are written: the same value gives the same bytes."""
+    if not value:
+        return "{}"
+    import json
+
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """Most are empty, and a command that only lists has no other use for the json module."""
+    if text == "{}":
+        return {}
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        # It was written by `as_json`, so the file has been damaged since.
+        raise DatabaseError("there is a value that is not JSON") from None
+    return value if isinstance(value, dict) else {}

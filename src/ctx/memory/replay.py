@@ -1,0 +1,122 @@
+"""From the records about a thing to what the thing is now.
+
+The order in which records arrive does not matter: they are looked at in the order of their
+stamps. Of a node's fields, the last writer of each wins. Tags and edges are there if the last
+word about them is that they are. A deleted node stays deleted, whatever is said about it later,
+until it is restored; then everything about it is as the records say.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.memory.records import Record
+
+FIELDS = ("type", "content", "summary")
+
+
+class NodeState(NamedTuple):
+    alive: bool
+    type: str
+    content: str
+    summary: str | None
+    metadata: dict[str, Any]
+    created_at: str
+    updated_at: str
+
+
+class EdgeState(NamedTuple):
+    id: str
+    created_at: str
+    metadata: dict[str, Any]
+
+
+class ViewState(NamedTuple):
+    query: str
+    budget: int | None
+    created_at: str
+    updated_at: str
+
+
+def node(records: Iterable[Record]) -> NodeState | None:
+    """None where nobody ever made it, which a part of a history may leave open."""
+    alive = deleted = False
+    fields: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    created_at = updated_at = ""
+    for record in _ordered(records):
+        if record.kind == "node.put":
+            alive = not deleted
+            fields.update((name, record.body[name]) for name in FIELDS if name in record.body)
+            metadata.update(record.body.get("metadata", {}))
+            created_at = created_at or record.body.get("created_at") or at(record)
+            updated_at = record.body.get("updated_at") or at(record)
+        elif record.kind == "node.delete":
+            alive, deleted = False, True
+        elif record.kind == "node.restore":
+            alive, deleted = "content" in fields, False
+    if "content" not in fields:
+        return None
+    kept = {key: value for key, value in metadata.items() if value is not None}
+    return NodeState(
+        alive,
+        fields.get("type", "observation"),
+        fields["content"],
+        fields.get("summary"),
+        kept,
+        created_at,
+        updated_at,
+    )
+
+
+def tags(records: Iterable[Record]) -> dict[str, str]:
+    """A node's tags, and when each was given to it."""
+    found: dict[str, str] = {}
+    for record in _ordered(records):
+        if record.kind == "tag.add":
+            found[record.key] = record.body.get("created_at") or at(record)
+        elif record.kind == "tag.remove":
+            found.pop(record.key, None)
+    return found
+
+
+def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
+    """Edges by where they begin and their key."""
+    found: dict[tuple[str, str], EdgeState] = {}
+    for record in _ordered(records):
+        place = record.subject, record.key
+        if record.kind == "edge.put":
+            body = record.body
+            found[place] = EdgeState(
+                body.get("id") or record.id,
+                body.get("created_at") or at(record),
+                body.get("metadata", {}),
+            )
+        elif record.kind == "edge.delete":
+            found.pop(place, None)
+    return found
+
+
+def view(records: Iterable[Record]) -> ViewState | None:
+    found: ViewState | None = None
+    for record in _ordered(records):
+        if record.kind == "view.put":
+            body = record.body
+            found = ViewState(
+                body["query"],
+                body.get("budget"),
+                found.created_at if found else body.get("created_at") or at(record),
+                body.get("updated_at") or at(record),
+            )
+        elif record.kind == "view.delete":
+            found = None
+    return found
+
+
+def at(record: Record) -> str:
+    """The wall time of a record."""
+    return clock.iso(clock.stamp_ms(record.stamp))
+
+
+def _ordered(records: Iterable[Record]) -> list[Record]:
+    return sorted(records, key=lambda record: record.order)

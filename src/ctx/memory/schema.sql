@@ -1,0 +1,104 @@
+-- The tables of the graph as they are today. migrations.py says how they came to be; a test
+-- compares the two. Times are text, 2026-01-20T10:00:00Z; ids are ULIDs.
+
+-- The row's number is a column of its own, so that VACUUM cannot change what nodes_fts refers to.
+CREATE TABLE nodes (
+    rowid INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    type TEXT NOT NULL,
+    content TEXT NOT NULL,
+    summary TEXT,
+    token_estimate INTEGER NOT NULL,
+    superseded_by TEXT REFERENCES nodes(id) ON DELETE SET NULL DEFERRABLE INITIALLY DEFERRED,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL,
+    metadata TEXT NOT NULL DEFAULT '{}',
+    terms TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX idx_nodes_type ON nodes(type, id);
+CREATE INDEX idx_nodes_created ON nodes(created_at, id);
+CREATE INDEX idx_nodes_updated ON nodes(updated_at, id);
+CREATE INDEX idx_nodes_row ON nodes(id, superseded_by, token_estimate, type);
+CREATE INDEX idx_nodes_path ON nodes(json_extract(metadata, '$.path'))
+    WHERE json_extract(metadata, '$.path') IS NOT NULL;
+CREATE INDEX idx_nodes_superseded ON nodes(superseded_by) WHERE superseded_by IS NOT NULL;
+CREATE INDEX idx_nodes_replaced ON nodes(id) WHERE superseded_by IS NOT NULL;
+
+CREATE TABLE edges (
+    id TEXT PRIMARY KEY,
+    from_id TEXT NOT NULL,
+    to_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    metadata TEXT NOT NULL DEFAULT '{}',
+    FOREIGN KEY (from_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    FOREIGN KEY (to_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+);
+CREATE UNIQUE INDEX idx_edges_unique ON edges(from_id, to_id, type);
+CREATE INDEX idx_edges_to ON edges(to_id, type);
+
+CREATE TABLE tags (
+    node_id TEXT NOT NULL,
+    tag TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    PRIMARY KEY (node_id, tag),
+    FOREIGN KEY (node_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+) WITHOUT ROWID;
+CREATE INDEX idx_tags_tag ON tags(tag, node_id);
+CREATE INDEX idx_tags_project ON tags(node_id, tag) WHERE tag >= 'project:' AND tag < 'project;';
+
+-- A view without a budget has the configured one.
+CREATE TABLE views (
+    name TEXT PRIMARY KEY,
+    query TEXT NOT NULL,
+    budget INTEGER,
+    created_at TEXT NOT NULL,
+    updated_at TEXT NOT NULL
+);
+
+-- What one command leaves for the next: not memory, so it has no records.
+CREATE TABLE pending (
+    key TEXT PRIMARY KEY,
+    value TEXT NOT NULL,
+    created_at TEXT NOT NULL
+);
+
+-- Every change that was ever made. All tables above but `pending` follow from it.
+CREATE TABLE records (
+    id TEXT PRIMARY KEY,
+    stamp INTEGER NOT NULL,
+    change TEXT NOT NULL,
+    action TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    key TEXT NOT NULL DEFAULT '',
+    target TEXT,
+    body TEXT NOT NULL DEFAULT '{}',
+    session TEXT NOT NULL DEFAULT '',
+    author TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX idx_records_subject ON records(subject, key);
+CREATE INDEX idx_records_target ON records(target) WHERE target IS NOT NULL;
+CREATE INDEX idx_records_change ON records(change);
+CREATE INDEX idx_records_stamp ON records(stamp);
+CREATE INDEX idx_records_session ON records(session, subject) WHERE session <> '';
+
+-- `terms` is what the application found to search for; `content` serves any other client.
+CREATE VIRTUAL TABLE nodes_fts USING fts5(
+    content,
+    terms,
+    content='nodes',
+    content_rowid='rowid'
+);
+CREATE TRIGGER nodes_ai AFTER INSERT ON nodes BEGIN
+    INSERT INTO nodes_fts(rowid, content, terms) VALUES (NEW.rowid, NEW.content, NEW.terms);
+END;
+CREATE TRIGGER nodes_ad AFTER DELETE ON nodes BEGIN
+    INSERT INTO nodes_fts(nodes_fts, rowid, content, terms)
+    VALUES ('delete', OLD.rowid, OLD.content, OLD.terms);
+END;
+CREATE TRIGGER nodes_au AFTER UPDATE OF content, terms ON nodes BEGIN
+    INSERT INTO nodes_fts(nodes_fts, rowid, content, terms)
+    VALUES ('delete', OLD.rowid, OLD.content, OLD.terms);
+    INSERT INTO nodes_fts(rowid, content, terms) VALUES (NEW.rowid, NEW.content, NEW.terms);
+END;

@@ -1,0 +1,48 @@
+"""The database file of the user store: opening it to read or to write."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from sqlite3 import Connection, DatabaseError
+
+from ctx.errors import DatabaseFailure
+from ctx.memory.migrations import MIGRATIONS
+from ctx.sqlite import truth
+
+APPLICATION_ID = int.from_bytes(b"ctx1", "big")
+
+
+def open_for_writing(path: str, busy_ms: int = 30_000) -> Connection:
+    """Open the store, made or brought up to date as needed.
+
+    A command waits for others that write: half a minute is long enough for sixteen of them, and
+    each holds the lock for milliseconds.
+    """
+    return truth.open_truth(
+        path, application_id=APPLICATION_ID, migrations=MIGRATIONS, busy_ms=busy_ms
+    )
+
+
+def open_for_reading(path: str) -> Connection:
+    """Open the store without writing to it, unless it must be made or brought up to date."""
+    if os.path.exists(path) and os.path.getsize(path):
+        try:
+            return truth.read_truth(path, application_id=APPLICATION_ID, migrations=MIGRATIONS)
+        except DatabaseFailure:
+            if truth.application_id_of(path) != APPLICATION_ID:
+                raise
+    return open_for_writing(path)
+
+
+@contextmanager
+def suspecting_damage(path: str) -> Iterator[None]:
+    """Where a value makes no sense, ask the file: a damaged one is not a mistake of ours."""
+    try:
+        yield
+    except UnicodeError:
+        # Arguments may be any bytes.
+        raise
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        if problems := truth.check_truth(path):
+            raise DatabaseError(problems[0].removesuffix(".")) from error
+        raise

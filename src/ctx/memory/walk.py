@@ -1,0 +1,130 @@
+"""Along the edges: where something comes from, what rests on it, and what is near it."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ctx.ids import NodeId
+from ctx.memory.graph import Graph
+
+PROVENANCE = ("DERIVED_FROM", "DEPENDS_ON", "SUPERSEDES")
+"""The edges that say where something comes from."""
+MOST = 10_000
+"""Nodes that a walk reaches at most."""
+
+_BATCH = 400
+
+
+class Reached(NamedTuple):
+    """A node that a walk came to, and how."""
+
+    id: NodeId
+    depth: int
+    type: str
+    """Of the edge it was reached by; empty for where the walk began."""
+    outward: bool
+    """Whether that edge leads to it."""
+    previous: NodeId | None
+    repeated: bool = False
+    """Whether the walk has been here already: a cycle, or two ways to one node."""
+
+
+def trace(
+    graph: Graph,
+    start: NodeId,
+    *,
+    reverse: bool = False,
+    edge_types: Sequence[str] = PROVENANCE,
+    depth: int | None = None,
+    limit: int = MOST,
+) -> list[Reached]:
+    """What a node was made from, recursively; in reverse, what was made from it.
+
+    In the order of reading: each node is followed by what it comes from. A node that was met
+    before is named again but not followed again, so a cycle ends.
+    """
+    edges = _edges_reached(graph, start, edge_types, reverse, limit)
+    found = [Reached(start, 0, "", not reverse, None)]
+    seen = {start}
+    waiting = [iter(edges.get(start, ()))]
+    path = [start]
+    while waiting and len(found) < limit:
+        step = next(waiting[-1], None)
+        if step is None or (depth is not None and len(waiting) > depth):
+            waiting.pop()
+            path.pop()
+            continue
+        edge_type, node_id = step
+        repeated = node_id in seen
+        found.append(Reached(node_id, len(waiting), edge_type, not reverse, path[-1], repeated))
+        if not repeated:
+            seen.add(node_id)
+            waiting.append(iter(edges.get(node_id, ())))
+            path.append(node_id)
+    return found
+
+
+def _edges_reached(
+    graph: Graph, start: NodeId, edge_types: Sequence[str], reverse: bool, limit: int
+) -> dict[NodeId, list[tuple[str, NodeId]]]:
+    """All edges that a walk in one direction may take, read a whole ring at a time."""
+    found: dict[NodeId, list[tuple[str, NodeId]]] = {}
+    ring, seen = [start], {start}
+    while ring and len(seen) < limit:
+        following: list[NodeId] = []
+        for here, edge_type, there, _ in _steps(graph, ring, edge_types, reverse):
+            found.setdefault(here, []).append((edge_type, there))
+            if there not in seen:
+                seen.add(there)
+                following.append(there)
+        ring = following
+    return found
+
+
+def related(
+    graph: Graph,
+    seeds: Sequence[NodeId],
+    depth: int,
+    *,
+    edge_types: Sequence[str] = (),
+    limit: int = MOST,
+) -> list[Reached]:
+    """What is within some steps of the seeds, along edges of any or some types, nearest first.
+
+    Edges count in both directions. The seeds themselves come first, at depth 0.
+    """
+    found = {seed: Reached(seed, 0, "", True, None) for seed in seeds}
+    ring = list(found)
+    for step in range(1, depth + 1):
+        following: dict[NodeId, Reached] = {}
+        for reverse in (False, True):
+            for here, edge_type, there, _ in _steps(graph, ring, edge_types, reverse):
+                if there not in found and there not in following:
+                    following[there] = Reached(there, step, edge_type, not reverse, here)
+        for node_id in sorted(following, reverse=True):
+            if len(found) >= limit:
+                return list(found.values())
+            found[node_id] = following[node_id]
+        ring = list(following)
+        if not ring:
+            break
+    return list(found.values())
+
+
+def _steps(
+    graph: Graph, ring: Iterable[NodeId], edge_types: Sequence[str], reverse: bool
+) -> list[tuple[NodeId, str, NodeId, str]]:
+    """The edges from these nodes, or to them: here, type, there, when; sorted."""
+    here, there = ("to_id", "from_id") if reverse else ("from_id", "to_id")
+    # By type there are many edges, by node few: the sign keeps SQLite from going by type.
+    types = f" AND +type IN ({', '.join('?' * len(edge_types))})" if edge_types else ""
+    nodes = list(ring)
+    found: list[tuple[NodeId, str, NodeId, str]] = []
+    for at in range(0, len(nodes), _BATCH):
+        part = nodes[at : at + _BATCH]
+        places = ", ".join("?" * len(part))
+        found += graph.connection.execute(
+            f"SELECT {here}, type, {there}, created_at FROM edges"
+            f" WHERE {here} IN ({places}){types} ORDER BY {here}, created_at, id",
+            (*part, *edge_types),
+        ).fetchall()
+    return found
