@@ -1,0 +1,34 @@
+"""The query language: from a text to the ids of nodes.
+
+    syntax      text → tokens with their places; a mistake drawn with a caret under it
+    times       how long ago, or when
+    parse       tokens → a tree of filters, or words with filters that must hold
+    compile     tree, scope and time → one SQL statement
+    evaluate    run it: the ids in order, how many, by tier
+
+A query is of one of two kinds, and its words decide which.
+
+**Only filters**, joined by `AND`, `OR`, `NOT` and parentheses: the nodes for which it is true,
+the newest first. Every mistake is an error that shows the place and the nearest right word.
+
+    type:fact                  a type of node
+    tag:project:shop           a tag; `tag:task:*` is every tag that begins so
+    created:>24h  updated:<1w  younger than a day, older than a week; `created:24h` is `>=24h`
+    created:2024-01-31         on that day; `>` and `>=` since it began, `<` before it began,
+                               `<=` until it has ended; `2024-01-31T10:00:00Z` is one second
+    tokens:<1000               the estimated size; also `>`, `>=`, `<=`, and `=` or nothing
+    has:summary                also `edges`, `tags`, `metadata`, `superseded`
+    from:ID  to:ID             with an edge from that node, or to it
+    session:ID                 tagged with a session, or recorded in it
+    project:shop               short for `tag:project:shop`
+    path:src/net               about a file, about what lies in a folder, or mentioning either;
+                               `path:src/*.py` matches as the shell does, but `*` takes `/` too
+    id:01M7                    by the beginning of an id; four characters are enough
+
+**Any other word** makes it a question in a person's language, often pasted: words that look
+like `AND`, `(` or `TypeError:` are just words. Filters count if they are right, and all of them
+must hold. The answer is ranked. Nothing is an error.
+
+What a query cannot see is said by the scope, not by the query: superseded nodes, other projects
+and other tasks are left out unless the query itself names them.
+"""

@@ -1,0 +1,374 @@
+"""From a query, a scope and the time to one SQL statement.
+
+SQLite would choose a plan by guessing, or by statistics that may be missing or old. Here the plan
+is written down instead, so that it is the same for every store:
+
+1. The *candidates*: ids in descending order, out of indexes alone. A tag and a type are read in
+   this order; `UNION`, `INTERSECT` and `EXCEPT` merge such streams without storing anything, so
+   that the first id comes at once. A filter that finds few nodes is read and sorted, and needs
+   no company. Where no filter can do either, all nodes are candidates.
+2. The *conditions*: everything else, looked up for each candidate.
+
+The candidates are a subquery with `LIMIT -1`. That keeps SQLite from dropping the subquery's
+order, which is then the order of the whole statement; an order of its own would make the whole
+sort everything again. A statement ends in the same way, so that it may be a subquery too. A
+unary plus before a column keeps SQLite from using an index for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.memory import model
+from ctx.memory.query import conditions
+from ctx.memory.query.conditions import Piece, condition, joined
+from ctx.memory.query.filters import (
+    PROJECT,
+    TASK,
+    Elsewhere,
+    Has,
+    Id,
+    LinkedFrom,
+    LinkedTo,
+    Path,
+    Session,
+    Tag,
+    TagPrefix,
+    Type,
+)
+from ctx.memory.query.parse import And, Expression, Not, Or, Query
+from ctx.memory.query.times import Time
+
+MOST_WORDS = 32
+"""Of a longer question the first words count."""
+
+_SUPERSEDED = Has("superseded")
+_TRUE = And(())
+_FALSE = Or(())
+
+# What finds the fewest nodes, as far as can be told without looking. What is `_SORTED` comes in
+# the order of ids; what comes after it is used only where there is nothing else.
+_SORTED = 5
+_ORDER: Mapping[type, int] = {
+    Id: 0,
+    LinkedFrom: 1,
+    LinkedTo: 1,
+    Session: 2,
+    Path: 4,
+    Tag: 5,
+    Type: 5,
+}
+_NARROW_TIME, _MANY = 3, 6
+# Namespaces of which nearly every node has a tag.
+_EVERYWHERE = (PROJECT, "tier:", "session:", "kind:")
+# With more streams than this, sorting once is faster than merging each with all before it.
+_MOST_MERGED = 8
+# Statistics might make SQLite prefer a larger index on the same column.
+_ROW = "nodes AS r INDEXED BY idx_nodes_row ON r.id = n.id"
+
+
+class Scope(NamedTuple):
+    """What can be seen, besides what the query says."""
+
+    include_superseded: bool = False
+    """Also what is superseded. A query that says `has:superseded` sees it anyway."""
+    project: str | None = None
+    """Without the nodes of other projects. A node is of all the projects that it is tagged with;
+    one without such a tag is everyone's."""
+    task: str | None = None
+    """Without the working nodes of other tasks."""
+
+
+class Statement(NamedTuple):
+    sql: str
+    parameters: tuple[str | int, ...] = ()
+
+
+class Words(NamedTuple):
+    """Which words of a question a node must have."""
+
+    groups: tuple[tuple[str, ...], ...]
+    """What may stand for each word, as `terms.alternatives` says."""
+    any_of_them: bool = False
+    newest: int | None = None
+    """Of the nodes that have them, only so many are ranked: the newest."""
+
+    @property
+    def expression(self) -> str:
+        """As FTS5 reads it. An empty phrase is in no text."""
+        words = (" OR ".join(map(_phrase, group)) for group in self.groups)
+        wanted = (") OR (" if self.any_of_them else ") AND (").join(words)
+        return f"terms : (({wanted}))" if self.groups else '""'
+
+
+def words_of(query: Query) -> Words:
+    """All the words of a question."""
+    from ctx import terms
+
+    return Words(tuple(terms.alternatives(query.words)[:MOST_WORDS]))
+
+
+def compile_query(query: Query, scope: Scope, now_ms: int, words: Words | None = None) -> Statement:
+    """The ids of the nodes that match, the newest first; of a text, ids and ranks, the best first.
+
+    Without being told which, all words of a text are wanted. Nodes of the same rank come in no
+    order: to compare their ids, SQLite would have to read all of them.
+    """
+    if query.mode == "text":
+        return _ranked(query, scope, now_ms, words or words_of(query))
+    return _found(_simplified(_visible(query, scope)), now_ms)
+
+
+def compile_tier(query: Query, scope: Scope, now_ms: int, tier: str | None) -> Statement | None:
+    """The same for the nodes of filters with one tier; None where no node can match.
+
+    Whoever reads one tier after the other knows which nodes had a stronger one already. Without
+    a tier it is about the nodes in none of the three that a view is made of.
+    """
+    known: dict[str, bool] = {}
+    within: list[Expression] = []
+    if tier:
+        known[tier] = True
+        within.append(Tag(tier))
+    else:
+        stronger = model.TIERS[: model.TIERS.index(model.OFF_CONTEXT)]
+        known.update(dict.fromkeys(stronger, False))
+        within += [Not(Tag(other)) for other in stronger]
+    rest = _simplified(_visible(query, scope), known)
+    return None if _is_false(rest) else _found(_simplified(And((*within, rest))), now_ms)
+
+
+def compile_count(
+    query: Query, scope: Scope, now_ms: int, words: Words | None = None, *, left_out: bool = False
+) -> Statement:
+    """How many match; with `left_out`, how many are not seen because of the scope's project."""
+    expression = _visible(query, scope._replace(project=None) if left_out else scope)
+    if left_out:
+        expression = And((expression, Elsewhere(PROJECT, scope.project or "")))
+    simple = _simplified(expression)
+    if query.mode == "text":
+        matches = _matches(words or words_of(query))
+        if simple == Not(_SUPERSEDED):
+            # Few are, so that it is faster to count those and take them off.
+            sql = f"SELECT count(*) FROM nodes_fts WHERE {matches.sql}"
+            few = "SELECT rowid FROM nodes INDEXED BY idx_nodes_replaced"
+            hidden = f"{sql} AND rowid IN ({few} WHERE superseded_by IS NOT NULL)"
+            return Statement(f"SELECT ({sql}) - ({hidden})", matches.parameters * 2)
+        where = joined([matches, condition(simple, now_ms)], " AND ")
+        source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
+        return Statement(f"SELECT count(*) FROM {source} WHERE {where.sql}", where.parameters)
+    found = _found(simple, now_ms, counted=True)
+    return Statement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
+
+
+def _visible(query: Query, scope: Scope) -> Expression:
+    """The query and its scope as one expression."""
+    return And((query.tree or _TRUE, *_limits(query, scope)))
+
+
+def _limits(query: Query, scope: Scope) -> list[Expression]:
+    """What the scope asks of every node."""
+    limits: list[Expression] = []
+    if not scope.include_superseded and not _names_superseded(query.tree or _TRUE):
+        limits.append(Not(_SUPERSEDED))
+    if scope.project is not None and not query.names_project:
+        limits.append(Not(Elsewhere(PROJECT, scope.project)))
+    if scope.task is not None:
+        limits.append(Not(And((Tag(model.WORKING), Elsewhere(TASK, scope.task)))))
+    return limits
+
+
+def _names_superseded(expression: Expression) -> bool:
+    match expression:
+        case And(parts) | Or(parts):
+            return any(map(_names_superseded, parts))
+        case Not(part):
+            return _names_superseded(part)
+        case Has(what):
+            return what == _SUPERSEDED.what
+        case _:
+            return False
+
+
+def _simplified(
+    expression: Expression, known: Mapping[str, bool] = {}, negated: bool = False
+) -> Expression:
+    """The same with `NOT` before filters alone, nothing nested in its own kind, and no constants.
+
+    `known` says which tags a node has and which it has not.
+    """
+    match expression:
+        case Not(part):
+            return _simplified(part, known, not negated)
+        case Tag(tag) if tag in known:
+            return _FALSE if known[tag] == negated else _TRUE
+        case And(parts) | Or(parts):
+            is_and = isinstance(expression, And) != negated
+            kind: type[And] | type[Or] = And if is_and else Or
+            found: list[Expression] = []
+            for part in parts:
+                simple = _simplified(part, known, negated)
+                if isinstance(simple, kind):
+                    found += simple.parts
+                elif isinstance(simple, And | Or) and not simple.parts:
+                    return simple
+                else:
+                    found.append(simple)
+            return found[0] if len(found) == 1 else kind(tuple(found))
+        case _:
+            return Not(expression) if negated else expression
+
+
+def _is_false(expression: Expression) -> bool:
+    return isinstance(expression, Or) and not expression.parts
+
+
+def _found(expression: Expression, now_ms: int, *, counted: bool = False) -> Statement:
+    """The ids for which a simplified expression is true; in any order if they are counted."""
+    parts = expression.parts if isinstance(expression, And) else (expression,)
+    candidates, rest = _candidates(parts, now_ms)
+    if candidates is None:
+        where = condition(And(tuple(rest)), now_ms)
+        order = "" if counted else " ORDER BY n.id DESC LIMIT -1"
+        return Statement(f"SELECT n.id FROM nodes AS n WHERE {where.sql}{order}", where.parameters)
+    ordered = Piece(f"{candidates.sql} ORDER BY 1 DESC LIMIT -1", candidates.parameters)
+    if not rest:
+        return Statement(*ordered)
+    found = _filtered(ordered, rest, now_ms)
+    return Statement(f"{found.sql} LIMIT -1", found.parameters)
+
+
+def _filtered(candidates: Piece, rest: Sequence[Expression], now_ms: int) -> Piece:
+    """The candidates that fulfil the rest, in the same order."""
+    where = condition(And(tuple(rest)), now_ms, row="r")
+    row = f" CROSS JOIN {_ROW}" if any(map(conditions.reads_row, rest)) else ""
+    return Piece(
+        f"SELECT n.id FROM ({candidates.sql}) AS n{row} WHERE {where.sql}",
+        candidates.parameters + where.parameters,
+    )
+
+
+def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None, list[Expression]]:
+    """The candidates for a conjunction, and the parts that they do not answer for."""
+    sizes = [_size(part, now_ms) for part in parts]
+    if any(isinstance(part, Tag) and not part.tag.startswith(_EVERYWHERE) for part in parts):
+        # What was made lately may be everything; what has such a tag hardly ever is.
+        sizes = [None if size == _NARROW_TIME else size for size in sizes]
+    smallest = min((size for size in sizes if size is not None), default=None)
+    if smallest is None:
+        return None, list(parts)
+    # A choice of streams can only be merged with others from the first place.
+    first = min(
+        (place for place, size in enumerate(sizes) if size == smallest),
+        key=lambda place: not isinstance(parts[place], Or),
+    )
+    candidates = _ids(parts[first], now_ms)
+    rest: list[Expression] = []
+    for part in (*parts[:first], *parts[first + 1 :]):
+        inner = part.part if isinstance(part, Not) else part
+        if smallest == _SORTED and (isinstance(inner, Tag | Type) or inner == _SUPERSEDED):
+            merging = "EXCEPT" if isinstance(part, Not) else "INTERSECT"
+            candidates = joined([candidates, _ids(inner, now_ms)], f" {merging} ")
+        else:
+            rest.append(part)
+    return candidates, rest
+
+
+def _size(expression: Expression, now_ms: int) -> int | None:
+    """How few candidates an expression gives; None where it gives none."""
+    match expression:
+        case Time():
+            return _NARROW_TIME if _is_narrow(expression, now_ms) else None
+        case TagPrefix(prefix):
+            is_wide = any(namespace.startswith(prefix) for namespace in _EVERYWHERE)
+            return None if is_wide else _MANY
+        case Has("superseded"):
+            return _MANY
+        case Or(parts):
+            sizes = [_size(part, now_ms) for part in parts]
+            known = [size for size in sizes if size is not None]
+            if not known or len(known) < len(sizes):
+                return None
+            is_long = len(parts) > _MOST_MERGED and max(known) == _SORTED
+            return _MANY if is_long else max(known)
+        case And(parts):
+            return min(
+                (size for part in parts if (size := _size(part, now_ms)) is not None), default=None
+            )
+        case _:
+            return _ORDER.get(type(expression))
+
+
+def _is_narrow(time: Time, now_ms: int) -> bool:
+    """Whether this is about two months at most."""
+    start, end = time.bounds(now_ms)
+    if start is None:
+        return False
+    months = [12 * int(text[:4]) + int(text[5:7]) for text in (start, end or clock.iso(now_ms))]
+    return months[1] - months[0] <= 2
+
+
+def _ids(expression: Expression, now_ms: int) -> Piece:
+    """A list of ids for an expression that has a size."""
+    match expression:
+        case Or(parts):
+            found = [_ids(part, now_ms) for part in parts]
+            if len(found) <= _MOST_MERGED:
+                return joined(found, " UNION ")
+            every = joined(
+                (Piece(f"SELECT id FROM ({piece.sql})", piece.parameters) for piece in found),
+                " UNION ALL ",
+            )
+            return Piece(f"SELECT DISTINCT id FROM ({every.sql})", every.parameters)
+        case And(parts):
+            sizes = [
+                (_size(part, now_ms), isinstance(part, Type), place)
+                for place, part in enumerate(parts)
+            ]
+            first = min(size for size in sizes if size[0] is not None)[-1]
+            rest = parts[:first] + parts[first + 1 :]
+            return _filtered(_ids(parts[first], now_ms), rest, now_ms)
+        case Not():
+            raise AssertionError("what is not there has no list")
+        case _:
+            return conditions.ids(expression, now_ms)
+
+
+def _ranked(query: Query, scope: Scope, now_ms: int, words: Words) -> Statement:
+    """Ids and ranks. The filters come before the ranking; the scope is looked up after it.
+
+    So what is not read costs nothing: most questions want the first few of many thousands.
+    """
+    matches = _matches(words)
+    source = "nodes_fts"
+    if words.newest is not None:
+        oldest = Piece(
+            "nodes_fts.rowid >= coalesce((SELECT rowid FROM nodes_fts WHERE nodes_fts MATCH ?"
+            " ORDER BY rowid DESC LIMIT 1 OFFSET ?), 0)",
+            (words.expression, words.newest - 1),
+        )
+        matches = joined([matches, oldest], " AND ")
+    if query.tree is not None:
+        source = "nodes_fts CROSS JOIN nodes AS n ON n.rowid = nodes_fts.rowid"
+        matches = joined([matches, condition(_simplified(query.tree), now_ms)], " AND ")
+    seen = condition(_simplified(And(tuple(_limits(query, scope)))), now_ms)
+    return Statement(
+        "SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,"
+        f" bm25(nodes_fts, 0.0, 1.0) AS rank FROM {source} WHERE {matches.sql}"
+        " ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid"
+        f" WHERE {seen.sql} LIMIT -1",
+        matches.parameters + seen.parameters,
+    )
+
+
+def _matches(words: Words) -> Piece:
+    """The condition that a node has the words of a question."""
+    return Piece("nodes_fts MATCH ?", (words.expression,))
+
+
+def _phrase(term: str) -> str:
+    from ctx import terms
+
+    # A character of a script without spaces is indexed together with the one behind it.
+    is_lone = len(term) == 1 and not term.isascii() and terms.of(f"{term}a") == [term, "a"]
+    return f'"{term}"*' if is_lone else f'"{term}"'

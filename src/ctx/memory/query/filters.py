@@ -1,0 +1,197 @@
+"""The filters: what each name takes, and the value that it becomes."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ctx import ids
+from ctx.errors import QueryInvalid, UsageError
+from ctx.memory import model
+from ctx.memory.query import times
+from ctx.memory.query.syntax import FILTERS, Token, invalid, on_one_line
+from ctx.memory.query.times import Comparison, Time
+
+PROJECT = "project:"
+TASK = "task:"
+HAS = ("summary", "edges", "tags", "metadata", "superseded")
+LONGEST_VALUE = 1000
+
+_MOST_DIGITS = 15
+_ID_LENGTH = 26
+
+
+class Type(NamedTuple):
+    type: str
+
+
+class Tag(NamedTuple):
+    tag: str
+
+
+class TagPrefix(NamedTuple):
+    prefix: str
+
+
+class Tokens(NamedTuple):
+    comparison: Comparison
+    number: int
+
+
+class Has(NamedTuple):
+    what: str
+
+
+class LinkedFrom(NamedTuple):
+    """With an edge from a node whose id begins so."""
+
+    prefix: str
+
+
+class LinkedTo(NamedTuple):
+    """With an edge to a node whose id begins so."""
+
+    prefix: str
+
+
+class Session(NamedTuple):
+    id: str
+
+
+class Path(NamedTuple):
+    pattern: str
+
+
+class Id(NamedTuple):
+    prefix: str
+
+
+class Elsewhere(NamedTuple):
+    """Tagged in a namespace, but not with this name. No text says it: the scope of a query does."""
+
+    namespace: str
+    name: str
+
+
+# Tuples of different classes may be equal: tell them apart by their class, never by `==`.
+Filter = (
+    Type
+    | Tag
+    | TagPrefix
+    | Time
+    | Tokens
+    | Has
+    | LinkedFrom
+    | LinkedTo
+    | Session
+    | Path
+    | Id
+    | Elsewhere
+)
+
+
+def read(text: str, token: Token) -> Filter:
+    """The filter that stands at a place of a query, checked."""
+    if token.name not in FILTERS:
+        raise _unknown(text, token)
+    if not token.is_closed:
+        sentence, hint = "This quote is not closed.", 'Inside quotes, write \\" for a quote.'
+        raise invalid(text, token.value_start, token.value_start + 1, sentence, hint)
+    try:
+        return _READERS[token.name](_checked(token))
+    except UsageError as error:
+        # An empty value has no place of its own.
+        start = token.value_start if token.value else token.start
+        raise invalid(text, start, token.end, error.message, error.hint) from None
+
+
+def _unknown(text: str, token: Token) -> QueryInvalid:
+    value = on_one_line(token.value[:80])
+    tag = f"{token.name}:{value}"
+    quoted = f'"{tag}"' if " " in tag else tag
+    near = _nearest(token.name, FILTERS)
+    hint = f"Did you mean `{near}:{value}`?" if near else f"There are: {', '.join(FILTERS)}."
+    return invalid(
+        text,
+        token.start,
+        token.start + len(token.name),
+        f"There is no filter `{token.name[:80]}`; for a tag write `tag:{quoted}`.",
+        f"{hint} In quotes it is words to search for.",
+    )
+
+
+def _checked(token: Token) -> str:
+    if not token.value:
+        raise UsageError(f"`{token.name}:` has no value.", hint=_EXAMPLES[token.name])
+    if len(token.value) > LONGEST_VALUE:
+        raise UsageError(f"A value has at most {LONGEST_VALUE:,} characters.")
+    try:
+        token.value.encode()
+    except UnicodeEncodeError:
+        raise UsageError("This value is not valid UTF-8.") from None
+    return token.value
+
+
+def _nearest(word: str, known: tuple[str, ...]) -> str | None:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word.lower(), known, n=1)), None)
+
+
+def _tag(value: str) -> Tag | TagPrefix:
+    return TagPrefix(value[:-1]) if value.endswith("*") else Tag(value)
+
+
+def _tokens(value: str) -> Tokens:
+    comparison, number = times.comparison(value)
+    if len(number) > _MOST_DIGITS or not number.isascii() or not number.isdigit():
+        raise UsageError(f"{number[:80]!r} is not a number of tokens.", hint=_EXAMPLES["tokens"])
+    return Tokens(comparison, int(number))
+
+
+def _has(value: str) -> Has:
+    if value not in HAS:
+        near = _nearest(value, HAS)
+        start = f"Did you mean `{near}`? " if near else ""
+        raise UsageError(
+            f"`has:` does not know {value[:80]!r}.", hint=f"{start}There are: {', '.join(HAS)}."
+        )
+    return Has(value)
+
+
+def _id(value: str) -> str:
+    prefix = value.upper()
+    if len(prefix) < ids.SHORTEST_PREFIX or not ids.is_ulid(prefix.ljust(_ID_LENGTH, "0")):
+        raise UsageError(
+            f"{value[:80]!r} is not an id or its beginning.",
+            hint=f"Give its first {ids.SHORTEST_PREFIX} characters or more, as `ctx list` does.",
+        )
+    return prefix
+
+
+_EXAMPLES = {
+    "type": f"Give one of: {', '.join(model.NODE_TYPES)}.",
+    "tag": "For example `tag:tier:pinned`, or `tag:task:*` for all that begin so.",
+    "created": times.HINT,
+    "updated": times.HINT,
+    "tokens": "For example `tokens:<1000`.",
+    "has": f"Give one of: {', '.join(HAS)}.",
+    "from": "Give an id, as `ctx list` shows it.",
+    "to": "Give an id, as `ctx list` shows it.",
+    "session": "Give the id of a session.",
+    "project": "For example `project:shop`.",
+    "path": "For example `path:src/net`, or `path:src/*.py`.",
+    "id": "Give an id, as `ctx list` shows it.",
+}
+_READERS: dict[str, Callable[[str], Filter]] = {
+    "type": lambda value: Type(model.node_type(value)),
+    "tag": _tag,
+    "created": lambda value: times.read("created_at", value),
+    "updated": lambda value: times.read("updated_at", value),
+    "tokens": _tokens,
+    "has": _has,
+    "from": lambda value: LinkedFrom(_id(value)),
+    "to": lambda value: LinkedTo(_id(value)),
+    "session": lambda value: Session(ids.session_id(value)),
+    "project": lambda value: _tag(PROJECT + value),
+    "path": Path,
+    "id": lambda value: Id(_id(value)),
+}

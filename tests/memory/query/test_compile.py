@@ -1,0 +1,231 @@
+"""The statements: how they look, that they stay what they are, and that they stop early."""
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from random import Random
+
+import pytest
+
+from ctx.memory import model
+from ctx.memory.query import evaluate
+from ctx.memory.query.compile import Scope, compile_count, compile_query
+from ctx.memory.query.parse import DEEPEST, MOST_FILTERS, parse
+from tests.memory.query import oracle
+from tests.memory.query.oracle import NOW_MS, Graph, Node
+
+SCOPES = (Scope(), Scope(True), Scope(project="shop", task="auth"))
+QUERIES = (
+    model.DEFAULT_QUERY,
+    "type:fact",
+    "type:fact AND tag:tier:reference AND NOT tag:kind:bugfix",
+    "(tag:plain OR tag:task:db) AND type:fact AND NOT type:task",
+    "(type:fact AND tag:plain) OR (has:edges AND tag:task:db)",
+    " OR ".join(f"tag:{number}" for number in range(20)),
+    "tag:task:*",
+    "tag:project:*",
+    "created:>24h AND tag:plain",
+    "created:>1y",
+    "updated:2026-01-19",
+    "tokens:>100 has:summary",
+    "NOT tag:plain",
+    "from:01KF OR to:01KF",
+    "session:s1",
+    "path:src/app AND type:fact",
+    "id:01KF AND NOT path:src/*.py",
+    "has:superseded",
+    "refresh token",
+    "refresh tag:plain created:>24h",
+)
+
+
+def store(size: int) -> sqlite3.Connection:
+    random = Random(1)
+    ids = [f"01KF{number:022d}" for number in range(size)]
+    nodes = {
+        node_id: Node(
+            node_id,
+            random.choice(("fact", "fact", "decision", "task")),
+            " ".join(random.choices(oracle.WORDS, k=5)),
+            None,
+            10,
+            ids[0] if random.random() < 0.1 else None,
+            oracle.iso(NOW_MS // 1000 - 60 * (size - number)),
+            oracle.iso(NOW_MS // 1000 - 60 * (size - number)),
+            {},
+            frozenset(random.sample(oracle.TAGS, 3)),
+        )
+        for number, node_id in enumerate(ids)
+    }
+    edges = [(random.choice(ids), random.choice(ids), "MENTIONS") for _ in range(3 * size)]
+    return oracle.database(Graph(nodes, edges, [("s1", node_id) for node_id in ids]))
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[sqlite3.Connection]:
+    made = store(3000)
+    yield made
+    made.close()
+
+
+STATEMENTS = """
+tag:a OR tag:b AND tag:c, also what is superseded
+
+SELECT node_id AS id FROM tags INDEXED BY idx_tags_tag WHERE tag = ?
+ UNION SELECT n.id FROM (SELECT node_id AS id FROM tags INDEXED BY idx_tags_tag WHERE tag = ?) AS n
+ WHERE (EXISTS (SELECT 1 FROM tags INDEXED BY idx_tags_tag WHERE node_id = n.id AND tag IN (?)))
+ ORDER BY 1 DESC LIMIT -1
+('a', 'b', 'c')
+
+type:fact AND NOT tag:a AND has:summary
+
+SELECT n.id FROM (SELECT id FROM nodes INDEXED BY idx_nodes_type WHERE type = ? EXCEPT
+ SELECT node_id AS id FROM tags INDEXED BY idx_tags_tag WHERE tag = ? EXCEPT SELECT id
+ FROM nodes INDEXED BY idx_nodes_replaced WHERE superseded_by IS NOT NULL ORDER BY 1 DESC
+ LIMIT -1) AS n CROSS JOIN nodes AS r INDEXED BY idx_nodes_row ON r.id = n.id WHERE
+ (+r.summary IS NOT NULL) LIMIT -1
+('fact', 'a')
+
+created:>24h AND (tag:a OR tag:b), also what is superseded
+
+SELECT n.id FROM (SELECT id FROM nodes INDEXED BY idx_nodes_created
+ WHERE (created_at >= ?) ORDER BY 1 DESC LIMIT -1) AS n
+ WHERE ((EXISTS (SELECT 1 FROM tags INDEXED BY idx_tags_tag
+ WHERE node_id = n.id AND tag IN (?, ?)))) LIMIT -1
+('2026-01-19T10:00:00Z~', 'a', 'b')
+
+tokens:<10, in the project shop
+
+SELECT n.id FROM nodes AS n WHERE (+n.token_estimate < ?
+ AND NOT +n.superseded_by IS NOT NULL
+ AND NOT (SELECT min(tag <> ?) FROM tags WHERE node_id = n.id
+ AND tag >= 'project:' AND tag < 'project;') IS 1) ORDER BY n.id DESC LIMIT -1
+(10, 'project:shop')
+
+refreshToken 更
+
+SELECT n.id, f.rank FROM (SELECT nodes_fts.rowid AS rowid,
+ bm25(nodes_fts, 0.0, 1.0) AS rank FROM nodes_fts WHERE nodes_fts MATCH ?
+ ORDER BY 2 LIMIT -1) AS f CROSS JOIN nodes AS n ON n.rowid = f.rowid
+ WHERE NOT +n.superseded_by IS NOT NULL LIMIT -1
+('terms : (("refresh" OR "refreshtoken") AND ("token" OR "refreshtoken") AND ("更"*))',)
+"""
+
+
+def test_statements() -> None:
+    parts = STATEMENTS.strip().split("\n\n")
+    for asked, told in zip(parts[::2], parts[1::2], strict=True):
+        text, _, seen = asked.partition(", ")
+        scope = {
+            "": Scope(),
+            "also what is superseded": Scope(include_superseded=True),
+            "in the project shop": Scope(project="shop"),
+        }[seen]
+        sql, parameters = told.replace("\n ", " ").split("\n")
+        statement = compile_query(parse(text), scope, NOW_MS)
+        assert (statement.sql, repr(statement.parameters)) == (sql, parameters)
+
+
+def plans(connection: sqlite3.Connection) -> list[list[str]]:
+    found = []
+    for text in QUERIES:
+        for scope in SCOPES:
+            for compiled in (compile_query, compile_count):
+                statement = compiled(parse(text), scope, NOW_MS)
+                rows = connection.execute(
+                    f"EXPLAIN QUERY PLAN {statement.sql}", statement.parameters
+                )
+                found.append([text, *(row[3] for row in rows)])
+    return found
+
+
+def test_statistics_change_no_plan() -> None:
+    connection = store(300)
+    before = plans(connection)
+    connection.execute("ANALYZE")
+    # What was measured is read when a database is opened.
+    connection.execute("ANALYZE sqlite_master")
+    assert plans(connection) == before
+    connection.close()
+
+
+def steps(
+    connection: sqlite3.Connection,
+    ask: Callable[[], evaluate.Matches | Iterator[object]],
+    limit: int | None,
+) -> int:
+    """How much work SQLite does for the first ids, in tens of instructions."""
+    taken = 0
+
+    def step() -> int:
+        nonlocal taken
+        taken += 1
+        return 0
+
+    connection.set_progress_handler(step, 10)
+    found = ask()
+    for _ in islice(found.ids if isinstance(found, evaluate.Matches) else found, limit):
+        pass
+    connection.set_progress_handler(None, 0)
+    return taken
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        model.DEFAULT_QUERY,
+        "type:fact",
+        "type:fact AND NOT tag:plain",
+        "(type:fact AND tag:plain) OR tag:task:db",
+        "tag:project:*",
+        "created:>1y",
+        "NOT tag:plain",
+        "has:edges",
+    ],
+)
+def test_the_first_ids_come_without_the_others(text: str, connection: sqlite3.Connection) -> None:
+    asked = (connection, parse(text))
+    for scope in SCOPES:
+        # Running a statement already looks for its first row.
+        matching = partial(evaluate.matching, *asked, scope, NOW_MS)
+        assert 10 * steps(connection, matching, 5) < steps(connection, matching, None)
+        in_tiers = partial(evaluate.in_tiers, *asked, scope, NOW_MS)
+        assert 10 * steps(connection, in_tiers, 5) < steps(connection, in_tiers, None)
+
+
+def test_what_the_language_allows_sqlite_can_do() -> None:
+    connection = store(5)
+    leaves = (
+        "type:fact",
+        "tag:a",
+        "tag:a*",
+        "created:>24h",
+        "updated:<1w",
+        "tokens:>1",
+        "has:edges",
+        "has:superseded",
+        "from:01KF",
+        "to:01KF",
+        "session:s1",
+        "path:src/*",
+        "id:01KF",
+    )
+    many = [leaves[number % len(leaves)] for number in range(MOST_FILTERS)]
+    texts = [" OR ".join([leaf] * MOST_FILTERS) for leaf in leaves]
+    texts += [" AND ".join(many), " OR ".join(many), " AND NOT ".join(many)]
+    texts += [f"NOT ({' OR '.join(many)})", f"NOT ({' AND '.join(many)})"]
+    texts.append(f"x {' '.join(many)}")
+    for leaf in leaves:
+        for first in (0, 1):
+            nested = leaf
+            for level in range(DEEPEST):
+                nested = f"{leaf} {'AND' if (level + first) % 2 else 'OR'} NOT ({nested})"
+            texts.append(nested)
+    for text in texts:
+        query = parse(text)
+        next(evaluate.matching(connection, query, SCOPES[2], NOW_MS).ids, None)
+        next(evaluate.in_tiers(connection, query, SCOPES[2], NOW_MS), None)
+        statement = compile_count(query, SCOPES[2], NOW_MS)
+        connection.execute(f"EXPLAIN {statement.sql}", statement.parameters).fetchone()
+    connection.close()

@@ -1,0 +1,154 @@
+"""The database answers thousands of random queries as plain Python does, whatever the scope."""
+
+from itertools import islice
+from random import Random
+from sqlite3 import Connection
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.memory import model
+from ctx.memory.query import evaluate
+from ctx.memory.query.compile import Scope, compile_query, words_of
+from ctx.memory.query.parse import Query, parse
+from tests.memory.query import oracle
+from tests.memory.query.oracle import NOW_MS, Graph, Node, Question
+
+GRAPHS = 70
+QUERIES_PER_GRAPH = 60
+
+
+def random_scope(random: Random) -> Scope:
+    return Scope(
+        include_superseded=random.random() < 0.3,
+        project=random.choice([None, "shop", "bank", "none"]),
+        task=random.choice([None, None, "auth", "db"]),
+    )
+
+
+def seen(node: Node, query: Query, scope: Scope) -> bool:
+    """Whether a scope shows a node, apart from its project."""
+    asks = "has:superseded" in query.text
+    if node.superseded_by is not None and not (scope.include_superseded or asks):
+        return False
+    tasks = {tag for tag in node.tags if tag.startswith("task:")}
+    is_other_work = model.WORKING in node.tags and tasks and f"task:{scope.task}" not in tasks
+    return not (scope.task is not None and is_other_work)
+
+
+def in_project(node: Node, query: Query, scope: Scope) -> bool:
+    projects = {tag for tag in node.tags if tag.startswith("project:")}
+    names_one = any(start in query.text for start in ("project:", '"project:'))
+    return (
+        scope.project is None
+        or names_one
+        or not projects - {f"project:{scope.project}"}
+        or (f"project:{scope.project}" in projects)
+    )
+
+
+@settings(max_examples=GRAPHS, deadline=None, derandomize=True, database=None)
+@given(st.integers(0, 2**32))
+def test_filters(seed: int) -> None:
+    random = Random(seed)
+    graph = oracle.random_graph(random)
+    connection = oracle.database(graph, random.sample(list(graph.nodes), len(graph.nodes)))
+    if random.random() < 0.5:
+        connection.execute("ANALYZE")
+    for _ in range(QUERIES_PER_GRAPH):
+        question = oracle.random_question(random, graph)
+        query, scope = parse(question.text), random_scope(random)
+        assert query.mode == "filters", question.text
+        within = [
+            node
+            for node in sorted(graph.nodes.values(), reverse=True)
+            if question.means(node, graph) and seen(node, query, scope)
+        ]
+        expected = [node for node in within if in_project(node, query, scope)]
+        ids = [node.id for node in expected]
+        told = (seed, question.text, scope, compile_query(query, scope, NOW_MS))
+
+        limit = random.choice([None, 0, 1, 3])
+        matches = evaluate.matching(connection, query, scope, NOW_MS, limit=limit)
+        assert list(matches.ids) == ids[:limit], told
+        assert evaluate.count(connection, query, scope, NOW_MS) == len(ids), told
+        left_out = evaluate.left_out_by_scope(connection, query, scope, NOW_MS)
+        assert left_out == len(within) - len(expected), told
+        assert list(evaluate.in_tiers(connection, query, scope, NOW_MS)) == tiered(expected), told
+    connection.close()
+
+
+def tiered(nodes: list[Node]) -> list[tuple[str | None, str]]:
+    order = [model.PINNED, model.WORKING, model.REFERENCE]
+    found = [(model.tier(node.tags), node.id) for node in nodes]
+    return sorted(found, key=lambda pair: order.index(pair[0]) if pair[0] in order else 3)
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@given(st.integers(0, 2**32))
+def test_words(seed: int) -> None:
+    random = Random(seed)
+    graph = oracle.random_graph(random)
+    connection = oracle.database(graph, random.sample(list(graph.nodes), len(graph.nodes)))
+    for _ in range(30):
+        words = " ".join(random.choices(oracle.WORDS, k=random.randint(1, 4)))
+        filters = [
+            random.choice(oracle.FILTERS)(random, graph) for _ in range(random.choice([0, 0, 1, 2]))
+        ]
+        parts = [f"({words}) AND", *(question.text for question in filters)]
+        random.shuffle(parts)
+        query, scope = parse(" ".join(parts)), random_scope(random)
+        assert query.mode == "text"
+        check_words(connection, graph, filters, query, scope)
+    connection.close()
+
+
+def check_words(
+    connection: Connection,
+    graph: Graph,
+    filters: list[Question],
+    query: Query,
+    scope: Scope,
+) -> None:
+    wanted = [
+        node
+        for node in graph.nodes.values()
+        if all(question.means(node, graph) for question in filters) and seen(node, query, scope)
+    ]
+    having = {
+        any_word: [node for node in wanted if oracle.has_words(query.words, node, count)]
+        for any_word, count in ((False, all), (True, any))
+    }
+    visible = {
+        any_word: [node for node in found if in_project(node, query, scope)]
+        for any_word, found in having.items()
+    }
+    partial = not visible[False] and bool(visible[True])
+    expected = visible[partial]
+    ranks = ranks_of(connection, query, partial)
+    expected.sort(key=lambda node: node.id, reverse=True)
+    expected.sort(key=lambda node: ranks[node.id])
+    told = (query, scope, compile_query(query, scope, NOW_MS))
+
+    matches = evaluate.matching(connection, query, scope, NOW_MS)
+    assert matches.partial == partial, told
+    assert list(matches.ids) == [node.id for node in expected], told
+    first = evaluate.matching(connection, query, scope, NOW_MS, limit=2).ids
+    assert list(first) == [node.id for node in islice(expected, 2)], told
+    assert evaluate.count(connection, query, scope, NOW_MS) == len(expected), told
+    assert list(evaluate.in_tiers(connection, query, scope, NOW_MS)) == tiered(expected), told
+    without = having[not having[False]]
+    hidden = [node for node in without if not in_project(node, query, scope)]
+    assert evaluate.left_out_by_scope(connection, query, scope, NOW_MS) == len(hidden), told
+
+
+def ranks_of(connection: Connection, query: Query, any_word: bool) -> dict[str, float]:
+    """The rank of every node with the words, asked for in the plainest way."""
+    words = words_of(query)._replace(any_of_them=any_word)
+    statement = compile_query(query._replace(tree=None), Scope(True), NOW_MS, words)
+    rows = connection.execute(
+        "SELECT id, bm25(nodes_fts, 0.0, 1.0) FROM nodes_fts, nodes"
+        " WHERE nodes.rowid = nodes_fts.rowid AND nodes_fts MATCH ?",
+        statement.parameters[:1],
+    )
+    return dict(rows.fetchall())
