@@ -80,7 +80,7 @@ def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:
 
 
 def test_help(ctx: Ctx) -> None:
-    assert "commands:" in ctx().out
+    assert "nodes:" in ctx().out
     assert ctx("--help").out == ctx().out == ctx("help").out == ctx("help", "help").out
     assert ctx("help", "gc").out.startswith("usage: ctx gc")
     assert ctx("help", "config", "set").out.startswith("usage: ctx config set")

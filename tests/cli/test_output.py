@@ -1,9 +1,26 @@
 import io
+import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain, size
+from ctx.cli.output import (
+    Block,
+    Line,
+    Markdown,
+    Output,
+    Table,
+    Verbatim,
+    count,
+    listing,
+    plain,
+    since,
+    size,
+)
+from ctx.cli.settings import Screen
+from ctx.cli.terminal import shortened, width
 from ctx.errors import CtxError
 
 
@@ -33,16 +50,186 @@ def test_no_progress_in_a_pipe_or_for_short_work() -> None:
         assert stream.getvalue() == ""
 
 
-def test_a_table_as_markdown_cannot_be_broken_by_its_cells() -> None:
+def shown(form: str, *blocks: Block) -> str:
+    """What a pipe is given."""
     out = io.StringIO()
+    Output(out, io.StringIO(), form).show(None, lambda _: list(blocks))
+    return out.getvalue()
+
+
+def on_terminal(*blocks: Block, columns: int = 80) -> str:
+    """What a terminal without colours is given."""
+    out = Terminal()
+    Output(out, io.StringIO(), "text", Screen(False, columns)).show(None, lambda _: list(blocks))
+    return out.getvalue()
+
+
+def test_a_table_as_markdown_cannot_be_broken_by_its_cells() -> None:
+    rows = [
+        ("1|2", "3\n4"),
+        ("a\\", "\x1b[31m"),
+        ("`a|b`", "half `"),
+        ("``", "</table>\r\nVec<T>"),
+    ]
+    assert shown("markdown", Line("x"), Table(("a", "b"), rows)) == (
+        "x\n"
+        "\n"
+        "| a | b |\n"
+        "| --- | --- |\n"
+        "| 1\\|2 | 3 4 |\n"
+        "| a\\\\ | \\\\x1b[31m |\n"
+        "| `a\\|b` | half \\` |\n"
+        "| \\`\\` | \\</table> Vec\\<T> |\n"
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=4))
+def test_every_row_of_a_markdown_table_is_one_row(rows: list[tuple[str, str]]) -> None:
+    lines = shown("markdown", Table(("a", "b"), rows)).split("\n")
+    assert len(lines) == len(rows) + 3
+    for line in lines[:-1]:
+        bare = line.replace("\\\\", "").replace("\\|", "")
+        assert bare.count("|") == 3
+        assert bare.replace("\\`", "").count("`") % 2 == 0
+
+
+def test_the_blocks_in_every_form() -> None:
     blocks: list[Block] = [
-        Line("x"),
-        Table(("a", "b"), [("1|2", "3\n4")]),
+        Line("What is known", "heading"),
+        Line("two nodes", "dim"),
+        Table(("id", "content"), [("01", "a\nb")], ("id", "text")),
+        Markdown("# Already\n\n- markdown"),
         Verbatim("```\ninner\n```\n"),
     ]
-    Output(out, io.StringIO(), "markdown").show(None, lambda _: blocks)
-    assert "| 1\\|2 | 3\\x0a4 |" in out.getvalue()
-    assert "````\n```\ninner\n```\n````" in out.getvalue()
+    assert shown("text", *blocks) == (
+        "What is known\ntwo nodes\n  01  a b\n# Already\n\n- markdown\n```\ninner\n```\n"
+    )
+    assert shown("markdown", *blocks) == (
+        "## What is known\n\ntwo nodes\n\n| id | content |\n| --- | --- |\n| 01 | a b |\n\n"
+        "# Already\n\n- markdown\n\n````\n```\ninner\n```\n````\n"
+    )
+    assert shown("markdown", Table(("a",), [])) == ""
+
+
+def test_markdown_is_the_same_in_text_and_markdown() -> None:
+    text = "# A\n\ttab \x1b[0m\n"
+    assert shown("text", Markdown(text)) == shown("markdown", Markdown(text)) == text
+    assert on_terminal(Markdown(text)) == "# A\n\ttab \\x1b[0m\n"
+
+
+def test_a_terminal_sees_headings_and_right_aligned_numbers() -> None:
+    table = Table(("name", "tokens"), [("a", "1,000"), ("long name", "7")], ("", "number"))
+    assert on_terminal(table) == "  name       tokens\n  a           1,000\n  long name       7\n"
+    assert shown("text", table) == "  a          1,000\n  long name  7\n"
+    fields = Table(("field", "value"), [("type", "fact")], ("field", ""))
+    assert on_terminal(fields) == "  type  fact\n"
+    assert on_terminal(Table(("a", "b"), [])) == ""
+
+
+def test_prose_is_shortened_to_the_width_of_the_terminal() -> None:
+    rows = [("01", "設計メモの全文をここに書く", "x" * 6), ("02", "plain words that go on", "y")]
+    table = Table(("id", "content", "tags"), rows, ("id", "text", "tags"))
+    assert on_terminal(table, columns=32) == (
+        "  id  content             tags\n"
+        "  01  設計メモの全文を…   xxxxxx\n"
+        "  02  plain words that…   y\n"
+    )
+    for line in on_terminal(table, columns=32).splitlines():
+        assert width(line) <= 32
+    assert "…" not in on_terminal(table, columns=80)
+    many = Table(("content", "tags"), [("w" * 200, "t" * 90)], ("text", "tags"))
+    assert on_terminal(many, columns=60).splitlines()[1] == f"  {'w' * 27}…  {'t' * 27}…"
+    assert "…" not in shown("text", table)
+
+
+def test_a_terminal_that_is_too_narrow_wraps_rather_than_hides() -> None:
+    table = Table(("id", "content"), [("0123456789", "w" * 40)], ("id", "text"))
+    assert on_terminal(table, columns=10).splitlines()[1] == "  0123456789  " + "w" * 15 + "…"
+    short = Table(("id", "content"), [("0123456789", "wwww")], ("id", "text"))
+    assert on_terminal(short, columns=10).splitlines()[1] == "  0123456789  wwww"
+
+
+@settings(deadline=None)
+@given(st.text(), st.integers(1, 30))
+def test_a_shortened_text_fits_and_is_a_beginning(text: str, columns: int) -> None:
+    found = shortened(text, columns)
+    assert width(found) <= columns
+    assert found == text or (found[-1] == "…" and text.startswith(found[:-1]))
+
+
+def test_no_control_sequence_reaches_a_terminal() -> None:
+    evil = "\x1b[2J\x9b31m\x07\r\u202e\u2066\u200f\x7f"
+    out, err = Terminal(), Terminal()
+
+    def render(_: object) -> list[Block]:
+        return [
+            Line(evil),
+            Line(evil, "heading"),
+            Table(("a", "b"), [(evil, evil)], ("text", "id")),
+            Verbatim(evil),
+            Markdown(evil),
+        ]
+
+    for form in ("text", "markdown", "json"):
+        output = Output(out, err, form, Screen(False, 80))
+        output.show({"evil": evil}, render)
+        output.result(evil)
+        output.note(evil)
+        output.warn(evil)
+        output.error(CtxError(evil, hint=evil))
+    for written in (out.getvalue(), err.getvalue()):
+        assert len(written) > 500
+        assert all(line.isprintable() for line in written.split("\n"))
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_json_says_what_it_was_given(text: str) -> None:
+    out = io.StringIO()
+    Output(out, io.StringIO(), "json").show({"text": text}, lambda _: [])
+    assert json.loads(out.getvalue()) == plain({"text": text})
+
+
+def test_a_listing_says_what_it_leaves_out() -> None:
+    blocks = listing(("n",), [(str(number),) for number in range(1025)], ("number",))
+    lines = shown("text", *blocks).splitlines()
+    assert len(lines) == 21
+    assert lines[-1] == "  … and 1,005 more"
+
+
+NOW = 1_768_903_200_000  # 2026-01-20T10:00:00Z
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2026-01-20T09:59:15Z", "45 s"),
+        ("2026-01-20T08:00:00Z", "2 h"),
+        ("2026-01-15T10:00:00Z", "5 d"),
+        ("2025-11-21T10:00:00Z", "60 d"),
+        ("2025-11-21T09:59:59Z", "2025-11-21"),
+        ("2024-01-15T10:30:00.5+02:00", "2024-01-15"),
+        ("2026-01-20T10:00:30Z", "0 s"),
+        ("2031-05-01T00:00:00Z", "2031-05-01"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+    ],
+)
+def test_how_long_ago_a_time_was(text: str, told: str) -> None:
+    assert since(text, NOW) == told
+
+
+def test_an_error_with_its_details() -> None:
+    err = io.StringIO()
+    error = CtxError("Several\nnodes.", detail="  01 a\n  02 \x1b[2J", hint="Give more.")
+    Output(io.StringIO(), err).error(error)
+    Output(io.StringIO(), err, "json").error(error)
+    assert err.getvalue() == (
+        "error E000: Several\\x0anodes.\n  01 a\n  02 \\x1b[2J\n  Give more.\n"
+        '{"error": {"code": "E000", "message": "Several\\nnodes.", "hint": "Give more.", '
+        '"detail": "  01 a\\n  02 \\u001b[2J"}}\n'
+    )
 
 
 def test_lone_surrogates_can_be_printed() -> None:

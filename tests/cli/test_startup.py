@@ -42,3 +42,34 @@ def test_without_the_store_only_the_standard_library_is_loaded(
     loaded = loaded_by(*words)
     assert not THIRD_PARTY & loaded
     assert not {name for name in loaded if name.startswith(("ctx.objects", "ctx.sessions"))}
+
+
+# What listing nodes needs of ctx. A module that is not here is one that every `ctx list` pays for.
+FOR_A_LIST = """
+ctx ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.list ctx.cli.main ctx.cli.nodes
+ctx.cli.opening ctx.cli.options ctx.cli.output ctx.cli.settings ctx.cli.terminal ctx.clock ctx.disk
+ctx.errors ctx.git ctx.ids ctx.layout ctx.memory ctx.memory.graph ctx.memory.migrations
+ctx.memory.model ctx.memory.records ctx.memory.store ctx.operations ctx.operations.list
+ctx.operations.listing ctx.sqlite ctx.sqlite.connection ctx.sqlite.truth ctx.workspace
+"""
+# Of the standard library, these would be felt: each costs several milliseconds.
+TOO_HEAVY = {
+    "dataclasses",
+    "difflib",
+    "hashlib",
+    "inspect",
+    "json",
+    "pathlib",
+    "shutil",
+    "subprocess",
+    "tempfile",
+    "tomllib",
+    "unicodedata",
+}
+
+
+def test_a_list_of_nodes_loads_no_more_than_it_shows(folder: Path) -> None:
+    loaded_by("add", "--type=fact", "--tag=tier:reference", "Deploys run on Mondays")
+    loaded = loaded_by("list", "--limit", "20")
+    assert {name for name in loaded if name.split(".")[0] == "ctx"} == set(FOR_A_LIST.split())
+    assert not (THIRD_PARTY | TOO_HEAVY) & loaded

@@ -1,38 +1,15 @@
-"""`ctx add`"""
+"""`ctx add file`: its options are in `add.py`, so that adding a node does not load all of this."""
 
 import argparse
 from typing import NamedTuple
 
 from ctx.cli import commit as commit_command
-from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
 from ctx.operations.add_file import FilesAdded, Options, add_file
-
-EXAMPLES = """
-ctx add file src/app.py README.md      snapshot two files
-ctx add file src                       every file in a folder that git would add
-ctx add file 'src/**/*.py'             by a glob
-ctx add file src -m "Before the move"  and commit them
-"""
-
-
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = shared.subcommands(parser)
-    file = shared.add_subcommand(
-        group, "file", "snapshot files into the session's staging", EXAMPLES
-    )
-    file.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder, or a glob")
-    file.add_argument("--commit", action="store_true", help="make a commit right away")
-    file.add_argument("-m", "--message", help="the commit's message (implies --commit)")
-    file.add_argument("-f", "--force", action="store_true", help="also add ignored files")
-    file.add_argument(
-        "--allow-secrets", action="store_true", help="also add files that hold a secret"
-    )
-    shared.session_option(file)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:

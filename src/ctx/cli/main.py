@@ -20,15 +20,60 @@ if TYPE_CHECKING:
     from ctx.cli.output import Output
     from ctx.cli.settings import Settings
 
-COMMANDS = {
-    "init": "make a project store in this folder",
-    "add": "add files to the project store",
-    "commit": "turn what is staged into a commit",
-    "gc": "delete objects that nothing refers to",
-    "debug": "look inside the store: cat, refs, history, verify, index",
-    "config": "read and change settings: get, set, unset, list, explain",
-    "help": "show help for a command",
+# What `ctx --help` shows, under these headings.
+GROUPS = {
+    "nodes": {
+        "add": "add a node to memory, or files to the project store",
+        "show": "show a node, with its edges and its history",
+        "list": "list nodes, the newest first",
+        "update": "change a node's content, type, summary or metadata",
+        "edit": "change a node's content in your editor",
+        "delete": "delete nodes",
+        "forget": "find nodes by words or filters, and delete them",
+        "restore": "bring deleted nodes back",
+        "undo": "take back a change",
+        "pin": "make nodes part of every context",
+        "unpin": "take nodes' pins away",
+        "tag": "give a node tags",
+        "untag": "take tags from a node",
+        "tags": "list tags",
+        "link": "relate two nodes by an edge",
+        "unlink": "remove edges between two nodes",
+        "edges": "list a node's edges",
+        "task": "start, end or show the current task",
+    },
+    "ask": {
+        "search": "find nodes by words",
+        "query": "find nodes by filters, such as type:fact AND tag:project:shop",
+        "recall": "what memory has to say to a question, in short",
+        "trace": "show what a node was made from",
+        "related": "show what is near a node",
+    },
+    "compose": {
+        "compose": "put the right nodes together, within a budget",
+        "view": "named queries: create, list, render, update, delete",
+        "summarize": "make one node out of several",
+    },
+    "project": {
+        "init": "make a project store in this folder",
+        "commit": "turn what is staged into a commit",
+        "gc": "delete objects that nothing refers to",
+        "debug": "look inside the store: cat, refs, history, verify, index",
+    },
+    "exchange": {
+        "export": "write nodes, edges and views as JSON",
+        "import": "read what ctx or another program has written",
+        "ingest": "keep files as source nodes",
+        "store": "look after the store's file: check, backup, restore, recover",
+    },
+    "setting up": {
+        "status": "how much there is in memory",
+        "config": "read and change settings: get, set, unset, list, explain",
+        "completion": "print the completion script for a shell",
+        "help": "show help for a command",
+    },
 }
+COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 _INTERRUPTED = 130
 
@@ -42,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
     from ctx.cli.settings import Settings
 
     settings = Settings.from_environment()
-    output = Output.for_words(words)
+    output = Output.for_words(words, settings.screen)
     try:
         return _run(words, settings, output)
     except CtxError as error:
@@ -82,17 +127,23 @@ def _print_version() -> int:
 def _run(words: list[str], settings: "Settings", output: "Output") -> int:
     from ctx.cli import options
 
+    if words[:1] == ["__complete"]:
+        from ctx.cli import complete
+
+        return complete.run(words[1:], settings, output)
     leading, name, rest = options.split(words)
     if name is None or name == "help":
         if name is None and {"--version", "-V"}.intersection(leading):
             return _print_version()
         if name is None and not {"-h", "--help"}.intersection(leading):
-            options.top_parser(COMMANDS).parse_args(leading)
+            options.top_parser(GROUPS).parse_args(leading)
         output.result(_help([word for word in rest if not word.startswith("-")]))
         output.flush()
         return 0
-    command, parser = _command(name)
-    parsed = parser.parse_args(leading + rest)
+    command, parser = command_named(name)
+    # A command whose first word may be left out puts it back.
+    words = command.prepare(rest) if hasattr(command, "prepare") else rest
+    parsed = parser.parse_args(leading + words)
     settings = settings.with_options(parsed)
     output.configure(parsed)
     returned = command.run(parsed, settings, output)
@@ -105,9 +156,9 @@ def _help(words: list[str]) -> str:
     from ctx.cli import options
 
     if not words or words == ["help"]:
-        return options.top_parser(COMMANDS).format_help()
+        return options.top_parser(GROUPS).format_help()
     name, *inner = words
-    parser = _command(name)[1]
+    parser = command_named(name)[1]
     for word in inner:
         known = options.subcommands_of(parser)
         if word not in known:
@@ -118,12 +169,18 @@ def _help(words: list[str]) -> str:
     return parser.format_help()
 
 
-def _command(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
-    from importlib import import_module
-
+def command_named(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
     from ctx.cli import options
 
     if name not in COMMANDS or name == "help":
         raise UsageError(f"There is no command {name!r}.", hint=options.nearest(name, COMMANDS))
-    module = import_module(f"ctx.cli.{name}")
+    module = module_of(name)
     return module, options.command_parser(name, COMMANDS[name], module)
+
+
+def module_of(name: str) -> "ModuleType":
+    """The file of a command."""
+    from importlib import import_module
+
+    # Python keeps the word `import` for itself.
+    return import_module("ctx.cli.import_" if name == "import" else f"ctx.cli.{name}")

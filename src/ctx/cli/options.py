@@ -1,22 +1,43 @@
 """Parsing of options: those that every command takes, and how a command's help looks."""
 
 import argparse
+import os
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, Literal, NoReturn
 
 from ctx.errors import UsageError
 
 FORMATS = ("text", "json", "markdown")
 
+Completes = Literal[
+    "node",
+    "tag",
+    "view",
+    "task",
+    "edge-type",
+    "node-type",
+    "setting",
+    "assignment",
+    "file",
+    "folder",
+]
+"""What an argument holds, for the shell to offer; `assignment` is a setting and its value."""
+
 # The options that take a value, so that the command's name can be told from it.
-_WITH_VALUE = {"--format", "-C", "--set"}
+_WITH_VALUE = {"--format", "-C", "--set", "--db"}
 _ANYWHERE = (*_WITH_VALUE, "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
 class Parser(argparse.ArgumentParser):
     """Says what is wrong as one of our errors; the main function prints it."""
+
+    def __init__(self, **described: Any) -> None:
+        super().__init__(**described)
+        # From 3.14 on Python would colour the help, also where `output.py` prints it.
+        self.color = False
 
     def error(self, message: str) -> NoReturn:
         found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
@@ -33,11 +54,24 @@ class Parser(argparse.ArgumentParser):
 class Help(argparse.RawDescriptionHelpFormatter):
     """Help that looks the same under every Python version: `-m, --message MESSAGE`."""
 
+    def __init__(self, prog: str) -> None:
+        # argparse makes one of these for each argument it is told of, and would load a module
+        # to ask for the width of the terminal each time.
+        super().__init__(prog, width=_width())
+
     def _format_action_invocation(self, action: argparse.Action) -> str:
         if not action.option_strings or action.nargs == 0:
             return super()._format_action_invocation(action)
         value = self._format_args(action, self._get_default_metavar_for_optional(action))
         return f"{', '.join(action.option_strings)} {value}"
+
+
+@cache
+def _width() -> int:
+    try:
+        return max(os.get_terminal_size().columns - 2, 40)
+    except OSError:
+        return 78
 
 
 def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
@@ -66,31 +100,41 @@ def global_options(level: int = 0) -> Parser:
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = parser.add_argument_group("everywhere")
     group.add_argument("--format", choices=FORMATS, help="how to print the answer (default: text)")
-    group.add_argument("-C", dest="in_folder", metavar="DIR", help="work as if started in DIR")
-    group.add_argument(
+    folder = group.add_argument(
+        "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
+    )
+    completing(folder, "folder")
+    override = group.add_argument(
         "--set",
         action="append",
         metavar="KEY=VALUE",
         dest=f"overrides_{level}",
         help="use this setting for this one command",
     )
+    completing(override, "assignment")
+    group.add_argument(
+        "--db", metavar="FILE", help="the file of the graph (default: CTX_DB, else ~/.ctx/store.db)"
+    )
     group.add_argument("-q", "--quiet", action="store_true", help="print errors and results only")
     return parser
 
 
-def top_parser(commands: Mapping[str, str]) -> argparse.ArgumentParser:
-    width = max(map(len, commands))
-    listing = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in commands.items())
+def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
+    width = max(len(name) for group in groups.values() for name in group)
+    listing = ""
+    for heading, group in groups.items():
+        listing += f"\n{heading}:\n"
+        listing += "".join(f"  {name:<{width}}  {summary}\n" for name, summary in group.items())
     parser = Parser(
         prog="ctx",
         usage="ctx [options] COMMAND ...",
-        description="Durable, inspectable memory for coding agents.\n\ncommands:\n" + listing,
+        description=f"Durable, inspectable memory for coding agents.\n{listing.rstrip()}",
         epilog=(
             "examples:\n"
-            "  ctx init                          make a project store in this folder\n"
-            "  ctx add file src README.md        snapshot files\n"
-            '  ctx commit -m "Retry with jitter" keep them\n'
-            "  ctx debug verify                  prove that nothing is damaged\n\n"
+            '  ctx add --type=fact --tag=tier:reference "Deploys run on Mondays"\n'
+            "  ctx search deploy              find it again\n"
+            "  ctx compose                    what an agent should know, in 50,000 tokens\n"
+            "  ctx init                       memory beside the code, inside git\n\n"
             "`ctx help COMMAND` shows a command's options and examples."
         ),
         formatter_class=Help,
@@ -139,6 +183,12 @@ def subcommands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.Argume
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
     return {}
+
+
+def completing(action: argparse.Action, what: Completes) -> argparse.Action:
+    """Say what an argument holds, so that the shell can offer it; `cli/complete.py` reads it."""
+    action.completes = what  # type: ignore[attr-defined]
+    return action
 
 
 def session_option(parser: argparse.ArgumentParser) -> None:

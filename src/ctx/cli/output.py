@@ -2,6 +2,7 @@
 
 A result is a value. As JSON it is printed as it is; for people it is turned into blocks (lines
 and tables) by the value's renderer, and the blocks are laid out as plain text or markdown.
+On a terminal plain text has headings and colours; in a pipe it is bare.
 """
 
 import io
@@ -13,6 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, disk
 from ctx.cli import settings
+from ctx.cli.colours import KINDS, painted
+from ctx.cli.settings import Screen
+from ctx.cli.terminal import one_line, shortened, visible, visible_json, visible_lines, width
 from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
 
 if TYPE_CHECKING:
@@ -21,9 +25,10 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """A sentence, or a line of a listing."""
+    """A sentence, a line of a listing, or (by its kind) a heading."""
 
     text: str
+    kind: str = ""
 
 
 class Table(NamedTuple):
@@ -31,6 +36,8 @@ class Table(NamedTuple):
 
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
+    kinds: Sequence[str] = ()
+    """What each column holds, from the left; columns without a kind are plain."""
 
 
 class Verbatim(NamedTuple):
@@ -39,16 +46,29 @@ class Verbatim(NamedTuple):
     text: str
 
 
-Block = Line | Table | Verbatim
+class Markdown(NamedTuple):
+    """Text that is markdown already, as an agent is given it."""
+
+    text: str
+
+
+Block = Line | Table | Verbatim | Markdown
 
 MOST_ROWS = 20
 
+_PLAIN = Screen()
+_NARROWEST = 16
+_RECENT_MS = 60 * 86_400_000
+_SKEW_MS = 60_000
 
-def listing(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Block]:
+
+def listing(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str] = ()
+) -> list[Block]:
     """A table that says how many rows it leaves out, rather than filling the screen."""
     more = len(rows) - MOST_ROWS
-    left_out: list[Block] = [Line(f"  … and {more:,} more")] if more > 0 else []
-    return [Table(headings, rows[:MOST_ROWS]), *left_out]
+    left_out: list[Block] = [Line(f"  … and {more:,} more", "dim")] if more > 0 else []
+    return [Table(headings, rows[:MOST_ROWS], kinds), *left_out]
 
 
 class ReaderGone(Exception):
@@ -57,19 +77,24 @@ class ReaderGone(Exception):
 
 class Output:
     def __init__(
-        self, stdout: "TextIO | None", stderr: "TextIO | None", form: str = "text"
+        self,
+        stdout: "TextIO | None",
+        stderr: "TextIO | None",
+        form: str = "text",
+        screen: Screen = _PLAIN,
     ) -> None:
         self._stdout = _lenient(stdout)
         self._stderr = _lenient(stderr)
         self._form = form
+        self._screen = screen
         self._quiet = False
 
     @classmethod
-    def for_words(cls, words: list[str]) -> "Output":
+    def for_words(cls, words: list[str], screen: Screen) -> "Output":
         """Know the format before the options are parsed: an error in them has one too."""
         joined = " ".join(words)
         wants_json = "--format json" in joined or "--format=json" in joined
-        return cls(sys.stdout, sys.stderr, "json" if wants_json else "text")
+        return cls(sys.stdout, sys.stderr, "json" if wants_json else "text", screen)
 
     def configure(self, options: "argparse.Namespace") -> None:
         self._form = getattr(options, "format", "text")
@@ -81,21 +106,45 @@ class Output:
             self.result(self._json(value, indent=2))
             return
         blocks = [self._shown(block) for block in render(value)]
-        lay_out = _as_markdown if self._form == "markdown" else _as_text
-        self.result("".join(map(lay_out, blocks)))
+        if self._form == "markdown":
+            text = "".join(map(_as_markdown, blocks)).rstrip("\n")
+            self._write(self._stdout, f"{text}\n" if text else "")
+        else:
+            screen = self._screen if self._stdout.isatty() else None
+            self._write(self._stdout, "".join(_as_text(block, screen) for block in blocks))
+
+    def preview(self, blocks: list[Block]) -> None:
+        """Show what a question is about, before it is asked."""
+        if self._form != "json":
+            screen = self._screen if self._stderr.isatty() else None
+            told = "".join(_as_text(self._shown(block), screen) for block in blocks)
+            self._say(told.rstrip("\n"))
 
     def result(self, text: str) -> None:
-        self._write(self._stdout, text)
+        """Print an answer that is text already."""
+        self._write(self._stdout, visible_lines(text) if self._stdout.isatty() else text)
 
     def _shown(self, block: Block) -> Block:
         """A block without control characters: a stranger's text could steer the terminal."""
         match block:
-            case Line(text):
-                return Line(_visible(text))
-            case Table(headings, rows):
-                return Table(headings, [[_visible(cell) for cell in row] for row in rows])
+            case Line(text, kind):
+                return Line(visible(text), kind)
+            case Table(headings, rows, kinds):
+                known = [*kinds, *[""] * (len(headings) - len(kinds))]
+                assert KINDS.keys() >= set(known), f"{known} are not all kinds of columns"
+                in_one_line = [self._form == "markdown" or kind == "text" for kind in known]
+                cells = [
+                    [
+                        visible(one_line(cell) if flat else cell)
+                        for cell, flat in zip(row, in_one_line, strict=True)
+                    ]
+                    for row in rows
+                ]
+                return Table(headings, cells, known)
             case Verbatim(text):
-                return Verbatim(_visible(text, "\n\t")) if self._stdout.isatty() else block
+                return Verbatim(visible_lines(text)) if self._stdout.isatty() else block
+            case Markdown(text):
+                return Markdown(visible_lines(text)) if self._stdout.isatty() else block
 
     def _json(self, value: Any, indent: int | None = None) -> str:
         import json
@@ -103,7 +152,7 @@ class Output:
         # Where the stream cannot carry every character, JSON's own escapes can.
         encoding = getattr(self._stdout, "encoding", None) or "utf-8"
         escaped = encoding.lower().replace("-", "") != "utf8"
-        return json.dumps(plain(value), ensure_ascii=escaped, indent=indent) + "\n"
+        return visible_json(json.dumps(plain(value), ensure_ascii=escaped, indent=indent)) + "\n"
 
     def _write(self, stream: "TextIO", text: str) -> None:
         try:
@@ -117,22 +166,26 @@ class Output:
     def note(self, text: str) -> None:
         """Something worth knowing beside the result; for people, so not beside JSON."""
         if not self._quiet and self._form != "json":
-            self._say(_visible(text))
+            self._say(visible(text))
 
     def warn(self, text: str) -> None:
         if self._form == "json":
             self._say(self._json({"warning": text}).rstrip())
         else:
-            self._say(f"warning: {_visible(text)}")
+            self._say(f"{self._label('warning:', 'warning')} {visible(text)}")
 
     def error(self, error: CtxError) -> None:
         if self._form == "json":
             told = {"code": error.code, "message": error.message, "hint": error.hint}
+            if error.detail:
+                told["detail"] = error.detail
             self._say(self._json({"error": told}).rstrip())
             return
-        self._say(f"error {error.code}: {_visible(error.message)}")
+        self._say(f"{self._label(f'error {error.code}:', 'error')} {visible(error.message)}")
+        if error.detail:
+            self._say(visible_lines(error.detail))
         if error.hint:
-            self._say(f"  {_visible(error.hint)}")
+            self._say(f"  {visible(error.hint)}")
 
     def unexpected(self, error: Exception) -> None:
         """A mistake of ours: say so, and how to see more, without a screen of traceback."""
@@ -148,7 +201,7 @@ class Output:
             return
         if not settings.stdin_is_terminal():
             raise ConfirmationNeeded(question)
-        self._stderr.write(f"{question} [y/N] ")
+        self._stderr.write(f"{visible(question)} [y/N] ")
         self._stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise ConfirmationNeeded("Nothing was changed.", hint="")
@@ -160,23 +213,25 @@ class Output:
             yield clock.no_tick
             return
         shown_at = clock.monotonic() + 0.3
-        width = 0
+        longest = 0
 
         def tick(done: int, total: int) -> None:
-            nonlocal shown_at, width
+            nonlocal shown_at, longest
             if clock.monotonic() >= shown_at:
                 shown_at = clock.monotonic() + 0.1
                 share = 20 * done // max(total, 1)
-                line = f"{doing} [{'#' * share:<20}] {done:,}/{total:,}"
-                self._stderr.write(f"\r{line:<{width}}")
+                line = f"{visible(doing)} [{'#' * share:<20}] {done:,}/{total:,}"
+                # A line that wraps could not be wiped.
+                line = line[: self._screen.columns - 1]
+                self._stderr.write(f"\r{line:<{longest}}")
                 self._stderr.flush()
-                width = len(line)
+                longest = len(line)
 
         try:
             yield tick
         finally:
-            if width:
-                self._stderr.write(f"\r{'':<{width}}\r")
+            if longest:
+                self._stderr.write(f"\r{'':<{longest}}\r")
 
     def flush(self) -> None:
         try:
@@ -187,6 +242,9 @@ class Output:
         except OSError as error:
             _abandon(self._stdout)
             raise disk.failure("printing the answer", error) from error
+
+    def _label(self, text: str, kind: str) -> str:
+        return painted(text, kind) if self._screen.colours and self._stderr.isatty() else text
 
     def _say(self, text: str) -> None:
         # What is said beside the answer comes after it, and must not decide over its success.
@@ -210,38 +268,12 @@ def _abandon(stream: "TextIO") -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _visible(text: str, but: str = "") -> str:
-    """Control characters as escapes. Line ends count too: a file's name could forge a row."""
-    if text.isprintable():
-        return text
-    return "".join(f"\\x{ord(c):02x}" if _steers(c) and c not in but else c for c in text)
-
-
-def _steers(character: str) -> bool:
-    """Whether a character moves the cursor, ends a line, or turns the direction of writing."""
-    return (
-        character < " "
-        or "\x7f" <= character < "\xa0"
-        or "\u2028" <= character <= "\u202e"
-        or "\u2066" <= character <= "\u2069"
-    )
-
-
 def _text(text: str) -> str:
     """Text that any stream of ours takes: bytes of a name that are not UTF-8 as escapes."""
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal: the characters of East Asian scripts take two."""
-    if text.isascii():
-        return len(text)
-    import unicodedata
-
-    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
 
 
 def plain(value: Any) -> Any:
@@ -261,32 +293,67 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, int | float) else str(value)
 
 
-def _as_text(block: Block) -> str:
+def _as_text(block: Block, screen: Screen | None) -> str:
+    """A block as plain text; with the screen if a terminal shows it."""
     match block:
-        case Line(text):
-            return f"{text}\n"
+        case Line(text, kind):
+            return f"{painted(text, kind) if screen and screen.colours else text}\n"
         case Verbatim(text):
             return text
-        case Table(_, rows):
-            if not rows:
-                return ""
-            widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
-            padded = (
-                [cell + " " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
-                for row in rows
-            )
-            return "".join(f"  {'  '.join(cells)}".rstrip() + "\n" for cells in padded)
+        case Markdown(text):
+            return text if text.endswith("\n") else f"{text}\n"
+        case Table(_, [], _):
+            return ""
+        case Table():
+            return _table(block, screen)
+
+
+def _table(table: Table, screen: Screen | None) -> str:
+    headings, rows, kinds = table
+    columns = list(zip(headings, *rows, strict=True))
+    headed = screen is not None and any(headings) and "field" not in kinds
+    widths = [max(map(width, cells[0 if headed else 1 :])) for cells in columns]
+    colours = screen is not None and screen.colours
+    if screen is not None:
+        widths = _fitted(widths, kinds, screen.columns)
+
+    def laid_out(row: Sequence[str], kinds: Sequence[str]) -> str:
+        cells = []
+        for cell, kind, most in zip(row, kinds, widths, strict=True):
+            shown = shortened(cell, most) if screen else cell
+            padding = " " * (most - width(shown))
+            inked = painted(shown, kind) if colours else shown
+            to_the_right = screen is not None and kind == "number"
+            cells.append(padding + inked if to_the_right else inked + padding)
+        return f"  {'  '.join(cells)}".rstrip() + "\n"
+
+    heading = laid_out(headings, ["dim"] * len(headings)) if headed else ""
+    return heading + "".join(laid_out(row, kinds) for row in rows)
+
+
+def _fitted(widths: list[int], kinds: Sequence[str], most: int) -> list[int]:
+    """The widths of the columns, with the widest of those that give way made narrower."""
+    giving = [number for number, kind in enumerate(kinds) if kind in ("text", "tags")]
+    fitted = [min(w, max(most, _NARROWEST)) if n in giving else w for n, w in enumerate(widths)]
+    while giving and sum(fitted) + 2 * len(fitted) > most:
+        widest = max(giving, key=lambda number: fitted[number])
+        if fitted[widest] <= _NARROWEST:
+            break
+        fitted[widest] -= 1
+    return fitted
 
 
 def _as_markdown(block: Block) -> str:
     match block:
-        case Line(text):
-            return f"{text}\n\n"
+        case Line(text, kind):
+            return f"{'## ' if kind == 'heading' else ''}{text}\n\n"
         case Verbatim(text):
             fence = "```"
             while fence in text:
                 fence += "`"
             return f"{fence}\n{text.rstrip()}\n{fence}\n\n"
+        case Markdown(text):
+            return text.rstrip("\n") + "\n\n"
         case Table(headings, rows):
             if not rows:
                 return ""
@@ -295,7 +362,26 @@ def _as_markdown(block: Block) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(map(_cell, cells)) + " |"
+
+
+def _cell(text: str) -> str:
+    """A cell that stays in its place, whatever is in it."""
+    for special in "\\|<":
+        text = text.replace(special, f"\\{special}")
+    # Some readers let code reach over the end of a cell: only pairs of backticks are code.
+    if "``" in text or text.count("`") % 2:
+        text = text.replace("`", "\\`")
+    return text
+
+
+def since(text: str, now_ms: int | None = None) -> str:
+    """How long ago an ISO time was: `2 h`; the date where that is more than 60 days, or ahead."""
+    ms = clock.parse_iso(text)
+    if ms is None:
+        return text
+    passed = (clock.now_ms() if now_ms is None else now_ms) - ms
+    return clock.age(passed / 1000) if -_SKEW_MS <= passed <= _RECENT_MS else clock.iso(ms)[:10]
 
 
 def size(count: int) -> str:

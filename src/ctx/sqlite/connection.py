@@ -94,7 +94,7 @@ def error_code(error: sqlite3.Error) -> int:
     return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF
 
 
-_RESTORE = "Put the newest backup beside it in its place; `ctx debug verify` lists the damage."
+_RECOVER = "`ctx store recover` saves what can still be read, and keeps the damaged file."
 
 
 def _failure(path: str, error: sqlite3.DatabaseError, damage: type[CtxError]) -> CtxError:
@@ -111,7 +111,7 @@ def _failure(path: str, error: sqlite3.DatabaseError, damage: type[CtxError]) ->
             return DiskFailure(f"{name} cannot be used: {error}.", hint=hint)
         case _:
             return damage(
-                f"{name} is damaged: {error}.", hint=_RESTORE if damage is DatabaseFailure else None
+                f"{name} is damaged: {error}.", hint=_RECOVER if damage is DatabaseFailure else None
             )
 
 

@@ -30,6 +30,8 @@ from ctx.sqlite.connection import (
 )
 
 BACKUPS_KEPT = 5
+NEXT = ".next"
+"""How the name of a file ends that waits to take the place of a damaged database."""
 
 
 def open_truth(
@@ -42,6 +44,7 @@ def open_truth(
     the next opening goes on from there.
     """
     with explained(path), disk.explained("opening a database"):
+        _finish_replacing(path)
         disk.make_folder(folder_of(path))
         try:
             return _opened(path, application_id, migrations, busy_ms)
@@ -59,7 +62,11 @@ def read_truth(
     path: str, *, application_id: int, migrations: Sequence[Change], busy_ms: int = BUSY_MS
 ) -> Connection:
     """Open a database of truth without ever writing, also where nothing can be written."""
-    with explained(path), closed_on_failure(_connect_for_reading(path, busy_ms)) as connection:
+    _finish_replacing(path)
+    # Another program's file is refused before SQLite makes files for shared memory beside it.
+    if application_id_of(path) not in (None, application_id):
+        raise _foreign(path)
+    with explained(path), closed_on_failure(connect_for_reading(path, busy_ms)) as connection:
         if _version(connection, path, application_id, len(migrations)) < len(migrations):
             raise DatabaseFailure(
                 f"The database {shown(path)} was written by an older ctx.",
@@ -68,13 +75,27 @@ def read_truth(
         return connection
 
 
+def connect_for_reading(path: str, busy_ms: int = BUSY_MS) -> Connection:
+    """A connection that only reads, to any database."""
+    try:
+        with closed_on_failure(connect(path, "mode=ro", busy_ms)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            return connection
+    except sqlite3.OperationalError as error:
+        # Reading in WAL mode needs a file for shared memory, which a read-only folder refuses.
+        # Where no log is left, the database itself is everything there is.
+        if size_of(path + "-wal") or not _lacks_shared_memory(error):
+            raise
+    return connect(path, IMMUTABLE, busy_ms)
+
+
 def check_truth(path: str) -> list[str]:
     """What is wrong with a database of truth; empty where nothing is. Never raises.
 
     SQLite has no checksums: a byte that changed inside a text is not found.
     """
     try:
-        with explained(path), closing(_connect_for_reading(path, BUSY_MS)) as connection:
+        with explained(path), closing(connect_for_reading(path)) as connection:
             rows = connection.execute("PRAGMA foreign_key_check").fetchall()
             orphans = [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
             return integrity_problems(connection) + orphans
@@ -94,8 +115,35 @@ def application_id_of(path: str) -> int | None:
             # it asked for the size when it connected, and so the size is asked of it.
             pages = pragma(connection, "page_count")
             return pragma(connection, "application_id") if pages else None
-    except sqlite3.DatabaseError:
+    except (sqlite3.DatabaseError, UnicodeDecodeError):
         return None
+
+
+def copy(source: Connection, target: str) -> None:
+    """Copy a database as it is at this moment, whoever is writing to it, into a plain file."""
+    # Python's backup() waits for the read lock without end, so it is taken before.
+    source.execute("BEGIN")
+    source.execute("SELECT 1 FROM sqlite_master").fetchone()
+    with closing(connect(target, "mode=rw")) as copied:
+        source.backup(copied)
+        # Without a log, so that it can be read where nothing can be written.
+        copied.execute("PRAGMA journal_mode = DELETE")
+    source.execute("COMMIT")
+    with open(target, "rb") as file:
+        disk.sync(file.fileno())
+
+
+def dated(path: str, word: str, ms: int) -> str:
+    """The name of a file beside a database: `store.db.backup-20260120T100000Z`."""
+    return f"{path}.{word}-{clock.iso(ms).replace('-', '').replace(':', '')}"
+
+
+def free_moment(path: str, word: str) -> int:
+    """The present second, or the first one after it under which there is no such file yet."""
+    ms = clock.now_s() * 1000
+    while os.path.lexists(dated(path, word, ms)):
+        ms += 1000
+    return ms
 
 
 def backups(path: str) -> list[str]:
@@ -106,6 +154,15 @@ def backups(path: str) -> list[str]:
     return [os.path.join(folder_of(path), name) for name in found]
 
 
+def _finish_replacing(path: str) -> None:
+    # What belongs to a database lies beside the file, wherever a link to it is.
+    real = os.path.realpath(path) if os.path.islink(path) else path
+    if os.path.exists(f"{real}{NEXT}"):
+        from ctx.sqlite.replace import finish
+
+        finish(real)
+
+
 def _opened(
     path: str, application_id: int, migrations: Sequence[Change], busy_ms: int
 ) -> Connection:
@@ -113,7 +170,10 @@ def _opened(
     # the header cannot be read, a journal may still mend it, which SQLite finds out.
     if application_id_of(path) not in (None, application_id):
         raise _foreign(path)
-    fresh, alone = not size_of(path), not size_of(path + "-wal")
+    # In this order: a new database has something in it before its log has.
+    alone, fresh = not size_of(path + "-wal"), not size_of(path)
+    if fresh and not alone:
+        raise sqlite3.DatabaseError("it is empty, and its log is not")
     with closed_on_failure(connect(path, "mode=rwc", busy_ms)) as connection:
         if fresh:
             # The journals that SQLite makes beside it take over its permissions.
@@ -228,36 +288,14 @@ def _version(connection: Connection, path: str, application_id: int, newest: int
 
 def _back_up(path: str, version: int) -> None:
     """Copy a database whose write lock is held, under a name that says which and when."""
-    now = clock.iso(clock.now_ms()).replace("-", "").replace(":", "")
     with temporary_file(path) as temporary:
         # SQLite does not copy from the connection that holds the write lock.
-        with (
-            closing(connect(path, "mode=ro")) as source,
-            closing(connect(temporary, "mode=rw")) as target,
-        ):
-            # Python's backup() waits for the read lock without end, so it is taken before.
-            source.execute("BEGIN")
-            source.execute("SELECT 1 FROM sqlite_master").fetchone()
-            source.backup(target)
-        with open(temporary, "rb") as file:
-            disk.sync(file.fileno())
-        os.replace(temporary, f"{path}.backup-v{version:03d}-{now}")
+        with closing(connect_for_reading(path)) as source:
+            copy(source, temporary)
+        os.replace(temporary, dated(path, f"backup-v{version:03d}", clock.now_ms()))
         disk.sync_folder(folder_of(path))
     for old in backups(path)[:-BACKUPS_KEPT]:
         disk.discard(old)
-
-
-def _connect_for_reading(path: str, busy_ms: int) -> Connection:
-    try:
-        with closed_on_failure(connect(path, "mode=ro", busy_ms)) as connection:
-            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-            return connection
-    except sqlite3.OperationalError as error:
-        # Reading in WAL mode needs a file for shared memory, which a read-only folder refuses.
-        # Where no log is left, the database itself is everything there is.
-        if size_of(path + "-wal") or not _lacks_shared_memory(error):
-            raise
-    return connect(path, IMMUTABLE, busy_ms)
 
 
 def _lacks_shared_memory(error: sqlite3.DatabaseError) -> bool:

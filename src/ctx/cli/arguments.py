@@ -1,0 +1,89 @@
+"""Arguments that several commands about nodes take."""
+
+import argparse
+
+from ctx.cli import settings as surroundings
+from ctx.cli.options import completing
+from ctx.errors import UsageError
+
+
+def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = False) -> None:
+    told = "ids of nodes, or their beginnings" if several else "the id of a node, or its beginning"
+    added = (
+        parser.add_argument(name, nargs="+", metavar="ID", help=told)
+        if several
+        else parser.add_argument(name, metavar=name.upper().replace("_", "-"), help=told)
+    )
+    completing(added, "node")
+
+
+def content(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("content", nargs="*", metavar="CONTENT", help="the text (- reads stdin)")
+    parser.add_argument("--stdin", action="store_true", help="read the content from stdin")
+
+
+def content_of(options: argparse.Namespace) -> str:
+    """The text that was given, as words or on stdin."""
+    words = " ".join(options.content)
+    if options.stdin or words == "-":
+        if options.stdin and words:
+            raise UsageError("There is content twice: as an argument and by --stdin.")
+        return surroundings.read_stdin()
+    return words
+
+
+def tags(parser: argparse.ArgumentParser, told: str) -> None:
+    added = parser.add_argument("--tag", action="append", default=[], metavar="TAG", help=told)
+    completing(added, "tag")
+
+
+def metadata(parser: argparse.ArgumentParser, told: str) -> None:
+    parser.add_argument("--meta", action="append", default=[], metavar="KEY=VALUE", help=told)
+
+
+def metadata_of(options: argparse.Namespace) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in options.meta:
+        key, equals, value = word.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--meta {word[:80]} has no value.", hint="Write --meta KEY=VALUE.")
+        found[key.strip()] = value
+    return found
+
+
+def node_type(parser: argparse.ArgumentParser, told: str, default: str | None = None) -> None:
+    completing(
+        parser.add_argument("--type", default=default, metavar="TYPE", help=told), "node-type"
+    )
+
+
+def edge_type(parser: argparse.ArgumentParser, told: str, default: str | None = None) -> None:
+    completing(
+        parser.add_argument("--type", default=default, metavar="TYPE", help=told), "edge-type"
+    )
+
+
+def superseded(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--include-superseded", action="store_true", help="also nodes that another one replaced"
+    )
+
+
+def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:
+    parser.add_argument(
+        "--limit",
+        type=whole_number,
+        default=default,
+        metavar="N",
+        help=f"at most so many (default: {default}; 0: all)",
+    )
+
+
+def whole_number(word: str) -> int:
+    if not word.isascii() or not word.isdigit() or len(word) > 15:
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number")
+    return int(word)
+
+
+def dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="only say what would happen")

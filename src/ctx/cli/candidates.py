@@ -1,0 +1,169 @@
+"""What a word on the command line could become, by what it holds: ids, tags, settings.
+
+The store is only ever read, and where it cannot be read there is nothing to offer.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.cli.terminal import one_line, shortened, visible
+from ctx.errors import CtxError
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from ctx.cli.options import Completes
+    from ctx.cli.settings import Settings
+
+MOST = 50
+
+_BUSY_MS = 100
+_DESCRIPTION = 60
+_GLANCE = 400
+"""Characters of a content that are looked at for its description."""
+_BEHIND_ALL = "\U0010ffff"
+
+
+class Candidate(NamedTuple):
+    value: str
+    description: str = ""
+
+
+class Offer(NamedTuple):
+    """What the shell is to offer."""
+
+    candidates: tuple[Candidate, ...] = ()
+    how: str = "words"
+    """`words`; `open`, which more follows without a space; `files` and `folders` of its own."""
+
+
+def offer(candidates: Iterable[Candidate], typed: str, how: str = "words") -> Offer:
+    """Those that begin with what is typed, in any case, as a shell can show them."""
+    beginning = typed.lower()
+    return Offer(
+        tuple(
+            Candidate(value, shortened(visible(one_line(description)), _DESCRIPTION))
+            for value, description in candidates
+            if value.isprintable() and value.lower().startswith(beginning)
+        ),
+        how,
+    )
+
+
+def holding(what: "Completes", typed: str, settings: "Settings") -> Offer:
+    """What an argument that holds such a thing could be."""
+    match what:
+        case "file":
+            return Offer(how="files")
+        case "folder":
+            return Offer(how="folders")
+        case "node-type":
+            from ctx.memory.model import NODE_TYPES
+
+            return offer(map(Candidate, NODE_TYPES), typed)
+        case "edge-type":
+            from ctx.memory.model import EDGE_TYPES
+
+            return offer(map(Candidate, EDGE_TYPES), typed)
+        case "setting":
+            from ctx.config.schema import SETTINGS
+
+            return offer((Candidate(known.name, known.doc) for known in SETTINGS.values()), typed)
+        case "assignment":
+            return _assignments(typed)
+        case "node" | "tag" | "view" | "task":
+            return offer(_stored(what, typed, settings), typed)
+
+
+def _assignments(typed: str) -> Offer:
+    """`KEY=`, and behind it the values of a setting that has only a few."""
+    from ctx.config.schema import SETTINGS
+
+    key, equals, _ = typed.partition("=")
+    if not equals:
+        keys = (Candidate(f"{known.name}=", known.doc) for known in SETTINGS.values())
+        return offer(keys, typed, "open")
+    known = SETTINGS.get(key)
+    if known is None:
+        return Offer()
+    values = ("true", "false") if known.kind == "flag" else known.choices
+    return offer((Candidate(f"{key}={value}") for value in values), typed)
+
+
+def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
+    import sqlite3
+
+    from ctx.memory.migrations import MIGRATIONS
+    from ctx.memory.store import APPLICATION_ID
+    from ctx.sqlite.truth import application_id_of, read_truth
+
+    queries = {"node": _nodes, "tag": _tags, "view": _views, "task": _tasks}
+    try:
+        path = settings.database
+        # Even to read another program's database would leave files beside it.
+        if application_id_of(path) != APPLICATION_ID:
+            return []
+        opened = read_truth(
+            path, application_id=APPLICATION_ID, migrations=MIGRATIONS, busy_ms=_BUSY_MS
+        )
+        with closing(opened) as store:
+            found = list(queries[what](store, typed))
+    except (CtxError, OSError, UnicodeError, sqlite3.Error):
+        return []
+    # A name that looks like an option would be taken for one.
+    return [candidate for candidate in found if not candidate.value.startswith("-")]
+
+
+def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
+    from ctx.memory.graph import Graph
+
+    beginning = typed.upper()
+    rows = store.execute(
+        "SELECT id, type, substr(coalesce(summary, content), 1, ?) FROM nodes"
+        " WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
+        (_GLANCE, beginning, beginning + _BEHIND_ALL, MOST),
+    ).fetchall()
+    shown = Graph(store).shown([row[0] for row in rows])
+    for node_id, node_type, text in rows:
+        short = shown[node_id]
+        value = short if short.startswith(beginning) else node_id
+        yield Candidate(value, f"{node_type}: {' '.join(text.split())}")
+
+
+def _tags(store: "Connection", typed: str) -> Iterator[Candidate]:
+    from ctx.memory.model import TIERS
+
+    rows = store.execute(
+        "SELECT tag, count(*) FROM tags WHERE tag >= ? AND tag < ?"
+        " GROUP BY tag ORDER BY count(*) DESC, tag LIMIT ?",
+        (typed, typed + _BEHIND_ALL, MOST),
+    ).fetchall()
+    for tag, nodes in rows:
+        yield Candidate(tag, f"{nodes:,} {'node' if nodes == 1 else 'nodes'}")
+    used = {tag for tag, _ in rows}
+    yield from (Candidate(tier) for tier in TIERS if tier not in used)
+
+
+def _views(store: "Connection", typed: str) -> Iterator[Candidate]:
+    yield from map(
+        Candidate._make,
+        store.execute(
+            "SELECT name, query FROM views WHERE name >= ? AND name < ? ORDER BY name LIMIT ?",
+            (typed, typed + _BEHIND_ALL, MOST),
+        ),
+    )
+
+
+def _tasks(store: "Connection", typed: str) -> Iterator[Candidate]:
+    """Names of tasks, the one that was worked on last first."""
+    beginning = f"task:{typed}"
+    for tag, name in store.execute(
+        "SELECT tag, (SELECT substr(content, 1, ?) FROM nodes WHERE type = 'task' AND EXISTS"
+        "   (SELECT 1 FROM tags AS its WHERE its.node_id = nodes.id AND its.tag = tags.tag)"
+        "   ORDER BY id DESC LIMIT 1)"
+        " FROM tags WHERE tag >= ? AND tag < ?"
+        " GROUP BY tag ORDER BY max(node_id) DESC LIMIT ?",
+        (_GLANCE, beginning, beginning + _BEHIND_ALL, MOST),
+    ):
+        yield Candidate(tag.removeprefix("task:"), name or "")

@@ -1,0 +1,50 @@
+"""Which colour a thing has on a terminal. Whether there are colours at all, `output.py` decides.
+
+Only the eight basic colours are used, so that they are those of the person's own theme. Blue
+and white alone are hard to read on one background or the other, and stand for little.
+"""
+
+KINDS = {
+    "": "",
+    "heading": "1",
+    "dim": "2",
+    "field": "2",
+    "id": "33",
+    "type": "",
+    "edge": "35",
+    "age": "2",
+    "tags": "36",
+    "text": "",
+    "number": "",
+    "error": "1;31",
+    "warning": "33",
+}
+"""What a line or a column holds, and its colour.
+
+`text` is prose: one line whatever is in it. On a terminal it is shortened to fit, and so are
+`tags`. `number` stands to the right in its column. `type` is a node's type. A column of `field`
+names what stands beside it, so that its table needs no headings.
+"""
+
+# A type keeps its colour for ever: people learn them.
+_NODE_TYPES = {
+    "fact": "32",
+    "decision": "1;35",
+    "pattern": "36",
+    "observation": "34",
+    "hypothesis": "33",
+    "task": "1;33",
+    "summary": "1;36",
+    "source": "1;34",
+    "open-question": "31",
+    "file": "2",
+    "item": "2",
+    "package": "2",
+    "diagnostic": "1;31",
+}
+
+
+def painted(text: str, kind: str) -> str:
+    """The text in the colour of what it is. Text of others must be without control characters."""
+    code = _NODE_TYPES.get(text) if kind == "type" else KINDS[kind]
+    return f"\x1b[{code}m{text}\x1b[0m" if code and text else text

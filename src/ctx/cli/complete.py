@@ -1,0 +1,221 @@
+"""What a shell asks while a person types: which words could come next.
+
+    ctx __complete bash BREAKS LINE      the line up to the cursor; see `shell_words`
+    ctx __complete zsh|fish WORD...      the words up to the cursor, the last perhaps empty
+
+The answer's first line says how to offer what follows (see `Offer`); then each line is a word,
+a tab, and what the word is. Everything that is known about commands comes from their own
+parsers, so nothing here has to be kept in step with them.
+"""
+
+import argparse
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.cli import candidates, options, shell_words
+from ctx.cli.candidates import Candidate, Offer
+from ctx.errors import CtxError
+
+if TYPE_CHECKING:
+    from ctx.cli.output import Output
+    from ctx.cli.settings import Settings
+
+# What an argument holds that does not say so itself, by its placeholder in the help.
+_PLACEHOLDERS: "dict[str, options.Completes]" = {
+    "PATH": "file",
+    "FILE": "file",
+    "DIR": "folder",
+    "KEY": "setting",
+}
+_REPEATED = (argparse._AppendAction, argparse._CountAction)
+
+
+def run(words: list[str], settings: "Settings", output: "Output") -> int:
+    """Answer the shell. It shows nothing but candidates, so every failure is: there are none."""
+    if words[:1] == ["bash"] and len(words) == 3:
+        output.result(_for_bash(shell_words.split(words[2], words[1]), settings))
+    elif len(words) > 2:
+        offered = _offer(words[2:-1], words[-1], settings)
+        output.result(_told(offered, offered.candidates))
+    output.flush()
+    return 0
+
+
+def _for_bash(typed: shell_words.Typed, settings: "Settings") -> str:
+    if typed.redirects:
+        return _told(Offer(how="files"), ())
+    offered = _offer(typed.words[1:], typed.current, settings)
+    written = []
+    for candidate in offered.candidates:
+        inserted = shell_words.insertion(candidate.value, typed)
+        if inserted is not None:
+            written.append(Candidate(inserted, candidate.description))
+    return _told(offered, written)
+
+
+def _told(offered: Offer, written: Iterable[Candidate]) -> str:
+    lines = [f"{value}\t{description}".rstrip("\t") for value, description in written]
+    return "\n".join([offered.how, *lines]) + "\n"
+
+
+def _offer(words: list[str], typed: str, settings: "Settings") -> Offer:
+    try:
+        return _offer_for_command(words, typed, settings)
+    except CtxError:
+        return Offer()
+
+
+def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Offer:
+    from ctx.cli import main
+
+    leading, name, rest = options.split(words)
+    top = options.top_parser(main.GROUPS)
+    if name is None:
+        reached = _reach(top, leading)
+        if reached.expected is None and not typed.startswith("-"):
+            return candidates.offer(map(Candidate._make, main.COMMANDS.items()), typed)
+        return _offer_at(reached, typed, settings)
+    if name == "help":
+        return _offer_help(rest, typed)
+    command, parser = main.command_named(name)
+    if hasattr(command, "prepare") and (rest or typed.startswith("-")):
+        rest = command.prepare([*rest, typed])[:-1]
+    reached = _reach(parser, rest, _reach(top, leading).given)
+    return _offer_at(reached, typed, settings)
+
+
+def _offer_help(words: list[str], typed: str) -> Offer:
+    from ctx.cli import main
+
+    if not words:
+        return candidates.offer(map(Candidate._make, main.COMMANDS.items()), typed)
+    reached = _reach(main.command_named(words[0])[1], words[1:])
+    expected = reached.expected
+    return _subcommands(expected, typed) if isinstance(expected, _Subparsers) else Offer()
+
+
+_Subparsers = argparse._SubParsersAction
+
+
+class Reached(NamedTuple):
+    """Where the words lead that stand before the cursor."""
+
+    parser: argparse.ArgumentParser
+    expected: argparse.Action | None
+    """The argument that comes next. For an option: the cursor stands at its value."""
+    given: dict[argparse.Action, str]
+    only_arguments: bool
+    """After `--` nothing is an option."""
+
+
+def _reach(
+    parser: argparse.ArgumentParser,
+    words: list[str],
+    given: dict[argparse.Action, str] | None = None,
+) -> Reached:
+    """Follow the words as argparse would, and forgive what it would not."""
+    given = dict(given or {})
+    arguments = _arguments(parser)
+    option: argparse.Action | None = None
+    only_arguments = False
+    for word in words:
+        if word.startswith("-") and len(word) > 1 and not only_arguments:
+            only_arguments = word == "--"
+            name, equals, value = word.partition("=")
+            option = parser._option_string_actions.get(name)
+            if option is not None:
+                given[option] = value
+            # An option without a value, or one that has it already, expects nothing.
+            if option is not None and (equals or option.nargs == 0):
+                option = None
+        elif option is not None:
+            given[option] = word
+            option = option if option.nargs in ("*", "+") else None
+        elif arguments:
+            argument = arguments[0]
+            given[argument] = word
+            if isinstance(argument, _Subparsers):
+                if word not in argument.choices:
+                    return Reached(parser, None, given, True)
+                parser = argument.choices[word]
+                arguments = _arguments(parser)
+            elif argument.nargs not in ("*", "+", argparse.REMAINDER):
+                arguments = arguments[1:]
+    expected = option or (arguments[0] if arguments else None)
+    return Reached(parser, expected, given, only_arguments)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Those that are no options, one for each word they take."""
+    found: list[argparse.Action] = []
+    for action in parser._actions:
+        if not action.option_strings:
+            found += [action] * (action.nargs if isinstance(action.nargs, int) else 1)
+    return found
+
+
+def _offer_at(reached: Reached, typed: str, settings: "Settings") -> Offer:
+    # A store or a folder that is named on this line is the one that is meant. The shell has not
+    # yet put the home folder in for `~`.
+    settings = settings.with_options(
+        argparse.Namespace(
+            **{
+                action.dest: os.path.expanduser(word)
+                for action, word in reached.given.items()
+                if action.dest in ("db", "in_folder")
+            }
+        )
+    )
+    if typed.startswith("-") and not reached.only_arguments:
+        name, equals, value = typed.partition("=")
+        option = reached.parser._option_string_actions.get(name)
+        if not equals:
+            return _options(reached, typed)
+        if option is None or option.nargs == 0:
+            return Offer()
+        offered = _values(option, value, settings)
+        return offered._replace(
+            candidates=tuple(
+                Candidate(f"{name}={value}", description)
+                for value, description in offered.candidates
+            )
+        )
+    if reached.expected is None:
+        return Offer()
+    return _values(reached.expected, typed, settings)
+
+
+def _options(reached: Reached, typed: str) -> Offer:
+    """The options of a command: its own first, then those of every command."""
+    groups = reached.parser._action_groups
+    general = [a for group in groups if group.title == "everywhere" for a in group._group_actions]
+    found = []
+    for action in reached.parser._actions:
+        spent = action in reached.given and not isinstance(action, _REPEATED)
+        if not action.option_strings or action.help == argparse.SUPPRESS or spent:
+            continue
+        # A short name is offered where there is no long one, or to say that it is one.
+        long = [name for name in action.option_strings if name.startswith("--")]
+        names = [typed] if typed in action.option_strings else long or action.option_strings
+        last = action in general or action.dest == "help"
+        # A percent sign is doubled in argparse's help.
+        told = (action.help or "").replace("%%", "%")
+        found += [(last, Candidate(name, told)) for name in names]
+    found.sort(key=lambda each: each[0])
+    return candidates.offer((candidate for _, candidate in found), typed)
+
+
+def _values(action: argparse.Action, typed: str, settings: "Settings") -> Offer:
+    if isinstance(action, _Subparsers):
+        return _subcommands(action, typed)
+    if action.choices is not None:
+        return candidates.offer((Candidate(str(choice)) for choice in action.choices), typed)
+    placeholder = action.metavar if isinstance(action.metavar, str) else ""
+    what = getattr(action, "completes", _PLACEHOLDERS.get(placeholder))
+    return Offer() if what is None else candidates.holding(what, typed, settings)
+
+
+def _subcommands(action: "argparse._SubParsersAction[options.Parser]", typed: str) -> Offer:
+    shown = action._choices_actions
+    return candidates.offer((Candidate(each.dest, each.help or "") for each in shown), typed)

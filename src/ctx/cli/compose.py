@@ -1,0 +1,90 @@
+"""`ctx compose`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.options import completing
+from ctx.cli.output import Markdown, Output, count
+from ctx.cli.settings import Settings
+from ctx.operations.compose import Composition, Options, Visible, compose
+
+EXAMPLES = """
+ctx compose                                          pinned, reference and working nodes
+ctx compose --budget=2000                            the same in at most 2,000 tokens
+ctx compose --query="type:decision created:>30d"     what a query finds
+ctx compose --seed 01M7ESYZ1SB4 --depth=2            a node and what is near it
+ctx compose --all-projects --format json             for scripts
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--query", metavar="QUERY", help="which nodes (default: pinned, reference and working)"
+    )
+    budget(parser)
+    seed = parser.add_argument(
+        "--seed",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="a node to begin with: it, and what is near it; may be given several times",
+    )
+    completing(seed, "node")
+    parser.add_argument(
+        "--depth",
+        type=arguments.whole_number,
+        default=1,
+        metavar="N",
+        help="so many steps along edges from the seeds (default: 1)",
+    )
+    projects(parser)
+    arguments.superseded(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    with opening.reading(settings, output) as memory:
+        wanted = Options(
+            options.query,
+            options.budget,
+            [memory.graph.find(text) for text in options.seed],
+            options.depth,
+            visible(options),
+        )
+        show(compose(memory, wanted), output)
+
+
+def show(composition: Composition, output: Output) -> None:
+    """The markdown, which is the text form too, or the nodes as JSON."""
+    output.show(composition.context, lambda _: [Markdown(composition.text)])
+    meta = composition.context.meta
+    note_other_projects(meta.other_projects, meta.more_other_projects, output)
+
+
+def note_other_projects(left_out: int, or_more: bool, output: Output) -> None:
+    if left_out:
+        nodes = f"More than {left_out:,} nodes" if or_more else count(left_out, "node")
+        verb, them = ("was", "it") if left_out == 1 else ("were", "them")
+        told = f"{nodes} of other projects {verb} left out; --all-projects shows {them}."
+        output.note(told)
+
+
+def budget(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--budget", type=arguments.whole_number, metavar="N", help="at most so many tokens"
+    )
+
+
+def projects(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--project", metavar="NAME", help="the project that counts (default: the one of the folder)"
+    )
+    group.add_argument(
+        "--all-projects", action="store_true", help="also nodes that belong to other projects"
+    )
+
+
+def visible(options: argparse.Namespace) -> Visible:
+    return Visible(
+        options.project, options.all_projects, getattr(options, "include_superseded", False)
+    )

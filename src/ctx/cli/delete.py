@@ -1,0 +1,60 @@
+"""`ctx delete`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli import settings as surroundings
+from ctx.cli.nodes import preview, table
+from ctx.cli.options import session_option, yes_option
+from ctx.cli.output import Block, Line, Output, count
+from ctx.cli.settings import Settings
+from ctx.operations.delete import Deleted, delete, deletion
+
+EXAMPLES = """
+ctx delete 01M7ESYZ1SB4
+ctx delete 01M7ESYZ1SB4 --cascade     and what was derived from it
+ctx delete 01M7ESYZ1SB4 --dry-run     only say what would go
+ctx restore 01M7ESYZ1SB4              bring it back
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node(parser, "ids", several=True)
+    parser.add_argument(
+        "--cascade", action="store_true", help="also delete nodes that were derived from these"
+    )
+    arguments.dry_run(parser)
+    yes_option(parser)
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    with opening.writing(settings, output) as memory:
+        named = [memory.graph.find(text) for text in options.ids]
+        found = deletion(memory.graph, named, cascade=options.cascade)
+        deleted = Deleted(found.nodes, found.short_ids, found.dependents, options.dry_run)
+        if found.dependents and not options.dry_run:
+            told = ", ".join(f"{found.short_ids[node.id]}" for node in found.dependents[:5])
+            rest = "" if len(found.dependents) <= 5 else ", …"
+            relying = count(len(found.dependents), "node rests", "nodes rest")
+            if surroundings.stdin_is_terminal():
+                question = f"{relying} on what you delete: {told}{rest}. Go on?"
+                output.confirm(question, yes=options.yes)
+            else:
+                output.warn(f"{relying} on what was deleted: {told}{rest}.")
+        if not options.dry_run:
+            delete(memory, [node.id for node in found.nodes])
+    output.show(deleted, render)
+
+
+def render(deleted: Deleted) -> list[Block]:
+    verb = "Would delete" if deleted.dry_run else "Deleted"
+    if not deleted.deleted:
+        return [Line("Nothing to delete.")]
+    if len(deleted.deleted) == 1:
+        node = deleted.deleted[0]
+        return [Line(f"{verb}: {deleted.short_ids[node.id]} {node.type}: {preview(node)}")]
+    return [
+        Line(f"{verb} {count(len(deleted.deleted), 'node')}:"),
+        table(deleted.deleted, deleted.short_ids),
+    ]

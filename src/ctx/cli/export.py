@@ -1,0 +1,39 @@
+"""`ctx export`"""
+
+import argparse
+import os
+
+from ctx.cli import opening
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, count, size
+from ctx.cli.settings import Settings
+from ctx.operations.export import Exported, export, export_to_file
+
+EXAMPLES = """
+ctx export > backup.json                              everything
+ctx export --output backup.json                       a file that is there whole or not at all
+ctx export --query "tag:project:shop" > shop.json     some nodes, and the edges between them
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--query", metavar="QUERY", help="only nodes that match, and the edges between them"
+    )
+    file = parser.add_argument("-o", "--output", metavar="FILE", help="write to a file")
+    shared.completing(file, "file")
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    with opening.reading(settings, output) as memory:
+        if options.output and options.output != "-":
+            path = os.path.join(settings.folder, options.output)
+            output.show(export_to_file(memory.graph, options.query, path), render)
+        else:
+            # The document is the answer, in whatever format an answer was asked for.
+            export(memory.graph, options.query, output.result)
+
+
+def render(exported: Exported) -> list[Block]:
+    what = f"{count(exported.nodes, 'node')}, {count(exported.edges, 'edge')}"
+    return [Line(f"Exported {what} to {exported.path} ({size(exported.bytes)}).")]

@@ -1,0 +1,50 @@
+"""`ctx forget`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.delete import render
+from ctx.cli.nodes import table
+from ctx.cli.options import session_option, yes_option
+from ctx.cli.output import Line, Output, count
+from ctx.cli.settings import Settings
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import parse
+from ctx.operations.delete import Deleted, delete, deletion
+from ctx.operations.query import find
+
+EXAMPLES = """
+ctx forget "staging password"                  find, show, ask, delete
+ctx forget "tag:task:spike created:<30d" -y    without being asked
+ctx forget "tag:task:spike" --dry-run          only show
+ctx undo                                       take it back
+"""
+
+_SHOWN = 20
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", nargs="+", metavar="QUERY", help="words, filters, or both")
+    arguments.dry_run(parser)
+    yes_option(parser)
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    query = parse(" ".join(options.query))
+    with opening.writing(settings, output) as memory:
+        found = find(memory.graph, query, Scope(include_superseded=True), 0)
+        # What has only some of the words is not what was meant.
+        node_ids = [] if found.partial else [node.id for node in found.nodes]
+        nodes = deletion(memory.graph, node_ids, cascade=False)
+        deleted = Deleted(nodes.nodes, nodes.short_ids, nodes.dependents, options.dry_run)
+        if node_ids and not options.dry_run:
+            if not options.yes:
+                output.preview([table(nodes.nodes[:_SHOWN], nodes.short_ids)])
+                if len(node_ids) > _SHOWN:
+                    output.preview([Line(f"  … and {len(node_ids) - _SHOWN:,} more")])
+            output.confirm(f"Delete {count(len(node_ids), 'node')}?", yes=options.yes)
+            delete(memory, node_ids, "forget")
+    output.show(deleted, render)
+    if deleted.deleted and not options.dry_run:
+        output.note("`ctx undo` brings them back.")

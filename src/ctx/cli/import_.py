@@ -1,0 +1,192 @@
+"""`ctx import`"""
+
+import argparse
+import os
+
+from ctx.cli import arguments, opening
+from ctx.cli import options as shared
+from ctx.cli import settings as surroundings
+from ctx.cli.output import Block, Line, Output, Table, count, listing
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.memory.foreign import claude_mem, recognise
+from ctx.memory.foreign.recognise import Kind
+from ctx.operations.import_ import Imported, Options, Source, import_
+
+EXAMPLES = """
+ctx import < backup.json                     what `ctx export` wrote
+ctx import --merge other.json                where both differ, the newer one wins
+ctx import --from claude-mem --dry-run       what would come from ~/.claude-mem
+ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
+ctx import notes.jsonl --project shop        one JSON object a line
+ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
+"""
+
+PROGRAMS = ("ctx", "claude-mem", "claude-code", "jsonl")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    paths = parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="a file, or a folder with CLAUDE.md (default: stdin)",
+    )
+    shared.completing(paths, "file")
+    parser.add_argument(
+        "--from",
+        dest="program",
+        choices=PROGRAMS,
+        help="what it comes from (default: found out from the file)",
+    )
+    parser.add_argument(
+        "--merge",
+        action="store_true",
+        help="let the newer one win where nodes differ, instead of refusing",
+    )
+    arguments.dry_run(parser)
+    parser.add_argument(
+        "--project", metavar="NAME", help="only what belongs to it, or the project to give"
+    )
+    parser.add_argument(
+        "--since", metavar="TIME", help="only what changed since: 1h, 7d, 2w, 2026-01-20"
+    )
+    parser.add_argument(
+        "--with-prompts", action="store_true", help="also the prompts that claude-mem kept"
+    )
+    shared.session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    sources = _sources(options, settings)
+    wanted = Options(
+        options.merge,
+        options.dry_run,
+        options.project,
+        options.since,
+        options.with_prompts,
+        settings.claude_folder,
+    )
+    with opening.writing(settings, output) as memory, output.progress("Importing") as tick:
+        imported = import_(memory, sources, wanted, tick)
+    output.show(imported, render)
+    _say_more(imported, output)
+
+
+def _sources(options: argparse.Namespace, settings: Settings) -> list[Source]:
+    """What to import. This is found out before our own store is opened: the file might be it."""
+    paths = [os.path.join(settings.folder, os.path.expanduser(path)) for path in options.paths]
+    if options.paths == ["-"]:
+        paths = []
+    elif not paths:
+        paths = _usual_places(options.program, settings)
+    if not paths:
+        return [_from_stdin(options.program)]
+    found = [_source(path, options.program) for path in paths]
+    # A store of the Go program in our own place becomes ours by being opened.
+    found = [source for source in found if not _is_our_place(source, settings)]
+    pages = [path for source in found if source.kind == "claude-code" for path in source.paths]
+    others = [source for source in found if source.kind != "claude-code"]
+    return [*others, Source("claude-code", pages)] if pages else others
+
+
+def _usual_places(program: str | None, settings: Settings) -> list[str]:
+    match program:
+        case "ctx":
+            return [settings.user_store.database]
+        case "claude-mem":
+            return [settings.claude_mem_database]
+        case "claude-code":
+            folders = (settings.claude_folder, settings.folder)
+            return [folder for folder in folders if os.path.isdir(folder)]
+        case _:
+            return []
+
+
+def _source(path: str, program: Kind | None) -> Source:
+    if program is not None and program != "ctx":
+        return Source(program, [path])
+    kind = recognise.kind(path)
+    if program == "ctx" and kind not in ("ctx", "graph"):
+        raise UsageError(
+            f"{path} is not of ctx: it looks like {kind}.",
+            hint=f"Use --from {kind}, or leave it out.",
+        )
+    return Source(kind, [path])
+
+
+def _is_our_place(source: Source, settings: Settings) -> bool:
+    place = os.path.realpath(settings.database)
+    return source.kind == "ctx" and os.path.realpath(source.paths[0]) == place
+
+
+def _from_stdin(program: str | None) -> Source:
+    if program in ("claude-mem", "claude-code"):
+        raise UsageError(f"{program} cannot be read from stdin.", hint="Give the path of a file.")
+    if surroundings.stdin_is_terminal():
+        raise UsageError(
+            "There is nothing to import.",
+            hint="Give a file, pipe one in, or name a program: ctx import --from claude-mem.",
+        )
+    text = surroundings.read_stdin()
+    if program == "jsonl":
+        return Source("jsonl", text=text)
+    start = text[:65536].encode("utf-8", "surrogateescape")
+    return Source("graph" if program == "ctx" else recognise.of_text(start, "stdin"), text=text)
+
+
+def render(imported: Imported) -> list[Block]:
+    nodes = sum(imported.added.values())
+    source = f" from {' and '.join(imported.programs)}" if imported.programs else ""
+    is_new = nodes or imported.updated or imported.tags or imported.edges or imported.views
+    told = {
+        "updated": (imported.updated, "node"),
+        "given": (imported.tags, "tag"),
+        "linked": (imported.edges, "edge"),
+        "added": (imported.views, "view"),
+    }
+    blocks: list[Block] = []
+    if not is_new:
+        blocks.append(Line(f"Nothing new{source}."))
+    elif nodes:
+        verb = "Would import" if imported.dry_run else "Imported"
+        blocks.append(Line(f"{verb} {count(nodes, 'node')}{source}:"))
+        rows = [(kind, f"{number:,}") for kind, number in imported.added.items()]
+        blocks.append(Table(("type", "nodes"), rows, ("type",)))
+    else:
+        verb = "Would change what is here" if imported.dry_run else "Changed what was here"
+        blocks.append(Line(f"{verb},{source}:"))
+    more = [f"{count(n, noun)} {verb}" for verb, (n, noun) in told.items() if n]
+    if more:
+        blocks.append(Line(f"{', '.join(more)}."))
+    blocks += [
+        Line(f"{count(number, 'node')} {what}.")
+        for number, what in (
+            (imported.unchanged, "here already"),
+            (imported.kept, "newer here, and kept"),
+            (imported.left_out, "left out by --since or --project"),
+        )
+        if number
+    ]
+    if imported.skipped:
+        blocks.append(Line(f"Skipped {len(imported.skipped):,}:"))
+        blocks += listing(("what", "reason"), [tuple(each) for each in imported.skipped])
+    return blocks
+
+
+def _say_more(imported: Imported, output: Output) -> None:
+    if imported.secrets:
+        rules = ", ".join(imported.rules)
+        output.warn(f"{count(imported.secrets, 'secret')} not kept: {rules}.")
+    if imported.cleaned:
+        characters = count(imported.cleaned, "character")
+        output.warn(f"{characters} that no text may hold: replaced by U+FFFD.")
+    if imported.dry_run:
+        output.note("Nothing was changed.")
+    elif imported.change:
+        if claude_mem.PROGRAM in imported.programs:
+            output.note(
+                "They have no tier, so that no context holds them unasked: "
+                f"ctx list --tag={claude_mem.SOURCE}"
+            )
+        output.note(f"`ctx undo {imported.change}` takes it back.")

@@ -1,0 +1,61 @@
+"""`ctx ingest`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli import options as shared
+from ctx.cli import settings as surroundings
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.output import Block, Line, Output, count, listing
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.operations.ingest import Ingested, Options, ingest
+
+EXAMPLES = """
+ctx ingest README.md --tag=project:shop --tag=type:documentation
+ctx ingest docs/api.md docs/errors.md --tag=tier:reference
+curl -s https://example.org/api.txt | ctx ingest - --name=api.txt
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a text file (- reads stdin)"
+    )
+    shared.completing(files, "file")
+    arguments.tags(parser, "a tag for each; may be given several times")
+    parser.add_argument("--summary", metavar="TEXT", help="what stands for it in lists")
+    parser.add_argument("--name", metavar="NAME", help="what to call the text that comes on stdin")
+    shared.session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    text = None
+    if "-" in options.files:
+        if not options.name:
+            raise UsageError("What comes on stdin has no name.", hint="Give one with --name.")
+        text = surroundings.read_stdin()
+    paths = [path for path in options.files if path != "-"]
+    wanted = Options(paths, text, options.name or "", options.tag, options.summary)
+    with opening.writing(settings, output) as memory:
+        ingested = ingest(memory, wanted)
+    output.show(ingested, render)
+    warn_of_redaction(ingested.redacted, output)
+    return 1 if ingested.refused else 0
+
+
+def render(ingested: Ingested) -> list[Block]:
+    blocks: list[Block] = []
+    for state, told in (("new", "Ingested"), ("changed", "Ingested again")):
+        found = [each for each in ingested.files if each.state == state]
+        if found:
+            blocks.append(Line(f"{told}:"))
+            rows = [(e.short_id, e.path, count(e.token_estimate, "token")) for e in found]
+            blocks += listing(("id", "path", "tokens"), rows, ("id", "", "dim"))
+    unchanged = [each for each in ingested.files if each.state == "unchanged"]
+    if unchanged:
+        blocks.append(Line(f"{count(len(unchanged), 'file')} unchanged."))
+    if ingested.refused:
+        blocks.append(Line(f"Refused {count(len(ingested.refused), 'file')}:"))
+        blocks += listing(("path", "reason"), [tuple(each) for each in ingested.refused])
+    return blocks

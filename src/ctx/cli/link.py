@@ -1,0 +1,42 @@
+"""`ctx link`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.options import session_option
+from ctx.cli.output import Block, Line, Output
+from ctx.cli.settings import Settings
+from ctx.memory.model import Evidence
+from ctx.operations.link import CONFIDENCE, Linked, link
+
+EXAMPLES = """
+ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=DEPENDS_ON
+ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --type=SUPERSEDES    the second is left out from now on
+ctx link 01M7ESYZ1ZB1 01M7ESYZ1SB4 --confidence=low --reason="same stack trace"
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node(parser, "from_id")
+    arguments.node(parser, "to_id")
+    arguments.edge_type(parser, "how they relate (default: RELATES_TO)", default="RELATES_TO")
+    parser.add_argument(
+        "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
+    )
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why it is so")
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    with opening.writing(settings, output) as memory:
+        from_id, to_id = memory.graph.find(options.from_id), memory.graph.find(options.to_id)
+        evidence = Evidence(memory.who.author, CONFIDENCE[options.confidence], options.reason)
+        linked = link(memory, from_id, to_id, options.type, evidence)
+    output.show(linked, render)
+    warn_of_redaction(linked.redacted, output)
+
+
+def render(linked: Linked) -> list[Block]:
+    verb = "Linked" if linked.new else "Linked already"
+    return [Line(f"{verb}: {linked.from_short} ── {linked.edge.type} → {linked.to_short}")]

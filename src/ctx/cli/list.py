@@ -1,0 +1,34 @@
+"""`ctx list`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.nodes import render_listing
+from ctx.cli.output import Output
+from ctx.cli.settings import Settings
+from ctx.operations.list import Options, list_nodes
+
+EXAMPLES = """
+ctx list                                  the newest twenty
+ctx list --type=decision --tag=project:shop
+ctx list --since=1h --limit=0             all of the last hour
+ctx list --format json                    whole nodes, for scripts
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node_type(parser, "only nodes of this type")
+    arguments.tags(parser, "only nodes with this tag; of several, all")
+    parser.add_argument(
+        "--since", metavar="TIME", help="only nodes made since: 1h, 7d, 2w, 2026-01-20"
+    )
+    arguments.limit(parser)
+    arguments.superseded(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    wanted = Options(
+        options.type, options.tag, options.since, options.limit, options.include_superseded
+    )
+    with opening.reading(settings, output) as memory:
+        output.show(list_nodes(memory.graph, wanted), render_listing)

@@ -1,0 +1,86 @@
+"""How nodes and edges are shown, whichever command shows them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ctx import clock
+from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.ids import NodeId
+from ctx.memory.model import Edge, Node, Redaction
+from ctx.operations.listing import Listing
+
+PREVIEW = 100
+"""Characters of a node's content in a list."""
+
+_KINDS = ("id", "type", "age", "text", "tags")
+
+
+def render_listing(listing: Listing) -> list[Block]:
+    if not listing.nodes:
+        return [Line("No nodes.")]
+    blocks: list[Block] = [table(listing.nodes, listing.short_ids)]
+    more = listing.total - len(listing.nodes)
+    if more > 0:
+        blocks.append(Line(f"  … and {more:,} more"))
+    return blocks
+
+
+def table(nodes: Iterable[Node], short_ids: Mapping[NodeId, str]) -> Table:
+    now = clock.now_ms()
+    rows = [
+        (
+            short_ids.get(node.id, node.id),
+            node.type,
+            since(node.created_at, now),
+            preview(node),
+            " ".join(node.tags),
+        )
+        for node in nodes
+    ]
+    return Table(("id", "type", "age", "content", "tags"), rows, _KINDS)
+
+
+def preview(node: Node) -> str:
+    """A node in one line: its summary where it has one, else the beginning of its content."""
+    text = node.summary or node.content
+    line = " ".join(text[: PREVIEW * 4].split())
+    short = line if len(line) <= PREVIEW else f"{line[: PREVIEW - 1].rstrip()}…"
+    return f"{short} (superseded)" if node.superseded_by else short
+
+
+def edge_rows(
+    edges: Sequence[Edge],
+    node_id: NodeId,
+    others: Mapping[NodeId, Node],
+    short: Mapping[NodeId, str],
+) -> Table:
+    """The edges of a node as seen from there."""
+    rows = []
+    for edge in edges:
+        outward = edge.from_id == node_id
+        other = others[edge.to_id if outward else edge.from_id]
+        arrow = f"── {edge.type} →" if outward else f"← {edge.type} ──"
+        rows.append((arrow, short[other.id], other.type, preview(other), evidence(edge)))
+    return Table(
+        ("edge", "id", "type", "content", "evidence"), rows, ("", "id", "type", "text", "tags")
+    )
+
+
+def evidence(edge: Edge) -> str:
+    """What an edge rests on, in a few words; nothing where it is a plain, certain statement."""
+    told = []
+    confidence = edge.metadata.get("confidence", 1000)
+    if confidence != 1000:
+        told.append(f"{confidence / 10:g} %")
+    known = ("reason", "commit", "span")
+    told += [str(edge.metadata[key]) for key in known if key in edge.metadata]
+    return ", ".join(told)
+
+
+def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
+    """Say what was not written down. The secret itself is shown nowhere."""
+    if not redacted:
+        return
+    told_places = (f"{each.where}, line {each.line} ({each.rule})" for each in redacted)
+    places = list(dict.fromkeys(told_places))
+    told = "; ".join(places[:3]) + ("; …" if len(places) > 3 else "")
+    output.warn(f"{count(len(redacted), 'secret')} not kept: {told}.")

@@ -1,0 +1,60 @@
+"""`ctx related`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.nodes import preview
+from ctx.cli.output import Block, Line, Output, Table
+from ctx.cli.settings import Settings
+from ctx.memory import model, walk
+from ctx.operations.walked import Walked, walked
+
+EXAMPLES = """
+ctx related 01M7ESYZ1SB4              what is one step away
+ctx related 01M7ESYZ1SB4 --depth=2    two steps
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node(parser)
+    parser.add_argument(
+        "--depth",
+        type=arguments.whole_number,
+        default=1,
+        metavar="N",
+        help="so many steps along edges in either direction (default: 1)",
+    )
+    arguments.edge_type(parser, "only edges of this type")
+    arguments.limit(parser, default=50)
+    arguments.superseded(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    types = (model.edge_type(options.type),) if options.type else ()
+    with opening.reading(settings, output) as memory:
+        start = memory.graph.find(options.id)
+        steps = walk.related(memory.graph, [start], options.depth, edge_types=types)
+        found = walked(
+            memory.graph,
+            start,
+            steps[1:],
+            limit=options.limit,
+            include_superseded=options.include_superseded,
+        )
+        output.show(found, render)
+
+
+def render(found: Walked) -> list[Block]:
+    if not found.steps:
+        return [Line("Nothing is related to it.")]
+    nodes = {node.id: node for node in found.nodes}
+    rows = []
+    for step in found.steps:
+        node = nodes[step.id]
+        arrow = f"── {step.type} →" if step.outward else f"← {step.type} ──"
+        rows.append((str(step.depth), arrow, found.short_ids[step.id], node.type, preview(node)))
+    headings = ("steps", "edge", "id", "type", "content")
+    blocks: list[Block] = [Table(headings, rows, ("dim", "", "id", "type", "text"))]
+    if found.left_out:
+        blocks.append(Line(f"  … and {found.left_out:,} more"))
+    return blocks

@@ -1,0 +1,33 @@
+"""`ctx restore`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.nodes import preview
+from ctx.cli.options import session_option
+from ctx.cli.output import Block, Line, Output
+from ctx.cli.settings import Settings
+from ctx.operations.delete import Restored, restore
+
+EXAMPLES = """
+ctx restore 01M7ESYZ1SB4    a deleted node, with its tags and edges
+ctx undo                    take back the last change as a whole
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node(parser, "ids", several=True)
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    with opening.writing(settings, output) as memory:
+        restored = restore(memory, [memory.graph.find_deleted(text) for text in options.ids])
+    output.show(restored, render)
+
+
+def render(restored: Restored) -> list[Block]:
+    return [
+        Line(f"Restored: {restored.short_ids[node.id]} {node.type}: {preview(node)}")
+        for node in restored.nodes
+    ]

@@ -1,0 +1,41 @@
+"""`ctx search`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.options import completing
+from ctx.cli.output import Output
+from ctx.cli.query import note_partial, render
+from ctx.cli.settings import Settings
+from ctx.memory import model
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import parse_words
+from ctx.operations.query import find
+
+EXAMPLES = """
+ctx search "auth pattern"                       the best match first
+ctx search refreshToken --type=decision         also finds "refresh token"
+ctx search リフレッシュ --tag=project:shop
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("words", nargs="+", metavar="WORDS", help="what it is about")
+    arguments.node_type(parser, "only nodes of this type")
+    tag = parser.add_argument(
+        "--tag", action="append", default=[], metavar="TAG", help="only nodes with this tag"
+    )
+    completing(tag, "tag")
+    arguments.limit(parser)
+    arguments.superseded(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    filters = [f"type:{model.node_type(options.type)}"] if options.type else []
+    filters += [f"tag:{model.tag(tag)}" for tag in options.tag]
+    query = parse_words(" ".join(options.words), filters)
+    with opening.reading(settings, output) as memory:
+        scope = Scope(include_superseded=options.include_superseded)
+        found = find(memory.graph, query, scope, options.limit)
+        output.show(found, render)
+    note_partial(found, output)

@@ -1,0 +1,82 @@
+"""Bash's command line: the words on it up to the cursor, and a word written so that it is one.
+
+Bash splits a line also at characters such as `:` and `=`, and hands over its words with their
+quotes; zsh and fish do neither. So the line itself is read here.
+"""
+
+from typing import NamedTuple
+
+_SPACE = " \t\n"
+_PLAIN = frozenset("_-./:=@%+,")
+_SPECIAL_IN_DOUBLE_QUOTES = '$`"\\'
+
+
+class Typed(NamedTuple):
+    """A command line as far as it is typed."""
+
+    words: list[str]
+    """Those before the cursor's, without quotes."""
+    current: str
+    """The word that the cursor stands in, without quotes."""
+    quote: str
+    """The quote that is open in it."""
+    kept: int
+    """How many of its characters bash keeps: it puts what is chosen behind them."""
+    redirects: bool
+    """The word is a file that the command reads from or writes to."""
+
+
+def split(line: str, breaks: str) -> Typed:
+    """Read a line as bash does, and take it as it is where it makes no sense.
+
+    `breaks` is bash's COMP_WORDBREAKS.
+    """
+    words: list[str] = []
+    current, quote, kept = "", "", 0
+    begun = redirects = False
+    characters = iter(line)
+    for character in characters:
+        if quote:
+            if character == quote:
+                quote = ""
+            elif character == "\\" and quote == '"':
+                following = next(characters, "")
+                escaped = following in _SPECIAL_IN_DOUBLE_QUOTES
+                current += following if escaped else f"\\{following}"
+            else:
+                current += character
+        elif character in _SPACE or character in "<>":
+            if begun and not redirects:
+                words.append(current)
+            redirects = character in "<>" or (redirects and not begun)
+            current, kept, begun = "", 0, False
+        else:
+            begun = True
+            if character in "\"'":
+                quote, kept = character, len(current)
+            elif character == "\\":
+                current += next(characters, "")
+            else:
+                current += character
+                kept = len(current) if character in breaks else kept
+    return Typed(words, current, quote, kept, redirects)
+
+
+def insertion(value: str, typed: Typed) -> str | None:
+    """What bash is to put in for a value, so that it means the value and nothing else.
+
+    None where that cannot be written behind what is typed already.
+    """
+    if value[: typed.kept] != typed.current[: typed.kept]:
+        return None
+    rest = value[typed.kept :]
+    match typed.quote:
+        case "":
+            return "".join(c if c.isalnum() or c in _PLAIN else f"\\{c}" for c in rest)
+        case "'":
+            return None if "'" in rest else rest
+        case _:
+            # Inside of these quotes nothing keeps bash from taking `!` for its history.
+            special = _SPECIAL_IN_DOUBLE_QUOTES
+            escaped = "".join(f"\\{c}" if c in special else c for c in rest)
+            return None if "!" in rest else escaped

@@ -1,0 +1,72 @@
+"""`ctx show`"""
+
+import argparse
+
+from ctx import clock
+from ctx.cli import arguments, opening
+from ctx.cli.nodes import edge_rows
+from ctx.cli.output import Block, Line, Output, Table, Verbatim, since
+from ctx.cli.settings import Settings
+from ctx.operations.show import Shown, show
+
+EXAMPLES = """
+ctx show 01M7ESYZ1SB4                 a node, whole
+ctx show 01M7ESYZ1SB4 --with-edges    and what it is connected to
+ctx show 01M7ESYZ1SB4 --history       and every change to it
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node(parser)
+    parser.add_argument("--with-edges", action="store_true", help="also show its edges")
+    parser.add_argument("--history", action="store_true", help="also show every change to it")
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    with opening.reading(settings, output) as memory:
+        node_id = memory.graph.find(options.id)
+        shown = show(
+            memory.graph, node_id, with_edges=options.with_edges, with_history=options.history
+        )
+        output.show(shown, render)
+
+
+def render(shown: Shown) -> list[Block]:
+    node, now = shown.node, clock.now_ms()
+    facts = [
+        ("type", node.type),
+        ("tags", " ".join(node.tags)),
+        ("created", f"{node.created_at} ({since(node.created_at, now)})"),
+        ("updated", node.updated_at if node.updated_at != node.created_at else ""),
+        ("tokens", f"{node.token_estimate:,}"),
+        ("summary", node.summary or ""),
+        ("superseded by", node.superseded_by or ""),
+        *((f"meta {key}", _told(value)) for key, value in node.metadata.items()),
+    ]
+    blocks: list[Block] = [
+        Line(f"{node.type} {node.id}", "heading"),
+        Table(("field", "value"), [fact for fact in facts[1:] if fact[1]], ("dim", "")),
+        Line(""),
+        Verbatim(node.content + "\n"),
+    ]
+    if shown.edges is not None:
+        blocks += [Line(""), Line("Edges" if shown.edges else "No edges.", "heading")]
+        others = {other.id: other for other in shown.others}
+        blocks.append(edge_rows(shown.edges, node.id, others, shown.short_ids))
+    if shown.history is not None:
+        rows = [
+            (since(version.at, now), version.action, version.what, version.session)
+            for version in shown.history
+        ]
+        blocks += [
+            Line(""),
+            Line("History", "heading"),
+            Table(("age", "by", "change", "session"), rows, ("age", "type", "text", "dim")),
+        ]
+    return blocks
+
+
+def _told(value: object) -> str:
+    import json
+
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,177 @@
+"""`ctx store`"""
+
+import argparse
+import os
+
+from ctx.cli import arguments
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, count, listing, size
+from ctx.cli.settings import Settings
+from ctx.operations import store
+from ctx.operations.store import BackedUp, Checked, Located, Rebuilt, Recovery, Restored
+from ctx.sqlite.connection import shown
+
+EXAMPLES = """
+ctx store check                     prove that nothing is damaged
+ctx store backup                    a copy beside the store, while others go on
+ctx store restore ~/store.backup    put a backup in the place of the store
+ctx store recover --dry-run         what can be saved from a damaged store
+ctx store path                      where it lies
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    shared.add_subcommand(
+        group,
+        "check",
+        "check the file, and that its tables are what the records say",
+        "ctx store check\nctx store check --format json",
+    )
+    rebuild = shared.add_subcommand(
+        group,
+        "rebuild",
+        "make the tables anew from the records, the index of words too",
+        "ctx store rebuild",
+    )
+    shared.yes_option(rebuild)
+    backup = shared.add_subcommand(
+        group,
+        "backup",
+        "copy the store, also while others write to it",
+        "ctx store backup\nctx store backup ~/store.backup",
+    )
+    target = backup.add_argument(
+        "file", nargs="?", metavar="FILE", help="where to (default: beside the store)"
+    )
+    shared.completing(target, "file")
+    restore = shared.add_subcommand(
+        group,
+        "restore",
+        "put a backup in the place of the store, which is kept beside it",
+        "ctx store restore ~/store.backup\nctx store restore ~/store.backup --yes",
+    )
+    shared.completing(restore.add_argument("file", metavar="FILE", help="the backup"), "file")
+    shared.yes_option(restore)
+    recover = shared.add_subcommand(
+        group,
+        "recover",
+        "save what can still be read of a damaged store, which is kept beside it",
+        "ctx store recover --dry-run\nctx store recover",
+    )
+    arguments.dry_run(recover)
+    shared.add_subcommand(
+        group, "path", "print where the store lies", "ctx store path\nctx store path --format json"
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    path = settings.database
+    match options.subcommand:
+        case "check":
+            with output.progress("Checking") as tick:
+                checked = store.check(path, tick)
+            output.show(checked, render_check)
+            return 0 if checked.sound else 1
+        case "rebuild":
+            if not options.yes and (rows := store.unrecorded(path)):
+                question = f"{count(rows, 'row')} that no record speaks of would go. Go ahead?"
+                output.confirm(question, yes=False)
+            with output.progress("Rebuilding") as tick:
+                output.show(store.rebuild(path, tick), render_rebuild)
+        case "backup":
+            target = _file(options.file, settings) if options.file else None
+            output.show(store.back_up(path, target), render_backup)
+        case "restore":
+            with store.candidate(path, _file(options.file, settings)) as wanted:
+                if store.locate(path).exists:
+                    nodes = count(wanted.nodes, "node")
+                    question = f"Replace the store by {shown(wanted.source)} ({nodes})?"
+                    output.confirm(question, yes=options.yes)
+                output.show(store.restore(path, wanted), render_restore)
+        case "recover":
+            with output.progress("Recovering") as tick:
+                recovered = store.recover(path, dry_run=options.dry_run, tick=tick)
+            output.show(recovered, render_recovery)
+        case _:
+            output.show(store.locate(path), render_path)
+    return 0
+
+
+def _file(name: str, settings: Settings) -> str:
+    return os.path.abspath(os.path.join(settings.folder, os.path.expanduser(name)))
+
+
+def render_path(found: Located) -> list[Block]:
+    return [Line(found.path)]
+
+
+def render_check(checked: Checked) -> list[Block]:
+    if checked.sound:
+        what = f"{count(checked.records, 'record')} and {count(checked.nodes, 'node')}"
+        return [Line(f"Checked {what}: all whole.")]
+    if checked.problems:
+        return [
+            Line("The store is damaged:"),
+            *listing(("problem",), [(problem,) for problem in checked.problems]),
+            Line("`ctx store recover` saves what can still be read."),
+        ]
+    return [
+        Line(f"{count(len(checked.differences), 'row')} not as the records say:"),
+        *listing(("table", "row", "what"), checked.differences),
+        Line("`ctx store rebuild` makes the tables anew from the records."),
+    ]
+
+
+def render_rebuild(rebuilt: Rebuilt) -> list[Block]:
+    nodes = count(rebuilt.nodes, "node")
+    return [Line(f"Rebuilt {nodes} from {count(rebuilt.records, 'record')}.")]
+
+
+def render_backup(made: BackedUp) -> list[Block]:
+    return [Line(f"Backed up {count(made.nodes, 'node')} ({size(made.bytes)}): {made.backup}")]
+
+
+def render_restore(restored: Restored) -> list[Block]:
+    blocks: list[Block] = [
+        Line(f"Restored {count(restored.nodes, 'node')} from {restored.source}.")
+    ]
+    if restored.kept:
+        blocks.append(Line(f"What was there before is kept: {restored.kept}"))
+    return blocks
+
+
+def render_recovery(recovery: Recovery) -> list[Block]:
+    found = recovery.recovered
+    if found is None:
+        return [Line("The store is not damaged.")]
+    parts = ", ".join(
+        (count(found.nodes, "node"), count(found.edges, "edge"), count(found.tags, "tag"))
+    )
+    verb = "Could recover" if recovery.dry_run else "Recovered"
+    blocks: list[Block] = [
+        Line(f"{verb} {parts} and {count(found.views, 'view')}: {count(found.records, 'record')}.")
+    ]
+    if found.from_tables:
+        made = count(found.from_tables, "record")
+        blocks.append(Line(f"{made} made anew from what the tables knew."))
+    lost = [
+        count(number, noun)
+        for number, noun in (
+            (len(found.lost_nodes), "node"),
+            (found.lost_edges, "edge"),
+            (found.lost_tags, "tag"),
+            (found.lost_records, "record"),
+        )
+        if number
+    ]
+    if not lost:
+        blocks.append(Line("Nothing was lost."))
+    else:
+        blocks.append(Line(f"Lost: {', '.join(lost)}."))
+        blocks += listing(("id", "type"), [(node.id, node.type) for node in found.lost_nodes])
+    if recovery.kept:
+        blocks.append(Line(f"The damaged file is kept: {recovery.kept}"))
+    if lost and recovery.newest_backup:
+        blocks.append(Line(f"The newest backup: {recovery.newest_backup}"))
+    return blocks

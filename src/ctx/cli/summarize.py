@@ -1,0 +1,53 @@
+"""`ctx summarize`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli import settings as surroundings
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.options import session_option
+from ctx.cli.output import Block, Line, Output
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.operations.summarize import Options, Summarized, summarize
+
+EXAMPLES = """
+ctx summarize 01M7ESYZ1SB4 01M7ESZ2K9QD --content="The parser is done"
+ctx summarize 01M7ESYZ1SB4 --content="Done" --archive-sources    and take it out of sight
+fold -s notes.txt | ctx summarize 01M7ESYZ1SB4 --stdin
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node(parser, "sources", several=True)
+    parser.add_argument("--content", metavar="TEXT", help="the summary (- reads stdin)")
+    parser.add_argument("--stdin", action="store_true", help="read the summary from stdin")
+    parser.add_argument(
+        "--archive-sources",
+        action="store_true",
+        help="take the nodes out of sight, except pinned ones",
+    )
+    arguments.tags(parser, "a tag for it (default: the tier, task and project of its sources)")
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.stdin and options.content is not None:
+        raise UsageError("There is content twice: by --content and by --stdin.")
+    if options.content is None and not options.stdin:
+        raise UsageError("There is no summary.", hint="Give it by --content=TEXT or by --stdin.")
+    read = options.stdin or options.content == "-"
+    content = surroundings.read_stdin() if read else options.content
+    with opening.writing(settings, output) as memory:
+        sources = [memory.graph.find(text) for text in options.sources]
+        wanted = Options(sources, content, options.tag, options.archive_sources)
+        made = summarize(memory, wanted)
+    output.show(made, render)
+    warn_of_redaction(made.redacted, output)
+
+
+def render(made: Summarized) -> list[Block]:
+    blocks: list[Block] = [Line(f"Created summary: {made.short_id}")]
+    blocks += [Line(f"Archived: {made.short_ids[each]}") for each in made.archived]
+    blocks += [Line(f"Pinned, so it stays: {made.short_ids[each]}") for each in made.pinned]
+    return blocks

@@ -1,0 +1,104 @@
+"""`ctx task`"""
+
+import argparse
+
+from ctx import clock
+from ctx.cli import opening
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, Verbatim, count, since
+from ctx.cli.settings import Settings
+from ctx.operations.task import Current, Ended, Started, Task, current, end, start
+
+EXAMPLES = """
+ctx task start "Implement OAuth"    working nodes now carry task:implement-oauth
+ctx task current                    what is being worked on
+ctx task end --summarize            archive them, keep decisions and a summary
+"""
+
+START_EXAMPLES = """
+ctx task start "Implement OAuth"    a new task, or the one of that name
+ctx task start implement-oauth      the same, by its tag
+ctx task start 01M7ESYZ1SB4         by its node
+"""
+
+END_EXAMPLES = """
+ctx task end                        the current task
+ctx task end implement-oauth        another one
+ctx task end --summarize            and leave a summary of its nodes
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    begin = shared.add_subcommand(
+        group,
+        "start",
+        "make a task the current one: its working nodes are in sight",
+        START_EXAMPLES,
+    )
+    name = begin.add_argument("name", nargs="+", metavar="NAME", help="its name, its tag or its id")
+    shared.completing(name, "task")
+    shared.session_option(begin)
+    finish = shared.add_subcommand(
+        group, "end", "archive a task's working nodes, and keep its decisions", END_EXAMPLES
+    )
+    name = finish.add_argument("name", nargs="*", metavar="NAME", help="(default: the current one)")
+    shared.completing(name, "task")
+    finish.add_argument(
+        "--summarize", action="store_true", help="leave a summary, made of what its nodes say"
+    )
+    shared.session_option(finish)
+    shared.add_subcommand(group, "current", "show the current task", "ctx task current")
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.subcommand == "current":
+        with opening.reading(settings, output) as memory:
+            output.show(current(memory), render_current)
+        return
+    name = " ".join(options.name)
+    with opening.writing(settings, output) as memory:
+        if options.subcommand == "start":
+            output.show(start(memory, name), render_started)
+        else:
+            output.show(end(memory, name or None, summarize=options.summarize), render_ended)
+
+
+def render_started(started: Started) -> list[Block]:
+    blocks: list[Block] = [Line(f"Started: {_named(started.task)}")]
+    if started.replaced:
+        blocks.append(
+            Line(f"It takes the place of task:{started.replaced}, whose nodes are out of sight.")
+        )
+    if started.joined:
+        blocks.append(Line(f"{count(len(started.joined), 'working node')} joined it."))
+    return blocks
+
+
+def render_ended(ended: Ended) -> list[Block]:
+    blocks: list[Block] = [
+        Line(f"Ended: {_named(ended.task)}"),
+        Line(
+            f"{count(len(ended.archived), 'node')} archived,"
+            f" {count(len(ended.promoted), 'decision')} kept as reference."
+        ),
+    ]
+    if ended.summary:
+        blocks += [
+            Line(f"Created summary: {ended.summary_short_id}"),
+            Verbatim(f"{ended.summary.content}\n"),
+        ]
+    return blocks
+
+
+def render_current(shown: Current) -> list[Block]:
+    task = shown.task
+    if task is None:
+        return [Line("No task is the current one.")]
+    age = f", started {since(task.started, clock.now_ms())} ago" if task.started else ""
+    return [Line(f"{_named(task)}{age}, {count(shown.working, 'working node')}")]
+
+
+def _named(task: Task) -> str:
+    node = f"{task.short_id} {task.name} " if task.id else ""
+    return f"{node}(task:{task.task})"

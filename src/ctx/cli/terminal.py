@@ -1,0 +1,70 @@
+"""What a text does on a terminal: how wide it is, and what it must not contain."""
+
+# What moves the cursor, ends a line, or turns the direction of writing.
+_STEERING = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x061C,
+    *range(0x200E, 0x2010),
+    *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A),
+)
+_VISIBLE = {code: f"\\x{code:02x}" for code in _STEERING}
+_VISIBLE_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\n\t"}
+_IN_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
+
+
+def visible(text: str) -> str:
+    """Control characters as escapes. Line ends count too: a file's name could forge a row."""
+    return text if text.isprintable() else text.translate(_VISIBLE)
+
+
+def visible_lines(text: str) -> str:
+    """Control characters as escapes, in a text of several lines."""
+    return _translated_lines(text, _VISIBLE_LINES)
+
+
+def visible_json(text: str) -> str:
+    """The same JSON without control characters: it has escapes for them, and leaves some alone."""
+    return _translated_lines(text, _IN_JSON)
+
+
+def _translated_lines(text: str, escapes: dict[int, str]) -> str:
+    """Line by line, because `translate` is slow and few lines need it."""
+    return "\n".join(
+        line if line.isprintable() else line.translate(escapes) for line in text.split("\n")
+    )
+
+
+def one_line(text: str) -> str:
+    """Line ends and tabs as spaces."""
+    return " ".join(text.splitlines()).replace("\t", " ")
+
+
+def width(text: str) -> int:
+    """Columns on a terminal: the characters of East Asian scripts take two, accents none."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def shortened(text: str, columns: int) -> str:
+    """The text, or as much of its beginning as fits, and `…`."""
+    if width(text) <= columns:
+        return text
+    left = columns - 1
+    for position, character in enumerate(text):
+        left -= _columns(character)
+        if left < 0:
+            return f"{text[:position].rstrip()}…"
+    return text
+
+
+def _columns(character: str) -> int:
+    if character.isascii():
+        return 1
+    import unicodedata
+
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,57 @@
+"""`ctx update`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.options import session_option
+from ctx.cli.output import Block, Line, Output, count
+from ctx.cli.settings import Settings, read_stdin
+from ctx.errors import UsageError
+from ctx.memory.model import LARGE_CONTENT
+from ctx.operations.update import Options, Updated, update
+
+EXAMPLES = """
+ctx update 01M7ESYZ1SB4 --content="Deploys run on Mondays"
+ctx update 01M7ESYZ1SB4 --type=decision --meta=confidence=high
+ctx update 01M7ESYZ1SB4 --meta=confidence=    take it away again
+ctx update 01M7ESYZ1SB4 --stdin < note.md
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.node(parser)
+    parser.add_argument("--content", metavar="TEXT", help="the new content")
+    parser.add_argument("--stdin", action="store_true", help="read the new content from stdin")
+    arguments.node_type(parser, "the new type")
+    parser.add_argument("--summary", metavar="TEXT", help="what stands for it in lists")
+    arguments.metadata(parser, "set a value; an empty one takes it away")
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.stdin and options.content is not None:
+        raise UsageError("There is content twice: by --content and by --stdin.")
+    wanted = Options(
+        read_stdin() if options.stdin else options.content,
+        options.type,
+        options.summary,
+        arguments.metadata_of(options),
+    )
+    if wanted == Options():
+        raise UsageError(
+            "There is nothing to change.",
+            hint="Give --content, --type, --summary or --meta; tags have `ctx tag`.",
+        )
+    if wanted.content and len(wanted.content) > LARGE_CONTENT:
+        output.warn(f"This is a large node: {count(len(wanted.content), 'character')}.")
+    with opening.writing(settings, output) as memory:
+        updated = update(memory, memory.graph.find(options.id), wanted)
+    output.show(updated, render)
+    warn_of_redaction(updated.redacted, output)
+
+
+def render(updated: Updated) -> list[Block]:
+    if not updated.changed:
+        return [Line(f"Unchanged: {updated.short_id}")]
+    return [Line(f"Updated: {updated.short_id} ({', '.join(updated.changed)})")]

@@ -1,0 +1,116 @@
+"""`ctx view`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli import options as shared
+from ctx.cli.compose import budget, projects, show, visible
+from ctx.cli.output import Block, Line, Output, Table
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.operations import view as views
+from ctx.operations.view import Viewed, Views
+
+EXAMPLES = """
+ctx view create shop --query="tag:project:shop" --budget=8000
+ctx view render shop                   the context that it gives
+ctx view update default --budget=80000
+"""
+
+CREATE_EXAMPLES = """
+ctx view create shop --query="tag:project:shop" --budget=8000
+ctx view create decisions --query="type:decision OR type:pattern"
+"""
+
+RENDER_EXAMPLES = """
+ctx view render default
+ctx view render shop --budget=3000
+ctx view render shop --format json
+"""
+
+UPDATE_EXAMPLES = """
+ctx view update default --budget=80000
+ctx view update default --budget=default    the configured one again
+ctx view update shop --query="tag:project:shop AND created:>30d"
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    create = shared.add_subcommand(group, "create", "make a view", CREATE_EXAMPLES)
+    create.add_argument("name", metavar="NAME", help="what to call it")
+    create.add_argument("--query", required=True, metavar="QUERY", help="which nodes it shows")
+    budget(create)
+    shared.session_option(create)
+    shared.add_subcommand(group, "list", "list views", "ctx view list")
+    render = shared.add_subcommand(
+        group, "render", "compose the context of a view", RENDER_EXAMPLES
+    )
+    _name(render)
+    budget(render)
+    projects(render)
+    arguments.superseded(render)
+    update = shared.add_subcommand(
+        group, "update", "change a view's query or budget", UPDATE_EXAMPLES
+    )
+    _name(update)
+    update.add_argument("--query", metavar="QUERY", help="which nodes it shows")
+    update.add_argument(
+        "--budget", type=_new_budget, metavar="N", help="tokens; `default`: the configured ones"
+    )
+    shared.session_option(update)
+    delete = shared.add_subcommand(group, "delete", "delete a view", "ctx view delete shop")
+    _name(delete)
+    shared.session_option(delete)
+
+
+def _name(parser: argparse.ArgumentParser) -> None:
+    shared.completing(parser.add_argument("name", metavar="NAME", help="the view"), "view")
+
+
+def _new_budget(word: str) -> int | str:
+    return word if word == "default" else arguments.whole_number(word)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.subcommand in ("list", "render"):
+        with opening.reading(settings, output) as memory:
+            if options.subcommand == "list":
+                output.show(views.list_views(memory), render_views)
+            else:
+                show(views.render(memory, options.name, options.budget, visible(options)), output)
+        return
+    with opening.writing(settings, output) as memory:
+        match options.subcommand:
+            case "create":
+                done = views.create(memory, options.name, options.query, options.budget)
+                verb = "Created" if done.changed else "Unchanged"
+            case "update":
+                if options.query is None and options.budget is None:
+                    raise UsageError("Nothing is to change.", hint="Give --query or --budget.")
+                done = views.update(memory, options.name, options.query, options.budget)
+                verb = "Updated" if done.changed else "Unchanged"
+            case _:
+                done = views.delete(memory, options.name)
+                verb = "Deleted"
+    output.show(done, lambda viewed: render_viewed(verb, viewed))
+
+
+def render_viewed(verb: str, viewed: Viewed) -> list[Block]:
+    view = viewed.view
+    tokens = f", {view.budget:,} tokens" if view.budget is not None else ""
+    return [Line(f"{verb} view: {view.name} ({view.query}{tokens})")]
+
+
+def render_views(shown: Views) -> list[Block]:
+    rows = [
+        (
+            view.name,
+            f"{view.budget:,}"
+            if view.budget is not None
+            else f"{shown.default_budget:,} (default)",
+            view.query,
+        )
+        for view in shown.views
+    ]
+    return [Table(("name", "budget", "query"), rows, ("id", "", "text"))]

@@ -1,0 +1,289 @@
+"""CLAUDE.md files, and the notes that Claude Code keeps for itself.
+
+What a person wrote for the agent stands in `CLAUDE.md` and `CLAUDE.local.md` of a project and its
+folders, in `.claude/rules/`, and in the folder of Claude Code itself. What the agent wrote down
+by itself lies in `projects/<name>/memory/` there: `MEMORY.md`, which is an index or the notes
+themselves, and one file for each thing.
+
+Each section under a heading becomes a node; without headings, each block of text. A note with a
+head of its own (name, description, type) is one node.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ctx import clock, disk, git
+from ctx.errors import PathRefused
+from ctx.memory import model
+from ctx.memory.foreign import incoming, markdown
+from ctx.memory.foreign.incoming import Item, Reading, Skipped
+from ctx.memory.foreign.markdown import Section
+from ctx.memory.model import Draft
+from ctx.sqlite.connection import shown
+
+PROGRAM = "claude-code"
+SOURCE = f"source:{PROGRAM}"
+
+_INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md")
+_INDEX = "MEMORY.md"
+_PASSED_OVER = frozenset({"node_modules", "target", "dist", "build", "vendor", "venv"})
+_LARGEST_PAGE = 1024 * 1024
+_MOST_FOLDERS = 20_000
+_MOST_HOPS = 5
+_TEXT = (".md", ".mdx", ".txt")
+_PATTERN_WORDS = re.compile(
+    r"\b(instruction|convention|guideline|rule|styles?|practice|workflow|pattern|preference"
+    r"|standard|principle|polic(y|ies)|how to|always|never|do not|don't|avoid|must|should)",
+    re.IGNORECASE,
+)
+_INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]]*\]\(([^)\s]+)\)")
+_IMPORT = re.compile(r"(?<![\w`@])@((?:~/|\.{0,2}/)?[\w][\w./-]*[\w])")
+
+
+class Page(NamedTuple):
+    """A file to read, and where it belongs."""
+
+    path: str
+    root: str
+    """The folder that its name is told from, and that what it imports must lie in."""
+    project: str | None
+    trusted: bool = False
+    """Named by a person, or in their own folder: it may be a link."""
+    hops: int = 0
+
+    @property
+    def name(self) -> str:
+        return os.path.relpath(self.path, self.root)
+
+
+@contextmanager
+def reading(
+    paths: Sequence[str], config_folder: str, project: str | None = None
+) -> Iterator[Reading]:
+    """What the files say, and those in folders. `project` names the project they belong to."""
+    found: list[Item] = []
+    waiting: list[Page] = []
+    for path in paths:
+        for each in _pages(os.path.abspath(path), config_folder):
+            if isinstance(each, Skipped):
+                found.append(each)
+            else:
+                waiting.append(each._replace(project=project or each.project))
+    seen: set[str] = set()
+    while waiting:
+        page = waiting.pop(0)
+        real = os.path.realpath(page.path)
+        if real not in seen:
+            seen.add(real)
+            found += _read(page, waiting)
+    yield Reading(PROGRAM, len(found), iter(found))
+
+
+def _pages(path: str, config_folder: str) -> Iterator[Page | Skipped]:
+    if os.path.isfile(path):
+        yield _page(path)
+    elif not os.path.isdir(path):
+        raise PathRefused(f"{shown(path)} is no file and no folder.", hint="Give one that exists.")
+    elif _same(path, config_folder) or _looks_like_claude_codes(path):
+        yield from _of_claude_code(path)
+    elif os.path.basename(path) == "memory":
+        yield from _notes(path)
+    else:
+        yield from _of_project(path)
+
+
+def _looks_like_claude_codes(folder: str) -> bool:
+    is_named_so = os.path.basename(folder) == ".claude"
+    return is_named_so and os.path.isdir(os.path.join(folder, "projects"))
+
+
+def _page(path: str) -> Page:
+    """A file that was named: a note of the agent's, or instructions of a project."""
+    folder = os.path.dirname(path)
+    if os.path.basename(folder) == "memory" and _inside_projects(folder):
+        return Page(path, folder, _noted_project(os.path.dirname(folder)), trusted=True)
+    project, root = _project(folder)
+    return Page(path, root, project, trusted=True)
+
+
+def _of_claude_code(folder: str) -> Iterator[Page | Skipped]:
+    for name in ("CLAUDE.md", *_below(folder, "rules")):
+        if os.path.isfile(os.path.join(folder, name)):
+            yield Page(os.path.join(folder, name), folder, None, trusted=True)
+    projects = os.path.join(folder, "projects")
+    for name in disk.names(projects):
+        yield from _notes(os.path.join(projects, name, "memory"))
+
+
+def _notes(folder: str) -> Iterator[Page]:
+    project = _noted_project(os.path.dirname(folder))
+    for name in disk.names(folder):
+        if name.endswith(".md"):
+            yield Page(os.path.join(folder, name), folder, project)
+
+
+def _of_project(folder: str) -> Iterator[Page | Skipped]:
+    project, root = _project(folder)
+    home = os.path.expanduser("~")
+    for count, (here, folders, names) in enumerate(os.walk(folder)):
+        if count == _MOST_FOLDERS:
+            yield Skipped(shown(here), f"more than {_MOST_FOLDERS:,} folders: give a nearer one")
+            return
+        # Only the uppermost folder's own files, where that is everything a person has.
+        inner = [] if _same(here, home) else sorted(folders)
+        folders[:] = [
+            name for name in inner if not name.startswith(".") and name not in _PASSED_OVER
+        ]
+        wanted = [name for name in _INSTRUCTIONS if name in names]
+        if ".claude" in inner and here != home:
+            own = os.path.join(here, ".claude")
+            wanted += [f".claude/{name}" for name in ("CLAUDE.md", *_below(own, "rules"))]
+        for name in wanted:
+            path = os.path.join(here, name)
+            if os.path.isfile(path):
+                yield Page(path, root, project)
+
+
+def _below(folder: str, name: str) -> Iterator[str]:
+    """The markdown files under a folder, named from the one that it lies in."""
+    for here, folders, names in os.walk(os.path.join(folder, name)):
+        folders.sort()
+        for each in sorted(names):
+            if each.endswith(".md"):
+                yield os.path.relpath(os.path.join(here, each), folder)
+
+
+def _project(folder: str) -> tuple[str, str]:
+    """The name of the project that a folder belongs to, and its uppermost folder."""
+    checkout = git.find_checkout(folder)
+    if checkout is None:
+        return os.path.basename(folder), folder
+    common = checkout.common_dir
+    named = os.path.dirname(common) if os.path.basename(common) == ".git" else checkout.top
+    return os.path.basename(named), checkout.top
+
+
+def _inside_projects(memory: str) -> bool:
+    return os.path.basename(os.path.dirname(os.path.dirname(memory))) == "projects"
+
+
+def _noted_project(folder: str) -> str:
+    """The project that a folder of Claude Code is about.
+
+    The folder's name is the project's path with every other character a dash, which cannot be
+    read back; but the transcripts in it say where the sessions worked.
+    """
+    for name in disk.names(folder)[:20]:
+        if name.endswith(".jsonl"):
+            try:
+                start = disk.read_plain(os.path.join(folder, name), 256 * 1024)
+            except OSError:
+                continue
+            if said := re.search(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)+)"', start):
+                cwd = incoming.json_value(b'"' + said[1] + b'"')
+                if isinstance(cwd, str) and os.path.basename(cwd.rstrip("/")):
+                    return _project(cwd.rstrip("/"))[0]
+    return os.path.basename(folder).strip("-") or "unknown"
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
+    real = os.path.realpath(page.path)
+    if not page.trusted and not _within(real, page.root):
+        yield Skipped(page.name, "it is a link that leads elsewhere")
+        return
+    try:
+        data = disk.read_plain(real, _LARGEST_PAGE + 1)
+        changed_at = clock.iso(int(os.stat(real).st_mtime * 1000))
+    except OSError as error:
+        yield Skipped(shown(page.path), f"it cannot be read: {error.strerror}")
+        return
+    if len(data) > _LARGEST_PAGE:
+        yield Skipped(page.name, f"it has more than {_LARGEST_PAGE:,} bytes")
+        return
+    if b"\0" in data:
+        yield Skipped(page.name, "it is binary")
+        return
+    text = data.decode("utf-8-sig", "surrogateescape")
+    found = markdown.parse(text)
+    is_note = os.path.basename(os.path.dirname(page.path)) == "memory"
+    if is_note and "name" in found.head:
+        whole = Section("", (), found.first_line, found.body.strip())
+        yield from _drafts(page, [whole], changed_at, found)
+    else:
+        sections = markdown.sections(found)
+        if os.path.basename(page.path) == _INDEX:
+            sections = [_without_index(section, page) for section in sections]
+        yield from _drafts(page, sections, changed_at, found)
+    if not is_note:
+        yield from _imported(page, found.body, waiting)
+
+
+def _drafts(
+    page: Page, sections: Sequence[Section], changed_at: str, found: markdown.Parsed
+) -> Iterator[Draft]:
+    kind = found.head.get("type") or found.inner_head.get("type")
+    times_seen: dict[tuple[str, ...], int] = {}
+    for section in sections:
+        if not section.body:
+            continue
+        number = times_seen[section.above] = times_seen.get(section.above, -1) + 1
+        words = f"{' '.join(section.above)} {found.head.get('name', '')} {kind or ''}"
+        is_pattern = kind == "feedback" or bool(_PATTERN_WORDS.search(words))
+        metadata: dict[str, Any] = {"path": page.path, "line": section.line}
+        if section.above:
+            metadata["heading"] = " / ".join(section.above)
+        if name := found.head.get("name"):
+            metadata["name"] = name
+        heading = f"{section.heading}\n\n" if section.heading else ""
+        yield Draft(
+            incoming.derived_id(None, PROGRAM, page.project, page.name, *section.above, number),
+            "pattern" if is_pattern else "fact",
+            heading + section.body,
+            changed_at,
+            changed_at,
+            summary=found.head.get("description"),
+            tags=incoming.tags(
+                f"project:{page.project or ''}", f"memory:{kind or ''}", SOURCE, model.REFERENCE
+            ),
+            metadata=metadata,
+        )
+
+
+def _without_index(section: Section, page: Page) -> Section:
+    """Lines that only point to another note are left out: that note comes by itself."""
+    folder = os.path.dirname(page.path)
+
+    def points_elsewhere(line: str) -> bool:
+        link = _INDEX_LINE.match(line)
+        return link is not None and os.path.isfile(os.path.join(folder, link[1]))
+
+    kept = [line for line in section.body.splitlines() if not points_elsewhere(line)]
+    return section._replace(body="\n".join(kept).strip())
+
+
+def _imported(page: Page, body: str, waiting: list[Page]) -> Iterator[Skipped]:
+    """Files that a page names with an @: those beside it are read too, others are only told."""
+    for target in dict.fromkeys(_IMPORT.findall(markdown.without_code(body))):
+        path = os.path.join(os.path.dirname(page.path), os.path.expanduser(target))
+        if not target.endswith(_TEXT) and not os.path.isfile(path):
+            continue
+        if not _within(os.path.realpath(path), page.root):
+            yield Skipped(f"@{target} in {page.name}", "it lies outside of the folder")
+        elif not os.path.isfile(path):
+            yield Skipped(f"@{target} in {page.name}", "there is no such file")
+        elif page.hops >= _MOST_HOPS:
+            yield Skipped(f"@{target} in {page.name}", f"more than {_MOST_HOPS} files lead to it")
+        else:
+            name = os.path.normpath(path)
+            waiting.append(Page(name, page.root, page.project, hops=page.hops + 1))
+
+
+def _within(real: str, root: str) -> bool:
+    return real.startswith(os.path.realpath(root).rstrip("/") + "/")

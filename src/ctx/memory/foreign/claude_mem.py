@@ -1,0 +1,265 @@
+"""The database of claude-mem: observations and session summaries, in every generation of it.
+
+Its tables grew over time: sessions were `sdk_session_id` before they were `memory_session_id`,
+an observation was one `text` before it had a title, facts and a narrative, and the first
+versions had `memories` and `overviews` instead. Columns are read by name, where they are there.
+
+An observation becomes a node `observation` with its kind, project, session and concepts as tags.
+A session summary becomes a node `summary` that is derived from the session's observations. What
+a person typed is no knowledge by itself: prompts come in only if they are asked for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from sqlite3 import Connection
+from typing import Any
+
+from ctx.errors import DatabaseFailure
+from ctx.ids import NodeId
+from ctx.memory.foreign import database, incoming
+from ctx.memory.foreign.database import Row
+from ctx.memory.foreign.incoming import Item, Reading, Skipped
+from ctx.memory.model import Draft
+from ctx.sqlite.connection import shown
+
+PROGRAM = "claude-mem"
+SOURCE = f"source:{PROGRAM}"
+
+SECTIONS = ("request", "investigated", "learned", "completed", "next_steps", "notes")
+
+_SESSION = ("memory_session_id", "sdk_session_id", "session_id")
+_COMMON: dict[str, Sequence[str]] = {
+    "id": ("id",),
+    "session": _SESSION,
+    "project": ("project",),
+    "merged_into": ("merged_into_project",),
+    "epoch": ("created_at_epoch",),
+    "created_at": ("created_at",),
+    "prompt_number": ("prompt_number",),
+}
+_OBSERVATION: dict[str, Sequence[str]] = {
+    **_COMMON,
+    "type": ("type",),
+    "title": ("title",),
+    "subtitle": ("subtitle",),
+    "narrative": ("narrative",),
+    "text": ("text",),
+    "facts": ("facts",),
+    "concepts": ("concepts",),
+    "keywords": ("keywords",),
+    "files_read": ("files_read",),
+    "files_modified": ("files_modified", "files_touched"),
+}
+_SUMMARY: dict[str, Sequence[str]] = {
+    **_COMMON,
+    **{name: (name,) for name in (*SECTIONS, "files_read", "files_edited")},
+    "content": ("content",),
+}
+_PROMPT: dict[str, Sequence[str]] = {
+    "id": ("id",),
+    "session": ("content_session_id", "claude_session_id"),
+    "prompt_number": ("prompt_number",),
+    "text": ("prompt_text",),
+    "epoch": ("created_at_epoch",),
+    "created_at": ("created_at",),
+}
+
+# Newest generation first; what the first versions had comes under names of its own.
+_OBSERVATIONS = ("observations", "memories")
+_SUMMARIES = ("session_summaries", "overviews")
+_PROMPTS = "user_prompts"
+
+Tables = Mapping[str, list[str]]
+
+
+def has_tables(connection: Connection) -> bool:
+    found = database.columns(connection)
+    sessions = any(name in found for name in ("sdk_sessions", "sessions"))
+    return sessions and any(
+        "project" in found.get(table, ()) for table in (*_OBSERVATIONS, *_SUMMARIES)
+    )
+
+
+@contextmanager
+def reading(path: str, *, with_prompts: bool = False) -> Iterator[Reading]:
+    with database.opened(path) as connection:
+        with database.explained(path):
+            if not has_tables(connection):
+                raise DatabaseFailure(
+                    f"{shown(path)} is not a database of claude-mem.",
+                    hint="Leave out --from, and ctx finds out what it is.",
+                )
+            tables = database.columns(connection)
+            read = [*_OBSERVATIONS, *_SUMMARIES, *([_PROMPTS] if with_prompts else [])]
+            total = sum(database.count(connection, name) for name in read if name in tables)
+        yield Reading(PROGRAM, total, _items(path, connection, tables, with_prompts))
+
+
+def _items(path: str, connection: Connection, tables: Tables, with_prompts: bool) -> Iterator[Item]:
+    with database.explained(path):
+        sessions = _Sessions(connection, tables)
+        for table in _OBSERVATIONS:
+            for row in database.rows(connection, table, tables.get(table, ()), _OBSERVATION):
+                yield _observation(table, row, sessions)
+        for table, about in zip(_SUMMARIES, _OBSERVATIONS, strict=True):
+            for row, observed in _with_observations(connection, tables, table, about):
+                yield _summary(table, row, sessions, observed)
+        if with_prompts:
+            for row in database.rows(connection, _PROMPTS, tables.get(_PROMPTS, ()), _PROMPT):
+                yield _prompt(row)
+        elif count := database.count(connection, _PROMPTS) if _PROMPTS in tables else 0:
+            reason = "raw prompts are not knowledge (--with-prompts imports them)"
+            yield Skipped(f"user prompts: {count:,}", reason)
+
+
+class _Sessions:
+    """The name under which the agent knows a session that claude-mem has a name of its own for."""
+
+    def __init__(self, connection: Connection, tables: Tables) -> None:
+        self._known: dict[str, str] = {}
+        wanted = {"own": _SESSION[:2], "agents": ("content_session_id", "claude_session_id")}
+        for row in database.rows(
+            connection, "sdk_sessions", tables.get("sdk_sessions", ()), wanted
+        ):
+            own, agents = incoming.text(row["own"]), incoming.text(row["agents"])
+            if own and agents:
+                self._known.setdefault(own, agents)
+
+    def name(self, row: Row) -> str:
+        own = incoming.text(row["session"])
+        return self._known.get(own, own)
+
+
+def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
+    facts = incoming.words(row["facts"])
+    listed = "\n".join(f"- {fact}" for fact in facts)
+    heading = "\n".join(filter(None, (_text(row, "title"), _text(row, "subtitle"))))
+    told = _text(row, "narrative") or _text(row, "text")
+    content = "\n\n".join(filter(None, (heading, told, listed)))
+    if not content:
+        return Skipped(f"{table} {row['id']}", "it has no text")
+    kind = _text(row, "type") or "memory"
+    concepts = incoming.words(row["concepts"]) + incoming.words(row["keywords"])
+    metadata = {
+        "files_read": incoming.words(row["files_read"]),
+        "files_modified": incoming.words(row["files_modified"]),
+    }
+    return _draft(
+        table,
+        row,
+        "observation",
+        content,
+        incoming.tags(
+            f"kind:{kind}",
+            *_placed(row, sessions),
+            *(f"concept:{concept}" for concept in concepts),
+            SOURCE,
+        ),
+        metadata,
+    )
+
+
+def _summary(
+    table: str, row: Row, sessions: _Sessions, observed: Sequence[NodeId]
+) -> Draft | Skipped:
+    sections = {name: text for name in SECTIONS if (text := _text(row, name))}
+    told = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
+    content = "\n\n".join(told) or _text(row, "content")
+    if not content:
+        return Skipped(f"{table} {row['id']}", "it has no text")
+    metadata: dict[str, Any] = {
+        **sections,
+        "files_read": incoming.words(row["files_read"]),
+        "files_edited": incoming.words(row["files_edited"]),
+    }
+    tags = incoming.tags(*_placed(row, sessions), SOURCE)
+    draft = _draft(table, row, "summary", content, tags, metadata)
+    return draft._replace(edges=tuple(("DERIVED_FROM", node_id) for node_id in observed))
+
+
+def _prompt(row: Row) -> Draft | Skipped:
+    content = _text(row, "text")
+    if not content:
+        return Skipped(f"{_PROMPTS} {row['id']}", "it has no text")
+    tags = incoming.tags(f"session:{_text(row, 'session')}", "kind:prompt", SOURCE)
+    return _draft(_PROMPTS, row, "source", content, tags, {})
+
+
+def _placed(row: Row, sessions: _Sessions) -> tuple[str, str]:
+    project = _text(row, "merged_into") or _text(row, "project")
+    return f"project:{project}", f"session:{sessions.name(row)}"
+
+
+def _draft(
+    table: str,
+    row: Row,
+    node_type: str,
+    content: str,
+    tags: tuple[str, ...],
+    metadata: Mapping[str, Any],
+) -> Draft:
+    created_at = incoming.iso(_created(row))
+    about = {**metadata, "prompt_number": row["prompt_number"], "claude_mem_id": row["id"]}
+    return Draft(
+        _node_id(table, row),
+        node_type,
+        content,
+        created_at,
+        created_at,
+        tags=tags,
+        metadata={name: value for name, value in about.items() if value not in (None, [], "")},
+    )
+
+
+def _node_id(table: str, row: Row) -> NodeId:
+    """Rows are numbered in each database anew; the session tells two databases apart."""
+    return incoming.derived_id(_created(row), PROGRAM, table, row["session"], row["id"])
+
+
+def _created(row: Row) -> int | None:
+    return incoming.moment(row["epoch"], row["created_at"])
+
+
+def _text(row: Row, name: str) -> str:
+    return incoming.text(row[name]).strip()
+
+
+def _with_observations(
+    connection: Connection, tables: Tables, table: str, about: str
+) -> Iterator[tuple[Row, list[NodeId]]]:
+    """Each summary, and those of its session's observations that it is the first to come after.
+
+    A session may have many summaries, one for each prompt; what comes after the last of them
+    belongs to it too. Both tables are read in the order of sessions, so neither is kept whole.
+    """
+    order = ("session", "epoch", "id")
+    summaries = _by_session(
+        database.rows(connection, table, tables.get(table, ()), _SUMMARY, order)
+    )
+    wanted = {name: _COMMON[name] for name in ("id", "session", "epoch", "created_at")}
+    seen = _by_session(database.rows(connection, about, tables.get(about, ()), wanted, order))
+    session, observations = next(seen, (b"", []))
+    for name, rows in summaries:
+        while observations and session < name:
+            session, observations = next(seen, (b"", []))
+        parts: list[list[NodeId]] = [[] for _ in rows]
+        number = 0
+        for each in observations if session == name else ():
+            while number < len(rows) - 1 and (_created(rows[number]) or 0) < (_created(each) or 0):
+                number += 1
+            parts[number].append(_node_id(about, each))
+        yield from zip(rows, parts, strict=True)
+
+
+def _by_session(rows: Iterator[Row]) -> Iterator[tuple[bytes, list[Row]]]:
+    """Neighbours of one session together, under its name as SQLite compares it."""
+    name, together = b"", list[Row]()
+    for row in rows:
+        own = incoming.text(row["session"]).encode("utf-8", "surrogateescape")
+        if own != name and together:
+            yield name, together
+            together = []
+        name = own
+        together.append(row)
+    if together:
+        yield name, together

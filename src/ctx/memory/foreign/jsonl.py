@@ -1,0 +1,99 @@
+"""One JSON object a line: what any program can write that has something to remember.
+
+    {"content": "Deploys run on Fridays", "type": "fact", "tags": ["project:shop"]}
+
+Only `content` is needed. `type`, `tags`, `summary`, `metadata`, `created_at`, `updated_at` and
+`id` are read too; whatever else a line says is kept as metadata. A line without an id is known
+by what it says.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any, BinaryIO
+
+from ctx import disk
+from ctx.memory import model
+from ctx.memory.foreign import incoming
+from ctx.memory.foreign.database import require_file
+from ctx.memory.foreign.incoming import Item, Reading, Skipped
+from ctx.memory.model import Draft
+
+PROGRAM = "jsonl"
+
+_FIELDS = frozenset({"id", "type", "content", "summary", "tags", "metadata"})
+_TIMES = frozenset({"created_at", "updated_at"})
+_LONGEST_LINE = 4 * model.LARGEST_CONTENT
+_READ_SIZE = 1 << 20
+
+
+@contextmanager
+def reading(path: str) -> Iterator[Reading]:
+    require_file(path)
+    with ExitStack() as closing:
+        with disk.explained("reading what to import"):
+            file = closing.enter_context(open(path, "rb"))
+            total = sum(part.count(b"\n") for part in iter(lambda: file.read(_READ_SIZE), b""))
+            file.seek(0)
+        yield Reading(PROGRAM, total, items(_lines(file)))
+
+
+def items(lines: Iterable[bytes]) -> Iterator[Item]:
+    for number, line in enumerate(lines, start=1):
+        if number == 1:
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if line.strip():
+            yield _item(line, f"line {number}")
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, of which a very long one is cut off: it is no JSON then."""
+    with disk.explained("reading what to import"):
+        while line := file.readline(_LONGEST_LINE):
+            yield line
+            while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                line = file.readline(_LONGEST_LINE)
+
+
+def _item(line: bytes, name: str) -> Draft | Skipped:
+    try:
+        written = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Skipped(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
+    found = incoming.json_value(written)
+    if not isinstance(found, dict):
+        long = len(line) == _LONGEST_LINE
+        return Skipped(name, "it is too long" if long else "it is not a JSON object")
+    content = found.get("content")
+    if not isinstance(content, str) or not content.strip():
+        return Skipped(name, "it has no content")
+    return _draft(found, content)
+
+
+def _draft(found: Mapping[str, Any], content: str) -> Draft:
+    named = found.get("type")
+    node_type, metadata = incoming.node_type(named if isinstance(named, str) else "fact")
+    created = incoming.moment(found.get("created_at"))
+    updated = incoming.moment(found.get("updated_at"), found.get("created_at"))
+    summary = incoming.text(found.get("summary")).strip() or None
+    if own := incoming.text(found.get("id")).strip():
+        node_id = incoming.kept_id(own, created, PROGRAM)
+    else:
+        node_id = incoming.derived_id(created, PROGRAM, node_type, content.strip(), summary)
+    given = found.get("metadata")
+    more = {name: value for name, value in found.items() if name not in _FIELDS | _TIMES}
+    return Draft(
+        node_id,
+        node_type,
+        content,
+        incoming.iso(created),
+        incoming.iso(updated),
+        summary=summary,
+        tags=incoming.tags(*_tags(found.get("tags"))),
+        metadata={**more, **(given if isinstance(given, dict) else {}), **metadata},
+    )
+
+
+def _tags(value: object) -> list[str]:
+    if isinstance(value, str):
+        return value.split(",")
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []

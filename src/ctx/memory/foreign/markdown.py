@@ -1,0 +1,141 @@
+"""As much of markdown as telling sections apart takes."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEAD_LINE = re.compile(r"(\s*)([\w-]+)\s*:(?:\s+(.*))?$")
+# What other programs write into people's files is theirs to keep, and comes in from them.
+_WRITTEN_BY_PROGRAMS = re.compile(
+    r"<claude-mem-context>.*?(?:</claude-mem-context>|\Z)|<!-- ctx:.*?(?:<!-- ctx:end -->|\Z)",
+    re.DOTALL,
+)
+
+
+class Parsed(NamedTuple):
+    head: Mapping[str, str]
+    """What stands between two lines of dashes at the beginning."""
+    inner_head: Mapping[str, str]
+    """What stands there one level deeper."""
+    body: str
+    first_line: int
+    """The number of the body's first line."""
+
+
+class Section(NamedTuple):
+    heading: str
+    above: tuple[str, ...]
+    """The headings that lead to it, its own the last."""
+    line: int
+    body: str
+
+
+def parse(text: str) -> Parsed:
+    """A page's head and body, without what programs wrote there. Line numbers stay."""
+    # Not `splitlines`, which also ends lines at characters that other programs do not.
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    head: dict[str, str] = {}
+    inner: dict[str, str] = {}
+    start = 0
+    if lines[0].rstrip() == "---":
+        for number, line in enumerate(lines[1:], start=1):
+            if line.rstrip() in ("---", "..."):
+                head, inner = _head(lines[1:number])
+                start = number + 1
+                break
+    body = "\n".join(lines[start:])
+    body = _WRITTEN_BY_PROGRAMS.sub(lambda found: "\n" * found[0].count("\n"), body)
+    return Parsed(head, inner, body, start + 1)
+
+
+def _head(lines: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """`key: value`, one level of nesting, and texts over several lines: no more is used there."""
+    levels: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    key, level, indent = "", 0, -1
+    for line in lines:
+        found = _HEAD_LINE.match(line)
+        depth = len(line) - len(line.lstrip())
+        if indent >= 0 and depth > indent and line.strip():
+            levels[level][key] = f"{levels[level][key]} {line.strip()}".strip()
+            continue
+        indent = -1
+        if not found:
+            continue
+        key, level = found[2], int(depth > 0)
+        value = (found[3] or "").strip()
+        if value[:1] in (">", "|"):
+            value, indent = "", depth
+        levels[level].setdefault(key, value.strip("\"'"))
+    kept = ({k: v for k, v in each.items() if v} for each in levels)
+    return next(kept), next(kept)
+
+
+def sections(parsed: Parsed) -> list[Section]:
+    """What stands under each heading. Without any heading, each block is a section."""
+    above: list[tuple[int, str]] = []
+    found: list[Section] = []
+    lines: list[str] = []
+    started = parsed.first_line
+
+    def end() -> None:
+        body = "\n".join(lines).strip("\n").rstrip()
+        skipped = next((n for n, line in enumerate(lines) if line.strip()), 0)
+        names = tuple(name for _, name in above)
+        if body.strip():
+            found.append(Section(names[-1] if names else "", names, started + skipped, body))
+        lines.clear()
+
+    has_headings = False
+    for number, line, is_code in _numbered(parsed):
+        heading = None if is_code else _HEADING.match(line)
+        if heading and heading[2]:
+            end()
+            has_headings = True
+            level = len(heading[1])
+            above = [each for each in above if each[0] < level]
+            above.append((level, heading[2].strip()))
+            started = number + 1
+        else:
+            lines.append(line)
+    end()
+    return found if has_headings else _blocks(parsed)
+
+
+def _blocks(parsed: Parsed) -> list[Section]:
+    """Parts between blank lines; a line that ends in a colon leads on to the next part."""
+    found: list[Section] = []
+    lines: list[str] = []
+    started = parsed.first_line
+    for number, line, is_code in _numbered(parsed):
+        leads_on = is_code or (bool(lines) and lines[-1].rstrip().endswith(":"))
+        if line.strip() or leads_on:
+            started = started if lines else number
+            lines.append(line)
+        elif lines:
+            found.append(Section("", (), started, "\n".join(lines).rstrip()))
+            lines = []
+    if "".join(lines).strip():
+        found.append(Section("", (), started, "\n".join(lines).rstrip()))
+    return found
+
+
+def without_code(body: str) -> str:
+    """A page without its blocks and spans of code, in which nothing has a meaning."""
+    lines = [line for _, line, is_code in _numbered(Parsed({}, {}, body, 1)) if not is_code]
+    return re.sub(r"`[^`\n]*`", "", "\n".join(lines))
+
+
+def _numbered(parsed: Parsed) -> Iterator[tuple[int, str, bool]]:
+    """The lines with their numbers, and whether they belong to a block of code."""
+    fence = ""
+    for number, line in enumerate(parsed.body.split("\n"), start=parsed.first_line):
+        found = _FENCE.match(line)
+        if fence:
+            yield number, line, True
+            if found and found[1].startswith(fence) and not line.strip(" `~\t"):
+                fence = ""
+        else:
+            fence = found[1] if found else ""
+            yield number, line, bool(fence)

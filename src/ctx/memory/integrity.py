@@ -1,0 +1,140 @@
+"""Whether the store is sound: the file itself, and the tables against the records.
+
+The tables follow from the records. To check that, the records are replayed into empty tables of
+the same make; to mend it, these take the place of the ones that are wrong.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.memory import records
+from ctx.memory.materialise import materialise_all
+from ctx.memory.migrations import MIGRATIONS
+from ctx.sqlite.connection import integrity_problems, transaction
+
+DERIVED = {
+    "nodes": ("id",),
+    "tags": ("node_id", "tag"),
+    "edges": ("from_id", "to_id", "type"),
+    "views": ("name",),
+}
+"""The tables that follow from the records, and what names a row in each."""
+
+_SEARCH = "nodes_fts"
+_LAST: tuple[str, ...] = ("\U0010ffff",)
+
+
+class Difference(NamedTuple):
+    """A row that is not what the records say."""
+
+    table: str
+    key: str
+    what: str
+
+
+@contextmanager
+def copied(connection: Connection) -> Iterator[Connection]:
+    """A private copy of a database, which others may go on changing meanwhile.
+
+    A database without a name: SQLite keeps it in memory as long as it is small.
+    """
+    with closing(sqlite3.connect("", isolation_level=None)) as copy:
+        connection.backup(copy)
+        yield copy
+
+
+def problems(copy: Connection) -> list[str]:
+    """What is wrong with the file: its pages, its references, its index of words."""
+    found = integrity_problems(copy)
+    rows = copy.execute("PRAGMA foreign_key_check").fetchall()
+    found += [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
+    try:
+        copy.execute(f"INSERT INTO {_SEARCH}({_SEARCH}, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.DatabaseError as error:
+        found.append(f"The index of words is wrong: {error}.")
+    return found
+
+
+def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Difference]:
+    """Where the tables are not what the records say."""
+    with closing(_empty()) as replayed:
+        records.copy(copy, replayed)
+        materialise_all(replayed, tick)
+        return [difference for table in DERIVED for difference in _compared(table, copy, replayed)]
+
+
+def unrecorded(connection: Connection) -> int:
+    """How many rows of the tables no record speaks of."""
+    told = {
+        "nodes": "kind = 'node.put' AND subject = nodes.id",
+        "tags": "kind = 'tag.add' AND subject = tags.node_id AND key = tags.tag",
+        "edges": "kind = 'edge.put' AND subject = from_id AND key = edges.type || ' ' || to_id",
+        "views": "kind = 'view.put' AND subject = views.name",
+    }
+    found = 0
+    for table, where in told.items():
+        found += connection.execute(
+            f"SELECT count(*) FROM {table} WHERE NOT EXISTS (SELECT 1 FROM records WHERE {where})"
+        ).fetchone()[0]
+    return found
+
+
+def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
+    """Make the tables anew from the records, with their indexes, in one transaction."""
+    with closing(_empty()) as made:
+        statements = made.execute(
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN (?, ?, ?, ?, ?)"
+            # A trigger of `nodes` speaks of the index of words.
+            " ORDER BY type = 'trigger', rowid",
+            (*DERIVED, _SEARCH),
+        ).fetchall()
+    # The tables are dropped, which must not be taken for a deletion of what is in them.
+    connection.execute("PRAGMA foreign_keys = OFF")
+    with transaction(connection):
+        for table in (_SEARCH, *DERIVED):
+            connection.execute(f"DROP TABLE IF EXISTS {table}")
+        for (statement,) in statements:
+            connection.execute(statement)
+        materialise_all(connection, tick)
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _empty() -> Connection:
+    """A database of the present make, without anything in it."""
+    made = sqlite3.connect("", isolation_level=None)
+    made.execute("PRAGMA synchronous = OFF")
+    made.execute("BEGIN")
+    for migration in MIGRATIONS:
+        migration(made)
+    for table in ("records", *DERIVED):
+        made.execute(f"DELETE FROM {table}")
+    return made
+
+
+def _compared(table: str, copy: Connection, replayed: Connection) -> Iterator[Difference]:
+    """Both tables, row by row in the order of their names."""
+    key = DERIVED[table]
+    columns = [row[1] for row in replayed.execute(f"PRAGMA table_info({table})")]
+    others = [column for column in columns if column not in (*key, "rowid")]
+    query = f"SELECT {', '.join((*key, *others))} FROM {table} ORDER BY {', '.join(key)}"
+    there, said = copy.execute(query), replayed.execute(query)
+    row, right = there.fetchone(), said.fetchone()
+    while row or right:
+        # A name that is missing on one side sorts behind every other.
+        name, right_name = (found[: len(key)] if found else _LAST for found in (row, right))
+        if name < right_name:
+            yield Difference(table, " ".join(name), "no record speaks of it")
+            row = there.fetchone()
+        elif name > right_name:
+            yield Difference(table, " ".join(right_name), "missing")
+            right = said.fetchone()
+        else:
+            fields = zip((*key, *others), row, right, strict=True)
+            wrong = [column for column, found, should in fields if found != should]
+            if wrong:
+                yield Difference(table, " ".join(name), f"another {', '.join(wrong)}")
+            row, right = there.fetchone(), said.fetchone()

@@ -1,0 +1,110 @@
+"""Make a store of ours out of one that the Go program of the same name left at its path.
+
+Both programs keep their graph in `~/.ctx/store.db`. Theirs is never changed into ours: it is
+copied beside itself, ours is built from the copy under another name, and takes its place at once.
+Whatever stops this in between leaves their store where it was, whole, and the next command
+begins again. Several commands may come upon it at the same time: one does it, the others wait.
+"""
+
+import os
+from contextlib import closing
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, disk
+from ctx.memory import store
+from ctx.memory.changes import Who, changing
+from ctx.memory.foreign import go_ctx
+from ctx.memory.foreign.incoming import Skipped
+from ctx.memory.graph import Graph
+from ctx.memory.intake import ACTION, Intake
+from ctx.objects import lock
+from ctx.sqlite.connection import connect, explained, folder_of, temporary_file, transaction
+
+_WAIT_SECONDS = 600
+_BUSY_MS = 10_000
+
+
+class Adopted(NamedTuple):
+    """A store that was the Go program's, and what it was like."""
+
+    backup: str
+    """Their store, as it was."""
+    nodes: int
+    edges: int
+    views: int
+    secrets: int
+    """Secrets that were not written down; the backup still has them."""
+    skipped: tuple[Skipped, ...]
+
+
+def adopt(path: str, tick: clock.Tick = clock.no_tick) -> Adopted | None:
+    """Put a store of ours in the place of theirs; None if there is none of theirs (any more)."""
+    path = os.path.realpath(path)
+    with lock.held(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
+        # Another process may have been first.
+        if not go_ctx.is_go_store(path):
+            return None
+        with (
+            disk.explained("taking over a store"),
+            explained(path),
+            closing(connect(path, "mode=rw", _BUSY_MS)) as theirs,
+        ):
+            # Its log must be gone before another file comes to lie beside it: SQLite would take
+            # it for a part of that file. Nobody else may have it open for this.
+            theirs.execute("PRAGMA journal_mode = DELETE")
+            # And from here on nobody writes to it.
+            with transaction(theirs):
+                return _replaced(path, tick)
+
+
+def _replaced(path: str, tick: clock.Tick) -> Adopted:
+    now = clock.iso(clock.now_ms()).replace("-", "").replace(":", "")
+    with temporary_file(path) as copy, temporary_file(path) as built:
+        with (
+            closing(connect(path, "mode=ro")) as source,
+            closing(connect(copy, "mode=rw")) as target,
+        ):
+            source.backup(target)
+        _sync(copy)
+        adopted = _build(built, copy, tick)
+        backup = f"{path}.go-{now}"
+        os.replace(copy, backup)
+        disk.sync_folder(folder_of(path))
+        os.replace(built, path)
+        disk.sync_folder(folder_of(path))
+    return adopted._replace(backup=backup)
+
+
+def _build(path: str, copy: str, tick: clock.Tick) -> Adopted:
+    with closing(store.open_for_writing(path)) as connection:
+        adopted = _filled(connection, copy, tick)
+    # With the last connection its log is gone, and everything is in the file.
+    _sync(path)
+    return adopted
+
+
+def _filled(connection: Connection, copy: str, tick: clock.Tick) -> Adopted:
+    who = Who("cli", f"{ACTION}:{go_ctx.PROGRAM}")
+    with (
+        go_ctx.reading(copy) as reading,
+        changing(Graph(connection), ACTION, who) as change,
+    ):
+        intake = Intake(change)
+        for done, item in enumerate(reading.items):
+            tick(done, max(done, reading.total))
+            intake.take(item, reading.program)
+        counts = intake.finish()
+    return Adopted(
+        "",
+        sum(counts.added.values()),
+        counts.edges,
+        counts.views,
+        len(change.redacted),
+        tuple(intake.skipped),
+    )
+
+
+def _sync(path: str) -> None:
+    with open(path, "rb") as file:
+        disk.sync(file.fileno())

@@ -1,0 +1,216 @@
+"""Compose a context: the nodes that matter, within a budget."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.ids import NodeId
+from ctx.memory import model, pending, walk
+from ctx.memory.model import Node
+from ctx.memory.query import evaluate
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.filters import PROJECT, Elsewhere
+from ctx.memory.query.parse import And, Query, parse
+from ctx.retrieval import compose as composer
+from ctx.retrieval.compose import Entry, LeftOut
+from ctx.retrieval.entries import Edges, Loaded, load
+from ctx.workspace import Memory
+
+MOST_COUNTED = 500
+"""Of nodes that are not shown, so many are counted; whether there are more is all that is said."""
+
+
+_MOST_NEAR = 2_000
+
+
+class Visible(NamedTuple):
+    """What a reading command may see, beside what it asks for."""
+
+    project: str | None = None
+    """The project whose nodes count, beside those of none. None: where the command works."""
+    all_projects: bool = False
+    include_superseded: bool = False
+
+
+class Options(NamedTuple):
+    query: str | None = None
+    """None: whatever has a tier that is shown; with seeds, anything."""
+    budget: int | None = None
+    seeds: Sequence[NodeId] = ()
+    """Where there are some: they, and of what is near them all that the query finds."""
+    depth: int = 1
+    visible: Visible = Visible()
+
+
+class Meta(NamedTuple):
+    node_count: int
+    token_count: int
+    rendered_at: str
+    left_out: int
+    """Nodes that match and did not fit. Where there are very many, they are not all counted."""
+    more_left_out: bool
+    """Whether there are more than that."""
+    budget: int
+    query: str | None
+    project: str | None
+    other_projects: int
+    """Nodes that match and belong to other projects."""
+    more_other_projects: bool
+    task: str | None
+
+
+class ContextNode(NamedTuple):
+    id: NodeId
+    type: str
+    content: str
+    summary: str | None
+    tags: tuple[str, ...]
+    token_estimate: int
+    superseded_by: NodeId | None
+    created_at: str
+    updated_at: str
+    metadata: Mapping[str, Any]
+    edges: Edges
+
+
+class Context(NamedTuple):
+    """The answer of `ctx compose` and `ctx view render`."""
+
+    meta: Meta
+    nodes: tuple[ContextNode, ...]
+
+
+class Composition(NamedTuple):
+    """A context as an agent reads it, and as a program does."""
+
+    text: str
+    context: Context
+
+
+class Candidates(NamedTuple):
+    found: Iterator[NodeId]
+    query: Query | None
+    of_other_projects: LeftOut
+    kept: Collection[NodeId] | None = None
+    """The nodes that are shortened rather than left out; None: the pinned ones."""
+
+
+def compose(memory: Memory, options: Options) -> Composition:
+    """The markdown that an agent is given, and what is in it."""
+    scope = scope_of(memory, options.visible)
+    if options.seeds:
+        return _compose_near(memory, options, scope)
+    query = parse(model.DEFAULT_QUERY if options.query is None else options.query)
+    now = clock.now_ms()
+    connection = memory.graph.connection
+    found = (node_id for _, node_id in evaluate.in_tiers(connection, query, scope, now))
+    candidates = Candidates(found, query, of_other_projects(connection, query, scope, now))
+    return _composed(memory, options, scope, candidates)
+
+
+def scope_of(memory: Memory, visible: Visible) -> Scope:
+    """What is in sight: of projects this one, of working notes those of the current task."""
+    return Scope(
+        include_superseded=visible.include_superseded,
+        project=None if visible.all_projects else visible.project or memory.project,
+        task=pending.current_task(memory.graph, memory.task_key),
+    )
+
+
+def of_other_projects(connection: Connection, query: Query, scope: Scope, now_ms: int) -> LeftOut:
+    """How many nodes are out of sight because they belong to other projects."""
+    if scope.project is None or query.names_project:
+        return LeftOut(0)
+    if query.mode == "text":
+        return LeftOut(evaluate.left_out_by_scope(connection, query, scope, now_ms))
+    # Counting all of them would take longer than everything else.
+    elsewhere = And((query.tree or And(()), Elsewhere(PROJECT, scope.project)))
+    asked = query._replace(tree=elsewhere)
+    found = evaluate.matching(connection, asked, scope._replace(project=None), now_ms)
+    return _counted(found.ids)
+
+
+def _counted(rest: Iterator[NodeId]) -> LeftOut:
+    number = sum(1 for _ in islice(rest, MOST_COUNTED))
+    return LeftOut(number, or_more=next(rest, None) is not None)
+
+
+def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition:
+    """The seeds and what is near them. What is out of sight is left out, but never a seed."""
+    graph = memory.graph
+    seeds = frozenset(options.seeds)
+    query = None if options.query is None else parse(options.query)
+    asked_for: Collection[NodeId] | None = None
+    if query is not None:
+        found = evaluate.matching(graph.connection, query, scope, clock.now_ms())
+        asked_for = frozenset(found.ids)
+    reached = walk.related(graph, options.seeds, options.depth, limit=_MOST_NEAR)
+    wanted: list[NodeId] = []
+    others = 0
+    for node in graph.nodes(step.id for step in reached):
+        is_asked_for = asked_for is None or node.id in asked_for
+        if node.id in seeds or (is_asked_for and in_sight(node, scope)):
+            wanted.append(node.id)
+        elif is_asked_for and in_sight(node, scope._replace(project=None)):
+            others += 1
+    candidates = Candidates(iter(wanted), query, LeftOut(others), seeds)
+    return _composed(memory, options, scope, candidates)
+
+
+def in_sight(node: Node, scope: Scope) -> bool:
+    """What a query asks of the database, asked of a node."""
+
+    def is_elsewhere(namespace: str, mine: str | None) -> bool:
+        named = [tag for tag in node.tags if tag.startswith(f"{namespace}:")]
+        return mine is not None and bool(named) and f"{namespace}:{mine}" not in named
+
+    return (
+        (scope.include_superseded or node.superseded_by is None)
+        and not is_elsewhere("project", scope.project)
+        and not (model.WORKING in node.tags and is_elsewhere("task", scope.task))
+    )
+
+
+def _composed(
+    memory: Memory, options: Options, scope: Scope, candidates: Candidates
+) -> Composition:
+    budget = options.budget
+    if budget is None:
+        budget = memory.config.integer("view.default_budget")
+    rendered_at = clock.iso(clock.now_ms())
+    loaded: list[Loaded] = []
+    read = 0
+
+    def reading() -> Iterator[NodeId]:
+        nonlocal read
+        for node_id in candidates.found:
+            read += 1
+            yield node_id
+
+    def entries() -> Iterator[Entry]:
+        for each in load(memory.graph, reading(), candidates.kept):
+            loaded.append(each)
+            yield each.entry
+
+    def left_out(shown: int) -> LeftOut:
+        rest = _counted(candidates.found)
+        return rest if rest.or_more else LeftOut(read - shown + rest.nodes)
+
+    composed = composer.compose(entries(), left_out, budget, rendered_at)
+    meta = Meta(
+        len(composed.shown),
+        composed.token_count,
+        rendered_at,
+        composed.left_out.nodes,
+        composed.left_out.or_more,
+        budget,
+        candidates.query.text if candidates.query else None,
+        scope.project,
+        candidates.of_other_projects.nodes,
+        candidates.of_other_projects.or_more,
+        scope.task,
+    )
+    nodes = tuple(ContextNode(*loaded[at].node, loaded[at].edges) for at in composed.shown)
+    return Composition(composed.text, Context(meta, nodes))

@@ -1,0 +1,75 @@
+"""Write a graph as JSON."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, TextIO
+
+from ctx import clock, disk
+from ctx.ids import NodeId
+from ctx.memory import exchange
+from ctx.memory.exchange import Written
+from ctx.memory.graph import Graph
+
+
+class Exported(NamedTuple):
+    """The answer of `ctx export --output FILE`."""
+
+    path: str
+    nodes: int
+    edges: int
+    views: int
+    bytes: int
+
+
+def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> Written:
+    """Hand the document on in parts.
+
+    Everything is in it, also what is superseded; with a query, the nodes that match and the
+    edges between them. Others may write meanwhile: it is the graph of one moment.
+    """
+    graph.connection.execute("BEGIN")
+    try:
+        return exchange.write(graph, _matching(graph, query) if query else None, out)
+    finally:
+        graph.connection.execute("ROLLBACK")
+
+
+def _matching(graph: Graph, query: str) -> Sequence[NodeId]:
+    from ctx.memory.query import evaluate
+    from ctx.memory.query.compile import Scope
+    from ctx.memory.query.parse import parse
+
+    scope, now = Scope(include_superseded=True), clock.now_ms()
+    found = evaluate.matching(graph.connection, parse(query), scope, now)
+    # A guess is good enough to be read, not to be kept.
+    return () if found.partial else tuple(found.ids)
+
+
+def export_to_file(graph: Graph, query: str | None, path: str) -> Exported:
+    """The document as a file that is there whole or not at all."""
+    with disk.explained("writing the export"):
+        with _replacing(os.path.realpath(path)) as file:
+            written = export(graph, query, file.write)
+        return Exported(path, *written, os.stat(path).st_size)
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[TextIO]:
+    """A file to write that takes the place of `path` at the end; a device is written to itself."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    temporary = f"{path}.{os.urandom(8).hex()}{disk.TEMPORARY_SUFFIX}"
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE)
+    try:
+        with open(fd, "w", encoding="utf-8", newline="") as file:
+            yield file
+            file.flush()
+            disk.sync(fd)
+        os.replace(temporary, path)
+        disk.sync_folder(os.path.dirname(path))
+    except BaseException:
+        disk.discard(temporary)
+        raise

@@ -1,0 +1,220 @@
+"""Take in what ctx or another program has written."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+from ctx import clock, disk
+from ctx.errors import ContentRefused
+from ctx.ids import NodeId
+from ctx.memory import exchange
+from ctx.memory.changes import Change, changing
+from ctx.memory.foreign import claude_code, claude_mem, database, go_ctx, incoming, jsonl
+from ctx.memory.foreign.incoming import Item, Reading, Skipped
+from ctx.memory.foreign.recognise import Kind
+from ctx.memory.intake import ACTION, Intake, require_no_conflict
+from ctx.memory.model import Draft, Edge, View
+from ctx.sqlite.connection import shown
+from ctx.workspace import Memory
+
+_LARGEST_DOCUMENT = 1 << 30
+
+
+class Source(NamedTuple):
+    """Something to import."""
+
+    kind: Kind
+    paths: Sequence[str] = ()
+    text: str | None = None
+    """What came on stdin, instead of a path."""
+
+
+class Options(NamedTuple):
+    merge: bool = False
+    """Of a document of our own, let the newer one win instead of refusing what differs."""
+    dry_run: bool = False
+    project: str | None = None
+    since: str | None = None
+    with_prompts: bool = False
+    config_folder: str = ""
+    """Where Claude Code keeps its files."""
+
+
+class Imported(NamedTuple):
+    """The answer of `ctx import`."""
+
+    programs: tuple[str, ...]
+    dry_run: bool
+    change: str | None
+    """What `ctx undo` takes to take it back; None where nothing was new."""
+    added: Mapping[str, int]
+    """New nodes, by type."""
+    updated: int
+    unchanged: int
+    kept: int
+    """Nodes that are newer here, and stay as they are."""
+    left_out: int
+    """What --since or --project asked to leave out."""
+    tags: int
+    """Tags that nodes here were given; those of new nodes are not counted."""
+    edges: int
+    views: int
+    cleaned: int
+    """Characters that no text may hold, each replaced by U+FFFD."""
+    secrets: int
+    """Secrets that were not written down."""
+    rules: tuple[str, ...]
+    """The rules that knew them."""
+    skipped: tuple[Skipped, ...]
+
+
+class _NothingMeant(Exception):
+    """Ends the transaction of a dry run."""
+
+
+def import_(
+    memory: Memory, sources: Sequence[Source], options: Options, tick: clock.Tick = clock.no_tick
+) -> Imported:
+    """All of the sources in one change. A document is looked at as a whole before it."""
+    with ExitStack() as closing:
+        opened = [closing.enter_context(_opened(source, options)) for source in sources]
+        programs = tuple(dict.fromkeys(each.reading.program for each in opened))
+        who = memory.who._replace(author=f"{ACTION}:{','.join(programs)}")
+        done: list[Imported] = []
+        try:
+            with changing(memory.graph, ACTION, who) as change:
+                done.append(_taken(change, opened, options, tick)._replace(programs=programs))
+                if options.dry_run:
+                    raise _NothingMeant
+        except _NothingMeant:
+            pass
+    return done[0]
+
+
+def _taken(
+    change: Change, opened: Sequence["_Opened"], options: Options, tick: clock.Tick
+) -> Imported:
+    for each in opened:
+        if each.must_agree:
+            require_no_conflict(change.graph, each.must_agree)
+    intake = Intake(change)
+    chosen = _Chosen(options)
+    total = sum(each.reading.total for each in opened)
+    number = 0
+    for each in opened:
+        for item in each.reading.items:
+            number += 1
+            tick(number, max(number, total))
+            if wanted := chosen.from_(item, each.is_filtered):
+                intake.take(wanted, each.reading.program)
+        if each.deletes_default_view:
+            intake.delete_default_view()
+    counts = intake.finish()
+    return Imported(
+        programs=(),
+        dry_run=options.dry_run,
+        change=change.id if intake.has_written and not options.dry_run else None,
+        **counts._asdict(),
+        left_out=chosen.left_out,
+        secrets=len(change.redacted),
+        rules=tuple(sorted({each.rule for each in change.redacted})),
+        skipped=tuple(intake.skipped),
+    )
+
+
+class _Opened(NamedTuple):
+    """A source, open, and what must hold for it."""
+
+    reading: Reading
+    is_filtered: bool = True
+    """Whether --project chooses among its nodes, which have projects of their own."""
+    must_agree: Sequence[Item] = ()
+    """What may not differ from what is here."""
+    deletes_default_view: bool = False
+
+
+@contextmanager
+def _opened(source: Source, options: Options) -> Iterator[_Opened]:
+    match source.kind:
+        case "graph":
+            document = exchange.parse(_text(source))
+            agree = document.items if document.is_ours and not options.merge else ()
+            reading = Reading("ctx", len(document.items), iter(document.items))
+            yield _Opened(
+                reading, must_agree=agree, deletes_default_view=document.deletes_default_view
+            )
+        case "ctx":
+            with go_ctx.reading(source.paths[0]) as reading:
+                yield _Opened(reading)
+        case "claude-mem":
+            with claude_mem.reading(source.paths[0], with_prompts=options.with_prompts) as reading:
+                yield _Opened(reading)
+        case "claude-code":
+            with claude_code.reading(
+                source.paths, options.config_folder, options.project
+            ) as reading:
+                yield _Opened(reading, is_filtered=False)
+        case "jsonl" if source.text is not None:
+            lines = source.text.encode("utf-8", "surrogateescape").split(b"\n")
+            yield _Opened(Reading(jsonl.PROGRAM, len(lines), jsonl.items(lines)), is_filtered=False)
+        case "jsonl":
+            with jsonl.reading(source.paths[0]) as reading:
+                yield _Opened(reading, is_filtered=False)
+
+
+def _text(source: Source) -> str:
+    if source.text is not None:
+        return source.text
+    (path,) = source.paths
+    database.require_file(path)
+    with disk.explained("reading what to import"):
+        data = disk.read_plain(os.path.realpath(path), _LARGEST_DOCUMENT + 1)
+    if len(data) > _LARGEST_DOCUMENT:
+        raise ContentRefused(f"{shown(path)} has more than {_LARGEST_DOCUMENT:,} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ContentRefused(
+            f"{shown(path)} is not UTF-8: byte {data[error.start]:#04x} at {error.start:,}.",
+            hint="Nothing was changed. Is the file whole?",
+        ) from None
+
+
+class _Chosen:
+    """What --since and --project ask for."""
+
+    def __init__(self, options: Options) -> None:
+        self._left_out: set[NodeId] = set()
+        self._tag = incoming.tag(f"project:{options.project}") if options.project else None
+        self._since = ""
+        if options.since:
+            from ctx.memory.query.times import moment
+
+            self._since = clock.iso(moment(options.since, clock.now_ms()))
+
+    @property
+    def left_out(self) -> int:
+        return len(self._left_out)
+
+    def from_(self, item: Item, is_filtered: bool) -> Item | None:
+        """The item as it is to be taken; None where it was not asked for.
+
+        What says nothing about projects is given the tag, if it does not come from a program
+        that knows them.
+        """
+        if isinstance(item, View):
+            return None if self._tag or self._since else item
+        if isinstance(item, Edge):
+            return None if self._left_out.intersection((item.from_id, item.to_id)) else item
+        if not isinstance(item, Draft):
+            return item
+        too_old = bool(item.updated_at) and item.updated_at < self._since
+        elsewhere = self._tag is not None and self._tag not in item.tags
+        placed = any(tag.startswith("project:") for tag in item.tags)
+        if too_old or (elsewhere and (is_filtered or placed)):
+            self._left_out.add(item.id)
+            return None
+        edges = tuple(edge for edge in item.edges if edge[1] not in self._left_out)
+        tags = (*item.tags, self._tag) if elsewhere and self._tag else item.tags
+        return item._replace(tags=tags, edges=edges)

@@ -1,0 +1,34 @@
+"""List nodes, the newest first."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.memory import model
+from ctx.memory.graph import Graph
+from ctx.operations.listing import Listing, listing
+
+
+class Options(NamedTuple):
+    type: str | None = None
+    tags: Sequence[str] = ()
+    since: str | None = None
+    limit: int = 20
+    """0 is no limit."""
+    include_superseded: bool = False
+
+
+def list_nodes(graph: Graph, options: Options) -> Listing:
+    since = None
+    if options.since is not None:
+        from ctx.memory.query.times import moment
+
+        since = clock.iso(moment(options.since, clock.now_ms()))
+    found, total = graph.newest(
+        model.node_type(options.type) if options.type else None,
+        [model.tag(tag) for tag in options.tags],
+        since,
+        options.limit or None,
+        include_superseded=options.include_superseded,
+    )
+    return listing(graph, found, total)

@@ -1,0 +1,128 @@
+"""Recall: what memory has to say to a question, in a form that can be given to an agent."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from ctx import clock, tokens
+from ctx.errors import BudgetExceeded
+from ctx.ids import NodeId
+from ctx.memory import model
+from ctx.memory.model import Node
+from ctx.memory.query import evaluate
+from ctx.memory.query.parse import parse
+from ctx.operations.compose import Visible, of_other_projects, scope_of
+from ctx.retrieval.compose import Entry, item, short_item
+from ctx.retrieval.entries import shown as short_ids_of
+from ctx.retrieval.markdown import code
+from ctx.workspace import Memory
+
+DEFAULT_LIMIT = 10
+
+
+class Options(NamedTuple):
+    query: str
+    """Filters, words, or both."""
+    limit: int = DEFAULT_LIMIT
+    """0 is no limit."""
+    budget: int | None = None
+    """Tokens that the answer takes as markdown; None is no limit."""
+    visible: Visible = Visible()
+
+
+class Recalled(NamedTuple):
+    """The answer of `ctx recall`."""
+
+    query: str
+    nodes: tuple[Node, ...]
+    short_ids: Mapping[NodeId, str]
+    shortened: tuple[NodeId, ...]
+    """Those of the nodes that fit into the budget only by their beginning."""
+    total: int
+    """How many match, of which the first are here."""
+    partial: bool
+    """Whether no node has all the words, so that these have only some of them."""
+    other_projects: int
+    """How many more match in other projects. Very many are not all counted."""
+    more_other_projects: bool
+    """Whether there are more than that."""
+
+
+def recall(memory: Memory, options: Options) -> Recalled:
+    """The nodes that answer best, or all that match where there are only filters."""
+    query = parse(options.query)
+    scope = scope_of(memory, options.visible)
+    now = clock.now_ms()
+    connection = memory.graph.connection
+    matches = evaluate.matching(connection, query, scope, now, limit=options.limit or None)
+    nodes = list(memory.graph.nodes(matches.ids))
+    total = len(nodes)
+    if options.limit and total == options.limit:
+        total = max(total, evaluate.count(connection, query, scope, now))
+    others = of_other_projects(connection, query, scope, now)
+    short = short_ids_of(memory.graph, [node.id for node in nodes])
+    found = Recalled(query.text, tuple(nodes), short, (), total, matches.partial, *others)
+    return found if options.budget is None else _fitted(found, options.budget)
+
+
+def as_markdown(recalled: Recalled) -> str:
+    """The block that is put into a prompt."""
+    return _block(recalled, (_item(recalled, node) for node in recalled.nodes))
+
+
+def _fitted(found: Recalled, budget: int) -> Recalled:
+    """As many of the nodes as fit, the first ones first, shortened where they must be."""
+    # The frame is reckoned as if there were more than can be shown, which takes most to say.
+    longest = found._replace(total=max(found.total, len(found.nodes) + 1))
+    left = budget - tokens.estimate(_block(longest if found.nodes else found, ()))
+    if left < 0:
+        raise BudgetExceeded(
+            f"A budget of {budget:,} tokens is too small: without a node it takes"
+            f" {budget - left:,}.",
+            hint=f"Give a budget of {budget - left:,} tokens or more.",
+        )
+    nodes: list[Node] = []
+    shortened: list[NodeId] = []
+    for node in found.nodes:
+        whole = tokens.estimate(f"{_item(found, node)}\n\n")
+        if whole <= left:
+            left -= whole
+            nodes.append(node)
+            continue
+        cost = tokens.estimate(f"{_item(found._replace(shortened=(node.id,)), node)}\n\n")
+        if cost <= left:
+            left -= cost
+            nodes.append(node)
+            shortened.append(node.id)
+    return found._replace(nodes=tuple(nodes), shortened=tuple(shortened))
+
+
+def _item(recalled: Recalled, node: Node) -> str:
+    rationale = node.metadata.get("rationale")
+    entry = Entry(
+        f"{node.type}:{recalled.short_ids[node.id]}",
+        node.type,
+        model.tier(node.tags),
+        node.content,
+        node.tags,
+        rationale if isinstance(rationale, str) else "",
+    )
+    shown = short_item if node.id in recalled.shortened else item
+    return shown(entry, with_tags=True)
+
+
+def _block(recalled: Recalled, items: Iterable[str]) -> str:
+    parts = ["## Recall Results", f"Query: {code(recalled.query)}", _found(recalled), *items, "---"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _found(recalled: Recalled) -> str:
+    if not recalled.total:
+        return "No matching nodes found."
+    nodes = "1 node" if recalled.total == 1 else f"{recalled.total:,} nodes"
+    if not recalled.nodes:
+        return f"Found {nodes}, but none fits."
+    if recalled.total > len(recalled.nodes):
+        nodes += f", here the first {len(recalled.nodes):,}"
+    if recalled.partial:
+        return f"No node has all of these words. Found {nodes} with some of them:"
+    return f"Found {nodes}:"

@@ -1,0 +1,275 @@
+"""Look after the file of the store: check, rebuild, back up, restore, recover."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+from ctx import clock, disk
+from ctx.errors import DatabaseFailure, PathRefused, UsageError
+from ctx.memory import integrity, recovery, store
+from ctx.memory.integrity import Difference
+from ctx.memory.recovery import Recovered
+from ctx.sqlite import truth
+from ctx.sqlite.connection import (
+    IMMUTABLE,
+    connect,
+    explained,
+    folder_of,
+    shown,
+    size_of,
+    temporary_file,
+)
+from ctx.sqlite.replace import can_be_opened, copy_pages, replace
+
+
+class Located(NamedTuple):
+    """The answer of `ctx store path`."""
+
+    path: str
+    exists: bool
+    bytes: int
+
+
+class Checked(NamedTuple):
+    """The answer of `ctx store check`."""
+
+    path: str
+    sound: bool
+    records: int
+    nodes: int
+    problems: tuple[str, ...]
+    """What is wrong with the file."""
+    differences: tuple[Difference, ...]
+    """Where the tables are not what the records say."""
+
+
+class Rebuilt(NamedTuple):
+    """The answer of `ctx store rebuild`."""
+
+    path: str
+    records: int
+    nodes: int
+
+
+class BackedUp(NamedTuple):
+    """The answer of `ctx store backup`."""
+
+    path: str
+    backup: str
+    nodes: int
+    bytes: int
+
+
+class Candidate(NamedTuple):
+    """A checked copy of a backup, which can take the place of the store."""
+
+    source: str
+    file: str
+    nodes: int
+
+
+class Restored(NamedTuple):
+    """The answer of `ctx store restore`."""
+
+    path: str
+    source: str
+    nodes: int
+    kept: str | None
+    """Where the store that was there before is kept."""
+
+
+class Recovery(NamedTuple):
+    """The answer of `ctx store recover`."""
+
+    path: str
+    dry_run: bool
+    damaged: bool
+    recovered: Recovered | None
+    kept: str | None
+    """Where the damaged file is kept."""
+    newest_backup: str | None
+
+
+def locate(path: str) -> Located:
+    return Located(path, os.path.exists(path), size_of(path))
+
+
+def check(path: str, tick: clock.Tick = clock.no_tick) -> Checked:
+    """Whether the file is whole, and the tables are what the records say."""
+    try:
+        with (
+            explained(path),
+            closing(store.open_for_reading(path)) as connection,
+            integrity.copied(connection) as copy,
+        ):
+            problems = tuple(integrity.problems(copy))
+            differences = () if problems else tuple(integrity.differences(copy, tick))
+            records, nodes = (
+                copy.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                for table in ("records", "nodes")
+            )
+    except DatabaseFailure as error:
+        if truth.application_id_of(path) not in (None, store.APPLICATION_ID):
+            raise
+        return Checked(path, False, 0, 0, (error.message,), ())
+    sound = not problems and not differences
+    return Checked(path, sound, records, nodes, problems, differences)
+
+
+def unrecorded(path: str) -> int:
+    """How many rows of the tables no record speaks of."""
+    with explained(path), closing(store.open_for_reading(path)) as connection:
+        return integrity.unrecorded(connection)
+
+
+def rebuild(path: str, tick: clock.Tick = clock.no_tick) -> Rebuilt:
+    """Make the tables anew from the records."""
+    with explained(path), closing(store.open_for_writing(path)) as connection:
+        integrity.rebuild(connection, tick)
+        records, nodes = (
+            connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("records", "nodes")
+        )
+    return Rebuilt(path, records, nodes)
+
+
+def back_up(path: str, target: str | None) -> BackedUp:
+    """Copy the store, whoever is writing to it; never over something else."""
+    if not size_of(path):
+        raise DatabaseFailure(f"There is no store at {shown(path)} yet.")
+    # Beside the file itself, wherever a link to it is; recovery looks for backups there.
+    backup = target or folder_of(os.path.realpath(path))
+    if os.path.isdir(backup):
+        name = os.path.join(backup, os.path.basename(os.path.realpath(path)))
+        backup = truth.dated(name, "backup", truth.free_moment(name, "backup"))
+    with explained(path), disk.explained("making a backup"), temporary_file(backup) as temporary:
+        _refuse_existing(backup)
+        with closing(store.open_for_reading(path)) as connection:
+            nodes = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+            truth.copy(connection, temporary)
+        if problems := truth.check_truth(temporary):
+            raise DatabaseFailure(
+                f"{shown(path)} is damaged: {problems[0]}",
+                hint="`ctx store recover` saves what can still be read.",
+            )
+        _refuse_existing(backup)
+        os.replace(temporary, backup)
+        disk.sync_folder(folder_of(backup))
+    return BackedUp(path, backup, nodes, size_of(backup))
+
+
+def _refuse_existing(path: str) -> None:
+    if os.path.lexists(path):
+        raise PathRefused(f"{shown(path)} is there already.", hint="Choose another name.")
+
+
+@contextmanager
+def candidate(path: str, source: str) -> Iterator[Candidate]:
+    """A backup, checked and brought up to date in a copy; the backup itself is not touched."""
+    path = os.path.realpath(path)
+    _require_plain_file(source)
+    if os.path.exists(path) and os.path.samefile(path, source):
+        raise UsageError("That is the store itself.", hint="Give the path of a backup.")
+    if truth.application_id_of(source) != store.APPLICATION_ID:
+        raise DatabaseFailure(
+            f"{shown(source)} is not a store of ctx.", hint="`ctx import` reads other programs'."
+        )
+    with disk.explained("reading a backup"):
+        disk.make_folder(folder_of(path))
+        with temporary_file(path) as copy:
+            with (
+                explained(source),
+                closing(
+                    connect(source, "mode=ro" if size_of(f"{source}-wal") else IMMUTABLE)
+                ) as connection,
+            ):
+                truth.copy(connection, copy)
+            if problems := truth.check_truth(copy):
+                raise DatabaseFailure(
+                    f"{shown(source)} is damaged: {problems[0]}", hint="Choose another backup."
+                )
+            with explained(source), closing(store.open_for_writing(copy)) as connection:
+                nodes = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+            for made in truth.backups(copy):
+                disk.discard(made)
+            yield Candidate(source, copy, nodes)
+
+
+def _require_plain_file(path: str) -> None:
+    try:
+        plain = stat.S_ISREG(os.stat(path).st_mode)
+    except OSError as error:
+        raise PathRefused(f"{shown(path)} cannot be read: {error.strerror}.") from error
+    if not plain:
+        raise PathRefused(f"{shown(path)} is not a plain file.")
+
+
+def restore(path: str, wanted: Candidate) -> Restored:
+    """Put a backup in the place of the store, and keep what was there."""
+    kept = replace(path, "replaced", lambda _: wanted.file)
+    return Restored(path, wanted.source, wanted.nodes, kept)
+
+
+def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Recovery:
+    """Make a new store from what can be read of a damaged one, and keep the damaged one."""
+    path = os.path.realpath(path)
+    newest = newest_backup(path)
+    if not os.path.exists(path):
+        raise DatabaseFailure(f"There is no store at {shown(path)}.", hint=_restore(newest))
+    if _is_whole(path):
+        return Recovery(path, dry_run, False, None, None, newest)
+    recovered: list[Recovered] = []
+
+    def make(damaged: str) -> str:
+        found = recovery.salvage(damaged)
+        if not found.records and not found.nodes:
+            raise DatabaseFailure(f"Nothing can be read in {shown(path)}.", hint=_restore(newest))
+        # Somebody may have written since, and a new store is begun with an empty file.
+        os.truncate(new, 0)
+        recovered.append(recovery.make_store(found, new, tick))
+        return new
+
+    with disk.explained("recovering the store"), temporary_file(path) as new:
+        if not dry_run:
+            kept = replace(path, "damaged", make)
+        else:
+            kept = None
+            with temporary_file(path) as copy:
+                make(_readable(path, copy))
+    return Recovery(path, dry_run, True, recovered[-1], kept, newest)
+
+
+def _is_whole(path: str) -> bool:
+    try:
+        return check(path).sound
+    except DatabaseFailure:
+        # Another program's, or ours with a damaged header: only in ours there are records.
+        if recovery.salvage(path).records:
+            return False
+        raise
+
+
+def _readable(path: str, copy: str) -> str:
+    if not can_be_opened(path):
+        return path
+    with explained(path), closing(truth.connect_for_reading(path)) as connection:
+        copy_pages(connection, copy)
+    return copy
+
+
+def newest_backup(path: str) -> str | None:
+    """The newest backup beside a store, whoever made it."""
+    prefix = f"{os.path.basename(path)}.backup-"
+    names = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
+    names = [name for name in names if name.endswith("Z")]
+    if not names:
+        return None
+    return os.path.join(folder_of(path), max(names, key=lambda name: name.rsplit("-", 1)[1]))
+
+
+def _restore(backup: str | None) -> str:
+    if backup is None:
+        return "There is no backup beside it either. Move it away to begin anew."
+    return f"`ctx store restore {shown(backup)}` brings the newest backup back."

@@ -1,0 +1,62 @@
+"""Give nodes tags and take them away; pin and unpin."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx.ids import NodeId
+from ctx.memory import model
+from ctx.memory.changes import changing
+from ctx.memory.model import PINNED, Node
+from ctx.workspace import Memory
+
+
+class Tagged(NamedTuple):
+    """The answer of `ctx tag`, `untag`, `pin` and `unpin`, for one node."""
+
+    node: Node
+    short_id: str
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+class Tagging(NamedTuple):
+    nodes: tuple[Tagged, ...]
+
+
+def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
+    """Add tags. A tier takes the place of the one that was there, except for the pin."""
+    with changing(memory.graph, "tag", memory.who) as change:
+        wanted = [model.tag(word) for word in tags]
+        replaced = model.replaced_tiers(memory.graph.tags_of(node_id), wanted)
+        added = [word for word in wanted if change.tag(node_id, word)]
+        removed = [old for old in replaced if change.untag(node_id, old)]
+    return _tagged(memory, node_id, added, removed)
+
+
+def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
+    with changing(memory.graph, "untag", memory.who) as change:
+        removed = [word for word in tags if change.untag(node_id, word.strip())]
+    return _tagged(memory, node_id, [], removed)
+
+
+def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
+    with changing(memory.graph, "pin", memory.who) as change:
+        added = {node_id: change.tag(node_id, PINNED) for node_id in node_ids}
+    return Tagging(
+        tuple(_tagged(memory, each, [PINNED] if new else [], []) for each, new in added.items())
+    )
+
+
+def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
+    with changing(memory.graph, "unpin", memory.who) as change:
+        removed = {node_id: change.untag(node_id, PINNED) for node_id in node_ids}
+    return Tagging(
+        tuple(_tagged(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
+    )
+
+
+def _tagged(
+    memory: Memory, node_id: NodeId, added: Sequence[str], removed: Sequence[str]
+) -> Tagged:
+    short = memory.graph.shown([node_id])[node_id]
+    return Tagged(memory.graph.node(node_id), short, tuple(added), tuple(removed))

@@ -1,0 +1,318 @@
+"""Start, end and name the current task.
+
+A task is a node, and a word that its working nodes carry as a tag: `Implement OAuth` is
+`task:implement-oauth`. While a task is current, working nodes of other tasks are out of sight.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from ctx import clock, ids, tokens
+from ctx.errors import NodeNotFound, UsageError
+from ctx.ids import NodeId
+from ctx.memory import model, pending, records
+from ctx.memory.changes import Change, changing
+from ctx.memory.graph import Graph
+from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node
+from ctx.workspace import Memory
+
+ACTIVE = "active"
+DONE = "done"
+
+_LONGEST_WORD = 60
+_SUMMARY_BUDGET = 400
+_SUMMARY_LINE = 200
+# What a summary is made of, the most lasting first.
+_EXTRACTED = (
+    ("Decisions", ("decision",)),
+    ("Facts and patterns", ("fact", "pattern", "summary")),
+    ("Open questions", ("open-question", "hypothesis")),
+    ("Last observations", ("observation", "source")),
+)
+
+
+class Task(NamedTuple):
+    task: str
+    """The word that its nodes carry: `task:<word>`."""
+    name: str
+    id: NodeId | None
+    """Its node; None where there are only nodes that carry the word."""
+    short_id: str | None
+    status: str
+    started: str | None
+    ended: str | None
+
+
+class Started(NamedTuple):
+    """The answer of `ctx task start`."""
+
+    task: Task
+    new: bool
+    replaced: str | None
+    """The task that was the current one."""
+    joined: tuple[NodeId, ...]
+    """Working nodes that belonged to no task before."""
+
+
+class Ended(NamedTuple):
+    """The answer of `ctx task end`."""
+
+    task: Task
+    archived: tuple[NodeId, ...]
+    promoted: tuple[NodeId, ...]
+    """Decisions, which are reference now."""
+    summary: Node | None
+    summary_short_id: str | None
+
+
+class Current(NamedTuple):
+    """The answer of `ctx task current`."""
+
+    task: Task | None
+    working: int
+    """How many working nodes it has."""
+
+
+def start(memory: Memory, name: str) -> Started:
+    """Make a task the current one, finding it by name or id, or making it."""
+    graph = memory.graph
+    with changing(graph, "task start", memory.who) as change:
+        node = _find(memory, name)
+        word = _word_of(node) if node else task_word(name)
+        if node is None:
+            node_id = change.add_node(
+                "task", name, metadata={"status": ACTIVE, "started": _now(), "slug": word}
+            )
+            _tag_project(change, node_id, memory.project)
+        else:
+            node_id = node.id
+            if node.metadata.get("status") != ACTIVE:
+                again = {"status": ACTIVE, "started": _now(), "ended": None, "slug": word}
+                change.update_node(node_id, metadata=again)
+        if node is None or model.tier(node.tags) in (None, OFF_CONTEXT):
+            _retier(change, node_id, node.tags if node else (), WORKING)
+        change.tag(node_id, f"task:{word}")
+        joined = [each for each in _without_task(graph, memory.project) if each != node_id]
+        for each in joined:
+            change.tag(each, f"task:{word}")
+        before = pending.current_task(graph, memory.task_key)
+        if before != word:
+            pending.put(graph, memory.task_key, word)
+    task = _task(graph, word, graph.node(node_id))
+    return Started(task, node is None, None if before == word else before, tuple(joined))
+
+
+def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
+    """Archive a task's working nodes; its decisions stay, as reference."""
+    graph = memory.graph
+    with changing(graph, "task end", memory.who) as change:
+        current = pending.current_task(graph, memory.task_key)
+        if name is None and current is None:
+            raise UsageError("No task is the current one.", hint="Name it: `ctx task end NAME`.")
+        node = _find(memory, name or current or "")
+        word = _word_of(node) if node else task_word(name or current or "")
+        working = _working(graph, word, memory.project)
+        if node is None and not working and word != current:
+            raise NodeNotFound(
+                f"There is no task {name!r}.", hint="`ctx list --type=task` shows them."
+            )
+        promoted = [each.id for each in working if each.type == "decision" and _holds(each)]
+        archived = [each.id for each in working if each.id not in promoted]
+        for each in working:
+            _retier(change, each.id, each.tags, REFERENCE if each.id in promoted else OFF_CONTEXT)
+        if node and node.metadata.get("status") != DONE:
+            change.update_node(node.id, metadata={"status": DONE, "ended": _now()})
+        sources = [each for each in working if each.type != "task" and _holds(each)]
+        summary_id = None
+        if summarize and sources:
+            title = _name_of(node) if node else word
+            summary_id = _summarize(change, memory, f"Task: {title}", word, sources)
+        if word == current:
+            pending.take(graph, memory.task_key)
+    notes = tuple(each for each in archived if node is None or each != node.id)
+    task = _task(graph, word, graph.node(node.id) if node else None)
+    summary = graph.node(summary_id) if summary_id else None
+    short = graph.shown([summary_id])[summary_id] if summary_id else None
+    return Ended(task, notes, tuple(promoted), summary, short)
+
+
+def current(memory: Memory) -> Current:
+    word = pending.current_task(memory.graph, memory.task_key)
+    if word is None:
+        return Current(None, 0)
+    node = _find(memory, word)
+    working = _working(memory.graph, word, memory.project)
+    notes = [each for each in working if node is None or each.id != node.id]
+    return Current(_task(memory.graph, word, node), len(notes))
+
+
+def after_undo(memory: Memory, change_id: str) -> None:
+    """Let the current task follow a change that was taken back, in the same transaction."""
+    graph = memory.graph
+    word = pending.current_task(graph, memory.task_key)
+    for record in records.of_change(graph.connection, change_id):
+        told = record.body.get("metadata", {}) if record.kind == "node.put" else {}
+        if record.action == "task start":
+            started = told.get("slug") or record.key.removeprefix("task:")
+            if started == word:
+                pending.take(graph, memory.task_key)
+        elif record.action == "task end" and told.get("status") == DONE and word is None:
+            node = graph.node(NodeId(ids.Ulid(record.subject)))
+            pending.put(graph, memory.task_key, _word_of(node))
+
+
+def task_word(name: str) -> str:
+    """What a task's nodes carry as a tag: letters and digits of any script, and dashes."""
+    import unicodedata
+
+    word = "".join(
+        character if character.isalnum() or unicodedata.category(character)[0] == "M" else " "
+        for character in unicodedata.normalize("NFC", name).lower()
+    )
+    found = "-".join(word.split())[:_LONGEST_WORD].strip("-")
+    if not found:
+        raise UsageError(
+            f"{name[:80]!r} cannot name a task.", hint="A name has at least one letter or digit."
+        )
+    return found
+
+
+def _find(memory: Memory, text: str) -> Node | None:
+    """The task that goes by a name, or whose id begins so."""
+    graph, word = memory.graph, task_word(text)
+    rows = graph.connection.execute(
+        "SELECT id FROM nodes WHERE type = 'task' AND superseded_by IS NULL ORDER BY id DESC"
+    )
+    for node in graph.nodes([row[0] for row in rows]):
+        if _word_of(node) == word and _belongs(node.tags, memory.project):
+            return node
+    try:
+        found = graph.node(graph.find(text))
+    except NodeNotFound:
+        if len(text) >= ids.SHOWN_LENGTH and text[0] == "0" and text.isascii() and text.isalnum():
+            raise
+        return None
+    if found.type != "task":
+        raise UsageError(
+            f"The node {ids.short(found.id)} is of type {found.type}, and not a task.",
+            hint="`ctx list --type=task` shows tasks.",
+        )
+    return found
+
+
+def _word_of(node: Node) -> str:
+    known = node.metadata.get("slug")
+    return known if isinstance(known, str) and known else task_word(_name_of(node))
+
+
+def _name_of(node: Node) -> str:
+    return node.content.partition("\n")[0]
+
+
+def _task(graph: Graph, word: str, node: Node | None) -> Task:
+    if node is None:
+        return Task(word, word, None, None, "", None, None)
+    return Task(
+        word,
+        _name_of(node),
+        node.id,
+        graph.shown([node.id])[node.id],
+        str(node.metadata.get("status", "")),
+        node.metadata.get("started"),
+        node.metadata.get("ended"),
+    )
+
+
+def _belongs(tags: Sequence[str], project: str | None) -> bool:
+    """Whether a node is of this project or of none."""
+    named = [tag for tag in tags if tag.startswith("project:")]
+    return not named or f"project:{project}" in named
+
+
+# A node with a tag `t`, of this project or of none.
+_OF_PROJECT = (
+    "(EXISTS (SELECT 1 FROM tags p WHERE p.node_id = t.node_id AND p.tag = ?) OR NOT EXISTS"
+    " (SELECT 1 FROM tags p WHERE p.node_id = t.node_id AND p.tag >= 'project:'"
+    " AND p.tag < 'project;'))"
+)
+
+
+def _without_task(graph: Graph, project: str | None) -> list[NodeId]:
+    """The working nodes of a project that belong to no task."""
+    rows = graph.connection.execute(
+        f"SELECT t.node_id FROM tags t WHERE t.tag = ? AND {_OF_PROJECT} AND NOT EXISTS"
+        " (SELECT 1 FROM tags o WHERE o.node_id = t.node_id AND o.tag >= 'task:'"
+        " AND o.tag < 'task;') ORDER BY t.node_id",
+        (WORKING, f"project:{project}"),
+    )
+    return [row[0] for row in rows]
+
+
+def _working(graph: Graph, word: str, project: str | None) -> list[Node]:
+    """The working nodes of a task, oldest first."""
+    rows = graph.connection.execute(
+        f"SELECT t.node_id FROM tags t WHERE t.tag = ? AND {_OF_PROJECT} AND EXISTS"
+        " (SELECT 1 FROM tags o WHERE o.node_id = t.node_id AND o.tag = ?) ORDER BY t.node_id",
+        (f"task:{word}", f"project:{project}", WORKING),
+    )
+    return list(graph.nodes([row[0] for row in rows]))
+
+
+def _holds(node: Node) -> bool:
+    return node.superseded_by is None
+
+
+def _retier(change: Change, node_id: NodeId, tags: Iterable[str], tier: str) -> None:
+    for old in model.replaced_tiers(tags, [tier]):
+        change.untag(node_id, old)
+    change.tag(node_id, tier)
+
+
+def _tag_project(change: Change, node_id: NodeId, project: str | None) -> None:
+    # A folder may have a name that no tag can have; its nodes are everybody's then.
+    with suppress(UsageError):
+        if project:
+            change.tag(node_id, f"project:{project}")
+
+
+def _summarize(
+    change: Change, memory: Memory, title: str, word: str, sources: Sequence[Node]
+) -> NodeId:
+    node_id = change.add_node("summary", extract(title, sources), metadata={"task": word})
+    change.tag(node_id, REFERENCE)
+    change.tag(node_id, f"task:{word}")
+    _tag_project(change, node_id, memory.project)
+    for source in sources:
+        change.link(node_id, source.id, "DERIVED_FROM", Evidence(memory.who.author))
+    return node_id
+
+
+def extract(title: str, nodes: Sequence[Node]) -> str:
+    """What several nodes say, without a model: the beginning of each, the most lasting first.
+
+    Of what does not fit, only the number is given.
+    """
+    left = _SUMMARY_BUDGET - tokens.estimate(f"{title}\n\n… and {len(nodes):,} more")
+    lines, told = [title], 0
+    for heading, types in _EXTRACTED:
+        chosen: list[str] = []
+        # The newest are the likeliest to hold; they are told in the order in which they came.
+        for node in reversed([node for node in nodes if node.type in types]):
+            text = " ".join((node.summary or node.content).split())
+            short = text if len(text) <= _SUMMARY_LINE else f"{text[:_SUMMARY_LINE].rstrip()}..."
+            cost = tokens.estimate(f"- {short}\n")
+            cost += 0 if chosen else tokens.estimate(f"\n{heading}:\n")
+            if cost <= left:
+                left -= cost
+                chosen.insert(0, f"- {short}")
+        if chosen:
+            lines += ["", f"{heading}:", *chosen]
+            told += len(chosen)
+    if told < len(nodes):
+        lines += ["", f"… and {len(nodes) - told:,} more"]
+    return "\n".join(lines)
+
+
+def _now() -> str:
+    return clock.iso(clock.now_ms())

@@ -1,0 +1,305 @@
+"""Entries in, one markdown text out, within a budget of tokens.
+
+    <!-- ctx: 3 nodes, 120 tokens, 1 left out, rendered at 2026-01-20T10:00:00Z -->
+
+    ## Pinned
+
+    - [fact:01HQ1A2B3C4D] Deploys run on Fridays
+      - Tags: tier:pinned
+
+    ## Reference
+
+    ### Decisions
+
+    - [decision:01HQ1A2B3C4E] We use SQLite
+      - Rationale: no servers to run
+      - Depends on: [fact:01HQ1A2B3C4D]
+
+    ## Working Context
+
+    - [observation:01HQ1A2B3C4F] The parser is half done
+
+    <!-- ctx:end -->
+
+The text of a node is anybody's: it is given as it is, and cannot leave its item. Its lines are
+indented below the item's first one, and where something in it would swallow or forge what
+follows (a fence that stays open, HTML, a line that reads like `- Tags:`), it stands in a fence
+of its own. Nothing in it can open a comment.
+
+Hooks load this module: it imports next to nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ctx import tokens
+from ctx.errors import BudgetExceeded
+from ctx.retrieval.markdown import contained, defused, flat
+
+END = "<!-- ctx:end -->"
+
+TYPE_HEADINGS = {
+    "fact": "Facts",
+    "decision": "Decisions",
+    "pattern": "Patterns",
+    "observation": "Observations",
+    "hypothesis": "Hypotheses",
+    "open-question": "Open questions",
+    "task": "Tasks",
+    "summary": "Summaries",
+    "source": "Sources",
+    "file": "Files",
+    "item": "Items",
+    "package": "Packages",
+    "diagnostic": "Diagnostics",
+}
+PREVIEW = 100
+"""Characters that stand for a node which must be named, but for which there is no room."""
+
+_SECTIONS = {
+    "tier:pinned": "## Pinned",
+    "tier:reference": "## Reference",
+    "tier:working": "## Working Context",
+}
+_OTHER = "## Other"
+_BY_TYPE = "tier:reference"
+# What is left of an entry that must be named, the fewer tokens there are for all of them: its
+# first characters, and whether its tags are named.
+_SHORTENED = ((PREVIEW, True), (PREVIEW, False), (50, False), (20, False))
+# After so many entries in a row that did not fit, the rest is not looked at.
+_MOST_MISSES = 50
+_MOST_NAMED = 8
+# No text has more characters than this for each token of its estimate.
+_CHARACTERS_PER_TOKEN = 4
+_SMALLEST_ITEM = tokens.estimate("- [fact:01HQ1A2B3C4D] x\n")
+
+
+class Entry(NamedTuple):
+    """A node as it enters a context."""
+
+    label: str
+    """What it is called there: `fact:01HQ1A2B3C4D`."""
+    type: str
+    tier: str | None
+    content: str
+    tags: Sequence[str] = ()
+    rationale: str = ""
+    depends_on: Sequence[str] = ()
+    """The labels of what it rests on."""
+    superseded_by: str = ""
+    kept: bool = False
+    """Whether it is shortened where there is no room, rather than left out.
+
+    Entries that are come before all others.
+    """
+
+
+class LeftOut(NamedTuple):
+    """How many there are beside those that were shown."""
+
+    nodes: int
+    or_more: bool = False
+    """Whether there are more, which nobody has counted."""
+
+
+_MOST_LEFT_OUT = LeftOut(9_999_999, or_more=True)
+
+
+class Composed(NamedTuple):
+    text: str
+    token_count: int
+    shown: tuple[int, ...]
+    """Which of the entries are in the text, by their number, in the order of the text."""
+    left_out: LeftOut
+
+
+def compose(
+    entries: Iterable[Entry], left_out: Callable[[int], LeftOut], budget: int, rendered_at: str
+) -> Composed:
+    """As many of the entries as fit, taken in the order in which they come.
+
+    Only so many are read as may be shown; `left_out` is told how many are, and says how many
+    are not. Inside a section, entries keep their order.
+    """
+    # The frame is reckoned with the longest numbers that it may have to name.
+    page = _Page(budget - tokens.estimate(_frame("", budget, _MOST_LEFT_OUT, budget, rendered_at)))
+    page.fill(entries)
+    missing = left_out(len(page.items))
+    text, token_count = _framed(page.text(), len(page.items), missing, rendered_at)
+    if token_count > budget:
+        raise BudgetExceeded(
+            f"A budget of {budget:,} tokens is too small: an empty context takes {token_count:,}.",
+            hint=f"Give a budget of {token_count:,} tokens or more.",
+        )
+    return Composed(text, token_count, tuple(each.number for each in page.items), missing)
+
+
+def item(entry: Entry, *, with_tags: bool) -> str:
+    """An entry as an item of a list, whole."""
+    first, *more = contained(entry.content)
+    lines = [f"- [{entry.label}] {first}" if first else f"- [{entry.label}]", *more]
+    if with_tags and entry.tags:
+        lines.append(_tags_line(entry))
+    if entry.rationale:
+        lines.append(f"  - Rationale: {flat(entry.rationale)}")
+    if entry.depends_on:
+        named = ", ".join(f"[{label}]" for label in entry.depends_on[:_MOST_NAMED])
+        more_named = len(entry.depends_on) - _MOST_NAMED
+        lines.append(f"  - Depends on: {named}" + (f" +{more_named:,}" if more_named > 0 else ""))
+    if entry.superseded_by:
+        lines.append(f"  - Superseded by: [{entry.superseded_by}]")
+    return "\n".join(lines)
+
+
+def short_item(entry: Entry, *, with_tags: bool, characters: int = PREVIEW) -> str:
+    """An entry as an item of a list, with the beginning of its content in one line."""
+    # Of a long content, only what can be shown is looked at.
+    text = flat(entry.content[: characters * 8])
+    if len(text) > characters or len(entry.content) > characters * 8:
+        text = f"{text[:characters].rstrip()}..."
+    shown = f"- [{entry.label}] {text}"
+    return f"{shown}\n{_tags_line(entry)}" if with_tags and entry.tags else shown
+
+
+class _Item(NamedTuple):
+    number: int
+    entry: Entry
+    text: str
+
+
+class _Page:
+    """The items that were taken, and the tokens that are left for more.
+
+    A sum of estimates is never less than the estimate of the sum.
+    """
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.items: list[_Item] = []
+        self._headings: set[str] = set()
+
+    def fill(self, entries: Iterable[Entry]) -> None:
+        numbered = enumerate(entries)
+        following = self._take_kept(numbered)
+        misses = 0
+        while following and misses < _MOST_MISSES and self.left >= _SMALLEST_ITEM:
+            number, entry = following
+            too_long = len(entry.content) > self.left * _CHARACTERS_PER_TOKEN
+            if not too_long and self._take(_Item(number, entry, _whole(entry))):
+                misses = 0
+            else:
+                misses += 1
+            following = next(numbered, None)
+        self.items.sort(key=lambda each: _place(each.entry))
+
+    def _take_kept(self, numbered: Iterator[tuple[int, Entry]]) -> tuple[int, Entry] | None:
+        """Take the entries that must be named, and return the first one that need not be."""
+        kept: list[tuple[int, Entry]] = []
+        following = None
+        least = self.left
+        for number, entry in numbered:
+            if not entry.kept:
+                following = number, entry
+                break
+            least -= _cost(_shortened(entry, -1))
+            if least < 0:
+                break
+            kept.append((number, entry))
+        headings = {heading for _, entry in kept for heading in _headings(entry)}
+        room = self.left - sum(map(_heading_cost, headings))
+        level = spare = 0
+        for level in range(len(_SHORTENED)):
+            spare = room - sum(_cost(_shortened(entry, level)) for _, entry in kept)
+            if spare >= 0:
+                break
+        for number, entry in kept:
+            text = _shortened(entry, level)
+            if len(entry.content) <= self.left * _CHARACTERS_PER_TOKEN:
+                whole = _whole(entry)
+                more = _cost(whole) - _cost(text)
+                if more <= spare:
+                    spare -= more
+                    text = whole
+            self._take(_Item(number, entry, text))
+        return following
+
+    def _take(self, wanted: _Item) -> bool:
+        headings = [each for each in _headings(wanted.entry) if each not in self._headings]
+        cost = _cost(wanted.text) + sum(map(_heading_cost, headings))
+        if cost > self.left:
+            return False
+        self.left -= cost
+        self.items.append(wanted)
+        self._headings.update(headings)
+        return True
+
+    def text(self) -> str:
+        parts: list[str] = []
+        above: tuple[str, ...] = ()
+        for _, entry, text in self.items:
+            headings = _headings(entry)
+            if headings != above:
+                parts += ["\n"] if above else []
+                parts += [f"{heading}\n\n" for heading in headings if heading not in above]
+                above = headings
+            parts.append(f"{text}\n")
+        return "".join(parts) + ("\n" if parts else "")
+
+
+def _framed(body: str, shown: int, left_out: LeftOut, rendered_at: str) -> tuple[str, int]:
+    """The whole text, and its tokens: the count is a part of what is counted."""
+    count = 0
+    while True:
+        text = _frame(body, shown, left_out, count, rendered_at)
+        # It can only grow, until it is right.
+        if tokens.estimate(text) == count:
+            return text, count
+        count = tokens.estimate(text)
+
+
+def _frame(body: str, shown: int, left_out: LeftOut, count: int, rendered_at: str) -> str:
+    nodes = "1 node" if shown == 1 else f"{shown:,} nodes"
+    more = "+" if left_out.or_more else ""
+    missing = f", {left_out.nodes:,}{more} left out" if left_out.nodes else ""
+    facts = f"{nodes}, {count:,} tokens{missing}, rendered at {rendered_at}"
+    return f"<!-- ctx: {facts} -->\n\n{body}{END}\n"
+
+
+def _cost(text: str) -> int:
+    return tokens.estimate(f"{text}\n")
+
+
+def _heading_cost(heading: str) -> int:
+    # There is an empty line on both sides of it, and one after its list.
+    return tokens.estimate(f"{heading}\n\n\n")
+
+
+def _headings(entry: Entry) -> tuple[str, ...]:
+    section = _SECTIONS.get(entry.tier or "", _OTHER)
+    if entry.tier != _BY_TYPE:
+        return (section,)
+    return section, f"### {TYPE_HEADINGS.get(entry.type, entry.type.capitalize())}"
+
+
+def _place(entry: Entry) -> tuple[int, int, str]:
+    sections = list(_SECTIONS)
+    section = sections.index(entry.tier) if entry.tier in sections else len(sections)
+    if entry.tier != _BY_TYPE:
+        return section, 0, ""
+    types = list(TYPE_HEADINGS)
+    known = types.index(entry.type) if entry.type in types else len(types)
+    return section, known, entry.type
+
+
+def _whole(entry: Entry) -> str:
+    return item(entry, with_tags=entry.tier == "tier:pinned")
+
+
+def _shortened(entry: Entry, level: int) -> str:
+    characters, with_tags = _SHORTENED[level]
+    with_tags = with_tags and entry.tier == "tier:pinned"
+    return short_item(entry, with_tags=with_tags, characters=characters)
+
+
+def _tags_line(entry: Entry) -> str:
+    return f"  - Tags: {defused(', '.join(entry.tags))}"

@@ -1,0 +1,170 @@
+"""Putting another content into the place of a database that others may have open.
+
+SQLite does it, in one transaction: whoever has the database open goes on with the new content,
+and a crash leaves the old one or the new one. A file that is renamed over a database in use
+would leave others writing to a file without a name, and the log of the old one would be applied
+to the new one.
+
+A file that SQLite cannot open has no users, and is moved aside. Its successor waits under a name
+of its own while that is done; whoever opens the database after a crash finishes it.
+"""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from sqlite3 import Connection
+
+from ctx import clock, disk
+from ctx.errors import DatabaseFailure
+from ctx.sqlite.connection import (
+    IMMUTABLE,
+    connect,
+    error_code,
+    explained,
+    folder_of,
+    pragma,
+    shown,
+    size_of,
+    temporary_file,
+)
+from ctx.sqlite.truth import NEXT, connect_for_reading, dated, free_moment
+
+_ATTEMPTS = 20
+_PATIENCE_S = 30
+_DAMAGED = "damaged"
+
+
+class _Changed(Exception):
+    """Somebody has written since the copy was made."""
+
+
+def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
+    """Put another content in the place of a database; where the old one is kept.
+
+    `make` is given a file with the old content, and says which file holds the new one; it is
+    asked again if somebody wrote in the meantime. `word` says in the name of the kept file why
+    it was replaced. None where there was nothing to keep.
+    """
+    # What belongs to a database lies beside the file, wherever a link to it is.
+    path = os.path.realpath(path)
+    with explained(path), disk.explained("replacing a database"):
+        finish(path)
+        if not can_be_opened(path):
+            return _move_aside(path, make(path))
+        for _ in range(_ATTEMPTS):
+            aside = dated(path, word, free_moment(path, word))
+            with (
+                temporary_file(path) as copy,
+                closing(connect(path, "mode=rw")) as present,
+                closing(connect(path, "mode=rw", _PATIENCE_S * 1000)) as holder,
+            ):
+                # Others wait meanwhile. The lock has to be let go before the new content can
+                # be written, and somebody may be faster: that is found out, and done again.
+                holder.execute("BEGIN IMMEDIATE")
+                version = pragma(present, "data_version")
+                copy_pages(present, copy)
+                new = make(copy)
+                os.replace(copy, aside)
+                disk.sync_folder(folder_of(path))
+                holder.execute("ROLLBACK")
+                with suppress(_Changed):
+                    _overwrite(path, new, present, version)
+                    return aside
+                disk.discard(aside)
+        raise DatabaseFailure(
+            f"Others keep writing to {shown(path)}.", hint="Stop them and try again."
+        )
+
+
+def can_be_opened(path: str) -> bool:
+    """Whether SQLite finds tables in a file, sound or not. If not, nobody can be using it."""
+    if not size_of(path):
+        return False
+    try:
+        # One that may write would clear the log away.
+        with closing(connect_for_reading(path)) as connection:
+            return connection.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+    except UnicodeDecodeError:
+        # SQLite's complaint quotes a damaged name.
+        return False
+    except sqlite3.DatabaseError as error:
+        if error_code(error) in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            return False
+        raise
+
+
+def copy_pages(source: Connection, target: str) -> None:
+    """Copy a database as it is, with every damage, into a file that is synced."""
+    with closing(connect(target, "mode=rw")) as copied:
+        source.backup(copied)
+    with open(target, "rb") as file:
+        disk.sync(file.fileno())
+
+
+def _overwrite(path: str, new: str, present: Connection, version: int) -> None:
+    """Write all pages in one transaction, unless the present database has another version."""
+    begun = False
+    give_up = clock.monotonic() + _PATIENCE_S
+    # Without a log, the lock that the writing takes keeps readers out, and nothing can be asked.
+    has_log = os.path.exists(f"{path}-wal")
+
+    def look(status: int, _remaining: int, _total: int) -> None:
+        nonlocal begun
+        if status in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            if clock.monotonic() > give_up:
+                raise DatabaseFailure(f"Another process is writing to {shown(path)}.")
+        elif not begun:
+            # The first page is written, so nobody else can write; nothing is committed yet.
+            begun = True
+            if has_log and pragma(present, "data_version") != version:
+                raise _Changed
+
+    with closing(connect(new, IMMUTABLE)) as source, closing(connect(path, "mode=rw")) as target:
+        target.execute("PRAGMA synchronous = FULL")
+        target.execute("PRAGMA fullfsync = ON")
+        source.backup(target, pages=1, progress=look)
+
+
+def _move_aside(path: str, new: str) -> str | None:
+    ms = free_moment(path, _DAMAGED)
+    had_one = os.path.exists(path)
+    # The time tells whoever finishes this what the old file is to be called.
+    os.utime(new, (ms / 1000, ms / 1000))
+    with open(new, "rb") as file:
+        disk.sync(file.fileno())
+    os.replace(new, f"{path}{NEXT}")
+    disk.sync_folder(folder_of(path))
+    finish(path)
+    return dated(path, _DAMAGED, ms) if had_one else None
+
+
+def finish(path: str) -> None:
+    """Let the file that waits take its place, also where another process began with that."""
+    waiting = f"{path}{NEXT}"
+    with disk.explained("replacing a database"):
+        try:
+            fd = os.open(waiting, os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            status = os.fstat(fd)
+            # Of several that wait here, the first one does it.
+            if not os.path.exists(waiting) or not os.path.samestat(status, os.stat(waiting)):
+                return
+            aside = dated(path, _DAMAGED, int(status.st_mtime) * 1000)
+            # The log goes first: without it the old file is not mistaken for a whole one, but
+            # without the file SQLite would throw the log away.
+            for suffix in ("-wal", "-journal"):
+                if size_of(path + suffix):
+                    os.rename(path + suffix, aside + suffix)
+                disk.discard(path + suffix)
+            if os.path.lexists(path):
+                os.rename(path, aside)
+            disk.discard(f"{path}-shm")
+            os.replace(waiting, path)
+            disk.sync_folder(folder_of(path))
+        finally:
+            os.close(fd)

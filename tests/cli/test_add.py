@@ -1,0 +1,154 @@
+"""`ctx add` of nodes; files are in test_add_file.py."""
+
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+# Put together here, so that no line looks like a key to the scanners of a forge.
+SECRET = "_".join(("ghp", "a1B2c3D4" * 4 + "e5F6"))
+
+
+def stdin(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_a_node_with_everything(ctx: Ctx) -> None:
+    ran = ctx(
+        "add",
+        "--type=decision",
+        "--tag=tier:reference",
+        "--tag=project:shop",
+        "--meta=rationale=no servers to run",
+        "--meta=confidence=high",
+        "--summary=SQLite",
+        "We use SQLite",
+        "--format=json",
+    )
+    node = ran.json["node"]
+    assert ran.json["short_id"] == node["id"][:12]
+    assert {name: node[name] for name in ("type", "content", "summary", "tags", "metadata")} == {
+        "type": "decision",
+        "content": "We use SQLite",
+        "summary": "SQLite",
+        "tags": ["project:shop", "tier:reference"],
+        "metadata": {"rationale": "no servers to run", "confidence": "high"},
+    }
+    assert node["token_estimate"] == 4
+    assert node["created_at"] == node["updated_at"]
+
+
+def test_words_are_joined(ctx: Ctx, add: Add) -> None:
+    node_id = add("--type=task", "Deploy", "on", "Mondays")
+    assert ctx("show", node_id, "--format=json").json["node"]["content"] == "Deploy on Mondays"
+
+
+def test_a_sentence_is_a_fact(ctx: Ctx, add: Add) -> None:
+    assert ctx("show", add("Deploys run on Mondays")).out.startswith("fact ")
+
+
+def test_a_mistyped_subcommand_is_no_fact(ctx: Ctx) -> None:
+    ran = ctx("add", "flie", "src")
+    assert ran.code == 2
+    assert ran.err == "error E011: It is not said what 'flie' is.\n  Did you mean `file`?\n"
+    assert "Give --type" in ctx("add", "nonsense").err
+
+
+@pytest.mark.parametrize("word", ["file", "note", "node"])
+def test_the_name_of_a_subcommand_can_be_content(ctx: Ctx, add: Add, word: str) -> None:
+    node_id = add("--type=fact", word)
+    assert ctx("show", node_id, "--format=json").json["node"]["content"] == word
+
+
+def test_with_a_type_even_the_first_word_is_content(ctx: Ctx, add: Add) -> None:
+    node_id = add("file", "--type=fact")
+    assert ctx("show", node_id, "--format=json").json["node"]["content"] == "file"
+
+
+@pytest.mark.parametrize("words", [["--stdin"], ["-"]])
+def test_content_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch, words: list[str]) -> None:
+    stdin(monkeypatch, "\n  zwölf\n    indented\n".encode())
+    ran = ctx("add", "--type=observation", *words, "--format=json")
+    assert ran.json["node"]["content"] == "zwölf\n    indented"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "error E023: There is no content."),
+        (b" \n\t ", "error E023: There is no content."),
+        (b"a\0b", "error E023: The content has NUL bytes in it, so it is not text."),
+        (b"ab\xff", "error E023: What comes on stdin is not UTF-8: byte 0xff at 2."),
+    ],
+)
+def test_what_is_no_text_is_refused(
+    ctx: Ctx, monkeypatch: pytest.MonkeyPatch, data: bytes, message: str
+) -> None:
+    stdin(monkeypatch, data)
+    ran = ctx("add", "--type=fact", "--stdin")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(message)
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_large_content_is_kept_with_a_warning(ctx: Ctx) -> None:
+    ran = ctx("add", "--type=source", "x" * 50_001)
+    assert ran.code == 0
+    assert ran.err == "warning: This is a large node: 50,001 characters.\n"
+    assert ctx("add", "--type=source", "y" * 50_000).err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["--type=fcat", "x"], "There is no node type 'fcat'.", "Did you mean `fact`?"),
+        (["--type=fact", "--tag=a b", "x"], "'a b' cannot be a tag.", "A tag is namespace:value"),
+        (
+            ["--type=fact", "--tag=tier:pined", "x"],
+            "There is no tier 'tier:pined'.",
+            "Did you mean `tier:pinned`",
+        ),
+        (
+            ["--type=fact", "--meta=novalue", "x"],
+            "--meta novalue has no value.",
+            "Write --meta KEY=VALUE.",
+        ),
+        (["--stdin", "x"], "There is content twice", "as an argument and by --stdin"),
+    ],
+)
+def test_mistakes_come_with_the_next_step(
+    ctx: Ctx, words: list[str], message: str, hint: str
+) -> None:
+    ran = ctx("add", *words)
+    assert ran.code == 2
+    assert message in ran.err
+    assert hint in ran.err
+
+
+def test_a_secret_is_not_written_down_and_that_is_said(ctx: Ctx, surroundings: Path) -> None:
+    ran = ctx("add", "--type=fact", f"The key is {SECRET}", f"--meta=password={SECRET}")
+    assert ran.code == 0
+    assert "2 secrets not kept: content, line 1" in ran.err
+    assert "metadata password" in ran.err
+    stored = (surroundings / ".ctx" / "store.db").read_bytes()
+    assert SECRET.encode() not in stored
+    for log in (surroundings / ".ctx").glob("*-wal"):
+        assert SECRET.encode() not in log.read_bytes()
+
+
+def test_a_tag_that_is_a_secret_is_refused(ctx: Ctx) -> None:
+    ran = ctx("add", "--type=fact", f"--tag=key:{SECRET}", "x")
+    assert ran.code == 1
+    assert "A tag holds a secret." in ran.err
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_ten_megabytes(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin(monkeypatch, b"the quick brown fox \n" * 500_000)
+    ran = ctx("add", "--type=source", "--stdin")
+    assert ran.code == 0
+    assert ctx("search", "quick").out.startswith(f"  {ran.out.split()[1]}  source")

@@ -1,0 +1,144 @@
+"""Colours: on a terminal that wants them, and nowhere else."""
+
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctx.cli.colours import KINDS, painted
+from ctx.cli.output import Block, Line, Output, Table
+from ctx.cli.settings import Screen
+from ctx.errors import NotAProject
+from ctx.memory.model import NODE_TYPES
+from tests.cli.test_output import Terminal
+
+BLOCKS: list[Block] = [
+    Line("Nodes", "heading"),
+    Table(
+        ("id", "type", "age", "content", "tags"),
+        [
+            ("01M7", "fact", "2 h", "We use \x1b[31mSQLite", "tier:pinned"),
+            ("01M6", "decision", "3 d", "Deploys run on Mondays", ""),
+            ("01M5", "no-type", "", "設計", "a b"),
+        ],
+        ("id", "type", "age", "text", "tags"),
+    ),
+    Line("  … and 4 more", "dim"),
+]
+
+
+def test_a_table_in_colours() -> None:
+    out = Terminal()
+    Output(out, io.StringIO(), "text", Screen(True, 50)).show(None, lambda _: BLOCKS)
+    assert out.getvalue().replace("\x1b", "^") == (
+        "^[1mNodes^[0m\n"
+        "  ^[2mid^[0m    ^[2mtype^[0m      ^[2mage^[0m  ^[2mcontent^[0m           ^[2mtags^[0m\n"
+        "  ^[33m01M7^[0m  ^[32mfact^[0m      ^[2m2 h^[0m  We use \\x1b[31m…  ^[36mtier:pinned^[0m\n"
+        "  ^[33m01M6^[0m  ^[1;35mdecision^[0m  ^[2m3 d^[0m  Deploys run on…\n"
+        "  ^[33m01M5^[0m  no-type        設計              ^[36ma b^[0m\n"
+        "^[2m  … and 4 more^[0m\n"
+    )
+
+
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_a_pipe_gets_no_colours(form: str) -> None:
+    out = io.StringIO()
+    Output(out, io.StringIO(), form, Screen(True, 50)).show(None, lambda _: BLOCKS)
+    assert "\x1b" not in out.getvalue()
+    assert "We use \\" in out.getvalue()
+
+
+def test_markdown_has_no_colours_on_a_terminal_either() -> None:
+    out = Terminal()
+    Output(out, io.StringIO(), "markdown", Screen(True, 50)).show(None, lambda _: BLOCKS)
+    assert "\x1b" not in out.getvalue()
+
+
+def test_errors_and_warnings() -> None:
+    err = Terminal()
+    output = Output(io.StringIO(), err, "text", Screen(True, 80))
+    output.error(NotAProject("No project store here."))
+    output.warn("An old file.")
+    output.note("Next: ctx commit")
+    assert err.getvalue() == (
+        "\x1b[1;31merror E012:\x1b[0m No project store here.\n"
+        "  Run `ctx init` to make one.\n"
+        "\x1b[33mwarning:\x1b[0m An old file.\n"
+        "Next: ctx commit\n"
+    )
+
+
+def test_every_node_type_has_one_of_the_basic_colours() -> None:
+    found = [painted(node_type, "type") for node_type in NODE_TYPES]
+    found += [painted("x", kind) for kind in KINDS if KINDS[kind]]
+    for text in found:
+        assert re.fullmatch(r"\x1b\[(1;)?(3[1-6]|[12])m[\w-]+\x1b\[0m", text), repr(text)
+    assert painted("", "id") == ""
+
+
+def seen_by_a_terminal(*words: str, **environment: str) -> str:
+    """What the program itself writes to a terminal, on stdout and stderr."""
+    controller, terminal = pty.openpty()
+    unset = {"NO_COLOR", "TERM", "COLUMNS"}
+    kept = {name: value for name, value in os.environ.items() if name not in unset}
+    subprocess.run(
+        [sys.executable, "-m", "ctx", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=terminal,
+        stderr=terminal,
+        env={**kept, "TERM": "xterm", **environment},
+        timeout=60,
+        check=False,
+    )
+    os.close(terminal)
+    written = b""
+    try:
+        while part := os.read(controller, 65536):
+            written += part
+    except OSError:
+        pass  # Linux says so when everything is read.
+    os.close(controller)
+    return written.decode().replace("\r\n", "\n")
+
+
+def test_the_surroundings_decide(folder: Path) -> None:
+    bare = "error E011: There is no command 'frobnicate'.\n  `ctx --help` lists what there is.\n"
+    coloured = bare.replace("error E011:", "\x1b[1;31merror E011:\x1b[0m")
+    assert seen_by_a_terminal("frobnicate") == coloured
+    assert seen_by_a_terminal("frobnicate", NO_COLOR="") == coloured
+    assert seen_by_a_terminal("frobnicate", NO_COLOR="0") == bare
+    assert seen_by_a_terminal("frobnicate", TERM="dumb") == bare
+
+
+def test_a_terminal_is_given_the_headings_of_a_table(folder: Path) -> None:
+    words = ("config", "list", "--changed", "--set", "gc.keep_days=9")
+    assert seen_by_a_terminal(*words, NO_COLOR="1") == (
+        "  setting       value  from\n  gc.keep_days  9      --set gc.keep_days=9\n"
+    )
+    assert seen_by_a_terminal(*words) == (
+        "  \x1b[2msetting\x1b[0m       \x1b[2mvalue\x1b[0m  \x1b[2mfrom\x1b[0m\n"
+        "  gc.keep_days  9      --set gc.keep_days=9\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [("40", 40), ("", 80), ("wide", 80), ("0", 80), ("-5", 80), ("9" * 5000, 80)],
+    ids=lambda value: str(value)[:5],
+)
+def test_the_width_of_the_screen(
+    columns: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ctx.cli.settings import Settings
+
+    def no_terminal(*_: int) -> os.terminal_size:
+        raise OSError
+
+    monkeypatch.setattr(os, "get_terminal_size", no_terminal)
+    assert Settings({"COLUMNS": columns}, "").screen == Screen(True, expected)
+    assert Settings({"NO_COLOR": "1"}, "").screen == Screen(False, 80)

@@ -1,0 +1,106 @@
+"""`ctx delete`, `ctx restore` and `ctx forget`."""
+
+import io
+import sys
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+def ids(ctx: Ctx) -> set[str]:
+    return {n["id"][:12] for n in ctx("list", "--limit=0", "--format=json").json["nodes"]}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_deleting_and_bringing_back(ctx: Ctx, add: Add) -> None:
+    kept = add("--type=decision", "We use SQLite")
+    gone = add("--type=fact", "--tag=a:b", "No servers")
+    ctx("link", kept, gone, "--type=RELATES_TO")
+    assert ctx("delete", gone).out == f"Deleted: {gone} fact: No servers\n"
+    assert ids(ctx) == {kept}
+    assert ctx("edges", kept).out == "No edges.\n"
+    assert ctx("restore", gone[:8]).code == 0
+    shown = ctx("show", gone, "--with-edges", "--format=json").json
+    assert shown["node"]["tags"] == ["a:b"]
+    assert [edge["type"] for edge in shown["edges"]] == ["RELATES_TO"]
+
+
+def test_a_deleted_node_says_how_to_get_it_back(ctx: Ctx, add: Add) -> None:
+    gone = add("--type=fact", "No servers")
+    full = ctx("show", gone, "--format=json").json["node"]["id"]
+    ctx("delete", gone)
+    ran = ctx("show", full)
+    assert ran.code == 1
+    assert f"`ctx restore {full}` brings it back" in ran.err
+    assert ctx("restore", "01ZZZZ").err.startswith("error E020: No deleted node")
+
+
+def test_cascade_takes_what_was_derived(ctx: Ctx, add: Add) -> None:
+    source = add("--type=source", "A log")
+    summary = ctx("summarize", source, "--content=Short", "--format=json").json["short_id"]
+    longer = ctx("summarize", summary, "--content=Shorter", "--format=json").json["summary"]["id"][
+        :12
+    ]
+    other = add("--type=fact", "Unrelated")
+    dry = ctx("delete", source, "--cascade", "--dry-run")
+    assert dry.out.startswith("Would delete 3 nodes:")
+    assert ids(ctx) == {source, summary, longer, other}
+    assert ctx("delete", source, "--cascade").out.startswith("Deleted 3 nodes:")
+    assert ids(ctx) == {other}
+    ctx("undo")
+    assert ids(ctx) == {source, summary, longer, other}
+
+
+def test_on_a_terminal_it_asks_when_others_depend_on_it(
+    ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, decision = add("--type=fact", "Premise"), add("--type=decision", "Conclusion")
+    ctx("link", decision, base, "--type=DEPENDS_ON")
+    monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
+    refused = ctx("delete", base)
+    assert refused.code == 1
+    assert f"1 node rests on what you delete: {decision}. Go on? [y/N]" in refused.err
+    assert base in ids(ctx)
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    assert ctx("delete", base).code == 0
+    assert ids(ctx) == {decision}
+
+
+def test_in_a_pipe_it_warns(ctx: Ctx, add: Add) -> None:
+    base, decision = add("--type=fact", "Premise"), add("--type=decision", "Conclusion")
+    ctx("link", decision, base, "--type=DEPENDS_ON")
+    ran = ctx("delete", base)
+    assert ran.code == 0
+    assert ran.err == f"warning: 1 node rests on what was deleted: {decision}.\n"
+
+
+def test_forgetting_by_words(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = add("--type=fact", "The staging server is called bert")
+    add("--type=fact", "The production server is called ernie")
+    nothing = ctx("forget", "staging server ernie", "-y")
+    assert nothing.out == "Nothing to delete.\n"
+    assert ctx("forget", "staging server").code == 1, "without a terminal only with --yes"
+    monkeypatch.setattr(sys, "stdin", Terminal("yes\n"))
+    ran = ctx("forget", "staging server")
+    assert ran.code == 0
+    assert one in ran.err, "what will be deleted is shown before the question"
+    assert "Delete 1 node? [y/N]" in ran.err
+    assert one not in ids(ctx)
+    ctx("undo")
+    assert one in ids(ctx)
+
+
+def test_forgetting_by_filters_in_json(ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "--tag=task:spike", "One")
+    add("--type=fact", "--tag=task:spike", "Two")
+    dry = ctx("forget", "tag:task:spike", "--dry-run", "--format=json").json
+    assert [node["content"] for node in dry["deleted"]] == ["Two", "One"]
+    assert dry["dry_run"] is True
+    assert ctx("forget", "tag:task:spike", "--yes").code == 0
+    assert ids(ctx) == set()

@@ -1,0 +1,86 @@
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+@pytest.fixture
+def three(ctx: Ctx, add: Add) -> list[str]:
+    ids = [
+        add("--type=fact", "--tag=project:shop", "A fact"),
+        add("--type=decision", "--tag=project:shop", "Naïve «quotes» \u2028 and 漢字"),
+        add("--type=fact", "Elsewhere"),
+    ]
+    ctx("link", ids[1], ids[0], "--type=SUPERSEDES")
+    ctx("link", ids[2], ids[1], "--type=RELATES_TO")
+    return ids
+
+
+def test_everything_goes_out_and_comes_back(three: list[str], ctx: Ctx, tmp_path: Path) -> None:
+    ctx("view", "create", "facts", "--query=type:fact", "--budget=100")
+    whole = ctx("export").out
+    assert ctx("export").out == whole
+    assert "漢字" in whole
+    assert "\n " not in whole
+    path = tmp_path / "whole.json"
+    path.write_text(whole)
+    other = str(tmp_path / "other.db")
+    assert ctx("--db", other, "import", str(path)).code == 0
+    assert ctx("--db", other, "export").out == whole
+
+
+def test_only_some_nodes(three: list[str], ctx: Ctx) -> None:
+    document = json.loads(ctx("export", "--query", "tag:project:shop").out)
+    # Also what is superseded: nothing is left out of an export unasked.
+    assert [node["content"] for node in document["nodes"]] == [
+        "A fact",
+        "Naïve «quotes» \u2028 and 漢字",
+    ]
+    assert [edge["type"] for edge in document["edges"]] == ["SUPERSEDES"]
+    assert document["views"] == []
+    ran = ctx("export", "--query", "type:nothing")
+    assert (ran.code, ran.out) == (2, "")
+
+
+def test_to_a_file(three: list[str], ctx: Ctx, folder: Path) -> None:
+    path = folder / "out.json"
+    ran = ctx("export", "--output", "out.json")
+    assert (
+        ran.out == f"Exported 3 nodes, 2 edges to {path} ({path.stat().st_size / 1024:.1f} KiB).\n"
+    )
+    assert path.read_text() == ctx("export").out
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert ctx("export", "-o", "out.json", "--format", "json").json == {
+        "path": str(path),
+        "nodes": 3,
+        "edges": 2,
+        "views": 1,
+        "bytes": path.stat().st_size,
+    }
+    assert [item.name for item in folder.iterdir()] == ["out.json"]
+
+
+def test_a_file_that_cannot_be_written_is_left_as_it_was(
+    three: list[str], ctx: Ctx, folder: Path
+) -> None:
+    (folder / "here").mkdir()
+    ran = ctx("export", "-o", "here")
+    assert ran.code == 1
+    assert "E014" in ran.err
+    assert ctx("export", "-o", "missing/x.json").code == 1
+    (folder / "old.json").write_text("old")
+    ctx("export", "-o", "old.json", "--query", "tag:")
+    assert (folder / "old.json").read_text() == "old"
+    assert sorted(os.listdir(folder)) == ["here", "old.json"]
+    (folder / "link.json").symlink_to("old.json")
+    assert ctx("export", "-o", "link.json").code == 0
+    assert (folder / "link.json").is_symlink()
+    assert json.loads((folder / "old.json").read_text())["version"] == 1
+
+
+def test_an_empty_store(ctx: Ctx) -> None:
+    assert json.loads(ctx("export").out)["nodes"] == []

@@ -1,0 +1,81 @@
+"""`ctx list`, and the ids that it shows."""
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+def test_an_empty_store_lists_nothing(ctx: Ctx) -> None:
+    ran = ctx("list")
+    assert (ran.code, ran.out, ran.err) == (0, "No nodes.\n", "")
+    assert ctx("list", "--format", "json").json == {"nodes": [], "short_ids": {}, "total": 0}
+
+
+def test_the_newest_comes_first(ctx: Ctx, add: Add) -> None:
+    first = add("--type=fact", "--tag=tier:reference", "Deploys run on Mondays")
+    second = add("--type=decision", "--tag=project:shop", "We use SQLite")
+    assert ctx("list").out == (
+        f"  {second}  decision  0 s  We use SQLite           project:shop\n"
+        f"  {first}  fact      0 s  Deploys run on Mondays  tier:reference\n"
+    )
+
+
+def test_filters_and_the_limit(ctx: Ctx, add: Add) -> None:
+    for number in range(5):
+        add("--type=fact", "--tag=a:b", f"Fact {number}")
+    add("--type=task", "--tag=a:b", "A task")
+    assert [
+        node["content"] for node in ctx("list", "--type=task", "--format=json").json["nodes"]
+    ] == ["A task"]
+    limited = ctx("list", "--tag=a:b", "--limit=2")
+    assert limited.out.splitlines()[-1] == "  … and 4 more"
+    assert len(ctx("list", "--tag=a:b", "--limit=0").out.splitlines()) == 6
+    assert ctx("list", "--since=1h", "--tag=a:b", "--tag=c:d").out == "No nodes.\n"
+    assert len(ctx("list", "--since=1h").out.splitlines()) == 6
+
+
+def test_what_is_superseded_is_listed_only_when_asked_for(ctx: Ctx, add: Add) -> None:
+    old = add("--type=fact", "Deploys run on Fridays")
+    new = add("--type=fact", f"--supersedes={old}", "Deploys run on Mondays")
+    assert [n["id"][:12] for n in ctx("list", "--format=json").json["nodes"]] == [new]
+    both = ctx("list", "--include-superseded")
+    assert f"{old}  fact  0 s  Deploys run on Fridays (superseded)" in both.out
+    assert new in both.out
+
+
+def test_two_nodes_of_one_millisecond_can_both_be_named(ctx: Ctx, folder: Path) -> None:
+    """Also where they differ only in the last character of their ids."""
+    made = "2026-01-20T10:00:00Z"
+    ids = ["01KFDGRP00ABCDEFGHJKMNPQR" + last for last in "01"]
+    nodes = [
+        {
+            "id": node_id,
+            "type": "fact",
+            "content": f"Twin {node_id[-1]}",
+            "created_at": made,
+            "updated_at": made,
+        }
+        for node_id in ids
+    ]
+    (folder / "twins.json").write_text(json.dumps({"nodes": nodes, "edges": []}))
+    assert ctx("import", "twins.json").code == 0
+    shown = [line.split()[0] for line in ctx("list").out.splitlines()]
+    assert shown == [ids[1], ids[0]]
+    for node_id in shown:
+        assert f"Twin {node_id[-1]}" in ctx("show", node_id).out
+    ambiguous = ctx("show", ids[0][:12])
+    assert ambiguous.code == 1
+    assert ambiguous.err == (
+        "error E021: Several nodes have an id that begins with 01KFDGRP00AB.\n"
+        f"  {ids[0]}  fact  Twin 0\n"
+        f"  {ids[1]}  fact  Twin 1\n"
+        "  Give more of its characters.\n"
+    )
+
+
+def test_an_unknown_type_is_named_with_the_nearest_right_one(ctx: Ctx) -> None:
+    ran = ctx("list", "--type=fcat")
+    assert ran.code == 2
+    assert ran.err.startswith("error E011: There is no node type 'fcat'.\n  Did you mean `fact`?")

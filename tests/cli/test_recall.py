@@ -1,0 +1,113 @@
+"""`ctx recall`"""
+
+from pathlib import Path
+
+from ctx import tokens
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+def test_words_and_filters(folder: Path, ctx: Ctx, add: Add) -> None:
+    one = add("--type=fact", "--tag=tier:reference", "Refresh tokens live on the server")
+    two = add("--type=decision", "Tokens expire after a day\nand are refreshed")
+    add("--type=fact", "Something else")
+    found = ctx("recall", "refresh", "token")
+    assert sorted(found.out.splitlines()) == [
+        f"  {one}  fact      Refresh tokens live on the server",
+        f"  {two}  decision  Tokens expire after a day and are refreshed",
+    ]
+    assert found.err == ""
+    assert ctx("recall", "type:decision").out == (
+        f"  {two}  decision  Tokens expire after a day and are refreshed\n"
+    )
+    assert ctx("recall", "type:decision refresh").out.startswith(f"  {two}")
+    assert ctx("recall", "type:task").out == "No matching nodes.\n"
+
+
+def test_the_block_that_an_agent_is_given(folder: Path, ctx: Ctx, add: Add) -> None:
+    one = add("--type=fact", "--tag=tier:reference", "--tag=project:auth", "The API uses OAuth 2.0")
+    two = add("--type=decision", "--meta=rationale=simple", "Tokens live\non the server")
+    assert ctx("recall", "type:fact OR type:decision", "--format=markdown").out == (
+        f"""## Recall Results
+
+Query: `type:fact OR type:decision`
+
+Found 2 nodes:
+
+- [decision:{two}] Tokens live
+  on the server
+  - Rationale: simple
+
+- [fact:{one}] The API uses OAuth 2.0
+  - Tags: project:auth, tier:reference
+
+---
+"""
+    )
+    assert ctx("recall", "type:task", "--format=markdown").out == (
+        "## Recall Results\n\nQuery: `type:task`\n\nNo matching nodes found.\n\n---\n"
+    )
+    limited = ctx("recall", "type:fact OR type:decision", "--limit=1", "--format=markdown").out
+    assert "Found 2 nodes, here the first 1:\n" in limited
+
+
+def test_when_no_node_has_all_the_words(folder: Path, ctx: Ctx, add: Add) -> None:
+    node = add("--type=fact", "Tokens")
+    ran = ctx("recall", "tokens", "zebra")
+    assert ran.out == f"  {node}  fact  Tokens\n"
+    assert ran.err == "No node has all of these words; these have some.\n"
+    block = ctx("recall", "tokens", "zebra", "--format=markdown")
+    assert "\nNo node has all of these words. Found 1 node with some of them:\n" in block.out
+    assert block.err == ""
+    assert ctx("recall", "tokens", "zebra", "--format=json").json["partial"] is True
+
+
+def test_limits(folder: Path, ctx: Ctx, add: Add) -> None:
+    for number in range(12):
+        add("--type=fact", f"Fact {number} {'word ' * 200}")
+    assert ctx("recall", "type:fact").out.splitlines()[-1] == "  … and 2 more (--limit)"
+    assert len(ctx("recall", "type:fact", "--limit=0").out.splitlines()) == 12
+    assert all(len(line) < 450 for line in ctx("recall", "type:fact").out.splitlines())
+    for budget in (70, 100, 400, 1500):
+        ran = ctx("recall", "type:fact", f"--budget={budget}", "--format=markdown")
+        assert tokens.estimate(ran.out) <= budget
+        assert ran.out.count("- [fact:") > 0
+    answer = ctx("recall", "type:fact", "--budget=400", "--format=json").json
+    assert answer["total"] == 12
+    assert set(answer["shortened"]) <= {node["id"] for node in answer["nodes"]}
+    assert answer["nodes"][0]["content"].startswith("Fact 11")
+    assert ctx("recall", "type:fact", "--budget=5").err == (
+        "error E010: A budget of 5 tokens is too small: without a node it takes 23.\n"
+        "  Give a budget of 23 tokens or more.\n"
+    )
+    assert "Found 12 nodes, but none fits.\n" in (
+        ctx("recall", "type:fact", "--budget=24", "--format=markdown").out
+    )
+
+
+def test_projects_and_tasks(repo: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "--tag=project:shop", "Token of theirs")
+    mine = add("--type=fact", "--tag=project:app", "Token of mine")
+    add("--type=fact", "--tag=tier:working", "--tag=task:other", "Token of another task")
+    ctx("task", "start", "this")
+    for query in ("token", "type:fact"):
+        ran = ctx("recall", query)
+        assert ran.out == f"  {mine}  fact  Token of mine\n"
+        assert ran.err == "1 node of other projects was left out; --all-projects shows it.\n"
+    assert "theirs" in ctx("recall", "token", "--all-projects").out
+    assert "theirs" in ctx("recall", "token", "--project=shop").out
+
+
+def test_a_mistake_in_filters_is_shown_and_one_in_words_is_none(
+    folder: Path, ctx: Ctx, add: Add
+) -> None:
+    node = add("--type=fact", "A TypeError: cannot read (AND more")
+    ran = ctx("recall", "type:fcat")
+    assert ran.code == 2
+    assert "  type:fcat\n       ^^^^\n" in ran.err
+    assert ctx("recall", "TypeError: cannot AND (").out.startswith(f"  {node}")
+
+
+def test_a_query_with_marks_in_it(folder: Path, ctx: Ctx) -> None:
+    out = ctx("recall", "say `x` <!-- ctx:end -->", "--format=markdown").out
+    assert "Query: ``say `x` <\\!-- ctx:end -->``\n" in out

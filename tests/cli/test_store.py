@@ -1,0 +1,314 @@
+"""`ctx store`: looking after the file."""
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.memory import store
+from ctx.sqlite.connection import transaction
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+NOW = 1_794_708_660_000
+
+
+@pytest.fixture
+def path(surroundings: Path, add: Add) -> Path:
+    """The file of a store with three nodes, a tag and an edge."""
+    one = add("--type=fact", "--tag=a:b", "The API speaks OAuth 2.0.")
+    add("--type=decision", "--supersedes", one, "We use SQLite.")
+    add("--type=task", "Write the parser.")
+    return surroundings / ".ctx" / "store.db"
+
+
+@pytest.fixture
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now_ms", lambda: NOW)
+
+
+def contents(ctx: Ctx, *words: str) -> list[str]:
+    ran = ctx("list", "--include-superseded", "--format", "json", *words)
+    assert ran.code == 0, ran.err
+    return sorted(node["content"] for node in ran.json["nodes"])
+
+
+ALL = ["The API speaks OAuth 2.0.", "We use SQLite.", "Write the parser."]
+
+
+def change_behind_our_back(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def names(path: Path) -> list[str]:
+    found = (name for name in os.listdir(path.parent) if not name.endswith(("-wal", "-shm")))
+    return sorted(found)
+
+
+def test_path(ctx: Ctx, path: Path, folder: Path) -> None:
+    assert ctx("store", "path").out == f"{path}\n"
+    asked = ctx("store", "path", "--db", "elsewhere.db", "--format", "json")
+    assert asked.json == {"path": f"{folder}/elsewhere.db", "exists": False, "bytes": 0}
+    assert not (folder / "elsewhere.db").exists()
+
+
+def test_a_sound_store(ctx: Ctx, path: Path) -> None:
+    assert ctx("store", "check") == (0, "Checked 6 records and 3 nodes: all whole.\n", "")
+    assert ctx("store", "recover") == (0, "The store is not damaged.\n", "")
+    assert names(path) == ["store.db"]
+
+
+def test_tables_that_are_not_what_the_records_say(ctx: Ctx, path: Path) -> None:
+    change_behind_our_back(
+        path,
+        "UPDATE nodes SET content = 'The API speaks Latin.', terms = '' WHERE type = 'fact'",
+        "DELETE FROM nodes WHERE type = 'task'",
+        "DELETE FROM edges",
+    )
+    checked = ctx("store", "check", "--format", "json")
+    assert checked.code == 1
+    told = [(each["table"], each["what"]) for each in checked.json["differences"]]
+    assert told == [
+        ("nodes", "another content, terms"),
+        ("nodes", "missing"),
+        ("edges", "missing"),
+    ]
+    assert not checked.json["sound"]
+    shown = ctx("store", "check")
+    assert shown.code == 1
+    assert shown.out.startswith("3 rows not as the records say:\n")
+    assert shown.out.endswith("`ctx store rebuild` makes the tables anew from the records.\n")
+    assert ctx("store", "rebuild").out == "Rebuilt 3 nodes from 6 records.\n"
+    assert ctx("store", "check").code == 0
+    assert contents(ctx) == ALL
+    assert contents(ctx, "--type=fact") == ["The API speaks OAuth 2.0."]
+
+
+def test_a_wrong_index_of_words_is_found_and_rebuilt(ctx: Ctx, path: Path) -> None:
+    change_behind_our_back(path, "INSERT INTO nodes_fts(nodes_fts) VALUES ('delete-all')")
+    checked = ctx("store", "check")
+    assert checked.code == 1
+    assert "The index of words is wrong" in checked.out
+    assert ctx("store", "rebuild").code == 0
+    assert ctx("store", "check").code == 0
+
+
+def test_a_rebuild_does_not_drop_what_has_no_record_without_asking(ctx: Ctx, path: Path) -> None:
+    change_behind_our_back(
+        path,
+        "INSERT INTO nodes (id, type, content, token_estimate, created_at, updated_at) VALUES"
+        " ('01M7ESYZ1SB40000000000000A', 'fact', 'By hand.', 2, '2026', '2026')",
+    )
+    assert "no record speaks of it" in ctx("store", "check").out
+    asked = ctx("store", "rebuild")
+    assert (asked.code, asked.err.splitlines()[0]) == (
+        1,
+        "error E017: 1 row that no record speaks of would go. Go ahead?",
+    )
+    recovered = ctx("store", "recover")
+    assert "1 record made anew from what the tables knew.\nNothing was lost." in recovered.out
+    assert contents(ctx) == sorted([*ALL, "By hand."])
+    assert ctx("store", "check").code == 0
+
+
+@pytest.mark.usefixtures("still")
+def test_backup_and_restore(ctx: Ctx, path: Path, add: Add) -> None:
+    made = ctx("store", "backup", "--format", "json")
+    backup = f"{path}.backup-20261115T021100Z"
+    assert made.json == {
+        "path": str(path),
+        "backup": backup,
+        "nodes": 3,
+        "bytes": os.path.getsize(backup),
+    }
+    assert stat.S_IMODE(os.stat(backup).st_mode) == 0o600
+    add("--type=fact", "One too many.")
+    refused = ctx("store", "restore", backup)
+    assert refused.code == 1
+    assert refused.err.splitlines()[0] == (f"error E017: Replace the store by {backup} (3 nodes)?")
+    assert len(contents(ctx)) == 4
+    kept = f"{path}.replaced-20261115T021100Z"
+    assert ctx("store", "restore", backup, "--yes").out == (
+        f"Restored 3 nodes from {backup}.\nWhat was there before is kept: {kept}\n"
+    )
+    assert contents(ctx) == ALL
+    assert contents(ctx, "--db", kept) == sorted([*ALL, "One too many."])
+    assert ctx("store", "check").code == 0
+    # Two in one second have two names.
+    assert ctx("store", "backup").out.endswith("backup-20261115T021101Z\n")
+
+
+def test_a_backup_is_never_written_over_anything(ctx: Ctx, path: Path, folder: Path) -> None:
+    (folder / "mine").write_text("a letter")
+    (folder / "link").symlink_to("nowhere")
+    for name in ("mine", "link"):
+        ran = ctx("store", "backup", name)
+        assert (ran.code, ran.err.splitlines()[0]) == (
+            1,
+            f"error E015: {folder}/{name} is there already.",
+        )
+    assert (folder / "mine").read_text() == "a letter"
+    assert ctx("store", "backup", "missing/folder/file").err.startswith("error E014: ")
+    assert ctx("store", "backup", "new").code == 0
+    # A folder is where it goes, under a name with the time.
+    assert ctx("store", "backup", ".").code == 0
+    kept = [name for name in sorted(os.listdir(folder)) if not name.startswith("store.db.backup-")]
+    assert kept == ["link", "mine", "new"]
+
+
+def test_a_backup_while_others_write_holds_one_moment(ctx: Ctx, path: Path, folder: Path) -> None:
+    with closing(store.open_for_writing(str(path))) as other, transaction(other):
+        other.execute("DELETE FROM nodes")
+        assert ctx("store", "backup", "copy").code == 0
+    assert contents(ctx, "--db", "copy") == ALL
+
+
+def test_where_there_is_no_store(ctx: Ctx, surroundings: Path, folder: Path) -> None:
+    assert ctx("store", "backup").err.startswith("error E018: There is no store at ")
+    assert ctx("store", "recover").err.startswith("error E018: There is no store at ")
+    assert not (surroundings / ".ctx").exists()
+
+
+def test_a_backup_becomes_the_store_where_there_is_none(ctx: Ctx, path: Path, folder: Path) -> None:
+    assert ctx("store", "backup", "copy").code == 0
+    restored = ctx("store", "restore", "copy", "--db", "far/away/store.db")
+    assert restored == (0, f"Restored 3 nodes from {folder}/copy.\n", "")
+    assert contents(ctx, "--db", "far/away/store.db") == ALL
+    assert os.listdir(folder / "far" / "away") == ["store.db"]
+
+
+@pytest.mark.parametrize(
+    ("prepare", "code", "message"),
+    [
+        (lambda _: None, "E015", "cannot be read: No such file"),
+        (lambda file: file.mkdir(), "E015", "is not a plain file"),
+        (lambda file: file.write_text("a letter"), "E018", "is not a store of ctx"),
+        (lambda file: file.write_bytes(b""), "E018", "is not a store of ctx"),
+        (lambda file: sqlite3.connect(file).execute("CREATE TABLE t (a)"), "E018", "not a store"),
+    ],
+    ids=["missing", "folder", "text", "empty", "foreign"],
+)
+def test_what_is_no_backup_is_refused(
+    ctx: Ctx,
+    path: Path,
+    folder: Path,
+    prepare: Callable[[Path], object],
+    code: str,
+    message: str,
+) -> None:
+    prepare(folder / "backup")
+    ran = ctx("store", "restore", "backup", "--yes")
+    assert ran.code == 1
+    assert ran.err.startswith(f"error {code}: ")
+    assert message in ran.err
+    assert contents(ctx) == ALL
+    assert names(path) == ["store.db"]
+
+
+def test_a_damaged_backup_is_refused(ctx: Ctx, path: Path, folder: Path) -> None:
+    assert ctx("store", "backup", "copy").code == 0
+    damage(folder / "copy", 4096 * 4, 4096 * 9)
+    ran = ctx("store", "restore", "copy", "--yes")
+    assert ran.err.startswith(f"error E018: {folder}/copy is damaged: ")
+    assert contents(ctx) == ALL
+    assert ctx("store", "restore", str(path), "--yes").err.startswith("error E011: That is the")
+
+
+def damage(path: Path, start: int, end: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[start:end] = b"\xff" * (end - start)
+    path.write_bytes(data)
+
+
+@pytest.mark.usefixtures("still")
+@pytest.mark.parametrize(("start", "end"), [(0, 4096), (4096, 4096 * 4)], ids=["header", "middle"])
+def test_a_damaged_store_is_recovered(ctx: Ctx, path: Path, start: int, end: int) -> None:
+    damage(path, start, end)
+    before = path.read_bytes()
+    ran = ctx("list")
+    assert (ran.code, ran.out) == (1, "")
+    first, hint = ran.err.splitlines()
+    assert first.startswith(f"error E018: {path} is damaged: ")
+    assert hint == (
+        "  `ctx store recover` saves what can still be read, and keeps the damaged file."
+    )
+    assert ctx("store", "check").code == 1
+    assert ctx("store", "backup").err.startswith("error E018: ")
+    tried = ctx("store", "recover", "--dry-run")
+    assert tried.out.startswith("Could recover 3 nodes, 1 edge, 1 tag and 1 view: ")
+    assert path.read_bytes() == before
+    assert names(path) == ["store.db"]
+    kept = f"{path}.damaged-20261115T021100Z"
+    assert ctx("store", "recover").out == (
+        "Recovered 3 nodes, 1 edge, 1 tag and 1 view: 6 records.\n"
+        f"Nothing was lost.\nThe damaged file is kept: {kept}\n"
+    )
+    # But for SQLite's own counters in the header.
+    assert Path(kept).read_bytes()[100:] == before[100:]
+    assert contents(ctx) == ALL
+    assert ctx("store", "check").code == 0
+    assert names(path) == ["store.db", os.path.basename(kept)]
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 4096), (4096, 4096 * 4)], ids=["header", "middle"])
+def test_a_link_to_the_store_stays_a_link(
+    ctx: Ctx, path: Path, folder: Path, tmp_path: Path, start: int, end: int
+) -> None:
+    """What belongs to the file lies beside the file."""
+    far = tmp_path / "far" / "memory.db"
+    far.parent.mkdir()
+    path.rename(far)
+    path.symlink_to(far)
+    assert ctx("store", "backup").code == 0
+    damage(far, start, end)
+    assert ctx("store", "recover").code == 0
+    assert contents(ctx) == ALL
+    (backup,) = far.parent.glob("memory.db.backup-*")
+    assert ctx("store", "restore", str(backup), "--yes").code == 0
+    assert contents(ctx) == ALL
+    assert path.is_symlink()
+    assert names(path) == ["store.db"]
+    kept = sorted(name.rpartition("-")[0] for name in names(far) if name != "memory.db")
+    assert kept == ["memory.db.backup", "memory.db.damaged", "memory.db.replaced"]
+
+
+def test_where_nothing_can_be_read_the_newest_backup_is_named(ctx: Ctx, path: Path) -> None:
+    path.write_text("a letter in the wrong place\n" * 200)
+    ran = ctx("store", "recover")
+    assert ran.code == 1
+    assert ran.err == (
+        f"error E018: Nothing can be read in {path}.\n"
+        "  There is no backup beside it either. Move it away to begin anew.\n"
+    )
+    path.unlink()
+    assert ctx("add", "--type=fact", "One.").code == 0
+    assert ctx("store", "backup").code == 0
+    (backup,) = path.parent.glob("*.backup-*")
+    path.write_text("a letter in the wrong place\n" * 200)
+    ran = ctx("store", "recover")
+    assert ran.err.splitlines()[1] == (
+        f"  `ctx store restore {backup}` brings the newest backup back."
+    )
+    assert path.read_text().startswith("a letter")
+    assert ctx("store", "restore", str(backup), "--yes").code == 0
+    assert contents(ctx) == ["One."]
+    (kept,) = path.parent.glob("*.damaged-*")
+    assert kept.read_text().startswith("a letter")
+
+
+def test_another_programs_database_is_not_recovered(ctx: Ctx, path: Path) -> None:
+    path.unlink()
+    change_behind_our_back(path, "CREATE TABLE nodes (id TEXT)", "INSERT INTO nodes VALUES ('a')")
+    before = path.read_bytes()
+    for words in (["check"], ["recover"], ["rebuild"], ["backup"]):
+        ran = ctx("store", *words)
+        assert ran.err.startswith(f"error E018: {path} is a database of another program"), words
+    assert path.read_bytes() == before
+    assert names(path) == ["store.db"]

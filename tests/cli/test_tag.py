@@ -1,0 +1,51 @@
+"""`ctx tag`, `untag`, `tags`, `pin` and `unpin`."""
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+def tags(ctx: Ctx, node_id: str) -> list[str]:
+    found: list[str] = ctx("show", node_id, "--format=json").json["node"]["tags"]
+    return found
+
+
+def test_tagging_twice_is_tagging_once(ctx: Ctx, add: Add) -> None:
+    node_id = add("--type=fact", "Fact")
+    first = ctx("tag", node_id, "project:shop", "a:b")
+    assert first.out == f"Tagged: {node_id} + project:shop, + a:b\n"
+    again = ctx("tag", node_id, "project:shop")
+    assert (again.code, again.out) == (0, f"Unchanged: {node_id} has a:b project:shop\n")
+    assert ctx("untag", node_id, "a:b", "never:there").out == f"Tagged: {node_id} - a:b\n"
+    assert tags(ctx, node_id) == ["project:shop"]
+
+
+def test_a_tier_replaces_another_but_not_the_pin(ctx: Ctx, add: Add) -> None:
+    node_id = add("--type=fact", "--tag=tier:reference", "Fact")
+    ctx("pin", node_id)
+    assert ctx("tag", node_id, "tier:working").out == (
+        f"Tagged: {node_id} + tier:working, - tier:reference\n"
+    )
+    assert tags(ctx, node_id) == ["tier:pinned", "tier:working"]
+
+
+def test_pinning(ctx: Ctx, add: Add) -> None:
+    one, two = add("--type=fact", "One"), add("--type=fact", "--tag=tier:working", "Two")
+    assert ctx("pin", one, two).out == f"Pinned: {one} One\nPinned: {two} Two\n"
+    assert ctx("pin", one).out == f"Pinned already: {one} One\n"
+    unpinned = ctx("unpin", one, two)
+    assert unpinned.out == f"Unpinned: {one} One\nUnpinned: {two} Two\n"
+    assert unpinned.err == (
+        f"{one} has no tier now, so no context shows it: ctx tag {one} tier:reference\n"
+    )
+    assert tags(ctx, two) == ["tier:working"]
+
+
+def test_listing_tags(ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "--tag=task:a", "--tag=x:y", "One")
+    add("--type=fact", "--tag=task:a", "--tag=task:b", "Two")
+    assert ctx("tags").out == "  task:a  2\n  task:b  1\n  x:y     1\n"
+    assert ctx("tags", "--prefix=task:", "--format=json").json == {
+        "tags": [{"tag": "task:a", "nodes": 2}, {"tag": "task:b", "nodes": 1}]
+    }
+    assert ctx("tags", "--prefix=q").out == "No tags.\n"
+    assert ctx("tags", "--format=markdown").out.startswith("| tag | nodes |\n| --- | --- |\n")

@@ -1,0 +1,94 @@
+"""`ctx undo`: every kind of change is taken back, and taken back again."""
+
+import re
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+def graph(ctx: Ctx) -> str:
+    return ctx("export").out
+
+
+def without_times(text: str) -> str:
+    return re.sub(r'"updated_at": ?"[^"]*"', "", text)
+
+
+CHANGES = {
+    "add": ["add", "--type=fact", "--tag=x:y", "New"],
+    "update": ["update", "ONE", "--content=Changed", "--type=task", "--summary=", "--meta=k="],
+    "delete": ["delete", "ONE"],
+    "cascade": ["delete", "TWO", "--cascade"],
+    "tag": ["tag", "ONE", "tier:off-context", "q:r"],
+    "untag": ["untag", "ONE", "tier:reference"],
+    "pin": ["pin", "ONE", "TWO"],
+    "link": ["link", "TWO", "ONE", "--type=RELATES_TO"],
+    "supersede": ["link", "TWO", "ONE", "--type=SUPERSEDES"],
+    "evidence": ["link", "ONE", "TWO", "--type=DEPENDS_ON", "--confidence=medium"],
+    "unlink": ["unlink", "ONE", "TWO"],
+    "summarize": ["summarize", "ONE", "TWO", "--content=Both", "--archive-sources"],
+    "view": ["view", "create", "facts", "--query=type:fact"],
+    "budget": ["view", "update", "default", "--budget=80000"],
+    "forget": ["forget", "one two", "-y"],
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_undoing_a_change_and_undoing_that(ctx: Ctx, add: Add, change: str) -> None:
+    one = add("--type=fact", "--tag=tier:reference", "--summary=S", "--meta=k=v", "One two")
+    two = add("--type=fact", "Two")
+    ctx("link", one, two, "--type=DEPENDS_ON")
+    before = graph(ctx)
+    words = [{"ONE": one, "TWO": two}.get(word, word) for word in CHANGES[change]]
+    assert ctx(*words).code == 0
+    after = graph(ctx)
+    assert without_times(after) != without_times(before)
+    assert ctx("undo").code == 0
+    assert without_times(graph(ctx)) == without_times(before)
+    [undoing] = [made["id"] for made in ctx("undo", "--list", "--format=json").json["changes"][:1]]
+    assert ctx("undo", undoing).code == 0
+    assert without_times(graph(ctx)) == without_times(after)
+
+
+def test_undoing_goes_back_step_by_step(ctx: Ctx, add: Add) -> None:
+    for number in range(3):
+        add("--type=fact", f"Fact {number}")
+    for left in (2, 1, 0):
+        assert ctx("undo").code == 0
+        assert ctx("list", "--format=json").json["total"] == left
+    ran = ctx("undo")
+    assert ran.code == 2
+    assert ran.err.startswith("error E011: The session cli has nothing to undo.")
+
+
+def test_a_session_undoes_its_own_changes(ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "Mine")
+    add("--type=fact", "--session=agent-7", "Theirs")
+    ctx("undo")
+    [left] = ctx("list", "--format=json").json["nodes"]
+    assert left["content"] == "Theirs"
+
+
+def test_what_was_changed_since_stays(ctx: Ctx, add: Add) -> None:
+    node_id = add("--type=fact", "First")
+    ctx("update", node_id, "--content=Second", "--type=task")
+    [change] = ctx("undo", "--list", "--limit=1", "--format=json").json["changes"]
+    ctx("update", node_id, "--content=Third")
+    ran = ctx("undo", change["id"])
+    assert ran.err == f"warning: content of {node_id} was changed since, and stays.\n"
+    node = ctx("show", node_id, "--format=json").json["node"]
+    assert (node["content"], node["type"]) == ("Third", "fact")
+
+
+def test_a_dry_run_changes_nothing(ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "Fact")
+    before = graph(ctx)
+    assert ctx("undo", "--dry-run").out.startswith("Would undo add of ")
+    assert graph(ctx) == before
+
+
+@pytest.mark.parametrize("word", ["zz", "01", "--limit=x"])
+def test_a_change_that_is_not_there(ctx: Ctx, word: str) -> None:
+    assert ctx("undo", word).code in (1, 2)

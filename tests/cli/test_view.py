@@ -1,0 +1,105 @@
+"""`ctx view`"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+DEFAULT = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
+
+
+def budgets(ctx: Ctx) -> dict[str, int | None]:
+    return {
+        each["name"]: each["budget"] for each in ctx("view", "list", "--format=json").json["views"]
+    }
+
+
+def test_a_view_from_its_making_to_its_end(folder: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "Seen")
+    add("--type=decision", "Not seen")
+    made = ctx("view", "create", "facts", "--query=type:fact", "--budget=300")
+    assert made.out == "Created view: facts (type:fact, 300 tokens)\n"
+    again = ctx("view", "create", "facts", "--query=type:fact", "--budget=300")
+    assert (again.code, again.out) == (0, "Unchanged view: facts (type:fact, 300 tokens)\n")
+    assert ctx("view", "list").out == (
+        f"  default  50,000 (default)  {DEFAULT}\n  facts    300               type:fact\n"
+    )
+    rendered = ctx("view", "render", "facts")
+    assert "Seen" in rendered.out
+    assert "Not seen" not in rendered.out
+    answer = ctx("view", "render", "facts", "--format=json").json
+    assert answer["meta"]["budget"] == 300
+    assert [node["content"] for node in answer["nodes"]] == ["Seen"]
+    assert ctx("view", "render", "facts", "--budget=30", "--format=json").json["nodes"] == []
+    changed = ctx("view", "update", "facts", "--query=type:decision")
+    assert changed.out == "Updated view: facts (type:decision, 300 tokens)\n"
+    assert "Not seen" in ctx("view", "render", "facts").out
+    assert ctx("view", "update", "facts", "--budget=default").out == (
+        "Updated view: facts (type:decision)\n"
+    )
+    assert budgets(ctx) == {"default": None, "facts": None}
+    assert ctx("view", "update", "facts", "--budget=default").out.startswith("Unchanged view:")
+    assert ctx("view", "delete", "facts").out == "Deleted view: facts (type:decision)\n"
+    assert ctx("view", "delete", "facts").code == 1
+    assert ctx("undo").code == 0
+    assert budgets(ctx) == {"default": None, "facts": None}
+
+
+def test_the_default_view(folder: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "--tag=tier:reference", "Reference")
+    assert "Reference" in ctx("view", "render", "default").out
+    ran = ctx("view", "delete", "default")
+    assert ran.code == 2
+    assert ran.err == (
+        "error E011: The view 'default' cannot be deleted: it is what a session begins with.\n"
+        "  `ctx view update default --query=…` changes it.\n"
+    )
+    assert ctx("view", "update", "default", "--budget=80000").code == 0
+    assert ctx("view", "render", "default", "--format=json").json["meta"]["budget"] == 80_000
+
+
+def test_making_a_view_that_is_there_otherwise(folder: Path, ctx: Ctx) -> None:
+    ctx("view", "create", "facts", "--query=type:fact")
+    for words in (["--query=type:task"], ["--query=type:fact", "--budget=1000"]):
+        ran = ctx("view", "create", "facts", *words)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == (
+            "error E011: There is a view 'facts' already, with another query or budget.\n"
+            "  `ctx view update facts --query=…` changes it.\n"
+        )
+
+
+def test_a_query_is_checked_when_it_is_kept(folder: Path, ctx: Ctx) -> None:
+    made = ctx("view", "create", "bad", "--query=type:fact AND tpye:x")
+    assert made.code == 2
+    assert "  type:fact AND tpye:x\n                ^^^^\n" in made.err
+    assert ctx("view", "update", "default", "--query=(type:fact").code == 2
+    assert budgets(ctx) == {"default": None}
+
+
+@pytest.mark.parametrize("name", ["", "-x", ".x", "a b", "a/b", "x" * 101, "a:b", "a\nb"])
+def test_names_that_cannot_be(folder: Path, ctx: Ctx, name: str) -> None:
+    ran = ctx("view", "create", "--query=type:fact", "--", name)
+    assert ran.code == 2
+    assert "cannot name a view" in ran.err
+
+
+@pytest.mark.parametrize("name", ["x", "a-b_c.d", "2024", "設計", "x" * 100])
+def test_names_that_can_be(folder: Path, ctx: Ctx, name: str) -> None:
+    assert ctx("view", "create", name, "--query=type:fact").code == 0
+    assert ctx("view", "render", name).code == 0
+
+
+def test_views_that_are_not_there(folder: Path, ctx: Ctx) -> None:
+    for words in (["render", "no"], ["update", "no", "--budget=100"], ["delete", "no"]):
+        ran = ctx("view", *words)
+        assert ran.code == 1
+        assert ran.err == (
+            "error E025: There is no view 'no'.\n  `ctx view list` shows what there is.\n"
+        )
+    assert ctx("view", "update", "default").err == (
+        "error E011: Nothing is to change.\n  Give --query or --budget.\n"
+    )
+    assert ctx("view", "update", "default", "--budget=many").code == 2

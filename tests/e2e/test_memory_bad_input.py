@@ -1,0 +1,283 @@
+"""What people, agents and file systems come up with: one sentence, and nothing half-done."""
+
+import io
+import os
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx
+from tests.e2e.forked import Forker, forker
+
+NO_NODE = "01ZZZZZZZZZZZZZZZZZZZZZZZZ"
+NOT_UTF8 = os.fsdecode(b"caf\xe9")
+
+
+@pytest.fixture
+def node(ctx: Ctx, folder: Path) -> str:
+    ran = ctx("add", "--type=fact", "--tag=a:b", "The API speaks OAuth 2.0.", "--format", "json")
+    node_id: str = ran.json["node"]["id"]
+    return node_id
+
+
+def everything(ctx: Ctx) -> str:
+    ran = ctx("export")
+    assert ran.code == 0, ran.err
+    return "\n".join(line for line in ran.out.splitlines() if "exported" not in line)
+
+
+def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "") -> None:
+    """The command fails with a code and a sentence, prints nothing else and changes nothing."""
+    before = everything(ctx)
+    ran = ctx(*words)
+    assert ran.code == (2 if code in ("E011", "E022") else 1), ran.err
+    assert ran.out == ""
+    assert ran.err.startswith(f"error {code}: {message}"), ran.err
+    assert hint in ran.err
+    assert everything(ctx) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message", "hint"),
+    [
+        (["add", "--type=fcat", "x"], "E011", "There is no node type 'fcat'.", "`fact`"),
+        (["add", "--type=", "x"], "E011", "", ""),
+        (["add", "--type=fact", ""], "E023", "There is no content.", "--stdin"),
+        (["add", "--type=fact", " \n "], "E023", "There is no content.", ""),
+        (["add", "--type=fact", "--tag=", "x"], "E011", "'' cannot be a tag.", "namespace:value"),
+        (["add", "--type=fact", "--tag=a\x1b[0m", "x"], "E011", "", "namespace:value"),
+        (["add", "--type=fact", f"--tag={'x' * 201}", "x"], "E011", "", "200 characters"),
+        (["add", "--type=fact", "--tag=tier:pined", "x"], "E011", "There is no tier", "pinned"),
+        (["add", "--type=fact", "--supersedes", NO_NODE, "x"], "E020", "No node has an id", "list"),
+        (["update", "ID"], "E011", "", ""),
+        (["update", "ID", "--type=nonsense"], "E011", "There is no node type", "There are: fact"),
+        (["update", "ID", "--content="], "E023", "There is no content.", ""),
+        (["update", NO_NODE, "--content=x"], "E020", "No node has an id", ""),
+        (["link", "ID", "ID"], "E011", "An edge cannot lead from", "itself"),
+        (["link", "ID", NO_NODE], "E020", "No node has an id", ""),
+        (["link", "ID", "ID", "--type=DEPEND_ON"], "E011", "There is no edge type", "DEPENDS_ON"),
+        (["link", "ID", "ID", "--confidence=huge"], "E011", "'huge' is none of", ""),
+        (["tag", "ID"], "E011", "", ""),
+        (["tag", "ID", "two words"], "E011", "'two words' cannot be a tag.", ""),
+        (["show", "01"], "E020", "'01' is not the id of a node or its beginning.", "4 characters"),
+        (["show", "../../etc/passwd"], "E020", "", ""),
+        (["show", ""], "E020", "'' is not the id", ""),
+        (["delete", NO_NODE, "--yes"], "E020", "No node has an id", ""),
+        (["restore", "ID"], "E011", "The node", "is not deleted"),
+        (["undo", NO_NODE], "E0", "", ""),
+        (["query", "type:nonsense"], "E022", "", ""),
+        (["query", "type:fact AND"], "E022", "", ""),
+        (["query", "((((" * 500], "E022", "", ""),
+        (["view", "create", "x", "--query=type:nonsense"], "E022", "", ""),
+        (["view", "render", "missing"], "E025", "There is no view 'missing'.", "ctx view list"),
+        (["task", "end"], "E011", "No task is the current one.", ""),
+        (["list", "--limit=-1"], "E011", "", ""),
+        (["list", "--limit=many"], "E011", "", ""),
+        (["list", "--since=whenever"], "E0", "", ""),
+        (["list", "--type=nonsense"], "E011", "There is no node type", ""),
+        (["import", "missing.json"], "E015", "", ""),
+        (["--db", "postgresql://h/d", "list"], "E011", "postgresql:// is no store", "path"),
+        (["--db", "", "list"], "", "", ""),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
+)
+def test_a_mistake_is_named_and_changes_nothing(
+    ctx: Ctx, node: str, words: list[str], code: str, message: str, hint: str
+) -> None:
+    given = [node if word == "ID" else word for word in words]
+    if words[:2] == ["--db", ""]:
+        # No name is no choice.
+        assert ctx(*given).code == 0
+        return
+    if code in ("E011", "E022", "E020", "E023", "E015", "E025"):
+        refused(ctx, given, code, message, hint)
+        return
+    before = everything(ctx)
+    ran = ctx(*given)
+    assert ran.code in (1, 2)
+    assert ran.err.startswith("error E0")
+    assert "Unexpected" not in ran.err
+    assert everything(ctx) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add", "--type=fact", NOT_UTF8],
+        ["add", "--type=fact", f"--tag={NOT_UTF8}", "x"],
+        ["add", "--type=fact", f"--meta={NOT_UTF8}=1", "x"],
+        ["add", "--type=fact", f"--meta=a={NOT_UTF8}", "x"],
+        ["add", "--type=fact", f"--summary={NOT_UTF8}", "x"],
+        ["add", f"--type={NOT_UTF8}", "x"],
+        ["update", "ID", f"--content={NOT_UTF8}"],
+        ["link", "ID", "ID", f"--reason={NOT_UTF8}"],
+        ["tag", "ID", NOT_UTF8],
+        ["show", NOT_UTF8],
+        ["search", NOT_UTF8],
+        ["query", f"tag:{NOT_UTF8}"],
+        ["list", f"--tag={NOT_UTF8}"],
+        ["view", "create", NOT_UTF8, "--query=type:fact"],
+        ["task", "start", NOT_UTF8],
+        ["import", NOT_UTF8],
+        ["store", "restore", NOT_UTF8],
+        ["add", "--type=fact", "--session", NOT_UTF8, "x"],
+    ],
+    ids=lambda words: " ".join(words).replace(NOT_UTF8, "…"),
+)
+def test_arguments_that_are_not_utf8(ctx: Ctx, node: str, words: list[str]) -> None:
+    before = everything(ctx)
+    ran = ctx(*[node if word == "ID" else word for word in words])
+    # What only looks finds nothing; what writes refuses.
+    if words[0] in ("search", "list", "query"):
+        assert ran.code in (0, 2)
+    else:
+        assert ran.code in (1, 2)
+        assert ran.err.startswith("error E0"), ran.err
+    assert "Unexpected" not in ran.err
+    ran.out.encode()
+    ran.err.encode()
+    assert everything(ctx) == before
+
+
+@pytest.mark.parametrize("data", [b"a\0b", b"\xff\xfe", b"ab\xed\xa0\x80", b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("command", ["add", "update", "summarize", "import"])
+def test_stdin_that_is_no_text(
+    ctx: Ctx, node: str, monkeypatch: pytest.MonkeyPatch, command: str, data: bytes
+) -> None:
+    before = everything(ctx)
+    words = {
+        "add": ["add", "--type=fact", "--stdin"],
+        "update": ["update", node, "--stdin"],
+        "summarize": ["summarize", node, "--stdin"],
+        "import": ["import"],
+    }[command]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    ran = ctx(*words)
+    assert ran.code in (1, 2), ran
+    assert ran.err.startswith("error E0")
+    assert "Unexpected" not in ran.err
+    assert everything(ctx) == before
+
+
+def test_files_that_cannot_be_kept_are_named(ctx: Ctx, node: str, folder: Path) -> None:
+    before = everything(ctx)
+    (folder / "nul").write_bytes(b"a\0b")
+    (folder / "latin").write_bytes(b"caf\xe9")
+    (folder / "empty").write_bytes(b"")
+    (folder / "inside").mkdir()
+    os.mkfifo(folder / "pipe")
+    for name in ("nul", "latin", "empty", "inside", "pipe", "missing", NOT_UTF8):
+        ran = ctx("ingest", name)
+        assert (ran.code, ran.out.partition("\n")[0]) == (1, "Refused 1 file:"), name
+        assert "Unexpected" not in ran.err
+    assert everything(ctx) == before
+
+
+def test_a_file_in_a_folder_that_is_not_there_yet(ctx: Ctx, folder: Path) -> None:
+    assert ctx("add", "--type=fact", "x", "--db", "a/b/c.db").code == 0
+    assert [path.name for path in (folder / "a" / "b").iterdir()] == ["c.db"]
+    assert (folder / "a").stat().st_mode & 0o777 == 0o700
+    assert (folder / "a" / "b" / "c.db").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_relative_path_in_the_environment(
+    ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTX_DB", "here.db")
+    assert ctx("add", "--type=fact", "x").code == 0
+    assert (folder / "here.db").exists()
+    (folder / "below").mkdir()
+    assert ctx("store", "path", "-C", "below").out == f"{folder}/below/here.db\n"
+    monkeypatch.setenv("CTX_DB", "~/there.db")
+    assert ctx("store", "path").out == f"{os.environ['HOME']}/there.db\n"
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_another_programs_file_is_refused_and_not_touched(
+    ctx: Ctx, folder: Path, journal: str
+) -> None:
+    with sqlite3.connect(folder / "theirs.db") as connection:
+        connection.execute(f"PRAGMA journal_mode = {journal}")
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+        connection.execute("INSERT INTO bookmarks VALUES ('https://example.org')")
+    connection.close()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for words in (["list"], ["add", "--type=fact", "x"], ["search", "x"], ["store", "recover"]):
+        ran = ctx(*words, "--db", "theirs.db")
+        assert ran.code == 1
+        assert ran.err.startswith(
+            f"error E018: {folder}/theirs.db is a database of another program; it was not touched."
+        ), words
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.fixture
+def space() -> Iterator[Path]:
+    """A folder that another user may enter, unlike those of pytest."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Iterator[Forker]:
+    with forker(tmp_path) as process:
+        yield process
+
+
+def closed_store(ctx: Ctx, path: Path) -> None:
+    for content in ("One.", "Two."):
+        assert ctx("add", "--type=fact", content, "--db", str(path)).code == 0
+
+
+@pytest.mark.parametrize("folder_mode", [0o555, 0o777], ids=["read-only folder", "open folder"])
+def test_a_store_that_may_only_be_read(
+    ctx: Ctx, folder: Path, space: Path, forked: Forker, folder_mode: int
+) -> None:
+    place = space / "store"
+    path = place / "store.db"
+    closed_store(ctx, path)
+    path.chmod(0o444)
+    place.chmod(folder_mode)
+    for words in (["list"], ["search", "one"], ["query", "type:fact"], ["store", "check"]):
+        ran = forked.run([*words, "--db", str(path)], as_nobody=True)
+        assert (ran.code, ran.err) == (0, ""), words
+    for words in (
+        ["add", "--type=fact", "Three."],
+        ["view", "create", "v", "--query=type:fact"],
+        ["store", "rebuild"],
+        ["undo"],
+    ):
+        ran = forked.run([*words, "--db", str(path)], as_nobody=True)
+        assert (ran.code, ran.out) == (1, ""), words
+        assert ran.err.startswith(f"error E014: {path} cannot be used: "), (words, ran.err)
+        assert "Check that it is there, who owns it and its folder" in ran.err
+    place.chmod(0o755)
+    assert ctx("store", "check", "--db", str(path)).code == 0
+
+
+def test_a_home_where_nothing_can_be_made(
+    ctx: Ctx, folder: Path, space: Path, forked: Forker
+) -> None:
+    space.chmod(0o555)
+    for words in (["list"], ["add", "--type=fact", "x"], ["store", "check"]):
+        ran = forked.run(
+            [*words, "--db", str(space / "home" / ".ctx" / "store.db")], as_nobody=True
+        )
+        assert (ran.code, ran.out) == (1, ""), words
+        assert ran.err.startswith("error E014: Not permitted while opening a database"), words
+        assert "Check who owns the folder and its permissions." in ran.err
+    space.chmod(0o755)
+
+
+def test_a_home_that_is_a_file(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+    (surroundings / ".ctx").write_text("mine")
+    for words in (["list"], ["add", "--type=fact", "x"]):
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith("error E014: "), ran.err
+    assert (surroundings / ".ctx").read_text() == "mine"

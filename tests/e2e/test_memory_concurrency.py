@@ -1,0 +1,150 @@
+"""Sixteen processes write to one store at once: nothing is lost, nobody sees a lock."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from ctx.memory import store
+from tests.conftest import Ctx
+
+WRITERS = 16
+READERS = 2
+SECONDS = 10
+
+# What a command answers goes to whoever started the process, a line for each.
+WORKER = """
+import io, json, sys, time
+from contextlib import redirect_stdout
+from ctx.cli.main import main
+
+def ctx(*words):
+    said = io.StringIO()
+    with redirect_stdout(said):
+        code = main([*words, "--format", "json"])
+    assert code == 0, words
+    return json.loads(said.getvalue())
+
+def tell(*what):
+    print(json.dumps(what), flush=True)
+
+name, until = sys.argv[1], float(sys.argv[2])
+"""
+
+WRITER = """
+before, number = None, 0
+while time.time() < until:
+    number += 1
+    words = ["--tag", f"by:{name}", f"Node {number} of {name}."]
+    if before:
+        words += ["--supersedes", before]
+    node = ctx("add", "--type", "fact", *words)["node"]["id"]
+    tell("added", node, before)
+    if number % 3 == 0:
+        ctx("update", node, "--content", f"Changed by {name}.")
+        tell("updated", node)
+    if number % 4 == 0:
+        ctx("tag", shared, f"seen-by:{name}-{number}")
+        tell("tagged", f"seen-by:{name}-{number}")
+    if number % 5 == 0:
+        ctx("delete", node, "--yes")
+        tell("deleted", node)
+        node = None
+    before = node
+"""
+
+READER = """
+while time.time() < until:
+    found = ctx("list", "--limit", "5")
+    assert len(found["nodes"]) <= 5
+    found = ctx("query", "tag:by:w1")
+    ctx("show", shared, "--with-edges", "--history")
+    tell("read")
+"""
+
+
+def start(program: str, name: str, shared: str, until: float) -> "subprocess.Popen[str]":
+    # Into a file: a pipe that nobody empties yet would make a writer wait.
+    with Path(name).open("w") as out:
+        return subprocess.Popen(
+            [sys.executable, "-c", f"{WORKER}\nshared = {shared!r}\n{program}", name, str(until)],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+def test_sixteen_writers_and_two_readers(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+    shared = ctx("add", "--type=fact", "Everybody's.", "--format", "json").json["node"]["id"]
+    until = time.time() + SECONDS
+    workers = [start(WRITER, f"w{number}", shared, until) for number in range(WRITERS)]
+    workers += [start(READER, f"r{number}", shared, until) for number in range(READERS)]
+    for worker in workers:
+        _, err = worker.communicate(timeout=SECONDS * 6)
+        assert (worker.returncode, err) == (0, "")
+    told: dict[str, list[list[str]]] = {}
+    for file in folder.iterdir():
+        for line in file.read_text().splitlines():
+            what, *rest = json.loads(line)
+            told.setdefault(what, []).append(rest)
+    added = {row[0]: row[1] for row in told["added"]}
+    assert len(added) == len(told["added"]), "an id was given twice"
+    assert len(added) > WRITERS * 2
+    assert len(told["read"]) > READERS
+    deleted = {node for (node,) in told["deleted"]}
+    updated = {node for (node,) in told["updated"]}
+    tagged = {tag for (tag,) in told["tagged"]}
+    with closing(store.open_for_reading(str(surroundings / ".ctx" / "store.db"))) as connection:
+        rows = connection.execute("SELECT id, content, superseded_by FROM nodes").fetchall()
+        nodes = {node: (content, later) for node, content, later in rows}
+        tags = {row[0] for row in connection.execute("SELECT tag FROM tags")}
+        records = connection.execute("SELECT count(*), count(DISTINCT stamp) FROM records")
+        assert len(set(records.fetchone())) == 1, "a stamp was given twice"
+    assert nodes.keys() == (added.keys() | {shared}) - deleted
+    assert all(nodes[node][0].startswith("Changed") for node in updated - deleted)
+    assert tagged <= tags
+    for node, before in added.items():
+        if before and node not in deleted:
+            assert nodes[before][1] == node
+    checked = ctx("store", "check")
+    assert checked.code == 0, checked.out
+
+
+WRITER_OF_MANY = """
+number = 0
+while time.time() < until:
+    number += 1
+    tell("added", ctx("add", "--type", "fact", f"Node {number} of {name}.")["node"]["id"])
+"""
+
+
+def test_a_store_that_is_looked_after_while_others_write(
+    ctx: Ctx, folder: Path, surroundings: Path
+) -> None:
+    """Whatever was reported is in the store, or in one that was put aside for a backup."""
+    shared = ctx("add", "--type=fact", "Everybody's.", "--format", "json").json["node"]["id"]
+    place = surroundings / ".ctx"
+    assert ctx("store", "backup", f"{place}/first").code == 0
+    until = time.time() + 4
+    workers = [start(WRITER_OF_MANY, f"w{number}", shared, until) for number in range(4)]
+    rounds = 0
+    while any(worker.poll() is None for worker in workers):
+        for words in (["backup"], ["check"], ["rebuild"], ["restore", f"{place}/first", "--yes"]):
+            ran = ctx("store", *words)
+            assert ran.code == 0, (words, ran.out, ran.err)
+        rounds += 1
+    for worker in workers:
+        _, err = worker.communicate(timeout=60)
+        assert (worker.returncode, err) == (0, "")
+    told = {json.loads(line)[1] for file in folder.iterdir() for line in file.open()}
+    found: set[str] = set()
+    for file in [place / "store.db", *place.glob("store.db.replaced-*Z")]:
+        with closing(sqlite3.connect(file)) as connection:
+            found.update(row[0] for row in connection.execute("SELECT id FROM nodes"))
+    assert rounds > 1
+    assert len(told) > 10
+    assert told <= found
+    assert ctx("store", "check").code == 0

@@ -1,0 +1,187 @@
+"""A damaged store: every command says so in one sentence, and what can be read comes back."""
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx.memory import store
+from tests.conftest import Ctx
+
+PAGE = 4096
+
+
+@pytest.fixture
+def path(ctx: Ctx, surroundings: Path, folder: Path) -> Path:
+    """A store with thirty nodes, each superseding the one before."""
+    before: list[str] = []
+    for number in range(30):
+        words = ["--tag=a:b", "--type=fact", *before, f"Node {number}. " + "And more. " * number]
+        ran = ctx("add", *words)
+        assert ran.code == 0, ran.err
+        before = ["--supersedes", ran.out.split()[1]]
+    file = surroundings / ".ctx" / "store.db"
+    # As it is when nobody has it open.
+    for suffix in ("-wal", "-shm"):
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
+    return file
+
+
+COMMANDS = [
+    ["list"],
+    ["list", "--tag=a:b", "--include-superseded"],
+    ["search", "node"],
+    ["query", "type:fact AND tag:a:b"],
+    ["tags"],
+    ["status"],
+    ["export"],
+    ["undo", "--list"],
+    ["undo"],
+    ["view", "render", "default"],
+    ["add", "--type=fact", "--tag=a:b", "One more."],
+    ["store", "backup"],
+]
+
+
+def overwritten(start: int, end: int | None = None) -> Callable[[Path], object]:
+    def damage(path: Path) -> None:
+        data = bytearray(path.read_bytes())
+        data[start:end] = b"\x99" * len(data[start:end])
+        path.write_bytes(data)
+
+    return damage
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "header": overwritten(0, 100),
+    "first page": overwritten(0, PAGE),
+    "all but the header": overwritten(100),
+    "all but the first page": overwritten(PAGE),
+    "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "cut within a page": lambda path: os.truncate(path, PAGE * 3 + 100),
+    "hardly anything": lambda path: os.truncate(path, 10),
+    "a text": lambda path: path.write_text("Dear diary,\n" * 1000),
+    "noise": lambda path: path.write_bytes(random.Random(1).randbytes(20_000)),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_every_command_names_the_way_out(
+    ctx: Ctx, path: Path, damage: Callable[[Path], object]
+) -> None:
+    damage(path)
+    before = path.read_bytes()
+    for words in COMMANDS:
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (1, ""), words
+        told, hint = ran.err.splitlines()
+        assert told.startswith(f"error E018: {path} is damaged: "), words
+        assert hint == (
+            "  `ctx store recover` saves what can still be read, and keeps the damaged file."
+        )
+    assert path.read_bytes() == before
+    assert ctx("store", "check").code == 1
+    recovered = ctx("store", "recover")
+    if recovered.code:
+        assert recovered.err.startswith(f"error E018: Nothing can be read in {path}.")
+        assert path.read_bytes() == before
+    else:
+        assert ctx("store", "check").code == 0
+        kept = next(found for found in path.parent.iterdir() if ".damaged-" in found.name)
+        assert kept.read_bytes()[100:] == before[100:]
+        for words in COMMANDS:
+            assert ctx(*words).code == 0, words
+
+
+@pytest.mark.parametrize("damage", ["header", "first page"])
+def test_a_damaged_beginning_loses_nothing(ctx: Ctx, path: Path, damage: str) -> None:
+    query = ("list", "--limit=0", "--include-superseded", "--format", "json")
+    before = ctx(*query).json["nodes"]
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    DAMAGES[damage](path)
+    assert "Nothing was lost." in ctx("store", "recover").out
+    assert ctx(*query).json["nodes"] == before
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("rubbish", [b"", b"x", b"\0" * 40_000, b"rubbish " * 9000])
+def test_rubbish_beside_the_store_does_no_harm(
+    ctx: Ctx, path: Path, suffix: str, rubbish: bytes
+) -> None:
+    Path(f"{path}{suffix}").write_bytes(rubbish)
+    for words in COMMANDS:
+        ran = ctx(*words)
+        assert ran.code == 0, (words, ran.err)
+    assert ctx("store", "check").code == 0
+
+
+def test_an_empty_file_is_a_new_store(ctx: Ctx, path: Path) -> None:
+    path.write_bytes(b"")
+    assert ctx("list") == (0, "No nodes.\n", "")
+    assert ctx("add", "--type=fact", "One.").code == 0
+
+
+def test_an_empty_file_with_a_log_is_a_damaged_store(ctx: Ctx, path: Path) -> None:
+    """SQLite would take it for a new one, and throw the log away."""
+    with closing(store.open_for_writing(str(path))):
+        assert ctx("add", "--type=fact", "In the log.").code == 0
+        log = Path(f"{path}-wal").read_bytes()
+    path.write_bytes(b"")
+    Path(f"{path}-wal").write_bytes(log)
+    assert ctx("list").err.splitlines()[0] == (
+        f"error E018: {path} is damaged: it is empty, and its log is not."
+    )
+    assert ctx("store", "recover").out.startswith("Recovered ")
+    assert ctx("store", "check").code == 0
+    assert "In the log." in ctx("list").out
+
+
+def test_a_folder_where_the_store_should_be(ctx: Ctx, path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    for words in [*COMMANDS, ["store", "check"], ["store", "recover"]]:
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (1, ""), words
+        assert ran.err.startswith("error E014: "), (words, ran.err)
+
+
+def test_random_damage_never_ends_in_a_mistake_of_ours(ctx: Ctx, path: Path) -> None:
+    chance = random.Random(17)
+    whole = path.read_bytes()
+    used = [place for place, byte in enumerate(whole) if byte and place >= 100]
+    seen = set()
+    for _ in range(50):
+        data = bytearray(whole)
+        for _ in range(chance.choice([1, 4, 30])):
+            place = chance.choice(used)
+            length = chance.choice([1, 1, 50, PAGE])
+            data[place : place + length] = chance.randbytes(len(data[place : place + length]))
+        for words in (*chance.sample(COMMANDS, 2), ["store", "recover"]):
+            for found in path.parent.iterdir():
+                found.unlink()
+            path.write_bytes(data)
+            ran = ctx(*words)
+            assert ran.code in (0, 1), words
+            assert "Unexpected" not in ran.err, (words, ran.err)
+            seen.add(ran.err[:10])
+        # The last of them was the recovery.
+        assert ran.code == 0, ran.err
+        checked = ctx("store", "check")
+        assert checked.code == 0, checked.out
+    assert {"", "error E018"} <= seen
+
+
+def test_a_copy_of_a_store_in_use_is_whole(ctx: Ctx, path: Path, tmp_path: Path) -> None:
+    """Copied with its log, as a tool for backups would, even without the shared memory."""
+    with closing(store.open_for_writing(str(path))):
+        assert ctx("add", "--type=fact", "The last one.").code == 0
+        for suffix in ("", "-wal"):
+            shutil.copyfile(f"{path}{suffix}", tmp_path / f"copy.db{suffix}")
+    copy = str(tmp_path / "copy.db")
+    assert ctx("search", "last", "--db", copy, "--format", "json").json["total"] == 1
+    assert ctx("store", "check", "--db", copy).code == 0

@@ -1,0 +1,291 @@
+"""A command is done or not done, wherever it is stopped; what was reported as done stays."""
+
+import json
+import os
+import random
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.cli.main import main
+from ctx.memory import store
+from tests.conftest import Ctx
+from tests.e2e.forked import Forker, forker
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]+Z")
+KILLS = 4
+"""For each command; `bench/memory_crash.py` does more."""
+
+
+class Lived:
+    """A store in which something has happened, and the commands that can happen next."""
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "base" / "store.db"
+        self._folder = folder
+        self.file.parent.mkdir()
+        self._ids: dict[str, str] = {}
+        for number in range(6):
+            self._add(f"Node {number}.", "--tag=a:b", f"--tag=number:{number}")
+        for number in range(3):
+            self._ctx(
+                "link", self._ids[f"Node {number + 1}."], self._ids[f"Node {number}."],
+                "--type=DERIVED_FROM",
+            )  # fmt: skip
+        self._ctx("task", "start", "the parser")
+        self._add("A working note.", "--tag=tier:working")
+        self._add("Another one.", "--tag=tier:working", "--type=decision")
+        self._add("Deleted.")
+        self._ctx("delete", self._ids["Deleted."], "--yes")
+        self._ctx("view", "create", "mine", "--query", "tag:a:b")
+        self._prepare_files()
+        self._ctx("tag", self._ids["Node 5."], "last:change")
+
+    def _prepare_files(self) -> None:
+        """Another store to import from and to restore, and a text to keep."""
+        other = self._folder / "other.db"
+        for number in range(40):
+            words = ["add", "--type=fact", f"--tag=number:{number}", f"From far {number}."]
+            assert main(["-q", *words, "--db", str(other)]) == 0
+        exported = self._folder / "export.json"
+        assert main(["-q", "export", "--db", str(other), "--output", str(exported)]) == 0
+        assert main(["-q", "store", "backup", "--db", str(other), f"{self._folder}/backup"]) == 0
+        (self._folder / "text.md").write_text("# A text\n\nOf some length.\n" * 50)
+
+    def _ctx(self, *words: str) -> None:
+        assert main(["-q", *words, "--db", str(self.file)]) == 0, words
+
+    def _add(self, content: str, *words: str) -> None:
+        self._ctx("add", "--type=fact", *words, content)
+        with closing(sqlite3.connect(self.file)) as connection:
+            query = "SELECT id FROM nodes WHERE content = ?"
+            self._ids[content] = connection.execute(query, (content,)).fetchone()[0]
+
+    def commands(self) -> dict[str, list[str]]:
+        """One of each kind that writes. A new command is a new line."""
+        ids = self._ids
+        return {
+            "add": [
+                "add", "--type=fact", "--tag=c:d", "--tag=tier:reference", "--meta", "why=because",
+                "--supersedes", ids["Node 4."], "A new node.",
+            ],
+            "update": ["update", ids["Node 0."], "--content=Other.", "--type=task", "--meta=a=b"],
+            "delete": ["delete", ids["Node 0."], "--cascade", "--yes"],
+            "forget": ["forget", "tag:a:b", "--yes"],
+            "restore": ["restore", ids["Deleted."]],
+            "undo": ["undo"],
+            "tag": ["tag", ids["Node 1."], "x:1", "x:2", "x:3", "tier:pinned"],
+            "untag": ["untag", ids["Node 1."], "a:b", "number:1"],
+            "pin": ["pin", ids["Node 1."], ids["Node 2."]],
+            "link": ["link", ids["Node 4."], ids["Node 5."], "--type=SUPERSEDES"],
+            "unlink": ["unlink", ids["Node 1."], ids["Node 0."]],
+            "summarize": [
+                "summarize", ids["Node 1."], ids["Node 2."], "--content=In short.",
+                "--archive-sources",
+            ],
+            "task start": ["task", "start", "something else"],
+            "task end": ["task", "end", "--summarize"],
+            "view": ["view", "update", "mine", "--query=type:fact"],
+            "ingest": ["ingest", f"{self._folder}/text.md", "--tag=a:b"],
+            "import": ["import", f"{self._folder}/export.json"],
+            "store rebuild": ["store", "rebuild"],
+            "store restore": ["store", "restore", f"{self._folder}/backup", "--yes"],
+        }  # fmt: skip
+
+
+def state(path: Path) -> dict[str, Any]:
+    """What a store says, without what differs from run to run: ids and times."""
+    with closing(store.open_for_reading(str(path))) as connection:
+        content = dict(connection.execute("SELECT id, content FROM nodes").fetchall())
+        tags: dict[str, list[str]] = {}
+        for node_id, tag in connection.execute("SELECT node_id, tag FROM tags ORDER BY tag"):
+            tags.setdefault(node_id, []).append(tag)
+        nodes = connection.execute("SELECT id, superseded_by, type, summary, metadata FROM nodes")
+        return {
+            "nodes": sorted(
+                [content[id_], content.get(later), tags.get(id_), *fields, TIME.sub("", metadata)]
+                for id_, later, *fields, metadata in nodes
+            ),
+            "edges": sorted(
+                [content[row[0]], content[row[1]], row[2]]
+                for row in connection.execute("SELECT from_id, to_id, type FROM edges")
+            ),
+            "views": connection.execute("SELECT name, query FROM views ORDER BY 1").fetchall(),
+            "pending": connection.execute("SELECT key, value FROM pending ORDER BY 1").fetchall(),
+        }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lived]:
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("lived")
+        patch.setenv("CTX_HOME", str(folder))
+        patch.chdir(folder)
+        yield Lived(folder)
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Iterator[Forker]:
+    with forker(tmp_path) as process:
+        yield process
+
+
+def copy_of(lived: Lived, folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    return Path(shutil.copyfile(lived.file, folder / "store.db"))
+
+
+def kill_all_commands(
+    lived: Lived, forked: Forker, folder: Path, kills: int, chance: random.Random
+) -> tuple[int, int]:
+    """Kill each command a few times; how often nothing and how often everything was done."""
+    undone = done = 0
+    for name, command in lived.commands().items():
+        path = copy_of(lived, folder)
+        before = state(path)
+        words = ["-q", *command, "--db", str(path)]
+        ran = forked.run(words)
+        assert ran.code == 0, f"{name}: {ran.err}"
+        after = state(path)
+        for _ in range(kills):
+            path = copy_of(lived, folder)
+            moment = chance.uniform(0, ran.seconds * 1.1)
+            killed = forked.run(words, kill_after=moment)
+            where = f"{name}, killed after {moment * 1000:.1f} of {ran.seconds * 1000:.1f} ms"
+            assert killed.code in (-9, 0), f"{where}: {killed.err}"
+            found = state(path)
+            assert found in (before, after), where
+            assert killed.code or found == after, f"{where}: reported and lost"
+            assert main(["-q", "store", "check", "--db", str(path)]) == 0, where
+            undone += found == before
+            done += found != before
+            # And whatever was left behind, the store can be written to at once.
+            words_after = ["-q", "add", "--type=fact", "After the crash.", "--db", str(path)]
+            assert main(words_after) == 0, where
+    return undone, done
+
+
+def test_killed_at_any_moment_a_command_is_done_or_not(
+    lived: Lived, tmp_path: Path, folder: Path, forked: Forker
+) -> None:
+    undone, done = kill_all_commands(lived, forked, tmp_path / "copy", KILLS, random.Random(11))
+    assert undone + done >= 60
+    assert min(undone, done) > 5
+
+
+@pytest.mark.parametrize("start", [0, 4096], ids=["cannot be opened", "can be opened"])
+def test_a_recovery_may_be_killed_at_any_moment(
+    lived: Lived, tmp_path: Path, folder: Path, forked: Forker, ctx: Ctx, start: int
+) -> None:
+    before = state(copy_of(lived, tmp_path / "copy"))
+
+    def damaged() -> Path:
+        path = copy_of(lived, tmp_path / "copy")
+        data = bytearray(path.read_bytes())
+        data[start : start + 100] = b"\x99" * 100
+        path.write_bytes(data)
+        return path
+
+    words = ["store", "recover", "--db", str(damaged())]
+    ran = forked.run(words)
+    assert (ran.code, "Nothing was lost." in ran.out) == (0, True), ran
+    chance = random.Random(5)
+    for _ in range(8):
+        path = damaged()
+        forked.run(words, kill_after=chance.uniform(0.2, 1.1) * ran.seconds)
+        again = ctx("store", "recover", "--db", str(path))
+        assert again.code == 0, again.err
+        assert state(path) == before
+        assert ctx("store", "check", "--db", str(path)).code == 0
+        assert len(list(path.parent.glob("store.db.damaged-*Z"))) >= 1
+
+
+def test_the_power_may_fail_at_any_byte_of_the_log(
+    lived: Lived, tmp_path: Path, folder: Path, ctx: Ctx
+) -> None:
+    """Whatever part of the log has reached the disk, the store is as after some command."""
+    path = copy_of(lived, tmp_path / "copy")
+    states, ends = [state(path)], [0]
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        # As long as somebody reads, nothing moves from the log into the file.
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM nodes").fetchone()
+        base = path.read_bytes()
+        for name, command in lived.commands().items():
+            if name.startswith("store"):
+                continue
+            ran = ctx("-q", *command, "--db", str(path))
+            # Some find nothing to do any more after those before them.
+            if ran.code == 0:
+                states.append(state(path))
+                ends.append(os.path.getsize(f"{path}-wal"))
+        log = Path(f"{path}-wal").read_bytes()
+        assert path.read_bytes() == base
+    assert len(states) > 10
+    chance = random.Random(7)
+    cuts = [*ends, *(end - 1 for end in ends[1:]), *(chance.randrange(len(log)) for _ in range(25))]
+    cut_off = tmp_path / "cut" / "store.db"
+    cut_off.parent.mkdir()
+    for cut in cuts:
+        for suffix in ("-wal", "-shm"):
+            Path(f"{cut_off}{suffix}").unlink(missing_ok=True)
+        cut_off.write_bytes(base)
+        Path(f"{cut_off}-wal").write_bytes(log[:cut])
+        last = max(number for number, end in enumerate(ends) if end <= cut)
+        assert state(cut_off) == states[last], f"cut at {cut} of {len(log)}"
+        assert ctx("store", "check", "--db", str(cut_off)).code == 0
+
+
+@pytest.mark.parametrize("name", ["add", "delete", "import", "store rebuild", "store restore"])
+def test_a_full_disk_is_said_and_costs_nothing(
+    lived: Lived, tmp_path: Path, folder: Path, forked: Forker, name: str
+) -> None:
+    """No file may grow: that is how a full disk looks to SQLite."""
+    words = lived.commands()[name]
+    path = copy_of(lived, tmp_path / "copy")
+    before = state(path)
+    refused = 0
+    for largest in (0, 1024, 40_000, 70_000, 110_000, 140_000):
+        path = copy_of(lived, tmp_path / "copy")
+        ran = forked.run([*words, "--db", str(path)], largest_file=largest + 512)
+        if ran.code == 0:
+            assert state(path) != before or name == "store rebuild"
+        else:
+            refused += 1
+            assert ran.code == 1, ran.err
+            assert ran.err.startswith("error E014: "), ran.err
+            assert state(path) == before, largest
+        assert main(["-q", "store", "check", "--db", str(path)]) == 0
+        assert main(["-q", "add", "--type=fact", "There is space again.", "--db", str(path)]) == 0
+        assert [found.name for found in path.parent.glob("*.tmp*")] == []
+    assert refused >= 2
+
+
+def test_a_full_database_is_said_and_costs_nothing(
+    lived: Lived, tmp_path: Path, folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = copy_of(lived, tmp_path / "copy")
+    before = state(path)
+    opened = store.open_for_writing
+
+    def small(name: str) -> sqlite3.Connection:
+        connection = opened(name)
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "open_for_writing", small)
+        ran = ctx("add", "--type=fact", "x" * 100_000, "--db", str(path), "--format", "json")
+    assert ran.code == 1
+    error = json.loads(ran.err.splitlines()[-1])["error"]
+    assert error["code"] == "E014"
+    assert error["message"] == f"The disk is full while writing to {path}."
+    assert state(path) == before

@@ -1,0 +1,139 @@
+"""Graphs in memory, what their tables hold, and random histories of them."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import cache
+from sqlite3 import Connection
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ctx.errors import CtxError
+from ctx.ids import NodeId
+from ctx.memory import integrity, records, undo
+from ctx.memory.changes import Change, Who, changing
+from ctx.memory.graph import Graph
+from ctx.memory.migrations import MIGRATIONS
+from ctx.memory.records import Record
+
+WHO = Who("cli", "cli")
+TABLES = {
+    "nodes": (
+        "id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
+        " metadata, terms"
+    ),
+    "tags": "node_id, tag, created_at",
+    "edges": "id, from_id, to_id, type, created_at, metadata",
+    "views": "name, query, budget, created_at, updated_at",
+}
+
+
+@contextmanager
+def graph() -> Iterator[Graph]:
+    """An empty graph that needs no disk."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.deserialize(_empty())
+        connection.execute("PRAGMA foreign_keys = ON")
+        yield Graph(connection)
+
+
+@cache
+def _empty() -> bytes:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for migration in MIGRATIONS:
+            migration(connection)
+        return connection.serialize()
+
+
+def tables(connection: Connection) -> dict[str, list[tuple[Any, ...]]]:
+    """Everything that follows from the records, in an order of its own."""
+    return {
+        table: connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3").fetchall()
+        for table, columns in TABLES.items()
+    }
+
+
+def all_records(connection: Connection) -> list[Record]:
+    """What was recorded since the beginning, in the order of the stamps."""
+    changes = connection.execute("SELECT DISTINCT change FROM records WHERE stamp > 0")
+    found = [record for row in changes for record in records.of_change(connection, row[0])]
+    return sorted(found, key=lambda record: record.order)
+
+
+def assert_sound(connection: Connection) -> None:
+    with integrity.copied(connection) as copy:
+        assert integrity.problems(copy) == []
+        assert integrity.differences(copy) == []
+
+
+# One step of a history: what is done, and three numbers that choose to what.
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                "add", "add", "update", "delete", "restore", "tag", "untag", "link", "unlink",
+                "supersede", "view", "unview", "undo", "together",
+            ]
+        ),
+        st.integers(0, 7),
+        st.integers(0, 7),
+        st.integers(0, 3),
+    ),
+    min_size=1,
+    max_size=25,
+)  # fmt: skip
+
+EDGE_TYPES = ("DEPENDS_ON", "SUPERSEDES", "CHILD_OF", "RELATES_TO")
+Step = tuple[str, int, int, int]
+
+
+def live(graph: Graph, steps: list[Step]) -> None:
+    """Let a history happen to a graph, through the functions that commands use."""
+    made: list[NodeId] = []
+    for step in steps:
+        # Some steps make no sense, such as to link what is deleted.
+        with suppress(CtxError), changing(graph, step[0], WHO) as change:
+            _live_through(graph, change, step, made)
+
+
+def _live_through(graph: Graph, change: Change, step: Step, made: list[NodeId]) -> None:
+    what, first, second, third = step
+    if what == "add" or not made:
+        made.append(change.add_node("fact", f"Fact {len(made)}.", metadata={"n": third}))
+        return
+    one, other = made[first % len(made)], made[second % len(made)]
+    match what:
+        case "update" if graph.has(one):
+            change.update_node(
+                one,
+                content=f"Content {second}.",
+                summary=("", "Short.")[third % 2],
+                metadata={f"key{third}": (None, "a", "b")[second % 3]},
+            )
+        case "delete":
+            change.delete_node(one)
+        case "restore":
+            change.restore_node(one)
+        case "tag" if graph.has(one):
+            change.tag(one, f"word:{third}")
+        case "untag":
+            change.untag(one, f"word:{third}")
+        case "link" | "supersede" if one != other:
+            edge_type = "SUPERSEDES" if what == "supersede" else EDGE_TYPES[third]
+            change.link(one, other, edge_type, {"tool": "cli", "reason": f"{first}"})
+        case "unlink":
+            change.unlink(one, other, EDGE_TYPES[third])
+        case "view":
+            change.put_view(f"view{third}", f"tag:word:{first}", second or None)
+        case "unview":
+            change.delete_view(f"view{third}")
+        case "undo":
+            past = list(undo.changes(graph))
+            undo.take_back(change, past[first % len(past)].id)
+        case "together":
+            # Several things about the same nodes in one change.
+            new = change.add_node("task", "New.")
+            change.tag(new, "word:1")
+            change.link(new, one, "SUPERSEDES", {})
+            change.delete_node(other)

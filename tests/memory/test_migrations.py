@@ -1,0 +1,91 @@
+"""The tables are what `schema.sql` shows, and old stores become new ones without a loss."""
+
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from ctx import clock
+from ctx.memory import integrity, migrations, records, store
+from ctx.memory.migrations import MIGRATIONS
+from ctx.sqlite.connection import execute_script
+from tests.conftest import Ctx
+from tests.golden.stores import make
+from tests.memory.graphs import tables
+
+SCHEMA = Path(migrations.__file__).with_name("schema.sql")
+GOLDEN = Path(make.__file__).parent
+
+
+def test_the_schema_is_where_the_migrations_lead() -> None:
+    with (
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as shown,
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as migrated,
+    ):
+        execute_script(shown, SCHEMA.read_text())
+        for migration in MIGRATIONS:
+            migration(migrated)
+        assert schema(shown) == schema(migrated)
+
+
+def schema(connection: Connection) -> dict[str, str]:
+    """Every table, index and trigger, without comments and in one spelling of white space."""
+    rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return {name: " ".join(re.sub(r"--[^\n]*", "", sql).split()) for name, sql in rows}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """The store that version 1 wrote."""
+    path = tmp_path / "old" / "store.db"
+    path.parent.mkdir()
+    shutil.copyfile(GOLDEN / "v1.db", path)
+    return path
+
+
+def test_a_store_of_version_1_is_read_whole(old: Path) -> None:
+    expected = (GOLDEN / "v1.txt").read_text()
+    with closing(store.open_for_reading(str(old))) as connection:
+        assert make.told(connection) == expected
+        with integrity.copied(connection) as copy:
+            assert integrity.problems(copy) == []
+            assert integrity.differences(copy) == []
+
+
+def test_the_golden_store_has_every_kind_of_record(old: Path) -> None:
+    with closing(store.open_for_reading(str(old))) as connection:
+        kinds = {row[0] for row in connection.execute("SELECT DISTINCT kind FROM records")}
+    documented = re.findall(r"^    ([a-z]+\.[a-z]+|undo) ", records.__doc__ or "", re.MULTILINE)
+    assert kinds == set(documented)
+
+
+def m002_colours(connection: Connection) -> None:
+    """A migration that only this test knows."""
+    connection.execute("ALTER TABLE nodes ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["add", "--type=fact", "more"]], ids=["reads", "writes"]
+)
+def test_the_next_version_migrates_it_after_a_backup(
+    old: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m002_colours))
+    monkeypatch.setattr(clock, "now_ms", lambda: 1_794_708_660_000)
+    with closing(sqlite3.connect(old)) as connection:
+        before = tables(connection)
+    ran = ctx(*command, "--db", str(old))
+    assert ran.code == 0, ran.err
+    with closing(sqlite3.connect(old)) as connection:
+        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (2,)
+        assert connection.execute("SELECT DISTINCT colour FROM nodes").fetchall() == [("grey",)]
+    backup = old.with_name("store.db.backup-v001-20261115T021100Z")
+    with closing(sqlite3.connect(backup)) as connection:
+        assert tables(connection) == before
+        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (1,)
+    assert ctx("list", "--db", str(old)).code == 0
+    assert [path.name for path in old.parent.glob("*.backup*")] == [backup.name]

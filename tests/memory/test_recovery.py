@@ -1,0 +1,215 @@
+"""From a damaged store everything comes back that can still be read."""
+
+import random
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx.memory import migrations, pending, recovery, store
+from ctx.memory.changes import changing
+from ctx.memory.graph import Graph
+from ctx.memory.recovery import Recovered
+from tests.memory.graphs import WHO, all_records, assert_sound, live, tables
+
+PAGE = 4096
+
+
+@pytest.fixture(scope="module")
+def lived() -> Iterator[Path]:
+    """A store with a few hundred nodes and a long past."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "store.db")
+        chance = random.Random(3)
+        kinds = ["update", "delete", "restore", "tag", "link", "supersede", "view", "undo"]
+        with closing(store.open_for_writing(str(path))) as connection:
+            connection.execute("PRAGMA synchronous = OFF")
+            graph = Graph(connection)
+            steps = [("add", 0, 0, chance.randrange(4)) for _ in range(8)]
+            steps += [
+                (
+                    chance.choice(kinds),
+                    chance.randrange(8),
+                    chance.randrange(8),
+                    chance.randrange(4),
+                )
+                for _ in range(80)
+            ]
+            live(graph, steps)
+            with changing(graph, "add", WHO) as change:
+                before = change.add_node("fact", "The first of many.")
+                for number in range(300):
+                    # Some need several pages, and come out only if all of these are whole.
+                    text = f"Fact {number}: " + "words and more of them. " * (number % 17) ** 2
+                    node_id = change.add_node("fact", text, metadata={"number": number})
+                    change.tag(node_id, f"third:{number % 3}")
+                    if number % 2:
+                        change.link(node_id, before, "DEPENDS_ON", {"tool": "cli"})
+                    before = node_id
+            pending.put(graph, "current_task", "parser")
+        yield path
+
+
+@pytest.fixture
+def path(lived: Path, tmp_path: Path) -> Path:
+    copy = tmp_path / "store.db"
+    copy.write_bytes(lived.read_bytes())
+    return copy
+
+
+def recovered(path: Path) -> tuple[Recovered, Path]:
+    new = path.with_name("new.db")
+    return recovery.make_store(recovery.salvage(str(path)), str(new)), new
+
+
+def everything(path: Path) -> tuple[object, ...]:
+    with closing(store.open_for_reading(str(path))) as connection:
+        rows = connection.execute("SELECT * FROM pending").fetchall()
+        return tables(connection), all_records(connection), rows
+
+
+def nothing_lost(told: Recovered) -> bool:
+    return not (told.lost_records or told.lost_nodes or told.lost_edges or told.lost_tags)
+
+
+def test_every_table_is_known() -> None:
+    """Whoever adds a table or a column has to say how a row of it is recognised."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for migration in migrations.MIGRATIONS:
+            migration(connection)
+        rows = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'nodes_fts%'"
+        ).fetchall()
+        shapes = {
+            name: len(connection.execute(f"PRAGMA table_info({name})").fetchall())
+            for (name,) in rows
+        }
+    assert shapes == {"records": 11, "nodes": 11, "edges": 6, "tags": 3, "views": 5, "pending": 3}
+
+
+def test_a_whole_store_comes_out_as_it_was(path: Path) -> None:
+    told, new = recovered(path)
+    assert everything(new) == everything(path)
+    assert nothing_lost(told)
+    assert told.from_tables == 0
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [(0, 16), (0, 100), (0, PAGE), (16, 18), (28, 40)],
+    ids=["magic", "header", "first page", "page size", "counts"],
+)
+def test_a_damaged_beginning_costs_nothing(path: Path, start: int, end: int) -> None:
+    before = everything(path)
+    data = bytearray(path.read_bytes())
+    data[start:end] = b"\xaa" * (end - start)
+    path.write_bytes(data)
+    told, new = recovered(path)
+    assert everything(new) == before
+    assert nothing_lost(told)
+
+
+def test_what_only_the_log_has_comes_back_too(lived: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy" / "store.db"
+    copy.parent.mkdir()
+    whole = tmp_path / "store.db"
+    whole.write_bytes(lived.read_bytes())
+    with closing(store.open_for_writing(str(whole))) as connection:
+        with changing(Graph(connection), "add", WHO) as change:
+            node_id = change.add_node("fact", "Only in the log.")
+        copy.write_bytes(b"\0" * PAGE + whole.read_bytes()[PAGE:])
+        copy.with_name("store.db-wal").write_bytes(Path(f"{whole}-wal").read_bytes())
+    told, new = recovered(copy)
+    assert nothing_lost(told)
+    with closing(store.open_for_reading(str(new))) as connection:
+        assert Graph(connection).node(node_id).content == "Only in the log."
+
+
+def table_of_pages(path: Path) -> dict[str, list[int]]:
+    """Which pages each table and index has; 0 is the first page."""
+    with closing(sqlite3.connect(path)) as connection:
+        try:
+            rows = connection.execute("SELECT name, pageno - 1 FROM dbstat").fetchall()
+        except sqlite3.OperationalError:
+            pytest.skip("this SQLite cannot tell which page belongs to which table")
+    found: dict[str, list[int]] = {}
+    for name, page in rows:
+        found.setdefault(name, []).append(page)
+    return found
+
+
+def wipe(path: Path, pages: list[int]) -> None:
+    data = bytearray(path.read_bytes())
+    for page in pages:
+        data[page * PAGE : (page + 1) * PAGE] = b"\0" * PAGE
+    path.write_bytes(data)
+
+
+def without(path: Path, *names: str) -> list[int]:
+    known = table_of_pages(path)
+    return [page for name in names for page in known[name]]
+
+
+def test_without_any_record_the_tables_are_enough(path: Path) -> None:
+    before = everything(path)[0]
+    wipe(path, without(path, "records"))
+    told, new = recovered(path)
+    assert (told.lost_nodes, told.lost_edges, told.lost_tags) == ((), 0, 0)
+    assert told.lost_records > 800
+    assert everything(new)[0] == before
+
+
+def test_without_any_table_the_records_are_enough(path: Path) -> None:
+    before = everything(path)
+    wipe(path, without(path, "nodes", "edges", "tags", "views"))
+    told, new = recovered(path)
+    assert nothing_lost(told)
+    assert (everything(new)[0], everything(new)[1]) == before[:2]
+
+
+def test_what_is_lost_is_said(path: Path) -> None:
+    with closing(store.open_for_reading(str(path))) as connection:
+        nodes = {row[0] for row in connection.execute("SELECT id FROM nodes")}
+        counts = [
+            connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("records", "nodes", "edges", "tags")
+        ]
+    wipe(path, without(path, "records", "nodes")[::2])
+    told, new = recovered(path)
+    with closing(store.open_for_reading(str(new))) as connection:
+        after = {row[0] for row in connection.execute("SELECT id FROM nodes")}
+        assert_sound(connection)
+    lost = {node.id for node in told.lost_nodes}
+    assert lost
+    assert lost == nodes - after
+    assert {node.type for node in told.lost_nodes} <= {"fact", "task"}
+    assert told.records - told.from_tables + told.lost_records == counts[0]
+    # Where the record of a deletion is lost, what was deleted is back.
+    assert told.nodes + len(lost) >= counts[1]
+    assert told.edges + told.lost_edges >= counts[2]
+    assert told.tags + told.lost_tags >= counts[3]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_damage_gives_a_sound_store_with_nothing_in_it_that_was_not_there(
+    lived: Path, path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    data = bytearray(path.read_bytes())
+    for _ in range(chance.choice([1, 5, 30])):
+        page = chance.randrange(len(data) // PAGE) * PAGE
+        noise = chance.randbytes(PAGE)
+        data[page : page + PAGE] = chance.choice([noise, b"\0" * PAGE])
+    path.write_bytes(bytes(data[: chance.choice([None, len(data) // 2])]))
+    _, new = recovered(path)
+    with (
+        closing(store.open_for_reading(str(new))) as connection,
+        closing(store.open_for_reading(str(lived))) as original,
+    ):
+        assert_sound(connection)
+        known = {(r.id, r.kind, r.subject, str(r.body)) for r in all_records(original)}
+        found = [r for r in all_records(connection) if r.action != "recover"]
+        assert {(r.id, r.kind, r.subject, str(r.body)) for r in found} <= known

@@ -1,0 +1,163 @@
+"""A store of the Go program at our own path: it stays whole until ours is there, whole."""
+
+import gc
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx.errors import DatabaseFailure, DiskFailure
+from ctx.memory import store
+from ctx.memory.foreign import go_ctx
+from ctx.memory.graph import Graph
+from ctx.operations.adopt import adopt
+from tests.faults import NO_SPACE, Disk, Stopped
+from tests.memory.foreign.databases import DECISION, FACT, OLDER, go_store
+
+
+def ours(path: Path) -> dict[str, str]:
+    with closing(store.open_for_reading(str(path))) as connection:
+        nodes = Graph(connection).nodes([FACT, DECISION, OLDER])
+        return {node.id: node.content for node in nodes}
+
+
+def theirs(path: Path) -> dict[str, str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return dict(connection.execute("SELECT id, content FROM nodes"))
+
+
+CONTENTS = {
+    FACT: "Single binaries are preferred",
+    DECISION: "We use SQLite",
+    OLDER: "We use files",
+}
+
+
+def backups(path: Path) -> list[Path]:
+    return sorted(path.parent.glob(f"{path.name}.go-*"))
+
+
+def test_ours_takes_its_place_and_theirs_is_kept(tmp_path: Path) -> None:
+    path = go_store(tmp_path / "here" / "store.db")
+    adopted = adopt(str(path))
+    assert adopted is not None
+    assert adopted[1:] == (3, 2, 1, 0, ())
+    names = sorted(item.name for item in path.parent.iterdir())
+    assert names == ["store.db", os.path.basename(adopted.backup)]
+    assert ours(path) == CONTENTS
+    assert theirs(backups(path)[0]) == CONTENTS
+    assert go_ctx.is_go_store(adopted.backup)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert adopt(str(path)) is None
+    assert len(backups(path)) == 1
+
+
+def test_what_is_still_in_its_log_comes_too(tmp_path: Path) -> None:
+    path = go_store(tmp_path / "store.db")
+    killed = (
+        "import os, sqlite3, sys\n"
+        "c = sqlite3.connect(sys.argv[1])\n"
+        "c.execute(\"UPDATE nodes SET content = 'from the log'\")\n"
+        "c.commit()\n"
+        "os._exit(0)\n"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(path)], check=True)
+    assert (tmp_path / "store.db-wal").stat().st_size
+    assert adopt(str(path)) is not None
+    assert not (tmp_path / "store.db-wal").exists()
+    assert set(ours(path).values()) == {"from the log"}
+    assert set(theirs(backups(path)[0]).values()) == {"from the log"}
+
+
+def test_a_link_to_it_stays_a_link(tmp_path: Path) -> None:
+    real = go_store(tmp_path / "real" / "store.db")
+    link = tmp_path / "store.db"
+    link.symlink_to(real)
+    assert adopt(str(link)) is not None
+    assert link.is_symlink()
+    assert ours(link) == CONTENTS
+
+
+def test_nothing_of_theirs(tmp_path: Path) -> None:
+    assert adopt(str(tmp_path / "store.db")) is None
+    store.open_for_writing(str(tmp_path / "store.db")).close()
+    assert adopt(str(tmp_path / "store.db")) is None
+
+
+def test_while_their_program_has_it_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctx.operations.adopt._BUSY_MS", 50)
+    path = go_store(tmp_path / "store.db")
+    with closing(sqlite3.connect(path)) as busy:
+        busy.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseFailure, match="Another process is writing"):
+            adopt(str(path))
+    assert theirs(path) == CONTENTS
+    assert backups(path) == []
+    assert adopt(str(path)) is not None
+
+
+def test_a_damaged_one_is_left_alone(tmp_path: Path) -> None:
+    path = go_store(tmp_path / "here" / "store.db")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE nodes SET content = hex(zeroblob(100000))")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 8192] = b"\xff" * 8192
+    path.write_bytes(data)
+    with pytest.raises(DatabaseFailure):
+        adopt(str(path))
+    # Only the header, which says how it is written to, is another.
+    assert path.read_bytes()[100:] == data[100:]
+    assert [item.name for item in path.parent.iterdir()] == ["store.db"]
+
+
+@pytest.mark.parametrize("fault", ["kill", "power", "full"])
+def test_it_may_be_stopped_anywhere(tmp_path: Path, fault: str) -> None:
+    made = go_store(tmp_path / "made.db")
+    stops, done = 0, False
+    while not done:
+        path = tmp_path / f"{stops}" / "store.db"
+        path.parent.mkdir()
+        shutil.copyfile(made, path)
+        disk = Disk(
+            stops, refuse_with=NO_SPACE if fault == "full" else 0, power_loss=fault == "power"
+        )
+        try:
+            with disk.installed():
+                adopt(str(path))
+            done = True
+        except (Stopped, DiskFailure):
+            stops += 1
+        # A killed process has no connections left.
+        gc.collect()
+        if fault == "power":
+            disk.lose_power()
+        if go_ctx.is_go_store(str(path)):
+            assert theirs(path) == CONTENTS
+            assert adopt(str(path)) is not None
+        assert ours(path) == CONTENTS
+        assert backups(path)
+        assert all(theirs(backup) == CONTENTS for backup in backups(path))
+    assert stops > 8
+
+
+def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
+    path = go_store(tmp_path / "store.db")
+    script = (
+        "import sys\n"
+        "from ctx.operations.adopt import adopt\n"
+        "from ctx.memory import store\n"
+        "adopted = adopt(sys.argv[1])\n"
+        "store.open_for_writing(sys.argv[1]).execute('SELECT 1 FROM records')\n"
+        "print(adopted is not None)\n"
+    )
+    command = [sys.executable, "-c", script, str(path)]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [process.communicate(timeout=60)[0].strip() for process in running]
+    assert sorted(said) == ["False", "False", "False", "True"]
+    assert len(backups(path)) == 1
+    assert ours(path) == CONTENTS
