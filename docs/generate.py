@@ -6,24 +6,81 @@ import os
 import sys
 import types
 import typing
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from ctx import errors
-from ctx.cli import add, config, debug, gc, options
-from ctx.cli.main import COMMANDS
+from ctx.cli import add_file as add_file_command
+from ctx.cli import completion, config, debug, edges, gc, options, tags
+from ctx.cli.main import COMMANDS, module_of
 from ctx.config import edit, resolve, schema, setting
 from ctx.objects import index, verify
-from ctx.operations import add_file, commit, init
+from ctx.operations import (
+    add,
+    add_file,
+    commit,
+    compose,
+    delete,
+    export,
+    import_,
+    ingest,
+    init,
+    link,
+    listing,
+    query,
+    recall,
+    show,
+    status,
+    store,
+    summarize,
+    tag,
+    task,
+    undo,
+    update,
+    view,
+    walked,
+)
 
 FOLDER = Path(__file__).parent / "reference"
 
 # What each command answers with `--format json`.
 ANSWERS: dict[str, type] = {
-    "ctx init": init.Initialised,
+    "ctx add node": add.Added,
     "ctx add file": add_file.FilesAdded,
-    "ctx add file --commit": add.AddedAndCommitted,
+    "ctx add file --commit": add_file_command.AddedAndCommitted,
+    "ctx show": show.Shown,
+    "ctx list": listing.Listing,
+    "ctx update": update.Updated,
+    "ctx edit": update.Updated,
+    "ctx delete": delete.Deleted,
+    "ctx forget": delete.Deleted,
+    "ctx restore": delete.Restored,
+    "ctx undo": undo.Undone,
+    "ctx undo --list": undo.Changes,
+    "ctx pin": tag.Tagging,
+    "ctx unpin": tag.Tagging,
+    "ctx tag": tag.Tagged,
+    "ctx untag": tag.Tagged,
+    "ctx tags": tags.Tags,
+    "ctx link": link.Linked,
+    "ctx unlink": link.Unlinked,
+    "ctx edges": edges.Edges,
+    "ctx task start": task.Started,
+    "ctx task end": task.Ended,
+    "ctx task current": task.Current,
+    "ctx search": query.Found,
+    "ctx query": query.Found,
+    "ctx recall": recall.Recalled,
+    "ctx trace": walked.Walked,
+    "ctx related": walked.Walked,
+    "ctx compose": compose.Context,
+    "ctx view create": view.Viewed,
+    "ctx view list": view.Views,
+    "ctx view render": compose.Context,
+    "ctx view update": view.Viewed,
+    "ctx view delete": view.Viewed,
+    "ctx summarize": summarize.Summarized,
+    "ctx init": init.Initialised,
     "ctx commit": commit.Committed,
     "ctx gc": gc.Collected,
     "ctx debug cat": debug.Shown,
@@ -31,11 +88,22 @@ ANSWERS: dict[str, type] = {
     "ctx debug history": debug.History,
     "ctx debug verify": verify.Report,
     "ctx debug index": index.Answer,
+    "ctx export": export.Exported,
+    "ctx import": import_.Imported,
+    "ctx ingest": ingest.Ingested,
+    "ctx store path": store.Located,
+    "ctx store check": store.Checked,
+    "ctx store rebuild": store.Rebuilt,
+    "ctx store backup": store.BackedUp,
+    "ctx store restore": store.Restored,
+    "ctx store recover": store.Recovery,
+    "ctx status": status.Status,
     "ctx config get": config.Answer,
     "ctx config set": edit.Change,
     "ctx config unset": edit.Change,
     "ctx config list": config.Listing,
     "ctx config explain": config.Explanation,
+    "ctx completion": completion.Script,
 }
 
 
@@ -44,10 +112,11 @@ def commands() -> str:
     for name, summary in COMMANDS.items():
         if name == "help":
             continue
-        parser = options.command_parser(name, summary, import_module(f"ctx.cli.{name}"))
+        parser = options.command_parser(name, summary, module_of(name))
         subparsers = options.subcommands_of(parser)
         parts += [f"## ctx {name}", "", "```", _help(parser), "```", ""]
         parts += _answer(f"ctx {name}")
+        parts += _answer(f"ctx {name} --list")
         for word, inner in subparsers.items():
             parts += [f"### ctx {name} {word}", "", "```", _help(inner), "```", ""]
             parts += _answer(f"ctx {name} {word}")
