@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from bench import timing
 from bench.timing import Figure, ms
-from ctx import clock
+from ctx import clock, ids
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
 from ctx.memory import model, store, walk
@@ -44,6 +44,7 @@ from ctx.workspace import Memory, Surroundings
 NODES, EDGES_EACH = 100_000, 3
 ROUNDS = 15
 LIMIT = "50 ms"
+TWO_YEARS_MS = 2 * 365 * 86_400_000
 WHO = Who("bench", "bench")
 TYPES = {"fact": 30, "observation": 25, "source": 15, "decision": 10, "pattern": 10, "summary": 10}
 TIERS = {"off-context": 69_480, "reference": 30_000, "working": 500, "pinned": 20}
@@ -64,13 +65,18 @@ def build(path: str) -> None:
     tiers = [tier for tier, count in TIERS.items() for _ in range(count)]
     rng.shuffle(tiers)
     types = rng.choices(list(TYPES), list(TYPES.values()), k=NODES)
+    now = clock.now_ms()
     made: list[NodeId] = []
     while len(made) < NODES:
         with changing(graph, "import", WHO) as change:
             for _ in range(2_000):
                 number = len(made)
                 text = " ".join(rng.choices(words, weights, k=rng.randint(8, 60)))
-                node_id = change.add_node(types[number], text)
+                # One after the other over two years: what was made lately is a small part.
+                at = now - (NODES - number) * TWO_YEARS_MS // NODES
+                times = clock.iso(at), clock.iso(at)
+                name = NodeId(ids.derived_ulid(at, f"bench {number}"))
+                node_id = change.add_node(types[number], text, node_id=name, times=times)
                 change.tag(node_id, f"tier:{tiers[number]}")
                 change.tag(node_id, f"project:p{int(rng.triangular(0, 20, 0))}")
                 change.tag(node_id, f"task:t{rng.randrange(500)}")
@@ -102,16 +108,16 @@ def questions(memory: Memory) -> Iterator[Question]:
     common, usual, rare = words[5], words[200], words[2_000]
     anything = Scope()
 
-    def ids(text: str, limit: int = 20) -> Callable[[], list[NodeId]]:
+    def found(text: str, limit: int = 20) -> Callable[[], list[NodeId]]:
         return lambda: [node.id for node in find(graph, parse(text), anything, limit).nodes]
 
     def searched(text: str) -> Callable[[], list[NodeId]]:
         return lambda: [node.id for node in find(graph, parse_words(text), anything, 20).nodes]
 
-    def liked(*found: str) -> Callable[[], object]:
-        like = " AND ".join("content LIKE ?" for _ in found)
+    def liked(*asked: str) -> Callable[[], object]:
+        like = " AND ".join("content LIKE ?" for _ in asked)
         sql = f"SELECT id FROM nodes WHERE {like} ORDER BY created_at DESC LIMIT 20"
-        return lambda: connection.execute(sql, [f"%{word}%" for word in found]).fetchall()
+        return lambda: connection.execute(sql, [f"%{word}%" for word in asked]).fetchall()
 
     def joined(where: str) -> Callable[[], object]:
         sql = f"SELECT n.* FROM nodes n {where} ORDER BY n.created_at DESC, n.id LIMIT 20"
@@ -126,28 +132,30 @@ def questions(memory: Memory) -> Iterator[Question]:
     )
     yield Question(
         "query tag:task:t7 AND type:fact",
-        ids("tag:task:t7 AND type:fact"),
+        found("tag:task:t7 AND type:fact"),
         joined(tag.format("task:t7") + " AND n.type = 'fact'"),
     )
     yield Question(
-        "query tag:topic:9 AND NOT has:summary AND created:>24h",
-        ids("tag:topic:9 AND NOT has:summary AND created:>24h"),
+        "query tag:topic:9 AND NOT has:summary AND created:>90d",
+        found("tag:topic:9 AND NOT has:summary AND created:>90d"),
         joined(tag.format("topic:9") + " AND n.summary IS NULL"),
     )
+    yield Question("query created:>24h", found("created:>24h"))
+    yield Question("query type:fact AND created:>7d", found("type:fact AND created:>7d"))
     yield Question(
         "query (type:decision OR type:pattern) AND tag:topic:3",
-        ids("(type:decision OR type:pattern) AND tag:topic:3"),
+        found("(type:decision OR type:pattern) AND tag:topic:3"),
         joined(tag.format("topic:3") + " AND n.type IN ('decision', 'pattern')"),
     )
-    yield Question(f"query to:{some[:12]}", ids(f"to:{some[:12]}"))
+    yield Question(f"query to:{some[:12]}", found(f"to:{some[:12]}"))
     yield Question(
         "query type:fact: the first 20 of 30,000",
-        ids("type:fact"),
+        found("type:fact"),
         joined("WHERE n.type = 'fact'"),
     )
     yield Question(
         "query tag:tier:reference: the first 20 of 30,000",
-        ids("tag:tier:reference"),
+        found("tag:tier:reference"),
         joined(tag.format("tier:reference")),
     )
     for asked in (

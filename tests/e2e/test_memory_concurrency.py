@@ -139,7 +139,8 @@ def test_a_store_that_is_looked_after_while_others_write(
     for worker in workers:
         _, err = worker.communicate(timeout=60)
         assert (worker.returncode, err) == (0, "")
-    told = {json.loads(line)[1] for file in folder.iterdir() for line in file.open()}
+    lines = [line for file in folder.iterdir() for line in file.read_text().splitlines()]
+    told = {json.loads(line)[1] for line in lines}
     found: set[str] = set()
     for file in [place / "store.db", *place.glob("store.db.replaced-*Z")]:
         with closing(sqlite3.connect(file)) as connection:

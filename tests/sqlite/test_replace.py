@@ -1,13 +1,16 @@
 """Another content in the place of a database: whole, or not at all, whoever is looking."""
 
 import os
+from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 from ctx.errors import DatabaseFailure
+from ctx.sqlite import replace as replacing
 from ctx.sqlite import truth
-from ctx.sqlite.connection import transaction
+from ctx.sqlite.connection import explained, transaction
 from ctx.sqlite.replace import can_be_opened, replace
 from tests.faults import Disk, Stopped
 from tests.sqlite.databases import beside, content, open_truth, rows, write
@@ -49,29 +52,64 @@ def test_those_who_have_it_open_go_on_with_the_new_content(path: str, new: str) 
     assert truth.check_truth(path) == []
 
 
-def test_what_is_written_meanwhile_is_not_lost(path: str, new: str) -> None:
+def interfering(path: str, times: int) -> Callable[..., None]:
+    """Somebody who is faster, in the moment in which the lock changes hands."""
+    overwrite = replacing._overwrite
+    left = [times]
+
+    def written_first(*arguments: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            make(path, "meanwhile")
+        overwrite(*arguments)
+
+    return written_first
+
+
+def test_what_is_written_meanwhile_is_not_lost(
+    path: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(path, "old")
+    monkeypatch.setattr(replacing, "_overwrite", interfering(path, 1))
     seen = []
 
-    def slow(copy: str) -> str:
+    def look(copy: str) -> str:
         seen.append(texts(copy))
-        if len(seen) == 1:
-            make(path, "meanwhile")
         return new
 
-    kept = replace(path, "replaced", slow)
+    kept = replace(path, "replaced", look)
     assert seen == [["old"], ["old", "meanwhile"]]
     assert kept is not None
     assert texts(kept) == ["old", "meanwhile"]
     assert texts(path) == ["new"]
 
 
-def test_if_others_never_stop_it_gives_up_and_changes_nothing(path: str, new: str) -> None:
+def test_if_others_never_stop_it_gives_up_and_changes_nothing(
+    path: str, new: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(path)
+    monkeypatch.setattr(replacing, "_overwrite", interfering(path, 99))
     with pytest.raises(DatabaseFailure, match="Others keep writing"):
-        replace(path, "replaced", lambda _: (make(path, "more"), new)[1])
-    assert texts(path) == ["more"] * 5
+        replace(path, "replaced", lambda _: new)
+    assert texts(path) == ["meanwhile"] * 20
     assert beside(path) == ["new.db", "store.db"]
+
+
+def test_others_wait_while_the_new_content_is_made(path: str, new: str) -> None:
+    make(path, "old")
+
+    def attempt(_: str) -> str:
+        with (
+            closing(open_truth(path, busy_ms=1)) as other,
+            pytest.raises(DatabaseFailure, match="Another process is writing"),
+            explained(path),
+            transaction(other),
+        ):
+            pytest.fail("two writers at once")
+        return new
+
+    replace(path, "replaced", attempt)
+    assert texts(path) == ["new"]
 
 
 def test_a_refusal_changes_nothing(path: str) -> None:

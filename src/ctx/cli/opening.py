@@ -13,14 +13,18 @@ from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_pro
 def reading(settings: Settings, output: Output) -> Iterator[Memory]:
     """The memory, for a command that only looks at it."""
     with ExitStack() as stack:
-        yield _enter(stack, settings, output, writing=False)
+        memory = _enter(stack, settings, output, writing=False)
+        yield memory
+        _warn_of_settings(memory, output)
 
 
 @contextmanager
 def writing(settings: Settings, output: Output) -> Iterator[Memory]:
     """The memory, for a command that changes it."""
     with ExitStack() as stack:
-        yield _enter(stack, settings, output, writing=True)
+        memory = _enter(stack, settings, output, writing=True)
+        yield memory
+        _warn_of_settings(memory, output)
 
 
 def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:
@@ -31,6 +35,13 @@ def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: boo
         if not _took_over(settings, output):
             raise
     return stack.enter_context(open_memory(surroundings, writing=writing))
+
+
+def _warn_of_settings(memory: Memory, output: Output) -> None:
+    """Say what is wrong with the settings, if the command has looked at any."""
+    if "config" in vars(memory):
+        for warning in memory.config.warnings:
+            output.warn(warning)
 
 
 def _took_over(settings: Settings, output: Output) -> bool:

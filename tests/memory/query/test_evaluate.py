@@ -178,3 +178,37 @@ def test_a_limit(limit: int | None, database: Database) -> None:
     for text in ("type:fact", "text"):
         matches = evaluate.matching(connection, parse(text), Scope(), NOW_MS, limit=limit)
         assert numbers(matches.ids) == [3, 2, 1][:limit]
+
+
+def test_of_very_many_matches_the_newest_are_ranked_unless_all_are_wanted(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate, "MOST_RANKED", 3)
+    connection = database(
+        node(0, "cache"),
+        *(node(number, "cache of the pages that are warm") for number in range(1, 8)),
+        node(8, "cache zebra", by=7),
+    )
+    asked = parse("cache")
+    few = evaluate.matching(connection, asked, EVERYWHERE, NOW_MS, limit=2)
+    assert numbers(few.ids) == [7, 6], "the shortest is older than what is ranked"
+    every = evaluate.matching(connection, asked, EVERYWHERE, NOW_MS)
+    assert numbers(every.ids) == [0, 7, 6, 5, 4, 3, 2, 1]
+    assert evaluate.count(connection, asked, EVERYWHERE, NOW_MS) == 8
+    narrowed = evaluate.matching(connection, parse("cache id:01KF"), EVERYWHERE, NOW_MS, limit=1)
+    assert numbers(narrowed.ids) == [0], "a filter narrows the answer, so all of it is ranked"
+
+
+def test_where_no_node_has_all_words_the_rare_ones_decide(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluate, "MOST_RANKED", 3)
+    connection = database(
+        *(node(number, "cache of pages") for number in range(6)), node(9, "zebra crossing")
+    )
+    asked = parse("cache zebra")
+    matches = evaluate.matching(connection, asked, EVERYWHERE, NOW_MS, limit=5)
+    assert (numbers(matches.ids), matches.partial) == ([9], True)
+    assert evaluate.count(connection, asked, EVERYWHERE, NOW_MS) == 1
+    monkeypatch.setattr(evaluate, "MOST_RANKED", 100)
+    assert len(answer(connection, "cache zebra")) == 7
