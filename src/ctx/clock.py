@@ -5,8 +5,8 @@ clock does, and that are later than every stamp it has seen: what was written af
 a record sorts after that record, whatever the clocks of two machines say.
 """
 
-import threading
 import time
+from _thread import allocate_lock
 from collections.abc import Callable
 
 COUNTER_BITS = 16
@@ -73,7 +73,7 @@ class HybridClock:
     def __init__(self, last: int = 0, wall: Callable[[], int] = now_ms) -> None:
         self._last = last
         self._wall = wall
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
 
     def tick(self) -> int:
         """A stamp later than every stamp given or seen before.

@@ -57,8 +57,6 @@ def test_records_are_found_by_what_they_are_about() -> None:
         assert records.about_key(connection, one, "tag.", "c") == [said[3]]
         assert records.pointing_at(connection, two) == [said[4]]
         assert records.of_change(connection, change.id) == said == all_records(connection)
-        assert records.subjects(connection, "node.") == sorted([one, two])
-        assert records.subjects(connection, "view.") == ["default", "mine"]
 
 
 def test_a_kind_that_is_not_known_is_kept_and_skipped() -> None:

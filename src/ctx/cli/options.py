@@ -10,6 +10,10 @@ from typing import Any, Literal, NoReturn
 
 from ctx.errors import UsageError
 
+# Ours is English. argparse would look for translations of its words in the file system, at every
+# start.
+setattr(argparse, "_", str)  # noqa: B010
+
 FORMATS = ("text", "json", "markdown")
 
 Completes = Literal[

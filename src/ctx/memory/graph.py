@@ -83,9 +83,24 @@ class Graph:
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Ids as they are shown: short, but long enough to name one node of this graph."""
-        return {node_id: self._shown(node_id) for node_id in node_ids}
+        found: dict[NodeId, str] = {}
+        beginning = f"substr(n.id, 1, {ids.SHOWN_LENGTH})"
+        for part in _parts(dict.fromkeys(node_ids)):
+            places = ", ".join("?" * len(part))
+            alone = dict(
+                self.connection.execute(
+                    "SELECT n.id, 1 = (SELECT count(*) FROM (SELECT 1 FROM nodes AS m"
+                    f" WHERE m.id >= {beginning} AND m.id < {beginning} || '~' LIMIT 2))"
+                    f" FROM nodes AS n WHERE n.id IN ({places})",
+                    part,
+                )
+            )
+            for node_id in part:
+                is_alone = alone.get(node_id, True)
+                found[node_id] = ids.short(node_id) if is_alone else self._longer(node_id)
+        return found
 
-    def _shown(self, node_id: NodeId) -> str:
+    def _longer(self, node_id: NodeId) -> str:
         length = ids.SHOWN_LENGTH
         # What begins with the same characters lies next to it.
         for row in self.connection.execute(

@@ -5,8 +5,7 @@ from sqlite3 import Connection
 from ctx import clock, terms, tokens
 from ctx.memory import records, replay
 from ctx.memory.records import Record
-
-_BATCH = 500
+from ctx.memory.replay import EdgeState, NodeState, ViewState
 
 
 def materialise(connection: Connection, written: list[Record]) -> None:
@@ -23,13 +22,29 @@ def materialise(connection: Connection, written: list[Record]) -> None:
 
 def materialise_all(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
     """Fill empty tables with everything that the records say."""
-    nodes = records.subjects(connection, "node.")
-    for start in range(0, len(nodes), _BATCH):
-        # Tags and edges come with the nodes that they are about.
-        _bring(connection, dict.fromkeys(nodes[start : start + _BATCH]), {}, {})
-        tick(start, len(nodes))
-    for name in records.subjects(connection, "view."):
-        _write_view(connection, name)
+    total = connection.execute("SELECT count(*) FROM records").fetchone()[0]
+    done = 0
+    alive: set[str] = set()
+    for subject, said in records.by_subject(connection):
+        state = replay.node(record for record in said if record.kind.startswith("node."))
+        if state is not None and state.alive:
+            alive.add(subject)
+            _put_node(connection, subject, state)
+            _put_tags(connection, subject, replay.tags(said))
+        if view := replay.view(said):
+            _put_view(connection, subject, view)
+        done += len(said)
+        tick(done, total)
+    for from_id, said in records.by_subject(connection, "edge."):
+        for (_, key), edge in replay.edges(said).items():
+            edge_type, _, to_id = key.partition(" ")
+            if from_id in alive and to_id in alive:
+                _put_edge(connection, from_id, to_id, edge_type, edge)
+    connection.execute(
+        "UPDATE nodes SET superseded_by = (SELECT from_id FROM edges WHERE to_id = nodes.id"
+        " AND type = 'SUPERSEDES' ORDER BY created_at DESC, id DESC LIMIT 1)"
+        " WHERE id IN (SELECT to_id FROM edges WHERE type = 'SUPERSEDES')"
+    )
 
 
 def _bring(
@@ -86,6 +101,11 @@ def _write_node(connection: Connection, node_id: str) -> bool:
     if state is None or not state.alive:
         connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
         return False
+    _put_node(connection, node_id, state)
+    return True
+
+
+def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
     searched = f"{state.content}\n{state.summary}" if state.summary else state.content
     connection.execute(
         "INSERT INTO nodes (id, type, content, summary, token_estimate, created_at, updated_at,"
@@ -106,7 +126,6 @@ def _write_node(connection: Connection, node_id: str) -> bool:
             terms.column(searched),
         ),
     )
-    return True
 
 
 def _write_tags(connection: Connection, node_id: str) -> None:
@@ -114,10 +133,14 @@ def _write_tags(connection: Connection, node_id: str) -> None:
     rows = connection.execute("SELECT tag FROM tags WHERE node_id = ?", (node_id,)).fetchall()
     gone = [(node_id, row[0]) for row in rows if row[0] not in now]
     connection.executemany("DELETE FROM tags WHERE node_id = ? AND tag = ?", gone)
+    _put_tags(connection, node_id, now)
+
+
+def _put_tags(connection: Connection, node_id: str, tags: dict[str, str]) -> None:
     connection.executemany(
         "INSERT INTO tags (node_id, tag, created_at) VALUES (?, ?, ?)"
         " ON CONFLICT (node_id, tag) DO UPDATE SET created_at = excluded.created_at",
-        [(node_id, tag, created_at) for tag, created_at in now.items()],
+        [(node_id, tag, created_at) for tag, created_at in tags.items()],
     )
 
 
@@ -126,19 +149,7 @@ def _write_edge(connection: Connection, from_id: str, to_id: str, edge_type: str
     found = replay.edges(records.about_key(connection, from_id, "edge.", key))
     state = found.get((from_id, key))
     if state and _is_there(connection, from_id) and _is_there(connection, to_id):
-        connection.execute(
-            "INSERT INTO edges (id, from_id, to_id, type, created_at, metadata)"
-            " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (from_id, to_id, type) DO UPDATE SET"
-            " id = excluded.id, created_at = excluded.created_at, metadata = excluded.metadata",
-            (
-                state.id,
-                from_id,
-                to_id,
-                edge_type,
-                state.created_at,
-                records.as_json(state.metadata),
-            ),
-        )
+        _put_edge(connection, from_id, to_id, edge_type, state)
     else:
         connection.execute(
             "DELETE FROM edges WHERE from_id = ? AND to_id = ? AND type = ?",
@@ -146,12 +157,33 @@ def _write_edge(connection: Connection, from_id: str, to_id: str, edge_type: str
         )
 
 
+def _put_edge(
+    connection: Connection, from_id: str, to_id: str, edge_type: str, state: EdgeState
+) -> None:
+    connection.execute(
+        "INSERT INTO edges (id, from_id, to_id, type, created_at, metadata)"
+        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (from_id, to_id, type) DO UPDATE SET"
+        " id = excluded.id, created_at = excluded.created_at, metadata = excluded.metadata",
+        (
+            state.id,
+            from_id,
+            to_id,
+            edge_type,
+            state.created_at,
+            records.as_json(state.metadata),
+        ),
+    )
+
+
 def _write_view(connection: Connection, name: str) -> None:
     state = replay.view(records.about(connection, name, "view."))
     connection.execute("DELETE FROM views WHERE name = ?", (name,))
     if state is not None:
-        connection.execute(
-            "INSERT INTO views (name, query, budget, created_at, updated_at)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (name, *state),
-        )
+        _put_view(connection, name, state)
+
+
+def _put_view(connection: Connection, name: str, state: ViewState) -> None:
+    connection.execute(
+        "INSERT INTO views (name, query, budget, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
+        (name, *state),
+    )

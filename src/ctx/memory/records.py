@@ -19,7 +19,8 @@ together, and what `ctx undo` takes back together.
 Kinds that this version does not know were written by a newer one: they are kept and skipped.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from sqlite3 import Connection, DatabaseError
 from typing import Any, NamedTuple
 
@@ -96,13 +97,15 @@ def of_change(connection: Connection, change: str) -> list[Record]:
     return _read(connection, "change = ?", (change,))
 
 
-def subjects(connection: Connection, kinds: str) -> list[str]:
-    """Everything that something of a kind was said about, by name."""
+def by_subject(connection: Connection, kinds: str = "") -> Iterator[tuple[str, list[Record]]]:
+    """Everything that was said, subject by subject."""
     rows = connection.execute(
-        "SELECT DISTINCT subject FROM records WHERE kind >= ? AND kind < ? ORDER BY subject",
+        f"SELECT {_COLUMNS} FROM records WHERE kind >= ? AND kind < ?"
+        " ORDER BY subject, key, stamp, id",
         (kinds, f"{kinds}\x7f"),
     )
-    return [row[0] for row in rows]
+    for subject, part in groupby(rows, key=lambda row: row[5]):
+        yield subject, [_record(row) for row in part]
 
 
 def last_stamp(connection: Connection) -> int:
@@ -115,7 +118,11 @@ def _read(connection: Connection, where: str, parameters: tuple[str, ...]) -> li
         f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY stamp, id",
         parameters,
     )
-    return [Record._make((*row[:8], from_json(row[8]), *row[9:])) for row in rows]
+    return [_record(row) for row in rows]
+
+
+def _record(row: tuple[Any, ...]) -> Record:
+    return Record._make((*row[:8], from_json(row[8]), *row[9:]))
 
 
 def as_json(value: Mapping[str, Any]) -> str:

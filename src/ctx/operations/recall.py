@@ -12,7 +12,6 @@ from ctx.memory.query import evaluate
 from ctx.memory.query.parse import parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.retrieval.compose import Entry, item, short_item
-from ctx.retrieval.entries import shown as short_ids_of
 from ctx.retrieval.markdown import code
 from ctx.workspace import Memory
 
@@ -59,7 +58,7 @@ def recall(memory: Memory, options: Options) -> Recalled:
     if options.limit and total == options.limit:
         total = max(total, evaluate.count(connection, query, scope, now))
     others = of_other_projects(connection, query, scope, now)
-    short = short_ids_of(memory.graph, [node.id for node in nodes])
+    short = memory.graph.shown(node.id for node in nodes)
     found = Recalled(query.text, tuple(nodes), short, (), total, matches.partial, *others)
     return found if options.budget is None else _fitted(found, options.budget)
 

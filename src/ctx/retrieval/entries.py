@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from ctx.ids import SHOWN_LENGTH, NodeId, short
+from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.graph import Graph
 from ctx.memory.model import Node
@@ -40,7 +40,7 @@ def load(
         edges = _edges(graph, [node.id for node in nodes])
         newer = [node.superseded_by for node in nodes if node.superseded_by]
         others = [end for each in edges.values() for end in each.depends_on]
-        names = shown(graph, [*(node.id for node in nodes), *others, *newer])
+        names = graph.shown([*(node.id for node in nodes), *others, *newer])
         types = _types(graph, [*others, *newer])
         for node in nodes:
             tier = model.tier(node.tags)
@@ -60,21 +60,6 @@ def load(
                 tier == model.PINNED if kept is None else node.id in kept,
             )
             yield Loaded(node, names[node.id], out, entry)
-
-
-def shown(graph: Graph, node_ids: Sequence[NodeId]) -> dict[NodeId, str]:
-    """What `Graph.shown` says, for many nodes at once."""
-    found: dict[NodeId, str] = {}
-    for part in _parts(node_ids):
-        for node_id, is_alone in graph.connection.execute(
-            "SELECT n.id, 1 = (SELECT count(*) FROM (SELECT 1 FROM nodes m"
-            f" WHERE m.id >= substr(n.id, 1, {SHOWN_LENGTH})"
-            f" AND m.id < substr(n.id, 1, {SHOWN_LENGTH}) || '~' LIMIT 2))"
-            f" FROM nodes n WHERE n.id IN ({_places(part)})",
-            part,
-        ):
-            found[node_id] = short(node_id) if is_alone else ""
-    return found | graph.shown(node_id for node_id, text in found.items() if not text)
 
 
 def _edges(graph: Graph, node_ids: Sequence[NodeId]) -> dict[NodeId, Edges]:
