@@ -27,12 +27,13 @@ Ctx = Callable[..., Ran]
 
 @pytest.fixture(autouse=True)
 def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home of its own, and a git that knows who commits and reads no one's settings."""
+    """A home of its own, which is no project, and a git that reads no one's settings."""
     for name in list(os.environ):
         if name.startswith(("CTX_", "GIT_", "CLAUDE")):
             monkeypatch.delenv(name)
     home = tmp_path / "home"
     home.mkdir()
+    monkeypatch.chdir(home)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CTX_HOME", str(home / ".ctx"))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

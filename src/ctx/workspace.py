@@ -53,6 +53,7 @@ class Memory:
 
     def __init__(self, graph: Graph, surroundings: Surroundings, author: str) -> None:
         self.graph = graph
+        self.path = surroundings.database or surroundings.user_store.database
         self.folder = surroundings.folder
         self.session = surroundings.session
         self._surroundings = surroundings
@@ -90,6 +91,20 @@ class Memory:
         if os.path.basename(checkout.common_dir) == ".git":
             return os.path.basename(os.path.dirname(checkout.common_dir))
         return os.path.basename(checkout.top)
+
+    @cached_property
+    def project_tag(self) -> str | None:
+        """What nodes of this project carry; None outside of any.
+
+        A folder may have a name that no tag can have: its nodes are everybody's.
+        """
+        from ctx.errors import UsageError
+        from ctx.memory import model
+
+        try:
+            return model.tag(f"project:{self.project}") if self.project else None
+        except UsageError:
+            return None
 
     @cached_property
     def task_key(self) -> str:

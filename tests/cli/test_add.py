@@ -2,10 +2,12 @@
 
 import io
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from ctx import clock
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
@@ -54,8 +56,12 @@ def test_a_sentence_is_a_fact(ctx: Ctx, add: Add) -> None:
 def test_a_mistyped_subcommand_is_no_fact(ctx: Ctx) -> None:
     ran = ctx("add", "flie", "src")
     assert ran.code == 2
-    assert ran.err == "error E011: It is not said what 'flie' is.\n  Did you mean `file`?\n"
-    assert "Give --type" in ctx("add", "nonsense").err
+    assert ran.err == (
+        "error E011: 'flie' is neither a sentence nor something that can be added.\n"
+        "  Did you mean `file`?\n"
+    )
+    assert 'ctx add --type=fact "…"' in ctx("add", "nonsense").err
+    assert 'ctx add --type=decision "…"' in ctx("add", "decision", "use tabs").err
 
 
 @pytest.mark.parametrize("word", ["file", "note", "node"])
@@ -96,10 +102,10 @@ def test_what_is_no_text_is_refused(
 
 
 def test_large_content_is_kept_with_a_warning(ctx: Ctx) -> None:
-    ran = ctx("add", "--type=source", "x" * 50_001)
+    ran = ctx("-q", "add", "--type=source", "x" * 50_001)
     assert ran.code == 0
     assert ran.err == "warning: This is a large node: 50,001 characters.\n"
-    assert ctx("add", "--type=source", "y" * 50_000).err == ""
+    assert ctx("-q", "add", "--type=source", "y" * 50_000).err == ""
 
 
 @pytest.mark.parametrize(
@@ -152,3 +158,61 @@ def test_ten_megabytes(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = ctx("add", "--type=source", "--stdin")
     assert ran.code == 0
     assert ctx("search", "quick").out.startswith(f"  {ran.out.split()[1]}  source")
+
+
+def test_without_a_tier_it_is_said_that_no_context_shows_it(ctx: Ctx) -> None:
+    ran = ctx("add", "--type=fact", "Fact")
+    short = ran.out.split()[1]
+    assert ran.err == (
+        "It has no tier: search finds it, no context shows it. "
+        f"`ctx tag {short} tier:reference` changes that.\n"
+    )
+    assert ctx("add", "--type=fact", "--tag=tier:reference", "Fact").err == ""
+
+
+def test_a_correction_has_the_type_and_place_of_what_it_corrects(ctx: Ctx, add: Add) -> None:
+    old = add("--type=decision", "--tag=tier:reference", "--tag=project:shop", "On Fridays")
+    ran = ctx("add", f"--supersedes={old}", "Deploy on Mondays", "--format=json").json
+    assert ran["node"]["type"] == "decision"
+    assert ran["given"] == ["project:shop", "tier:reference"]
+    other = ctx(
+        "add", f"--supersedes={old}", "--type=fact", "--tag=tier:working", "x", "--format=json"
+    )
+    assert other.json["node"]["type"] == "fact"
+    assert other.json["node"]["tags"] == ["project:shop", "tier:working"]
+
+
+def test_what_is_said_in_a_project_belongs_to_it(ctx: Ctx, repo: Path) -> None:
+    assert ctx("add", "--type=fact", "--tag=tier:reference", "x").out.endswith(" (project:app)\n")
+    assert "project:" not in ctx("add", "--type=fact", "--user", "x").out
+    named = ctx("add", "--type=fact", "--tag=project:other", "x", "--format=json").json
+    assert named["node"]["tags"] == ["project:other"]
+
+
+def test_a_node_has_one_tier_beside_the_pin(ctx: Ctx) -> None:
+    ran = ctx("add", "--type=fact", "--tag=tier:working", "--tag=tier:off-context", "x")
+    assert ran.code == 2
+    assert "A node has one tier beside the pin." in ran.err
+    assert ctx("add", "--type=fact", "--tag=tier:working", "--tag=tier:pinned", "x").code == 0
+    assert "Did you mean `tier:pinned`?" in ctx("add", "--type=fact", "--tag=Tier:Pinned", "x").err
+
+
+def test_a_secret_in_a_key_is_told_without_it(ctx: Ctx) -> None:
+    ran = ctx("add", "--type=fact", "--tag=tier:reference", "x", f"--meta={SECRET}=1")
+    assert "secret not kept" in ran.err
+    assert SECRET not in ran.err
+
+
+def test_a_clock_that_was_ahead_does_not_date_what_comes_after(
+    ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now_ms()
+    monkeypatch.setattr(time, "time_ns", lambda: (now + 365 * 86_400_000) * 1_000_000)
+    ahead = ctx("add", "--type=fact", "--tag=a:b", "Ahead", "--format=json").json["node"]
+    assert ahead["created_at"] > clock.iso(now + 300 * 86_400_000)
+    monkeypatch.setattr(time, "time_ns", lambda: now * 1_000_000)
+    node = ctx("add", "--type=fact", "--tag=a:b", "Right again", "--format=json").json["node"]
+    assert node["created_at"] == node["updated_at"] == clock.iso(now)
+    ctx("update", node["id"], "--content=Later")
+    assert ctx("show", node["id"], "--format=json").json["node"]["updated_at"] == clock.iso(now)
+    assert ctx("store", "check").code == 0

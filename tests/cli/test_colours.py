@@ -34,14 +34,21 @@ BLOCKS: list[Block] = [
 
 def test_a_table_in_colours() -> None:
     out = Terminal()
-    Output(out, io.StringIO(), "text", Screen(True, 50)).show(None, lambda _: BLOCKS)
+    Output(out, io.StringIO(), "text", Screen(True, 60)).show(None, lambda _: BLOCKS)
     assert out.getvalue().replace("\x1b", "^") == (
         "^[1mNodes^[0m\n"
-        "  ^[2mid^[0m    ^[2mtype^[0m      ^[2mage^[0m  ^[2mcontent^[0m           ^[2mtags^[0m\n"
-        "  ^[33m01M7^[0m  ^[32mfact^[0m      ^[2m2 h^[0m  We use \\x1b[31m…  ^[36mtier:pinned^[0m\n"
-        "  ^[33m01M6^[0m  ^[1;35mdecision^[0m  ^[2m3 d^[0m  Deploys run on…\n"
-        "  ^[33m01M5^[0m  no-type        設計              ^[36ma b^[0m\n"
+        "  ^[2mid^[0m    ^[2mtype^[0m      ^[2mage^[0m  ^[2mcontent^[0m"
+        "                 ^[2mtags^[0m\n"
+        "  ^[33m01M7^[0m  ^[32mfact^[0m      ^[2m2 h^[0m  We use \\x1b[31mSQLite"
+        "   ^[36mtier:pinned^[0m\n"
+        "  ^[33m01M6^[0m  ^[1;35mdecision^[0m  ^[2m3 d^[0m  Deploys run on Mondays\n"
+        "  ^[33m01M5^[0m  no-type        設計                    ^[36ma b^[0m\n"
         "^[2m  … and 4 more^[0m\n"
+    )
+    out = Terminal()
+    Output(out, io.StringIO(), "text", Screen(True, 40)).show(None, lambda _: BLOCKS)
+    assert out.getvalue().replace("\x1b", "^").splitlines()[2] == (
+        "  ^[33m01M7^[0m  ^[32mfact^[0m      ^[2m2 h^[0m  We use \\x1b[31mS…"
     )
 
 

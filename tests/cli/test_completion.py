@@ -1,5 +1,6 @@
 """Completion: what is offered, and what real shells make of it."""
 
+import argparse
 import os
 import pty
 import select
@@ -16,9 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.cli import options
+from ctx.cli import candidates, options, untag
+from ctx.cli.candidates import Candidate
 from ctx.cli.completion import SHELLS, script
 from ctx.cli.main import COMMANDS, command_named
+from ctx.cli.settings import Settings
 from ctx.cli.shell_words import Typed, insertion, split
 from ctx.config.schema import SETTINGS
 from ctx.memory import store
@@ -212,6 +215,58 @@ def test_views_and_tasks(offered: Offered, memory: Store) -> None:
     assert offered("task", "end", "ol") == ["words", "old-one"]
 
 
+def test_what_was_deleted_and_changed(ctx: Ctx, offered: Offered, folder: Path) -> None:
+    ids = [
+        ctx("add", "--type=fact", text, "--format=json").json["node"]["id"]
+        for text in ("kept", "first", "second\nand more", "restored")
+    ]
+    for node_id in ids[1:]:
+        assert ctx("delete", node_id).code == 0
+    assert ctx("restore", ids[3]).code == 0
+    deleted = [f"{ids[2]}\tfact: second and more", f"{ids[1]}\tfact: first"]
+    assert offered("restore", "") == ["words", *deleted]
+    assert offered("restore", ids[1].lower()) == ["words", deleted[1]]
+    made = ctx("undo", "--list", "--format=json").json["changes"]
+    lines = [f"{each['id']}\t{each['action']} at {each['at']}" for each in made]
+    assert offered("undo", "") == ["words", *lines]
+    assert offered("undo", made[2]["id"].lower()) == ["words", lines[2]]
+
+
+def test_projects_and_the_tags_of_a_node(memory: Store) -> None:
+    memory.node("01M7ESYZ00AB", "a", "project:shop", "tier:working")
+    memory.node("01M7ESYZ01AB", "b", "project:shop", "project:site")
+    wanted = Settings.from_environment().with_options(argparse.Namespace())
+    assert candidates.holding("project", "", wanted).candidates == (
+        Candidate("shop", "2 nodes"),
+        Candidate("site", "1 node"),
+    )
+    assert candidates.holding("project", "si", wanted).candidates == (Candidate("site", "1 node"),)
+    for node in ("01M7ESYZ00AB", "01m7esyz00"):
+        assert candidates.holding("own-tag", "", wanted, node).candidates == (
+            Candidate("project:shop"),
+            Candidate("tier:working"),
+        )
+    assert candidates.holding("own-tag", "t", wanted, "01M7ESYZ00").candidates == (
+        Candidate("tier:working"),
+    )
+    assert candidates.holding("own-tag", "", wanted, "01M7").candidates == ()
+    assert candidates.holding("own-tag", "", wanted).candidates == ()
+
+
+def test_a_node_that_stands_before_its_tags(
+    offered: Offered, memory: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def configure(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("id", metavar="ID")
+        options.completing(parser.add_argument("tags", nargs="+", metavar="TAG"), "own-tag")
+
+    monkeypatch.setattr(untag, "configure", configure)
+    memory.node("01M7ESYZ00AB", "a", "tier:working")
+    memory.node("01M7ESYZ01AB", "b", "tier:pinned")
+    assert offered("untag", "01M7ESYZ01", "") == ["words", "tier:pinned"]
+    assert offered("untag", "-q", "01M7ESYZ00AB", "tier:working", "t") == ["words", "tier:working"]
+
+
 def test_the_store_that_is_named_on_the_line(offered: Offered, memory: Store, folder: Path) -> None:
     memory.node("01M7ESYZ00AB", "here")
     (folder / "sub").mkdir()
@@ -225,6 +280,7 @@ def test_the_store_that_is_named_on_the_line(offered: Offered, memory: Store, fo
     assert offered("-C", "~/.ctx", "--db", "store.db", "show", "") == offered("show", "")
     assert offered("--db", "postgresql://host/x", "show", "") == ["words"]
     assert offered("-C", "nowhere", "show", "") == ["words"]
+    assert offered("--", "show", "") == offered("show", "")
 
 
 @pytest.mark.parametrize("state", ["missing", "empty", "damaged", "foreign", "older", "folder"])

@@ -187,7 +187,7 @@ def test_a_seed_is_shortened_rather_than_left_out(folder: Path, ctx: Ctx, add: A
 
 
 def test_nodes_of_other_projects(repo: Path, ctx: Ctx, add: Add) -> None:
-    add("--type=fact", "--tag=tier:reference", "Everybody's")
+    add("--type=fact", "--tag=tier:reference", "--user", "Everybody's")
     add("--type=fact", "--tag=tier:reference", "--tag=project:app", "Mine")
     add("--type=fact", "--tag=tier:reference", "--tag=project:shop", "Theirs")
     ran = ctx("compose")

@@ -33,11 +33,13 @@ def test_deleting_and_bringing_back(ctx: Ctx, add: Add) -> None:
 
 def test_a_deleted_node_says_how_to_get_it_back(ctx: Ctx, add: Add) -> None:
     gone = add("--type=fact", "No servers")
-    full = ctx("show", gone, "--format=json").json["node"]["id"]
     ctx("delete", gone)
-    ran = ctx("show", full)
+    ran = ctx("show", gone[:10])
     assert ran.code == 1
-    assert f"`ctx restore {full}` brings it back" in ran.err
+    assert ran.err == (
+        f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` brings it back.\n"
+    )
+    assert f"{gone}  fact  0 s  No servers" in ctx("list", "--deleted").out
     assert ctx("restore", "01ZZZZ").err.startswith("error E020: No deleted node")
 
 
@@ -65,7 +67,7 @@ def test_on_a_terminal_it_asks_when_others_depend_on_it(
     monkeypatch.setattr(sys, "stdin", Terminal("n\n"))
     refused = ctx("delete", base)
     assert refused.code == 1
-    assert f"1 node rests on what you delete: {decision}. Go on? [y/N]" in refused.err
+    assert f"1 node rests on what is deleted: {decision}. Go on? [y/N]" in refused.err
     assert base in ids(ctx)
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     assert ctx("delete", base).code == 0
@@ -77,7 +79,7 @@ def test_in_a_pipe_it_warns(ctx: Ctx, add: Add) -> None:
     ctx("link", decision, base, "--type=DEPENDS_ON")
     ran = ctx("delete", base)
     assert ran.code == 0
-    assert ran.err == f"warning: 1 node rests on what was deleted: {decision}.\n"
+    assert ran.err == f"warning: 1 node rests on what is deleted: {decision}.\n"
 
 
 def test_forgetting_by_words(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,3 +106,17 @@ def test_forgetting_by_filters_in_json(ctx: Ctx, add: Add) -> None:
     assert dry["dry_run"] is True
     assert ctx("forget", "tag:task:spike", "--yes").code == 0
     assert ids(ctx) == set()
+
+
+def test_forgetting_never_does_the_opposite_of_what_was_said(ctx: Ctx, add: Add) -> None:
+    kept = add("--type=fact", "--tag=tier:pinned", "oauth keep me")
+    add("--type=fact", "oauth throw away")
+    assert ctx("forget", "oauth NOT tag:tier:pinned", "-y").code == 0
+    assert ids(ctx) == {kept}
+
+
+def test_forgetting_says_what_rests_on_it(ctx: Ctx, add: Add) -> None:
+    base, decision = add("--type=fact", "Premise"), add("--type=decision", "Conclusion")
+    ctx("link", decision, base, "--type=DEPENDS_ON")
+    ran = ctx("forget", "premise", "-y")
+    assert f"warning: 1 node rests on what is deleted: {decision}.\n" in ran.err

@@ -42,6 +42,8 @@ def test_only_some_nodes(three: list[str], ctx: Ctx) -> None:
     ]
     assert [edge["type"] for edge in document["edges"]] == ["SUPERSEDES"]
     assert document["views"] == []
+    alone = json.loads(ctx("export", "--query", "tag:project:shop AND type:fact").out)
+    assert all(node["superseded_by"] is None for node in alone["nodes"])
     ran = ctx("export", "--query", "type:nothing")
     assert (ran.code, ran.out) == (2, "")
 

@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import shlex
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -163,11 +164,30 @@ def test_a_dry_run_changes_nothing(ctx: Ctx, tmp_path: Path) -> None:
     ran = ctx("import", path, "--dry-run")
     assert ran.out == (
         "Would import 3 nodes from ctx:\n  decision  2\n  fact      1\n"
-        "2 edges linked, 1 view added.\n"
+        "2 edges would be linked, 1 view would be added.\n"
+        "The new nodes:\n"
+        "  fact      Single binaries are preferred  project:viberent tier:reference\n"
+        "  decision  SQLite\n"
+        "  decision  We use files\n"
     )
     assert "Nothing was changed." in ran.err
     assert ctx("export").out == before
     assert answer(ctx, path)["added"] == {"decision": 2, "fact": 1}
+
+
+def test_a_dry_run_leaves_no_store(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+    (folder / "a.jsonl").write_text('{"content": "x"}\n' * 2)
+    (folder / "b.jsonl").write_text(
+        "".join(f'{{"content": "{"word " * 90}{number}"}}\n' for number in range(1200))
+    )
+    found = answer(ctx, "a.jsonl", "--dry-run")
+    assert found["new"] == [{"type": "fact", "preview": "x", "tags": []}]
+    assert len(answer(ctx, "b.jsonl", "--dry-run")["new"]) == 1000
+    told = ctx("--db", "new.db", "import", "b.jsonl", "--dry-run").out.splitlines()
+    assert told[:3] == ["Would import 1,200 nodes from jsonl:", "  fact  1,200", "The first 20:"]
+    assert told[3:] == ["  fact  " + "word " * 19 + "word…"] * 20
+    assert {item.name for item in folder.iterdir()} == {"a.jsonl", "b.jsonl"}
+    assert not (surroundings / ".ctx").exists()
 
 
 def test_edges_without_an_end_and_ids_that_are_taken(ctx: Ctx, add: Add, tmp_path: Path) -> None:
@@ -207,6 +227,38 @@ def test_views_come_too(ctx: Ctx, tmp_path: Path) -> None:
     ran = ctx("import", path)
     assert (ran.code, "view mine: type:task" in ran.err) == (1, True)
     assert answer(ctx, path, "--merge")["views"] == 0
+
+
+def test_views_that_no_command_would_make(ctx: Ctx, tmp_path: Path) -> None:
+    times = {"created_at": databases.DAY, "updated_at": databases.DAY}
+    views: list[dict[str, Any]] = [
+        {"name": "bad name", "query": "type:fact", "budget": None},
+        {"name": "bad", "query": "type:nonsense", "budget": None},
+        {"name": "small", "query": "type:fact", "budget": 99},
+        {"name": "default", "query": "type:fact", "budget": 10_000_001},
+        {"name": "good", "query": "type:fact", "budget": 100},
+    ]
+    told = {"format": "ctx-graph", "version": 1, "views": [{**view, **times} for view in views]}
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(told))
+    found = answer(ctx, str(path))
+    assert (found["views"], found["skipped"]) == (
+        1,
+        [
+            {"what": "view bad name", "reason": "'bad name' cannot name a view"},
+            {"what": "view bad", "reason": "there is no node type 'nonsense'"},
+            {"what": "view small", "reason": "a view cannot have a budget of 99 tokens"},
+            {
+                "what": "view default",
+                "reason": "a view cannot have a budget of 10,000,001 tokens",
+            },
+        ],
+    )
+    names = [view["name"] for view in ctx("view", "list", "--format=json").json["views"]]
+    assert names == ["default", "good"]
+    go = databases.go_store(tmp_path / "go.db")
+    databases.insert(go, "views", name="x", query="((", created_at="", updated_at="")
+    assert [each["what"] for each in answer(ctx, str(go))["skipped"]] == ["view x"]
 
 
 def exported_views(ctx: Ctx, folder: Path) -> str:
@@ -296,6 +348,197 @@ def test_claude_code_from_its_usual_places(
     assert answer(ctx, "--from", "claude-code")["change"] is None
 
 
+def contents(ctx: Ctx, *words: str) -> list[str]:
+    return [node["content"] for node in ctx("list", "--format=json", *words).json["nodes"]]
+
+
+def test_what_a_page_says_no_more_is_archived(ctx: Ctx, folder: Path) -> None:
+    page = folder / "CLAUDE.md"
+
+    def write(text: str, at: int) -> None:
+        page.write_text(text)
+        os.utime(page, (at, at))
+
+    write("# One\na\n# Two\nb\n# Three\nc\n", 1000)
+    answer(ctx, "--from", "claude-code")
+    by_content = {node["content"]: id for id, node in nodes(ctx).items()}
+    ctx("tag", by_content["Three\n\nc"], "tier:working")
+    ctx("add", "--type=fact", "--tag=tier:reference", f"--meta=path={page}", "Not of the page")
+    write("# One\nchanged\n", 2000)
+    dry = ctx("import", "--from", "claude-code", "--dry-run")
+    assert dry.out == (
+        "Would change what is here, from claude-code:\n1 node would be updated.\n"
+        "2 sections are no longer in their files: would be archived.\n"
+    )
+    # What is left out is not looked at.
+    assert answer(ctx, "--from", "claude-code", "--since=1d")["archived"] == 0
+    ran = ctx("import", "--from", "claude-code")
+    assert ran.out == (
+        "Changed what was here, from claude-code:\n1 node updated.\n"
+        "2 sections are no longer in their files: archived.\n"
+    )
+    found = nodes(ctx)
+    assert found[by_content["Two\n\nb"]]["tags"] == [
+        "project:app",
+        "source:claude-code",
+        "tier:off-context",
+    ]
+    assert set(contents(ctx, "--tag=tier:off-context")) == {"Two\n\nb", "Three\n\nc"}
+    assert answer(ctx, "--from", "claude-code")["change"] is None
+    # A person wants one of them all the same, and the page says the other again.
+    ctx("tag", by_content["Three\n\nc"], "tier:reference")
+    assert answer(ctx, "--from", "claude-code")["change"] is None
+    write("# One\nchanged\n# Two\nb\n", 3000)
+    assert answer(ctx, "--from", "claude-code")["tags"] == 1
+    assert contents(ctx, "--tag=tier:off-context") == []
+    tiers = [tag for tag in nodes(ctx)[by_content["Two\n\nb"]]["tags"] if tag.startswith("tier:")]
+    assert tiers == ["tier:reference"]
+    write("# One\nchanged\n", 4000)
+    change = answer(ctx, "--from", "claude-code")["change"]
+    assert contents(ctx, "--tag=tier:off-context") == ["Two\n\nb"]
+    assert ctx("undo", change).code == 0
+    assert contents(ctx, "--tag=tier:off-context") == []
+
+
+def test_a_secret_is_said_to_stand_where_it_stands(ctx: Ctx, folder: Path) -> None:
+    page = folder / "CLAUDE.md"
+    for number, secret in ((1, SECRET), (2, SECRET.swapcase().replace("GHP_", "ghp_"))):
+        page.write_text(f"# Host\nexample.org\n\n# Key\n\nUse this:\n{secret}\n")
+        os.utime(page, (number * 1000, number * 1000))
+        ran = ctx("import", "--from", "claude-code")
+        told = "warning: 1 secret not kept: CLAUDE.md:6 content, line 4 (github-token).\n"
+        assert (told in ran.err, secret in ctx("export").out) == (number == 1, False)
+    page.write_text(f"# Host\nexample.org\n\n# Key\nNow {SECRET}\n")
+    os.utime(page, (3000, 3000))
+    assert "CLAUDE.md:5 content, line 3 (github-token)" in ctx("import", str(page)).err
+
+
+def test_a_page_whose_name_is_not_utf_8(ctx: Ctx, folder: Path) -> None:
+    inner = folder / os.fsdecode(b"caf\xe9")
+    inner.mkdir()
+    (inner / "CLAUDE.md").write_text("# One\na\n# Two\nb\n")
+    assert answer(ctx, str(folder))["added"] == {"fact": 2}
+    (inner / "CLAUDE.md").write_text("# One\na\n")
+    assert answer(ctx, str(folder))["archived"] == 1
+
+
+def test_what_has_no_date_is_as_new_as_its_import(ctx: Ctx, add: Add, tmp_path: Path) -> None:
+    add("--type=fact", "Before")
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"content": "{word}"}}\n' for word in ("One", "Two", "Three")))
+    assert answer(ctx, str(path))["added"] == {"fact": 3}
+    assert contents(ctx) == ["Three", "Two", "One", "Before"]
+    first = nodes(ctx)
+    path.write_text('{"content": "Four"}\n' + path.read_text())
+    again = answer(ctx, str(path))
+    assert (again["added"], again["unchanged"]) == ({"fact": 1}, 3)
+    assert contents(ctx) == ["Four", "Three", "Two", "One", "Before"]
+    assert first.keys() < nodes(ctx).keys()
+    two = next(id for id, node in first.items() if node["content"] == "Two")
+    ctx("delete", two, "-y")
+    (skipped,) = answer(ctx, str(path))["skipped"]
+    assert skipped["what"] == f"node {two}"
+    ctx("undo", again["change"])
+    assert answer(ctx, str(path))["added"] == {"fact": 1}
+    assert set(contents(ctx)) == {"Four", "Three", "One", "Before"}
+
+
+def test_edges_find_what_has_no_date(ctx: Ctx, tmp_path: Path) -> None:
+    path = databases.make(tmp_path / "go.db", databases.GO_SCHEMA)
+    databases.go_node(path, "older", "Older", created_at="", superseded_by="newer")
+    databases.go_node(path, "newer", "Newer", created_at="")
+    databases.insert(
+        path, "edges", id="e", from_id="newer", to_id="older", type="RELATES_TO", created_at=""
+    )
+    mem = databases.make(tmp_path / "mem.db", databases.CLAUDE_MEM_SCHEMA)
+    databases.observation(mem, "s", 1, created_at_epoch=0)
+    databases.summary(mem, "s", 2, created_at_epoch=0)
+    assert answer(ctx, str(path), str(mem))["edges"] == 3
+    document = json.loads(ctx("export").out)
+    by_id = {node["id"]: node for node in document["nodes"]}
+    assert {
+        (by_id[e["from_id"]]["content"], e["type"], by_id[e["to_id"]]["content"])
+        for e in document["edges"]
+    } == {
+        ("Newer", "RELATES_TO", "Older"),
+        ("Newer", "SUPERSEDES", "Older"),
+        ("Request: Request 2", "DERIVED_FROM", "Title 1"),
+    }
+    assert all(each["id"] > "01HM" for each in (*document["nodes"], *document["edges"]))
+    assert answer(ctx, str(path), str(mem))["change"] is None
+
+
+def test_a_page_is_as_old_as_its_file(ctx: Ctx, folder: Path) -> None:
+    (folder / "CLAUDE.md").write_text("# One\na\n# Two\nb\n")
+    os.utime(folder / "CLAUDE.md", (databases.EPOCH, databases.EPOCH))
+    answer(ctx, "--from", "claude-code")
+    assert contents(ctx) == ["Two\n\nb", "One\n\na"]
+    assert all(id.startswith("01HM6") for id in nodes(ctx))
+
+
+NOT_FINITE = '{"a": 1e999, "b": [-1e999], "c": 0.5}'
+
+
+def test_numbers_that_are_not_finite(ctx: Ctx, folder: Path) -> None:
+    (folder / "a.jsonl").write_text(f'{{"content": "Of a line", "metadata": {NOT_FINITE}}}\n')
+    node = {"type": "fact", "created_at": databases.DAY, "updated_at": databases.DAY}
+    documents: list[tuple[str, dict[str, Any], str]] = [
+        ("ours", {"format": "ctx-graph", "version": 1}, FACT),
+        ("theirs", {}, OLDER),
+    ]
+    for name, head, node_id in documents:
+        told = {**node, "id": node_id, "content": name, "metadata": "HERE"}
+        whole = json.dumps({**head, "nodes": [told]}).replace('"HERE"', NOT_FINITE)
+        (folder / f"{name}.json").write_text(whole)
+    databases.make(folder / "go.db", databases.GO_SCHEMA)
+    databases.go_node(folder / "go.db", DECISION, "Of the Go program", metadata=NOT_FINITE)
+    databases.make(folder / "mem.db", databases.CLAUDE_MEM_SCHEMA)
+    databases.observation(folder / "mem.db", "s", 1, prompt_number=float("inf"))
+    databases.observation(folder / "mem.db", "s", 2, prompt_number=b"\xff\0")
+    names = ["a.jsonl", "ours.json", "theirs.json", "go.db", "mem.db"]
+    assert sum(answer(ctx, *names)["added"].values()) == 6
+    found = {node["content"]: node["metadata"] for node in nodes(ctx).values()}
+    kept = {"a": "inf", "b": ["-inf"], "c": 0.5}
+    for content in ("Of a line", "ours", "theirs", "Of the Go program"):
+        assert found[content] == kept
+    assert found["Title 1"]["prompt_number"] == "inf"
+    assert found["Title 2"]["prompt_number"] == "\ufffd\ufffd"
+    assert ctx("store", "check").code == 0
+    assert answer(ctx, *names)["change"] is None
+
+
+def test_very_large_numbers(ctx: Ctx, piped: Piped) -> None:
+    digits = "9" * 4000
+    piped(
+        f'{{"content": "Large", "n": {digits}, "path": {digits}}}\n'
+        f'{{"content": "Too large", "n": {digits}{digits}}}\n'
+    )
+    found = answer(ctx, "--from", "jsonl")
+    assert found["added"] == {"fact": 1}
+    assert [each["what"] for each in found["skipped"]] == ["line 2"]
+    assert str(next(iter(nodes(ctx).values()))["metadata"]["n"]) == digits
+    assert ctx("store", "check").code == 0
+
+
+def test_lines_are_known_by_the_name_of_the_file_or_by_the_first_of_them(
+    ctx: Ctx, folder: Path, piped: Piped
+) -> None:
+    long = json.dumps({"content": "x" * 100_000})
+    (folder / "a.jsonl").write_text('{"nodes": "none"}\n{"content": "One"}\n')
+    (folder / "b.ndjson").write_text('nonsense\n{"content": "Two"}\n')
+    (folder / "c.txt").write_text(f'{long}\n{{"content": "Three"}}\n')
+    (folder / "d.txt").write_text('{"version": 1}\n{"content": "Four"}\n')
+    found = answer(ctx, "a.jsonl", "b.ndjson", "c.txt", "d.txt")
+    assert (found["programs"], found["added"]) == (["jsonl"], {"fact": 5})
+    piped(f"\n{long}\n")
+    assert answer(ctx)["unchanged"] == 1
+    (folder / "e.txt").write_text('{"text": "no content"}')
+    ran = ctx("import", "e.txt")
+    assert ran.code == 1
+    assert "The document has no nodes in it." in ran.err
+    assert "One JSON object a line: --from jsonl." in ran.err
+
+
 def test_lines_of_json(ctx: Ctx, piped: Piped) -> None:
     lines = '{"content": "One"}\nnonsense\n{"content": "Two", "tags": ["project:x"]}\n'
     piped(lines)
@@ -359,7 +602,10 @@ def test_secrets_and_characters_that_no_text_may_hold(ctx: Ctx, piped: Piped) ->
     ]
     piped("\n".join(map(json.dumps, lines)))
     ran = ctx("import", "--from", "jsonl")
-    assert "warning: 2 secrets not kept: github-token, " in ran.err
+    assert (
+        "warning: 2 secrets not kept: line 1 content, line 1 (github-token); "
+        "line 1 metadata password, line 1 (password).\n"
+    ) in ran.err
     assert "warning: 2 characters that no text may hold: replaced by U+FFFD." in ran.err
     whole = ctx("export").out
     assert "a\ufffdb\ufffdc" in whole
@@ -421,6 +667,50 @@ def test_a_source_that_breaks_off_brings_nothing(ctx: Ctx, tmp_path: Path) -> No
     assert "go.db cannot be read to its end" in ran.err
     assert "Nothing was imported." in ran.err
     assert nodes(ctx) == {}
+
+
+def test_a_store_of_the_go_program_that_was_named_as_ours(
+    ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = databases.go_store(folder / "a store.db")
+    monkeypatch.setenv("CTX_DB", str(path))
+    before = path.read_bytes()
+    for words in (("list",), ("import", "--from", "ctx", str(path))):
+        ran = ctx(*words)
+        assert ran.code == 1
+        assert f"{path} is a store of the Go program `ctx`; it was not touched." in ran.err
+    command = shlex.split(ran.err.split("`")[3])
+    assert command[0] == "ctx"
+    assert ctx(*command[1:]).code == 0
+    monkeypatch.setenv("CTX_DB", command[2])
+    assert set(nodes(ctx)) == {FACT, DECISION, OLDER}
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("words", [("list",), ("list", "-q"), ("list", "--format=json")])
+def test_taking_over_is_always_said(ctx: Ctx, surroundings: Path, words: tuple[str, ...]) -> None:
+    path = databases.go_store(surroundings / ".ctx" / "store.db")
+    databases.go_node(path, "secret", f"the token {SECRET}")
+    for number in range(6):
+        databases.go_node(path, f"empty-{number}", " ")
+    ran = ctx(*words)
+    (backup,) = path.parent.glob("store.db.go-*")
+    skipped = "; ".join(f"node empty-{number}: it has no content" for number in range(5))
+    shows_all = f"`ctx import --from ctx {backup} --dry-run` shows all."
+    said = [
+        f"Took over 4 nodes and 2 edges from the Go program's store, which is now {backup}.",
+        f"6 items could not be taken over: {skipped}; … {shows_all}",
+    ]
+    lines = ran.err.splitlines()
+    if words[-1] == "--format=json":
+        assert [json.loads(line)["warning"] for line in lines[:2]] == said
+    else:
+        assert lines[:2] == [f"warning: {each}" for each in said]
+    assert "1 secret not kept: node " in lines[2]
+    assert f"What was not kept is still in {backup}." in lines[3]
+    assert len(lines) == 4
+    dry = ctx("import", "--from", "ctx", str(backup), "--dry-run")
+    assert "node empty-5  it has no content" in dry.out
 
 
 def test_a_store_of_the_go_program_in_our_own_place(ctx: Ctx, surroundings: Path) -> None:

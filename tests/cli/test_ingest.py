@@ -88,7 +88,26 @@ def test_the_same_file_by_two_names(ctx: Ctx, folder: Path) -> None:
     (folder / "a.md").write_text("A")
     assert len(ingest(ctx, "a.md", "./a.md", str(folder / "a.md"))["files"]) == 1
     (folder / "link.md").symlink_to("a.md")
-    assert ingest(ctx, "link.md")["files"][0]["state"] == "new"
+    (again,) = ingest(ctx, "link.md", "a.md")["files"]
+    assert (again["state"], again["path"]) == ("unchanged", str(folder / "a.md"))
+    assert len(ctx("list", "--format", "json").json["nodes"]) == 1
+
+
+def test_a_name_that_is_not_utf_8(ctx: Ctx, folder: Path) -> None:
+    bad = os.fsdecode(b"caf\xe9.md")
+    (folder / bad).write_text("Coffee")
+    (folder / "tea.md").write_text("Tea")
+    ran = ctx("ingest", bad, "tea.md")
+    assert ran.code == 1
+    assert ran.out.startswith("Ingested:\n")
+    assert ran.out.endswith(f"Refused 1 file:\n  {folder}/caf\\xe9.md  its name is not UTF-8\n")
+
+
+def test_a_file_has_its_name(ctx: Ctx, folder: Path) -> None:
+    (folder / "a.md").write_text("A")
+    ran = ctx("ingest", "a.md", "--name=b.md")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--name is for a text that comes on stdin" in ran.err
 
 
 def test_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:

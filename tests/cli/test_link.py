@@ -107,7 +107,8 @@ def test_tracing_where_something_comes_from(ctx: Ctx, add: Add) -> None:
         (1, True),
     ]
     assert len(ctx("trace", a, "--depth=1").out.splitlines()) == 3
-    assert "It comes from nothing else" in ctx("trace", d).out
+    assert ctx("trace", d).out.endswith("It comes from nothing else.\n")
+    assert ctx("trace", b, "--reverse", "--type=CALLS").out.endswith("Nothing rests on it.\n")
 
 
 def test_a_long_chain_is_no_recursion(ctx: Ctx, folder: Path) -> None:
@@ -145,3 +146,55 @@ def test_related(ctx: Ctx, add: Add) -> None:
     assert [(step["id"][:12], step["depth"]) for step in two["steps"]] == [(c, 1), (b, 1), (d, 2)]
     assert ctx("related", a, "--depth=2", "--limit=1").out.endswith("  … and 2 more\n")
     assert ctx("related", a, "--type=CALLS").out == "Nothing is related to it.\n"
+
+
+def test_a_depth_counts_the_nearest_way(ctx: Ctx, add: Add) -> None:
+    a, b, c, d, e = (add("--type=fact", name) for name in ("Aa", "Bb", "Cc", "Dd", "Ee"))
+    for from_id, to_id in ((a, b), (b, c), (c, d), (d, e), (a, d)):
+        ctx("link", from_id, to_id, "--type=DERIVED_FROM")
+    steps = ctx("trace", a, "--depth=3", "--format=json").json["steps"]
+    assert e in {step["id"][:12] for step in steps}
+
+
+def test_deleting_takes_everything_that_was_derived(ctx: Ctx, folder: Path) -> None:
+    """Also where there are far more edges than nodes."""
+    made = "2026-01-20T10:00:00Z"
+    ids = [f"01KFDGRP00{number:016d}" for number in range(160)]
+    times = {"created_at": made, "updated_at": made}
+    nodes = [{"id": i, "type": "fact", "content": i, **times} for i in ids]
+    pairs = [(high, low) for high in range(160) for low in range(high)]
+    edges = [
+        {
+            "id": f"01KFDGRP01{number:016d}",
+            "from_id": ids[high],
+            "to_id": ids[low],
+            "type": "DERIVED_FROM",
+            "created_at": made,
+        }
+        for number, (high, low) in enumerate(pairs)
+    ]
+    assert len(edges) > 10_000
+    (folder / "dense.json").write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    assert ctx("import", "dense.json").code == 0
+    assert ctx("delete", ids[0], "--cascade").out.startswith("Deleted 160 nodes:")
+
+
+def test_linking_again_keeps_what_it_rests_on(ctx: Ctx, add: Add) -> None:
+    one, two = add("--type=fact", "One"), add("--type=fact", "Two")
+    ctx("link", one, two, "--reason=measured it", "--confidence=medium")
+    assert ctx("link", one, two).out.startswith("Linked already")
+    assert "60 %, measured it" in ctx("edges", one).out
+    assert ctx("link", one, two, "--confidence=low", "--reason=  ").code == 2
+
+
+def test_restoring_a_node_whose_edge_lost_its_id(ctx: Ctx, add: Add, folder: Path) -> None:
+    one, two, three = (add("--type=fact", name) for name in ("Aa", "Bb", "Cc"))
+    ctx("link", one, two)
+    [edge] = ctx("edges", one, "--format=json").json["edges"]
+    ctx("delete", one)
+    ids = {node["id"][:12]: node["id"] for node in ctx("list", "--format=json").json["nodes"]}
+    taken = {**edge, "from_id": ids[two], "to_id": ids[three]}
+    (folder / "edge.json").write_text(json.dumps({"nodes": [], "edges": [taken]}))
+    assert ctx("import", "edge.json").code == 0
+    assert ctx("restore", one).code == 0
+    assert len(ctx("edges", one, "--format=json").json["edges"]) == 1

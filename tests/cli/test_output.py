@@ -112,6 +112,19 @@ def test_the_blocks_in_every_form() -> None:
     assert shown("markdown", Table(("a",), [])) == ""
 
 
+def test_space_between_blocks_is_one_blank_line_in_markdown() -> None:
+    blocks: list[Block] = [
+        Line("What is known", "heading"),
+        Line(""),
+        Line(""),
+        Verbatim("one\n\n\ntwo\n"),
+        Line(""),
+        Markdown("\n\n# More\n\n"),
+    ]
+    assert shown("text", *blocks) == ("What is known\n\n\none\n\n\ntwo\n\n\n\n# More\n\n")
+    assert shown("markdown", *blocks) == ("## What is known\n\n```\none\n\n\ntwo\n```\n\n# More\n")
+
+
 def test_markdown_is_the_same_in_text_and_markdown() -> None:
     text = "# A\n\ttab \x1b[0m\n"
     assert shown("text", Markdown(text)) == shown("markdown", Markdown(text)) == text
@@ -128,19 +141,38 @@ def test_a_terminal_sees_headings_and_right_aligned_numbers() -> None:
 
 
 def test_prose_is_shortened_to_the_width_of_the_terminal() -> None:
-    rows = [("01", "設計メモの全文をここに書く", "x" * 6), ("02", "plain words that go on", "y")]
-    table = Table(("id", "content", "tags"), rows, ("id", "text", "tags"))
+    rows = [("01", "設計メモの全文をここに書く", "4"), ("02", "plain words that go on", "7")]
+    table = Table(("id", "content", "tokens"), rows, ("id", "text", "number"))
     assert on_terminal(table, columns=32) == (
-        "  id  content             tags\n"
-        "  01  設計メモの全文を…   xxxxxx\n"
-        "  02  plain words that…   y\n"
+        "  id  content             tokens\n"
+        "  01  設計メモの全文を…        4\n"
+        "  02  plain words that…        7\n"
     )
     for line in on_terminal(table, columns=32).splitlines():
         assert width(line) <= 32
     assert "…" not in on_terminal(table, columns=80)
-    many = Table(("content", "tags"), [("w" * 200, "t" * 90)], ("text", "tags"))
-    assert on_terminal(many, columns=60).splitlines()[1] == f"  {'w' * 27}…  {'t' * 27}…"
     assert "…" not in shown("text", table)
+
+
+@pytest.mark.parametrize(
+    ("columns", "content", "tags"),
+    [(200, 100, 60), (150, 100, 32), (130, 100, 12), (100, 71, 11), (69, 40, 11), (68, 52, 0)],
+)
+def test_tags_give_way_to_prose(columns: int, content: int, tags: int) -> None:
+    rows = [("01M7ESYZ1SB4", "w" * 100, "t" * 60)]
+    table = Table(("id", "content", "tags"), rows, ("id", "text", "tags"))
+    heading, line = on_terminal(table, columns=columns).splitlines()
+    assert [len(word) for word in line.split()] == [12, content, tags][: 3 if tags else 2]
+    assert heading.split() == ["id", "content", "tags"][: 3 if tags else 2]
+
+
+def test_short_prose_leaves_the_rest_to_tags() -> None:
+    rows = [("w" * 30, "t" * 60)]
+    table = Table(("content", "tags"), rows, ("text", "tags"))
+    assert on_terminal(table, columns=60).splitlines()[1] == f"  {'w' * 30}  {'t' * 25}…"
+    alone = Table(("tag", "nodes"), [("t" * 60, "3")], ("tags", "number"))
+    assert on_terminal(alone, columns=30).splitlines()[1] == f"  {'t' * 20}…      3"
+    assert on_terminal(alone, columns=5).splitlines()[1] == f"  {'t' * 10}…      3"
 
 
 def test_a_terminal_that_is_too_narrow_wraps_rather_than_hides() -> None:

@@ -31,7 +31,7 @@ def test_edges_and_history(ctx: Ctx, add: Add) -> None:
     assert f"  ← SUPERSEDES ──  {two}  fact  Two\n" in ran.out
     history = ctx("show", one, "--history", "--format=json").json["history"]
     assert [(version["action"], version["what"]) for version in history] == [
-        ("add", "type, content: One"),
+        ("add", "type: fact, content: One"),
         ("tag", "+ x:y"),
         ("link", f"+ {two} SUPERSEDES → this"),
         ("update", "content: Uno"),

@@ -60,6 +60,7 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
             {"tier": "tier:working", "nodes": 0, "tokens": 0},
             {"tier": "tier:off-context", "nodes": 0, "tokens": 0},
         ],
+        "no_tier": 0,
         "superseded": 0,
         "views": 1,
         "project": None,

@@ -108,10 +108,9 @@ def test_a_rebuild_does_not_drop_what_has_no_record_without_asking(ctx: Ctx, pat
     )
     assert "no record speaks of it" in ctx("store", "check").out
     asked = ctx("store", "rebuild")
-    assert (asked.code, asked.err.splitlines()[0]) == (
-        1,
-        "error E017: 1 row that no record speaks of would go. Go ahead?",
-    )
+    assert asked.code == 1
+    assert asked.err.startswith("error E017: ")
+    assert "1 row that no record speaks of would go. Go ahead?" in asked.err
     recovered = ctx("store", "recover")
     assert "1 record made anew from what the tables knew.\nNothing was lost." in recovered.out
     assert contents(ctx) == sorted([*ALL, "By hand."])
@@ -132,7 +131,8 @@ def test_backup_and_restore(ctx: Ctx, path: Path, add: Add) -> None:
     add("--type=fact", "One too many.")
     refused = ctx("store", "restore", backup)
     assert refused.code == 1
-    assert refused.err.splitlines()[0] == (f"error E017: Replace the store by {backup} (3 nodes)?")
+    assert refused.err.startswith("error E017: ")
+    assert f"Replace the store by {backup} (3 nodes)?" in refused.err
     assert len(contents(ctx)) == 4
     kept = f"{path}.replaced-20261115T021100Z"
     assert ctx("store", "restore", backup, "--yes").out == (
@@ -235,10 +235,8 @@ def test_a_damaged_store_is_recovered(ctx: Ctx, path: Path, start: int, end: int
     ran = ctx("list")
     assert (ran.code, ran.out) == (1, "")
     first, hint = ran.err.splitlines()
-    assert first.startswith(f"error E018: {path} is damaged: ")
-    assert hint == (
-        "  `ctx store recover` saves what can still be read, and keeps the damaged file."
-    )
+    assert first.startswith(f"error E018: {path} is ")
+    assert "`ctx store recover`" in hint
     assert ctx("store", "check").code == 1
     assert ctx("store", "backup").err.startswith("error E018: ")
     tried = ctx("store", "recover", "--dry-run")

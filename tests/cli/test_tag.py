@@ -15,7 +15,7 @@ def test_tagging_twice_is_tagging_once(ctx: Ctx, add: Add) -> None:
     assert first.out == f"Tagged: {node_id} + project:shop, + a:b\n"
     again = ctx("tag", node_id, "project:shop")
     assert (again.code, again.out) == (0, f"Unchanged: {node_id} has a:b project:shop\n")
-    assert ctx("untag", node_id, "a:b", "never:there").out == f"Tagged: {node_id} - a:b\n"
+    assert ctx("untag", node_id, "a:b", "never:there").out == f"Untagged: {node_id} - a:b\n"
     assert tags(ctx, node_id) == ["project:shop"]
 
 

@@ -5,10 +5,7 @@ from typing import Any
 
 import pytest
 
-from ctx.cli import opening
-from ctx.cli.output import Output
-from ctx.cli.settings import Settings
-from ctx.operations.task import after_undo, extract, task_word
+from ctx.operations.task import extract, task_word
 from tests.cli.conftest import Add
 from tests.conftest import Ctx, git
 
@@ -47,7 +44,7 @@ def test_from_start_to_end(folder: Path, ctx: Ctx, add: Add) -> None:
     ended = ctx("task", "end")
     assert ended.out == (
         f"Ended: {task} Implement OAuth (task:implement-oauth)\n"
-        "2 nodes archived, 1 decision kept as reference.\n"
+        "2 nodes archived, 1 kept as reference.\n"
     )
     assert tags(ctx) == {
         "Decided": ["task:implement-oauth", "tier:reference"],
@@ -121,7 +118,7 @@ def test_a_summary_without_a_model(folder: Path, ctx: Ctx, add: Add) -> None:
     assert len(trace["steps"]) == 6
     assert fact in ctx("trace", summary["id"]).out
     assert ctx("task", "end", "Parser", "--summarize").out.endswith(
-        "0 nodes archived, 0 decisions kept as reference.\n"
+        "0 nodes archived, 0 kept as reference.\n"
     )
 
 
@@ -168,24 +165,66 @@ def test_undo(folder: Path, ctx: Ctx, add: Add) -> None:
     assert tags(ctx) == started
 
 
-def test_the_current_task_follows_an_undoing(folder: Path, ctx: Ctx) -> None:
-    settings = Settings.from_environment()._replace(folder=str(folder))
-
+def test_the_current_task_follows_undo_and_redo(folder: Path, ctx: Ctx) -> None:
     def current() -> str | None:
-        task = ctx("task", "current", "--format=json").json["task"]
+        task = ctx("task", "--format=json").json["task"]
         return task["task"] if task else None
 
-    def taken_back(change: str) -> str | None:
-        with opening.writing(settings, Output(None, None)) as memory:
-            after_undo(memory, change)
-        return current()
+    def last() -> str:
+        made: str = ctx("undo", "--list", "--limit=1", "--format=json").json["changes"][0]["id"]
+        return made
 
-    ctx("task", "start", "x")
+    ctx("task", "start", "alpha")
+    ctx("task", "start", "beta")
+    ctx("undo")
+    assert current() == "alpha"
+    ctx("undo", last())
+    assert current() == "beta"
     ctx("task", "end")
-    [end, start] = ctx("undo", "--list", "--format=json").json["changes"]
     assert current() is None
-    assert taken_back(end["id"]) == "x"
-    assert taken_back(start["id"]) is None
+    ctx("undo")
+    assert current() == "beta"
+
+
+def test_undoing_elsewhere_leaves_the_task_of_this_place(
+    tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("shop", "site"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        git("init", "-q")
+    monkeypatch.chdir(tmp_path / "shop")
+    ctx("task", "start", "alpha")
+    ctx("task", "end")
+    monkeypatch.chdir(tmp_path / "site")
+    ctx("undo")
+    assert ctx("task").out == "No task is the current one.\n"
+    monkeypatch.chdir(tmp_path / "shop")
+    assert "alpha" in ctx("task").out
+
+
+def test_undoing_the_end_of_a_task_whose_node_is_gone(folder: Path, ctx: Ctx, add: Add) -> None:
+    node = ctx("task", "start", "alpha").out.split()[1]
+    add("--type=observation", "--tag=tier:working", "note")
+    ctx("task", "end")
+    change = ctx("undo", "--list", "--limit=1", "--format=json").json["changes"][0]["id"]
+    ctx("delete", node)
+    assert ctx("undo", change).code == 0
+    assert tags(ctx)["note"] == ["task:alpha", "tier:working"]
+
+
+def test_names_that_differ_in_signs_are_different_tasks(folder: Path, ctx: Ctx) -> None:
+    assert "(task:c)" in ctx("task", "start", "C++").out
+    assert "(task:c-2)" in ctx("task", "start", "C#").out
+    assert "(task:c)" in ctx("task", "start", "c++").out
+    assert "(task:c-2)" in ctx("task", "start", "c-2").out
+
+
+def test_a_secret_in_a_name_is_kept_nowhere(folder: Path, ctx: Ctx, surroundings: Path) -> None:
+    ran = ctx("task", "start", "rotate password=hunter2correcthorse99")
+    assert "1 secret not kept: name, line 1 (password)" in ran.err
+    for file in (surroundings / ".ctx").iterdir():
+        assert b"hunter2" not in file.read_bytes()
 
 
 def test_tasks_of_two_projects(
@@ -211,7 +250,7 @@ def test_tasks_of_two_projects(
 def test_a_task_that_is_only_a_tag(folder: Path, ctx: Ctx, add: Add) -> None:
     add("--type=fact", "--tag=tier:working", "--tag=task:loose", "Note")
     assert ctx("task", "end", "loose").out == (
-        "Ended: (task:loose)\n1 node archived, 0 decisions kept as reference.\n"
+        "Ended: task:loose\n1 node archived, 0 kept as reference.\n"
     )
 
 

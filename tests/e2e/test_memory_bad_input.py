@@ -50,7 +50,7 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
         (["add", "--type=fact", " \n "], "E023", "There is no content.", ""),
         (["add", "--type=fact", "--tag=", "x"], "E011", "'' cannot be a tag.", "namespace:value"),
         (["add", "--type=fact", "--tag=a\x1b[0m", "x"], "E011", "", "namespace:value"),
-        (["add", "--type=fact", f"--tag={'x' * 201}", "x"], "E011", "", "200 characters"),
+        (["add", "--type=fact", f"--tag={'x' * 201}", "x"], "E011", "", "namespace:value"),
         (["add", "--type=fact", "--tag=tier:pined", "x"], "E011", "There is no tier", "pinned"),
         (["add", "--type=fact", "--supersedes", NO_NODE, "x"], "E020", "No node has an id", "list"),
         (["update", "ID"], "E011", "", ""),
@@ -68,7 +68,7 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
         (["show", ""], "E020", "'' is not the id", ""),
         (["delete", NO_NODE, "--yes"], "E020", "No node has an id", ""),
         (["restore", "ID"], "E011", "The node", "is not deleted"),
-        (["undo", NO_NODE], "E0", "", ""),
+        (["undo", NO_NODE], "E020", "No change begins with", "ctx undo --list"),
         (["query", "type:nonsense"], "E022", "", ""),
         (["query", "type:fact AND"], "E022", "", ""),
         (["query", "((((" * 500], "E022", "", ""),
@@ -77,11 +77,11 @@ def refused(ctx: Ctx, words: list[str], code: str, message: str, hint: str = "")
         (["task", "end"], "E011", "No task is the current one.", ""),
         (["list", "--limit=-1"], "E011", "", ""),
         (["list", "--limit=many"], "E011", "", ""),
-        (["list", "--since=whenever"], "E0", "", ""),
+        (["list", "--since=whenever"], "E011", "'whenever' is neither an age nor a date.", "7d"),
         (["list", "--type=nonsense"], "E011", "There is no node type", ""),
         (["import", "missing.json"], "E015", "", ""),
         (["--db", "postgresql://h/d", "list"], "E011", "postgresql:// is no store", "path"),
-        (["--db", "", "list"], "", "", ""),
+        (["--db", "", "list"], "E011", "--db names no file.", ""),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
@@ -89,19 +89,7 @@ def test_a_mistake_is_named_and_changes_nothing(
     ctx: Ctx, node: str, words: list[str], code: str, message: str, hint: str
 ) -> None:
     given = [node if word == "ID" else word for word in words]
-    if words[:2] == ["--db", ""]:
-        # No name is no choice.
-        assert ctx(*given).code == 0
-        return
-    if code in ("E011", "E022", "E020", "E023", "E015", "E025"):
-        refused(ctx, given, code, message, hint)
-        return
-    before = everything(ctx)
-    ran = ctx(*given)
-    assert ran.code in (1, 2)
-    assert ran.err.startswith("error E0")
-    assert "Unexpected" not in ran.err
-    assert everything(ctx) == before
+    refused(ctx, given, code, message, hint)
 
 
 @pytest.mark.parametrize(
@@ -255,7 +243,7 @@ def test_a_store_that_may_only_be_read(
         ran = forked.run([*words, "--db", str(path)], as_nobody=True)
         assert (ran.code, ran.out) == (1, ""), words
         assert ran.err.startswith(f"error E014: {path} cannot be used: "), (words, ran.err)
-        assert "Check that it is there, who owns it and its folder" in ran.err
+        assert ran.err.count("\n") == 2, "a sentence and the next step"
     place.chmod(0o755)
     assert ctx("store", "check", "--db", str(path)).code == 0
 

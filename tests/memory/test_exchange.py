@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from ctx.errors import ContentRefused, NewerFormat
 from ctx.memory import exchange, model, store
 from ctx.memory.changes import Change, Who, changing
-from ctx.memory.exchange import Written
+from ctx.memory.exchange import Written, require_no_conflict
 from ctx.memory.foreign.incoming import Skipped
 from ctx.memory.graph import Graph
-from ctx.memory.intake import Intake, require_no_conflict
+from ctx.memory.intake import Intake
 from ctx.memory.model import Draft, Edge, Evidence, View
 
 WHO = Who("s", "test")
@@ -45,8 +45,6 @@ def take(graph: Graph, text: str) -> Intake:
         intake = Intake(change)
         for item in document.items:
             intake.take(item, "ctx")
-        if document.deletes_default_view:
-            intake.delete_default_view()
         intake.finish()
     return intake
 
@@ -83,10 +81,10 @@ steps = st.one_of(
     st.tuples(
         st.just("view"),
         st.sampled_from(["default", "mine"]),
-        contents,
-        st.none() | st.integers(1, 2**31 - 1),
+        st.sampled_from(["type:fact", "tag:a:b AND NOT has:summary", "words of a task"]),
+        st.none() | st.integers(model.SMALLEST_BUDGET, model.LARGEST_BUDGET),
     ),
-    st.tuples(st.just("unview"), st.sampled_from(["default", "mine"])),
+    st.tuples(st.just("unview"), st.just("mine")),
 )
 
 
@@ -220,7 +218,12 @@ def document(**parts: Any) -> str:
         (document(nodes=[NODE, NODE]), "The node 01HM5Q0000AAAAAAAAAAAAAAAA is .* twice."),
         (document(edges=[{"type": "LIKES"}]), r"edges\[0\]: There is no edge type 'LIKES'."),
         (document(views=[{"name": "x", "query": "y", "budget": "z"}]), "budget is not a whole"),
-        (document(views=[{"name": "x", "query": "y", "budget": 2**70}]), "budget is not a whole"),
+        (document(views=[{"name": "x", "query": "y", "budget": -1}]), "budget is not a whole"),
+        (document(views=[{"name": "default", "query": None}]), r"views\[0\].query is not a text."),
+        (
+            document(nodes=[{**NODE, "superseded_by": 5}]),
+            r"nodes\[0\].superseded_by is not a text.",
+        ),
     ],
 )
 def test_a_document_that_makes_no_sense(text: str, message: str) -> None:
@@ -261,6 +264,19 @@ def test_what_the_go_program_exports() -> None:
         Skipped("nodes[3]", "it is not an object"),
     ]
     assert not found.is_ours
+
+
+def test_what_took_a_nodes_place_is_linked_even_if_the_document_forgot(tmp_path: Path) -> None:
+    newer = {**NODE, "id": NODE["id"].replace("A", "B"), "content": "Newer"}
+    text = document(nodes=[{**NODE, "superseded_by": newer["id"]}, newer])
+    with memory(tmp_path, "one.db") as graph:
+        assert take(graph, text).skipped == []
+        whole = exported(graph)
+        assert not take(graph, text).has_written
+    (edge,) = json.loads(whole)["edges"]
+    assert (edge["type"], edge["from_id"], edge["to_id"]) == ("SUPERSEDES", newer["id"], NODE["id"])
+    # An edge that is there is not made twice.
+    assert len([each for each in exchange.parse(whole).items if isinstance(each, Edge)]) == 1
 
 
 def test_a_view_is_read_with_its_times() -> None:

@@ -59,9 +59,9 @@ def test_a_deleted_node_is_named_with_the_way_back() -> None:
             lived.find_deleted(one)
         with changing(lived, "delete", WHO) as change:
             change.delete_node(one)
-        with pytest.raises(NodeNotFound, match="was deleted: A long time ago") as gone:
+        with pytest.raises(NodeNotFound, match="was deleted") as gone:
             lived.find(one)
-        assert gone.value.hint == f"`ctx restore {one}` brings it back."
+        assert gone.value.hint == f"`ctx restore {one[:12]}` brings it back."
         assert lived.find_deleted(one) == one
         with pytest.raises(NodeNotFound, match="No deleted node"):
             lived.find_deleted("7ZZZZZ")
@@ -88,13 +88,13 @@ def test_the_newest_nodes_of_a_kind() -> None:
         with changing(lived, "link", WHO) as change:
             change.link(tasks[1], facts[0], "SUPERSEDES", {})
         newest_first = [*reversed(tasks), *reversed(facts)]
-        assert lived.newest(None, [], None, None) == (newest_first[:-1], 4)
-        assert lived.newest(None, [], None, None, include_superseded=True) == (newest_first, 5)
-        assert lived.newest(None, ["a"], None, 2) == ([tasks[1], tasks[0]], 4)
-        assert lived.newest("fact", ["a", "b"], None, 1) == ([facts[2]], 2)
-        assert lived.newest("fact", ["c"], None, 9) == ([], 0)
-        assert lived.newest(None, [], "2999-01-01T00:00:00Z", None) == ([], 0)
-        assert lived.newest(None, [], "1999-01-01T00:00:00Z", 1) == ([tasks[1]], 4)
+        assert lived.newest((), [], None, None) == (newest_first[:-1], 4)
+        assert lived.newest((), [], None, None, include_superseded=True) == (newest_first, 5)
+        assert lived.newest((), ["a"], None, 2) == ([tasks[1], tasks[0]], 4)
+        assert lived.newest(["fact"], ["a", "b"], None, 1) == ([facts[2]], 2)
+        assert lived.newest(["fact"], ["c"], None, 9) == ([], 0)
+        assert lived.newest((), [], "2999-01-01T00:00:00Z", None) == ([], 0)
+        assert lived.newest((), [], "1999-01-01T00:00:00Z", 1) == ([tasks[1]], 4)
 
 
 def test_nodes_come_in_the_order_that_was_asked_for_however_many() -> None:
@@ -136,7 +136,6 @@ def test_tags_and_how_often_they_are_given() -> None:
         assert lived.tags_of(one) == ("a", "b:1", "b:2")
         assert lived.tag_counts() == [TagCount("a", 2), TagCount("b:1", 2), TagCount("b:2", 1)]
         assert lived.tag_counts("b:") == [TagCount("b:1", 2), TagCount("b:2", 1)]
-        assert lived.tagged("b:1") == [one, two]
         assert lived.node(two).tags == ("a", "b:1")
 
 

@@ -86,6 +86,13 @@ SAID: st.SearchStrategy[Any] = st.one_of(
         st.none(),
         st.fixed_dictionaries({"query": st.sampled_from(["a", "b"])}),
     ),
+    st.tuples(
+        st.just("task.set"),
+        st.sampled_from(["current_task", "current_task:shop:main"]),
+        st.just(""),
+        st.none(),
+        st.fixed_dictionaries({}, optional={"task": st.sampled_from(["a", "b"])}),
+    ),
 )
 
 

@@ -46,7 +46,7 @@ def test_ours_takes_its_place_and_theirs_is_kept(tmp_path: Path) -> None:
     path = go_store(tmp_path / "here" / "store.db")
     adopted = adopt(str(path))
     assert adopted is not None
-    assert adopted[1:] == (3, 2, 1, 0, ())
+    assert adopted[1:] == (3, 2, 1, (), ())
     names = sorted(item.name for item in path.parent.iterdir())
     assert names == ["store.db", os.path.basename(adopted.backup)]
     assert ours(path) == CONTENTS

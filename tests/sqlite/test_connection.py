@@ -2,15 +2,16 @@
 
 import os
 import sqlite3
+import tempfile
 from contextlib import closing
 from sqlite3 import Connection
 
 import pytest
 
-from ctx.errors import DatabaseFailure, DiskFailure
+from ctx.errors import DatabaseFailure, DiskFailure, IndexCorrupt
 from ctx.sqlite import derived
 from ctx.sqlite.connection import execute_script, explained, transaction
-from tests.sqlite.databases import OPEN, finish, open_derived, open_truth, rows, start
+from tests.sqlite.databases import OPEN, finish, open_derived, open_truth, rows, start, write
 
 
 def test_many_writers_wait_for_each_other(path: str) -> None:
@@ -53,6 +54,56 @@ def test_a_full_disk_is_a_disk_failure_and_changes_nothing(path: str) -> None:
             )
         assert not connection.in_transaction
         assert rows(connection, "SELECT count(*) FROM nodes") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    ("file_mode", "folder_mode", "reason"),
+    [
+        (0o000, 0o755, "this user may not read it"),
+        (0o444, 0o755, "it is read-only for this user"),
+        (0o666, 0o555, "its folder is read-only for this user"),
+    ],
+)
+def test_a_refusal_names_what_this_user_may_not_do(
+    file_mode: int, folder_mode: int, reason: str
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "store.db")
+        open_truth(path).close()
+        os.chmod(path, file_mode)
+        os.chmod(folder, folder_mode)
+        program = """
+if os.geteuid() == 0:
+    os.setuid(65534)
+try:
+    migrations = (m001_nodes, m002_summary, m003_runs)
+    truth.open_truth(sys.argv[1], application_id=ID, migrations=migrations)
+    connection = sqlite3.connect(sys.argv[1])
+    with explained(sys.argv[1]), transaction(connection):
+        connection.execute("DELETE FROM nodes")
+except CtxError as error:
+    print(error, error.hint, sep="\\n")
+"""
+        told = finish(start("import sqlite3\n" + program, path))
+        assert told == (
+            f"E014: {path} cannot be used: {reason}.\n"
+            f"`ls -ld {folder} {path}` shows who may write there."
+        )
+        os.chmod(folder, 0o700)
+
+
+def test_what_is_no_database_may_have_been_one(path: str) -> None:
+    os.makedirs(os.path.dirname(path))
+    write(path, b"not a database" * 99)
+    with pytest.raises(DatabaseFailure) as raised:
+        open_truth(path)
+    assert raised.value.message == f"{path} is not a database, or its beginning is damaged."
+    assert raised.value.hint == (
+        "If it was a store, `ctx store recover` may help; if not, check the path."
+    )
+    with pytest.raises(IndexCorrupt) as corrupt, explained(path, IndexCorrupt):
+        sqlite3.connect(path).execute("SELECT 1 FROM sqlite_master")
+    assert corrupt.value.hint == IndexCorrupt.default_hint
 
 
 def write_and_raise(connection: Connection, reason: type[BaseException]) -> None:

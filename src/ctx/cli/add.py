@@ -8,7 +8,7 @@ from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.memory.model import LARGE_CONTENT
+from ctx.memory.model import KNOWLEDGE_TYPES, LARGE_CONTENT, tier
 from ctx.operations.add import Added, Options, add
 
 EXAMPLES = """
@@ -42,18 +42,20 @@ def prepare(words: list[str]) -> list[str]:
     is the content.
     """
     typed = any(word == "--type" or word.startswith("--type=") for word in words)
-    asks_for_help = words[:1] in (["-h"], ["--help"]) or not words
     named = words[:1] == ["node"] or (words[:1] == ["file"] and not typed)
-    return words if named or asks_for_help else ["node", *words]
+    return words if named or not words else ["node", *words]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     group = shared.subcommands(parser)
     node = shared.add_subcommand(
-        group, "node", "add a node to memory (the word `node` may be left out)", NODE_EXAMPLES
+        group,
+        "node",
+        "add a node to memory (the word `node` may be left out; see also `ctx add file --help`)",
+        NODE_EXAMPLES,
     )
     arguments.content(node)
-    arguments.node_type(node, "what it is (default: fact)")
+    arguments.node_type(node, "what it is (default: that of what it supersedes, else fact)")
     arguments.tags(node, "a tag for it; may be given several times")
     arguments.metadata(node, "more about it, such as a decision's rationale")
     node.add_argument("--summary", metavar="TEXT", help="what stands for it in lists")
@@ -65,6 +67,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the node that this one takes the place of",
     )
     shared.completing(old, "node")
+    node.add_argument(
+        "--user", action="store_true", help="for all projects, not only for the one you are in"
+    )
     shared.session_option(node)
     file = shared.add_subcommand(
         group, "file", "snapshot files into the session's staging", FILE_EXAMPLES
@@ -90,16 +95,22 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         output.warn(f"This is a large node: {count(len(content), 'character')}.")
     with opening.writing(settings, output) as memory:
         wanted = Options(
-            options.type or "fact",
             content,
+            options.type,
             options.tag,
             options.summary,
             arguments.metadata_of(options),
             [memory.graph.find(text) for text in options.supersedes],
+            options.user,
         )
         added = add(memory, wanted)
     output.show(added, render)
     warn_of_redaction(added.redacted, output)
+    if tier(added.node.tags) is None:
+        output.note(
+            "It has no tier: search finds it, no context shows it. "
+            f"`ctx tag {added.short_id} tier:reference` changes that."
+        )
     return 0
 
 
@@ -109,13 +120,15 @@ def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
     if options.type or options.stdin or not words or words == ["-"]:
         return
     if len(words) > 1 or not any(character.isspace() for character in words[0]):
-        near = shared.nearest(words[0], ("file", "node"))
+        word = words[0][:40]
+        near = shared.nearest(word, ("file",)) or ""
+        kind = word if word in KNOWLEDGE_TYPES else "fact"
         raise UsageError(
-            f"It is not said what {words[0][:40]!r} is.",
-            hint=near if near and "Did you" in near else 'Give --type: ctx add --type=fact "…".',
+            f"{word!r} is neither a sentence nor something that can be added.",
+            hint=near if "Did you" in near else f'For a node: ctx add --type={kind} "…".',
         )
 
 
 def render(added: Added) -> list[Block]:
-    task = f" (task:{added.task})" if added.task else ""
-    return [Line(f"Added: {added.short_id}{task}")]
+    given = f" ({', '.join(added.given)})" if added.given else ""
+    return [Line(f"Added: {added.short_id}{given}")]

@@ -80,6 +80,8 @@ def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:
 
 
 def whole_number(word: str) -> int:
+    if word.startswith("-") and word[1:].isdigit():
+        raise argparse.ArgumentTypeError("must be 0 or more")
     if not word.isascii() or not word.isdigit() or len(word) > 15:
         raise argparse.ArgumentTypeError(f"{word!r} is not a whole number")
     return int(word)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from ctx import clock
 from ctx.cli.terminal import one_line, shortened, visible
 from ctx.errors import CtxError
 
@@ -23,6 +24,8 @@ _DESCRIPTION = 60
 _GLANCE = 400
 """Characters of a content that are looked at for its description."""
 _BEHIND_ALL = "\U0010ffff"
+# Of a long history, what is offered comes from its end: a person waits for the answer.
+_RECENT = "(SELECT * FROM records WHERE stamp > 0 ORDER BY stamp DESC LIMIT 20000)"
 
 
 class Candidate(NamedTuple):
@@ -51,8 +54,8 @@ def offer(candidates: Iterable[Candidate], typed: str, how: str = "words") -> Of
     )
 
 
-def holding(what: "Completes", typed: str, settings: "Settings") -> Offer:
-    """What an argument that holds such a thing could be."""
+def holding(what: "Completes", typed: str, settings: "Settings", node: str = "") -> Offer:
+    """What an argument that holds such a thing could be, on a line that names a node before."""
     match what:
         case "file":
             return Offer(how="files")
@@ -72,7 +75,9 @@ def holding(what: "Completes", typed: str, settings: "Settings") -> Offer:
             return offer((Candidate(known.name, known.doc) for known in SETTINGS.values()), typed)
         case "assignment":
             return _assignments(typed)
-        case "node" | "tag" | "view" | "task":
+        case "own-tag":
+            return offer(_stored(what, node, settings), typed)
+        case "node" | "deleted" | "change" | "tag" | "project" | "view" | "task":
             return offer(_stored(what, typed, settings), typed)
 
 
@@ -98,7 +103,16 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
     from ctx.memory.store import APPLICATION_ID
     from ctx.sqlite.truth import application_id_of, read_truth
 
-    queries = {"node": _nodes, "tag": _tags, "view": _views, "task": _tasks}
+    queries = {
+        "node": _nodes,
+        "deleted": _deleted,
+        "change": _changes,
+        "tag": _tags,
+        "own-tag": _own_tags,
+        "project": _projects,
+        "view": _views,
+        "task": _tasks,
+    }
     try:
         path = settings.database
         # Even to read another program's database would leave files beside it.
@@ -131,6 +145,35 @@ def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
         yield Candidate(value, f"{node_type}: {' '.join(text.split())}")
 
 
+def _deleted(store: "Connection", typed: str) -> Iterator[Candidate]:
+    """Deleted nodes, the one that was deleted last first."""
+    from ctx.memory import records, replay
+
+    beginning = typed.upper()
+    rows = store.execute(
+        f"SELECT subject FROM {_RECENT} WHERE kind = 'node.delete'"
+        " AND subject >= ? AND subject < ? AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = subject)"
+        " GROUP BY subject ORDER BY max(stamp) DESC LIMIT ?",
+        (beginning, beginning + _BEHIND_ALL, MOST),
+    ).fetchall()
+    for (node_id,) in rows:
+        state = replay.node(records.about(store, node_id, "node."))
+        if state is not None:
+            text = (state.summary or state.content)[:_GLANCE]
+            yield Candidate(node_id, f"{state.type}: {' '.join(text.split())}")
+
+
+def _changes(store: "Connection", typed: str) -> Iterator[Candidate]:
+    """Changes, the newest first, as `ctx undo --list` shows them."""
+    beginning = typed.upper()
+    for change, action, stamp in store.execute(
+        f"SELECT change, action, max(stamp) FROM {_RECENT} WHERE change >= ? AND change < ?"
+        " GROUP BY change ORDER BY max(stamp) DESC LIMIT ?",
+        (beginning, beginning + _BEHIND_ALL, MOST),
+    ):
+        yield Candidate(change, f"{action} at {clock.iso(clock.stamp_ms(stamp))}")
+
+
 def _tags(store: "Connection", typed: str) -> Iterator[Candidate]:
     from ctx.memory.model import TIERS
 
@@ -143,6 +186,19 @@ def _tags(store: "Connection", typed: str) -> Iterator[Candidate]:
         yield Candidate(tag, f"{nodes:,} {'node' if nodes == 1 else 'nodes'}")
     used = {tag for tag, _ in rows}
     yield from (Candidate(tier) for tier in TIERS if tier not in used)
+
+
+def _own_tags(store: "Connection", node: str) -> Iterator[Candidate]:
+    from ctx.memory.graph import Graph
+
+    graph = Graph(store)
+    yield from map(Candidate, graph.tags_of(graph.find(node)))
+
+
+def _projects(store: "Connection", typed: str) -> Iterator[Candidate]:
+    for tag, nodes in _tags(store, f"project:{typed}"):
+        if tag.startswith("project:"):
+            yield Candidate(tag.removeprefix("project:"), nodes)
 
 
 def _views(store: "Connection", typed: str) -> Iterator[Candidate]:

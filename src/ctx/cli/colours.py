@@ -21,9 +21,10 @@ KINDS = {
 }
 """What a line or a column holds, and its colour.
 
-`text` is prose: one line whatever is in it. On a terminal it is shortened to fit, and so are
-`tags`. `number` stands to the right in its column. `type` is a node's type. A column of `field`
-names what stands beside it, so that its table needs no headings.
+`text` is prose: one line whatever is in it. On a terminal it is shortened to fit; before that,
+`tags` are, and they are left out where prose needs their place. `number` stands to the right in
+its column. `type` is a node's type. A column of `field` names what stands beside it, so that its
+table needs no headings.
 """
 
 # A type keeps its colour for ever: people learn them.

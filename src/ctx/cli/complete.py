@@ -9,7 +9,6 @@ parsers, so nothing here has to be kept in step with them.
 """
 
 import argparse
-import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -161,9 +160,9 @@ def _offer_at(reached: Reached, typed: str, settings: "Settings") -> Offer:
     settings = settings.with_options(
         argparse.Namespace(
             **{
-                action.dest: os.path.expanduser(word)
+                action.dest: settings.expanded(word)
                 for action, word in reached.given.items()
-                if action.dest in ("db", "in_folder")
+                if action.dest in ("db", "in_folder") and word
             }
         )
     )
@@ -174,7 +173,7 @@ def _offer_at(reached: Reached, typed: str, settings: "Settings") -> Offer:
             return _options(reached, typed)
         if option is None or option.nargs == 0:
             return Offer()
-        offered = _values(option, value, settings)
+        offered = _values(option, value, reached, settings)
         return offered._replace(
             candidates=tuple(
                 Candidate(f"{name}={value}", description)
@@ -183,7 +182,7 @@ def _offer_at(reached: Reached, typed: str, settings: "Settings") -> Offer:
         )
     if reached.expected is None:
         return Offer()
-    return _values(reached.expected, typed, settings)
+    return _values(reached.expected, typed, reached, settings)
 
 
 def _options(reached: Reached, typed: str) -> Offer:
@@ -206,14 +205,17 @@ def _options(reached: Reached, typed: str) -> Offer:
     return candidates.offer((candidate for _, candidate in found), typed)
 
 
-def _values(action: argparse.Action, typed: str, settings: "Settings") -> Offer:
+def _values(action: argparse.Action, typed: str, reached: Reached, settings: "Settings") -> Offer:
     if isinstance(action, _Subparsers):
         return _subcommands(action, typed)
     if action.choices is not None:
         return candidates.offer((Candidate(str(choice)) for choice in action.choices), typed)
     placeholder = action.metavar if isinstance(action.metavar, str) else ""
     what = getattr(action, "completes", _PLACEHOLDERS.get(placeholder))
-    return Offer() if what is None else candidates.holding(what, typed, settings)
+    if what is None:
+        return Offer()
+    node = next((word for given, word in reached.given.items() if given.dest == "id"), "")
+    return candidates.holding(what, typed, settings, node)
 
 
 def _subcommands(action: "argparse._SubParsersAction[options.Parser]", typed: str) -> Offer:

@@ -76,9 +76,10 @@ def budget(parser: argparse.ArgumentParser) -> None:
 
 def projects(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
-    group.add_argument(
+    project = group.add_argument(
         "--project", metavar="NAME", help="the project that counts (default: the one of the folder)"
     )
+    completing(project, "project")
     group.add_argument(
         "--all-projects", action="store_true", help="also nodes that belong to other projects"
     )

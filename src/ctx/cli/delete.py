@@ -8,7 +8,7 @@ from ctx.cli.nodes import preview, table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
-from ctx.operations.delete import Deleted, delete, deletion
+from ctx.operations.delete import Deleted, Deletion, delete, deletion
 
 EXAMPLES = """
 ctx delete 01M7ESYZ1SB4
@@ -34,17 +34,23 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         found = deletion(memory.graph, named, cascade=options.cascade)
         deleted = Deleted(found.nodes, found.short_ids, found.dependents, options.dry_run)
         if found.dependents and not options.dry_run:
-            told = ", ".join(f"{found.short_ids[node.id]}" for node in found.dependents[:5])
-            rest = "" if len(found.dependents) <= 5 else ", …"
-            relying = count(len(found.dependents), "node rests", "nodes rest")
             if surroundings.stdin_is_terminal():
-                question = f"{relying} on what you delete: {told}{rest}. Go on?"
-                output.confirm(question, yes=options.yes)
+                output.confirm(f"{resting_on(found)} Go on?", yes=options.yes)
             else:
-                output.warn(f"{relying} on what was deleted: {told}{rest}.")
+                output.warn(resting_on(found))
         if not options.dry_run:
             delete(memory, [node.id for node in found.nodes])
     output.show(deleted, render)
+
+
+def resting_on(deletion: Deletion) -> str:
+    """What stays although it rests on what goes; nothing where nothing does."""
+    if not deletion.dependents:
+        return ""
+    told = ", ".join(deletion.short_ids[node.id] for node in deletion.dependents[:5])
+    rest = "" if len(deletion.dependents) <= 5 else ", …"
+    resting = count(len(deletion.dependents), "node rests", "nodes rest")
+    return f"{resting} on what is deleted: {told}{rest}."
 
 
 def render(deleted: Deleted) -> list[Block]:

@@ -25,11 +25,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    import shutil
+
+    editor = _editor(settings, output)
     with opening.reading(settings, output) as memory:
         node_id = memory.graph.find(options.id)
         before = memory.graph.node(node_id).content
     # The editor may be open for hours: nothing is held meanwhile.
-    file = edited(before, node_id, settings)
+    file = edited(before, node_id, editor)
     try:
         text = _read(file)
         with opening.writing(settings, output) as memory:
@@ -37,34 +40,48 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 raise UsageError(f"The node {node_id} was changed while you edited it.")
             updated = update(memory, node_id, Options(content=text))
     except CtxError as error:
-        raise type(error)(error.message, hint=f"Your text is in {file}.") from None
-    disk.discard(file)
-    os.rmdir(os.path.dirname(file))
-    output.show(updated, render)
-    warn_of_redaction(updated.redacted, output)
+        error.hint = f"{error.hint or ''} Your text is in {file}.".lstrip()
+        raise
+    try:
+        output.show(updated, render)
+        warn_of_redaction(updated.redacted, output)
+    finally:
+        # With whatever the editor has left beside the file.
+        shutil.rmtree(os.path.dirname(file), ignore_errors=True)
 
 
-def edited(text: str, name: str, settings: Settings) -> str:
+def _editor(settings: Settings, output: Output) -> str:
+    chosen = settings.environment.get("VISUAL") or settings.environment.get("EDITOR")
+    if not chosen and not output.is_interactive:
+        raise UsageError(
+            "There is no terminal to edit on.",
+            hint="`ctx update ID --stdin` takes the new content; or set EDITOR to a program.",
+        )
+    return chosen or "vi"
+
+
+def edited(text: str, name: str, editor: str) -> str:
     """Let the person's editor have the text; the file that it lies in then."""
     import shlex
+    import shutil
     import subprocess
     import tempfile
 
-    environment = settings.environment
-    editor = environment.get("VISUAL") or environment.get("EDITOR") or "vi"
-    folder = tempfile.mkdtemp(prefix="ctx-")
-    file = os.path.join(folder, f"{name}.md")
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
-        handle.write(text + "\n")
+    with disk.explained("writing the text for the editor"):
+        folder = tempfile.mkdtemp(prefix="ctx-")
+        file = os.path.join(folder, f"{name}.md")
+        # Line ends stay as they are: a text that is only looked at must not change.
+        with open(file, "w", encoding="utf-8", newline="") as handle:
+            handle.write(text + "\n")
     try:
         code = subprocess.run([*shlex.split(editor), file], check=False).returncode
+        reason = f"it ended with code {code}" if code else ""
     except (OSError, ValueError) as error:
-        code, reason = 1, str(error)
-    else:
-        reason = f"it ended with code {code}"
-    if code:
-        disk.discard(file)
-        os.rmdir(folder)
+        reason = str(error)
+    if not reason and not os.path.isfile(file):
+        reason = "there is no file any more"
+    if reason:
+        shutil.rmtree(folder, ignore_errors=True)
         raise UsageError(
             f"The editor {editor!r} failed: {reason}. Nothing was changed.",
             hint="Set EDITOR to the one you like.",
@@ -74,7 +91,10 @@ def edited(text: str, name: str, settings: Settings) -> str:
 
 def _read(file: str) -> str:
     try:
-        with open(file, encoding="utf-8") as handle:
+        with (
+            disk.explained("reading the edited text"),
+            open(file, encoding="utf-8", newline="") as handle,
+        ):
             return handle.read()
     except UnicodeDecodeError:
         raise ContentRefused("The edited text is not UTF-8.") from None

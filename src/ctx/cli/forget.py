@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.delete import render
+from ctx.cli.delete import render, resting_on
 from ctx.cli.nodes import table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Line, Output, count
@@ -43,7 +43,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 output.preview([table(nodes.nodes[:_SHOWN], nodes.short_ids)])
                 if len(node_ids) > _SHOWN:
                     output.preview([Line(f"  … and {len(node_ids) - _SHOWN:,} more")])
-            output.confirm(f"Delete {count(len(node_ids), 'node')}?", yes=options.yes)
+            resting = resting_on(nodes)
+            question = f"Delete {count(len(node_ids), 'node')}?"
+            output.confirm(f"{resting} {question}" if resting else question, yes=options.yes)
+            if resting and options.yes:
+                output.warn(resting)
             delete(memory, node_ids, "forget")
     output.show(deleted, render)
     if deleted.deleted and not options.dry_run:

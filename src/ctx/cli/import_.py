@@ -2,11 +2,14 @@
 
 import argparse
 import os
+import tempfile
+from contextlib import ExitStack
 
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
-from ctx.cli.output import Block, Line, Output, Table, count, listing
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.foreign import claude_mem, recognise
@@ -45,9 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="let the newer one win where nodes differ, instead of refusing",
     )
     arguments.dry_run(parser)
-    parser.add_argument(
+    project = parser.add_argument(
         "--project", metavar="NAME", help="only what belongs to it, or the project to give"
     )
+    shared.completing(project, "project")
     parser.add_argument(
         "--since", metavar="TIME", help="only what changed since: 1h, 7d, 2w, 2026-01-20"
     )
@@ -67,7 +71,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.with_prompts,
         settings.claude_folder,
     )
-    with opening.writing(settings, output) as memory, output.progress("Importing") as tick:
+    with ExitStack() as stack:
+        if options.dry_run and not os.path.exists(settings.database):
+            # A store is made by being opened, and none is to be left.
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
+        memory = stack.enter_context(opening.writing(settings, output))
+        tick = stack.enter_context(output.progress("Importing"))
         imported = import_(memory, sources, wanted, tick)
     output.show(imported, render)
     _say_more(imported, output)
@@ -75,7 +85,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _sources(options: argparse.Namespace, settings: Settings) -> list[Source]:
     """What to import. This is found out before our own store is opened: the file might be it."""
-    paths = [os.path.join(settings.folder, os.path.expanduser(path)) for path in options.paths]
+    paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
     if options.paths == ["-"]:
         paths = []
     elif not paths:
@@ -131,34 +141,41 @@ def _from_stdin(program: str | None) -> Source:
     text = surroundings.read_stdin()
     if program == "jsonl":
         return Source("jsonl", text=text)
-    start = text[:65536].encode("utf-8", "surrogateescape")
-    return Source("graph" if program == "ctx" else recognise.of_text(start, "stdin"), text=text)
+    if program == "ctx":
+        return Source("graph", text=text)
+    start = text.lstrip().encode("utf-8", "surrogateescape")
+    return Source(recognise.of_text(start, "stdin"), text=text)
 
 
 def render(imported: Imported) -> list[Block]:
     nodes = sum(imported.added.values())
     source = f" from {' and '.join(imported.programs)}" if imported.programs else ""
-    is_new = nodes or imported.updated or imported.tags or imported.edges or imported.views
     told = {
         "updated": (imported.updated, "node"),
         "given": (imported.tags, "tag"),
         "linked": (imported.edges, "edge"),
         "added": (imported.views, "view"),
     }
+    would_be = "would be " if imported.dry_run else ""
+    more = [f"{count(n, noun)} {would_be}{verb}" for verb, (n, noun) in told.items() if n]
     blocks: list[Block] = []
-    if not is_new:
-        blocks.append(Line(f"Nothing new{source}."))
-    elif nodes:
+    if nodes:
         verb = "Would import" if imported.dry_run else "Imported"
         blocks.append(Line(f"{verb} {count(nodes, 'node')}{source}:"))
         rows = [(kind, f"{number:,}") for kind, number in imported.added.items()]
         blocks.append(Table(("type", "nodes"), rows, ("type",)))
-    else:
+    elif more or imported.archived:
         verb = "Would change what is here" if imported.dry_run else "Changed what was here"
         blocks.append(Line(f"{verb},{source}:"))
-    more = [f"{count(n, noun)} {verb}" for verb, (n, noun) in told.items() if n]
+    else:
+        blocks.append(Line(f"Nothing new{source}."))
     if more:
         blocks.append(Line(f"{', '.join(more)}."))
+    if imported.archived:
+        is_told = (
+            "1 section is" if imported.archived == 1 else f"{imported.archived:,} sections are"
+        )
+        blocks.append(Line(f"{is_told} no longer in their files: {would_be}archived."))
     blocks += [
         Line(f"{count(number, 'node')} {what}.")
         for number, what in (
@@ -168,6 +185,12 @@ def render(imported: Imported) -> list[Block]:
         )
         if number
     ]
+    if imported.new:
+        shown = imported.new[:MOST_ROWS]
+        first = f"The first {len(shown)}" if nodes > len(shown) else "The new nodes"
+        blocks.append(Line(f"{first}:"))
+        listed = [(each.type, each.preview, " ".join(each.tags)) for each in shown]
+        blocks.append(Table(("type", "content", "tags"), listed, ("type", "text", "tags")))
     if imported.skipped:
         blocks.append(Line(f"Skipped {len(imported.skipped):,}:"))
         blocks += listing(("what", "reason"), [tuple(each) for each in imported.skipped])
@@ -175,9 +198,7 @@ def render(imported: Imported) -> list[Block]:
 
 
 def _say_more(imported: Imported, output: Output) -> None:
-    if imported.secrets:
-        rules = ", ".join(imported.rules)
-        output.warn(f"{count(imported.secrets, 'secret')} not kept: {rules}.")
+    warn_of_redaction(imported.redacted, output)
     if imported.cleaned:
         characters = count(imported.cleaned, "character")
         output.warn(f"{characters} that no text may hold: replaced by U+FFFD.")

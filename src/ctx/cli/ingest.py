@@ -35,6 +35,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         if not options.name:
             raise UsageError("What comes on stdin has no name.", hint="Give one with --name.")
         text = surroundings.read_stdin()
+    elif options.name:
+        raise UsageError(
+            "--name is for a text that comes on stdin, and a file has its name.",
+            hint="Leave it out, or give - instead of the file.",
+        )
     paths = [path for path in options.files if path != "-"]
     wanted = Options(paths, text, options.name or "", options.tag, options.summary)
     with opening.writing(settings, output) as memory:

@@ -21,9 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser, "from_id")
     arguments.node(parser, "to_id")
     arguments.edge_type(parser, "how they relate (default: RELATES_TO)", default="RELATES_TO")
-    parser.add_argument(
-        "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
-    )
+    parser.add_argument("--confidence", choices=tuple(CONFIDENCE), help="how sure (default: high)")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why it is so")
     session_option(parser)
 
@@ -31,7 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.writing(settings, output) as memory:
         from_id, to_id = memory.graph.find(options.from_id), memory.graph.find(options.to_id)
-        evidence = Evidence(memory.who.author, CONFIDENCE[options.confidence], options.reason)
+        evidence = None
+        if options.confidence or options.reason:
+            sure = CONFIDENCE[options.confidence or "high"]
+            evidence = Evidence(memory.who.author, sure, options.reason)
         linked = link(memory, from_id, to_id, options.type, evidence)
     output.show(linked, render)
     warn_of_redaction(linked.redacted, output)

@@ -4,6 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import render_listing
+from ctx.cli.options import completing
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
 from ctx.operations.list import Options, list_nodes
@@ -12,23 +13,35 @@ EXAMPLES = """
 ctx list                                  the newest twenty
 ctx list --type=decision --tag=project:shop
 ctx list --since=1h --limit=0             all of the last hour
+ctx list --deleted                        what `ctx restore` can bring back
 ctx list --format json                    whole nodes, for scripts
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    arguments.node_type(parser, "only nodes of this type")
+    kinds = parser.add_argument(
+        "--type", action="append", default=[], metavar="TYPE", help="only nodes of these types"
+    )
+    completing(kinds, "node-type")
     arguments.tags(parser, "only nodes with this tag; of several, all")
     parser.add_argument(
         "--since", metavar="TIME", help="only nodes made since: 1h, 7d, 2w, 2026-01-20"
     )
     arguments.limit(parser)
     arguments.superseded(parser)
+    parser.add_argument(
+        "--deleted", action="store_true", help="what was deleted, and `ctx restore` brings back"
+    )
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     wanted = Options(
-        options.type, options.tag, options.since, options.limit, options.include_superseded
+        options.type,
+        options.tag,
+        options.since,
+        options.limit,
+        options.include_superseded,
+        options.deleted,
     )
     with opening.reading(settings, output) as memory:
         output.show(list_nodes(memory.graph, wanted), render_listing)

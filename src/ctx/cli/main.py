@@ -73,6 +73,20 @@ GROUPS = {
         "help": "show help for a command",
     },
 }
+# What other programs call a command of ours.
+_ELSEWHERE = {
+    "find": "`ctx search`",
+    "get": "`ctx show`",
+    "log": "`ctx show ID --history` or `ctx undo --list`",
+    "ls": "`ctx list`",
+    "new": "`ctx add`",
+    "redo": "`ctx undo CHANGE`, which also takes back an undoing",
+    "remember": "`ctx add`",
+    "remove": "`ctx delete`",
+    "rm": "`ctx delete`",
+    "supersede": "`ctx link NEW-ID OLD-ID --type=SUPERSEDES`",
+}
+
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 _INTERRUPTED = 130
@@ -83,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
     if words in (["--version"], ["-V"]):
         return _print_version()
 
-    from ctx.cli.output import Output, ReaderGone
+    from ctx.cli.output import Declined, Output, ReaderGone
     from ctx.cli.settings import Settings
 
     settings = Settings.from_environment()
@@ -96,9 +110,13 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         output.note("Interrupted.")
         return _INTERRUPTED
+    except Declined:
+        output.note("Nothing was changed.")
+        return 1
     except UnicodeEncodeError:
         # A path may be any bytes; everything else that is kept is text.
-        output.error(UsageError("An argument is not valid UTF-8."))
+        hint = "Convert it first, for example with `iconv -t utf-8`."
+        output.error(UsageError("An argument is not valid UTF-8.", hint=hint))
         return UsageError.exit_code
     except RecursionError:
         output.error(DeserializationFailed("Something is nested too deeply to be read."))
@@ -107,7 +125,7 @@ def main(arguments: list[str] | None = None) -> int:
         # Whoever read our output has seen enough, as with `| head`.
         return 0
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
-        output.unexpected(error)
+        output.unexpected(error, debugging=bool(settings.environment.get("CTX_DEBUG")))
         return 1
 
 
@@ -132,21 +150,27 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
 
         return complete.run(words[1:], settings, output)
     leading, name, rest = options.split(words)
-    if name is None or name == "help":
-        if name is None and {"--version", "-V"}.intersection(leading):
-            return _print_version()
-        if name is None and not {"-h", "--help"}.intersection(leading):
-            options.top_parser(GROUPS).parse_args(leading)
-        output.result(_help([word for word in rest if not word.startswith("-")]))
+    if name is None and {"--version", "-V"}.intersection(leading):
+        return _print_version()
+    try:
+        if name is None:
+            options.top_parser(GROUPS).parse_args(leading or ["--help"])
+            raise UsageError("There is no command.", hint="`ctx --help` lists them.")
+        if name == "help":
+            words = [word for word in leading + rest if word not in ("-h", "--help")]
+            asked = options.help_parser().parse_intermixed_args(words)
+            output.configure(asked)
+            raise options.HelpAsked(_help(asked.words))
+        command, parser = command_named(name)
+        # A command whose first word may be left out puts it back.
+        words = command.prepare(rest) if hasattr(command, "prepare") else rest
+        parsed = parser.parse_args(leading + words)
+    except options.HelpAsked as asked_for:
+        output.help(str(asked_for))
         output.flush()
         return 0
-    command, parser = command_named(name)
-    # A command whose first word may be left out puts it back.
-    words = command.prepare(rest) if hasattr(command, "prepare") else rest
-    parsed = parser.parse_args(leading + words)
-    settings = settings.with_options(parsed)
     output.configure(parsed)
-    returned = command.run(parsed, settings, output)
+    returned = command.run(parsed, settings.with_options(parsed), output)
     output.flush()
     return int(returned or 0)
 
@@ -158,12 +182,15 @@ def _help(words: list[str]) -> str:
     if not words or words == ["help"]:
         return options.top_parser(GROUPS).format_help()
     name, *inner = words
-    parser = command_named(name)[1]
+    command, parser = command_named(name)
+    if not inner and hasattr(command, "prepare"):
+        inner = command.prepare(["--help"])[:-1]
     for word in inner:
         known = options.subcommands_of(parser)
         if word not in known:
             raise UsageError(
-                f"There is no command 'ctx {name} {word}'.", hint=options.nearest(word, known)
+                f"There is no command 'ctx {name} {word}'.",
+                hint=options.nearest(word, known, f"ctx {name}"),
             )
         parser = known[word]
     return parser.format_help()
@@ -173,7 +200,9 @@ def command_named(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
     from ctx.cli import options
 
     if name not in COMMANDS or name == "help":
-        raise UsageError(f"There is no command {name!r}.", hint=options.nearest(name, COMMANDS))
+        meant = _ELSEWHERE.get(name)
+        hint = f"Did you mean {meant}?" if meant else options.nearest(name, COMMANDS)
+        raise UsageError(f"There is no command {name!r}.", hint=hint)
     module = module_of(name)
     return module, options.command_parser(name, COMMANDS[name], module)
 

@@ -51,24 +51,37 @@ def _took_over(settings: Settings, output: Output) -> bool:
     path = settings.database
     if not go_ctx.is_go_store(path):
         return False
+    import shlex
+
     if path != settings.user_store.database:
+        ours = f"{path.removesuffix('.db')}.ctx.db"
+        command = shlex.join(["ctx", "--db", ours, "import", "--from", "ctx", path])
         raise DatabaseFailure(
             f"{path} is a store of the Go program `ctx`; it was not touched.",
-            hint=f"`ctx import --from ctx {path}` takes over what is in it.",
+            hint=f"`{command}` makes a store of ours out of it; name that one from then on.",
         )
+    from ctx.cli.nodes import warn_of_redaction
     from ctx.operations.adopt import adopt
 
     with output.progress("Taking over") as tick:
         adopted = adopt(path, tick)
     if adopted is not None:
-        output.note(
+        # It happens once and unasked, so it is said to whoever reads: also beside JSON.
+        output.warn(
             f"Took over {count(adopted.nodes, 'node')} and {count(adopted.edges, 'edge')} from the "
             f"Go program's store, which is now {adopted.backup}."
         )
         if adopted.skipped:
-            output.warn(f"{count(len(adopted.skipped), 'item')} could not be taken over.")
-        if adopted.secrets:
-            output.warn(f"{count(adopted.secrets, 'secret')} not kept; the old store has them.")
+            some = "; ".join(f"{what}: {reason}" for what, reason in adopted.skipped[:5])
+            more = "; …" if len(adopted.skipped) > 5 else "."
+            command = shlex.join(["ctx", "import", "--from", "ctx", adopted.backup, "--dry-run"])
+            output.warn(
+                f"{count(len(adopted.skipped), 'item')} could not be taken over: {some}{more} "
+                f"`{command}` shows all."
+            )
+        if adopted.redacted:
+            warn_of_redaction(adopted.redacted, output)
+            output.warn(f"What was not kept is still in {adopted.backup}.")
     return True
 
 

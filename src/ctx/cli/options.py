@@ -18,7 +18,11 @@ FORMATS = ("text", "json", "markdown")
 
 Completes = Literal[
     "node",
+    "deleted",
+    "change",
     "tag",
+    "own-tag",
+    "project",
     "view",
     "task",
     "edge-type",
@@ -28,15 +32,23 @@ Completes = Literal[
     "file",
     "folder",
 ]
-"""What an argument holds, for the shell to offer; `assignment` is a setting and its value."""
+"""What an argument holds, for the shell to offer.
+
+`deleted` is a deleted node, `own-tag` a tag of the node that the line names before it, and
+`assignment` a setting and its value.
+"""
 
 # The options that take a value, so that the command's name can be told from it.
 _WITH_VALUE = {"--format", "-C", "--set", "--db"}
 _ANYWHERE = (*_WITH_VALUE, "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
+class HelpAsked(Exception):
+    """Somebody wants to read the help, which is its text."""
+
+
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong as one of our errors; the main function prints it."""
+    """Says what is wrong as one of our errors, and hands its help on; the main function prints."""
 
     def __init__(self, **described: Any) -> None:
         super().__init__(**described)
@@ -48,11 +60,15 @@ class Parser(argparse.ArgumentParser):
         if found:
             known = [word.strip(" '") for word in found[2].split(",")]
             raise UsageError(
-                f"{found[1]!r} is none of: {', '.join(known)}.", hint=nearest(found[1], known)
+                f"{found[1]!r} is none of: {', '.join(known)}.",
+                hint=nearest(found[1], known, self.prog),
             )
         raise UsageError(
             f"{message[:1].upper()}{message[1:]}.", hint=f"`{self.prog} --help` shows examples."
         )
+
+    def print_help(self, _file: object = None) -> NoReturn:
+        raise HelpAsked(self.format_help())
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -82,17 +98,22 @@ def split(words: list[str]) -> tuple[list[str], str | None, list[str]]:
     """Options before the command, the command, and what follows it.
 
     `ctx --format json gc` and `ctx gc --format json` are the same: what stands before the
-    command is parsed together with what stands behind it.
+    command is parsed together with what stands behind it. In `ctx -- gc`, the dashes only say
+    that no more options come before the command.
     """
     position = 0
     while position < len(words) and words[position].startswith("-"):
+        if words[position] == "--":
+            return words[:position], *_first_and_rest(words[position + 1 :])
         option = words[position].partition("=")[0]
         if option not in _ANYWHERE and not option.startswith("-C"):
             raise UsageError(f"There is no option {option}.", hint=nearest(option, _ANYWHERE))
         position += 2 if words[position] in _WITH_VALUE else 1
-    if position >= len(words):
-        return words, None, []
-    return words[:position], words[position], words[position + 1 :]
+    return words[:position], *_first_and_rest(words[position:])
+
+
+def _first_and_rest(words: list[str]) -> tuple[str | None, list[str]]:
+    return (words[0], words[1:]) if words else (None, [])
 
 
 def global_options(level: int = 0) -> Parser:
@@ -145,6 +166,13 @@ def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentPars
         parents=[global_options()],
     )
     parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
+    return parser
+
+
+def help_parser() -> argparse.ArgumentParser:
+    """What `ctx help` takes: the words of a command, and options among them."""
+    parser = Parser(prog="ctx help", parents=[global_options()], add_help=False, allow_abbrev=False)
+    parser.add_argument("words", nargs="*", metavar="COMMAND")
     return parser
 
 
@@ -210,9 +238,9 @@ def examples(lines: str) -> str:
     return f"examples:\n{body}"
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """`Did you mean …?`, where something is near enough."""
+def nearest(word: str, known: Iterable[str], program: str = "ctx") -> str:
+    """`Did you mean …?` where something is near enough, else whose help to read."""
     import difflib
 
     found = difflib.get_close_matches(word, list(known), n=1)
-    return f"Did you mean `{found[0]}`?" if found else "`ctx --help` lists what there is."
+    return f"Did you mean `{found[0]}`?" if found else f"`{program} --help` lists what there is."

@@ -10,13 +10,22 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, disk
 from ctx.cli import settings
 from ctx.cli.colours import KINDS, painted
 from ctx.cli.settings import Screen
-from ctx.cli.terminal import one_line, shortened, visible, visible_json, visible_lines, width
+from ctx.cli.terminal import (
+    fitted,
+    one_line,
+    shortened,
+    visible,
+    visible_json,
+    visible_lines,
+    width,
+)
 from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
 
 if TYPE_CHECKING:
@@ -25,7 +34,10 @@ if TYPE_CHECKING:
 
 
 class Line(NamedTuple):
-    """A sentence, a line of a listing, or (by its kind) a heading."""
+    """A sentence, a line of a listing, or (by its kind) a heading.
+
+    An empty one is space between blocks, which markdown has anyway.
+    """
 
     text: str
     kind: str = ""
@@ -57,7 +69,6 @@ Block = Line | Table | Verbatim | Markdown
 MOST_ROWS = 20
 
 _PLAIN = Screen()
-_NARROWEST = 16
 _RECENT_MS = 60 * 86_400_000
 _SKEW_MS = 60_000
 
@@ -75,6 +86,10 @@ class ReaderGone(Exception):
     """Nobody reads our output any more."""
 
 
+class Declined(Exception):
+    """The person was asked, and said no."""
+
+
 class Output:
     def __init__(
         self,
@@ -88,17 +103,23 @@ class Output:
         self._form = form
         self._screen = screen
         self._quiet = False
+        self._chosen = ""
 
     @classmethod
     def for_words(cls, words: list[str], screen: Screen) -> "Output":
         """Know the format before the options are parsed: an error in them has one too."""
-        joined = " ".join(words)
-        wants_json = "--format json" in joined or "--format=json" in joined
+        given = words[: words.index("--")] if "--" in words else words
+        wants_json = "--format=json" in given or ("--format", "json") in pairwise(given)
         return cls(sys.stdout, sys.stderr, "json" if wants_json else "text", screen)
 
     def configure(self, options: "argparse.Namespace") -> None:
         self._form = getattr(options, "format", "text")
         self._quiet = getattr(options, "quiet", False)
+        for name, word in (("-C", "in_folder"), ("--db", "db")):
+            if given := getattr(options, word, None):
+                import shlex
+
+                self._chosen += f"{name} {shlex.quote(given)} "
 
     def show(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
         """Print a command's answer in the format that was asked for."""
@@ -112,6 +133,9 @@ class Output:
         else:
             screen = self._screen if self._stdout.isatty() else None
             self._write(self._stdout, "".join(_as_text(block, screen) for block in blocks))
+
+    def help(self, text: str) -> None:
+        self.show({"help": text}, lambda _: [Verbatim(text)])
 
     def preview(self, blocks: list[Block]) -> None:
         """Show what a question is about, before it is asked."""
@@ -166,17 +190,19 @@ class Output:
     def note(self, text: str) -> None:
         """Something worth knowing beside the result; for people, so not beside JSON."""
         if not self._quiet and self._form != "json":
-            self._say(visible(text))
+            self._say(visible(self._typed(text)))
 
     def warn(self, text: str) -> None:
+        text = self._typed(text)
         if self._form == "json":
             self._say(self._json({"warning": text}).rstrip())
         else:
             self._say(f"{self._label('warning:', 'warning')} {visible(text)}")
 
     def error(self, error: CtxError) -> None:
+        hint = self._typed(error.hint or "")
         if self._form == "json":
-            told = {"code": error.code, "message": error.message, "hint": error.hint}
+            told = {"code": error.code, "message": error.message, "hint": hint or None}
             if error.detail:
                 told["detail"] = error.detail
             self._say(self._json({"error": told}).rstrip())
@@ -184,27 +210,45 @@ class Output:
         self._say(f"{self._label(f'error {error.code}:', 'error')} {visible(error.message)}")
         if error.detail:
             self._say(visible_lines(error.detail))
-        if error.hint:
-            self._say(f"  {visible(error.hint)}")
+        if hint:
+            self._say(f"  {visible(hint)}")
 
-    def unexpected(self, error: Exception) -> None:
+    def _typed(self, text: str) -> str:
+        """A hint whose commands can be typed as they stand: about the store that was chosen."""
+        if not self._chosen:
+            return text
+        # One that names a store already means another one.
+        typed = text.replace("`ctx ", f"`ctx {self._chosen}")
+        return typed.replace(f"`ctx {self._chosen}--db ", "`ctx --db ")
+
+    def unexpected(self, error: Exception, *, debugging: bool) -> None:
         """A mistake of ours: say so, and how to see more, without a screen of traceback."""
         import traceback
 
         place = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{place.filename}:{place.lineno}"
-        self.error(CtxError(f"Unexpected {type(error).__name__}: {error} ({where})"))
+        told = f"Unexpected {type(error).__name__}: {error} ({place.filename}:{place.lineno})"
+        hint = "This is a mistake in ctx. "
+        if debugging:
+            lines = "".join(traceback.format_exception(error)).rstrip()
+            self.error(CtxError(told, detail=lines, hint=hint + "The lines above help to find it."))
+        else:
+            self.error(CtxError(told, hint=hint + "With CTX_DEBUG=1 it shows the traceback."))
+
+    @property
+    def is_interactive(self) -> bool:
+        """Whether a program that we start has a person before it."""
+        return settings.stdin_is_terminal() and self._stdout.isatty()
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Go on only if the user agrees; without a terminal only with `--yes`."""
         if yes:
             return
         if not settings.stdin_is_terminal():
-            raise ConfirmationNeeded(question)
+            raise ConfirmationNeeded(f"This needs a yes: {question}")
         self._stderr.write(f"{visible(question)} [y/N] ")
         self._stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise ConfirmationNeeded("Nothing was changed.", hint="")
+            raise Declined
 
     @contextmanager
     def progress(self, doing: str) -> Iterator[clock.Tick]:
@@ -315,11 +359,13 @@ def _table(table: Table, screen: Screen | None) -> str:
     widths = [max(map(width, cells[0 if headed else 1 :])) for cells in columns]
     colours = screen is not None and screen.colours
     if screen is not None:
-        widths = _fitted(widths, kinds, screen.columns)
+        widths = fitted(widths, kinds, screen.columns)
 
     def laid_out(row: Sequence[str], kinds: Sequence[str]) -> str:
         cells = []
         for cell, kind, most in zip(row, kinds, widths, strict=True):
+            if screen and not most:
+                continue
             shown = shortened(cell, most) if screen else cell
             padding = " " * (most - width(shown))
             inked = painted(shown, kind) if colours else shown
@@ -331,20 +377,10 @@ def _table(table: Table, screen: Screen | None) -> str:
     return heading + "".join(laid_out(row, kinds) for row in rows)
 
 
-def _fitted(widths: list[int], kinds: Sequence[str], most: int) -> list[int]:
-    """The widths of the columns, with the widest of those that give way made narrower."""
-    giving = [number for number, kind in enumerate(kinds) if kind in ("text", "tags")]
-    fitted = [min(w, max(most, _NARROWEST)) if n in giving else w for n, w in enumerate(widths)]
-    while giving and sum(fitted) + 2 * len(fitted) > most:
-        widest = max(giving, key=lambda number: fitted[number])
-        if fitted[widest] <= _NARROWEST:
-            break
-        fitted[widest] -= 1
-    return fitted
-
-
 def _as_markdown(block: Block) -> str:
     match block:
+        case Line("", _):
+            return ""
         case Line(text, kind):
             return f"{'## ' if kind == 'heading' else ''}{text}\n\n"
         case Verbatim(text):
@@ -353,7 +389,7 @@ def _as_markdown(block: Block) -> str:
                 fence += "`"
             return f"{fence}\n{text.rstrip()}\n{fence}\n\n"
         case Markdown(text):
-            return text.rstrip("\n") + "\n\n"
+            return text.strip("\n") + "\n\n"
         case Table(headings, rows):
             if not rows:
                 return ""

@@ -4,10 +4,11 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import table
-from ctx.cli.output import Block, Line, Output
+from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
+from ctx.memory.graph import Graph
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.parse import parse
+from ctx.memory.query.parse import Query, parse
 from ctx.operations.query import Found, find
 
 EXAMPLES = """
@@ -48,7 +49,17 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         scope = Scope(include_superseded=options.include_superseded)
         found = find(memory.graph, query, scope, options.limit)
         output.show(found, render)
+        note_superseded(memory.graph, found, query, scope, output)
     note_partial(found, output)
+
+
+def note_superseded(graph: Graph, found: Found, query: Query, scope: Scope, output: Output) -> None:
+    """Where nothing is found, say whether something was once so."""
+    if not found.nodes and not scope.include_superseded:
+        hidden = find(graph, query, Scope(include_superseded=True), 1)
+        if hidden.nodes and not hidden.partial:
+            matching = count(hidden.total, "superseded node matches", "superseded nodes match")
+            output.note(f"{matching}: --include-superseded.")
 
 
 def note_partial(found: Found, output: Output) -> None:

@@ -2,21 +2,23 @@
 
 import argparse
 
-from ctx.cli import arguments, opening
+from ctx.cli import opening
 from ctx.cli.nodes import preview
-from ctx.cli.options import session_option
+from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.operations.delete import Restored, restore
 
 EXAMPLES = """
 ctx restore 01M7ESYZ1SB4    a deleted node, with its tags and edges
+ctx list --deleted          what there is to restore
 ctx undo                    take back the last change as a whole
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    arguments.node(parser, "ids", several=True)
+    told = "ids of deleted nodes, or their beginnings"
+    completing(parser.add_argument("ids", nargs="+", metavar="ID", help=told), "deleted")
     session_option(parser)
 
 

@@ -5,7 +5,7 @@ import argparse
 from ctx.cli import arguments, opening
 from ctx.cli.options import completing
 from ctx.cli.output import Output
-from ctx.cli.query import note_partial, render
+from ctx.cli.query import note_partial, note_superseded, render
 from ctx.cli.settings import Settings
 from ctx.memory import model
 from ctx.memory.query.compile import Scope
@@ -38,4 +38,5 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         scope = Scope(include_superseded=options.include_superseded)
         found = find(memory.graph, query, scope, options.limit)
         output.show(found, render)
+        note_superseded(memory.graph, found, query, scope, output)
     note_partial(found, output)

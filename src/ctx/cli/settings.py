@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import ids
-from ctx.errors import ContentRefused, UsageError
+from ctx.errors import ContentRefused, DiskFailure, UsageError
 from ctx.layout import UserStore
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class Settings(NamedTuple):
 
     @classmethod
     def from_environment(cls) -> "Settings":
-        known = {"NO_COLOR", "EDITOR", "VISUAL", "COLUMNS", "TERM", "CLAUDE_CODE_SESSION_ID"}
-        known |= {"CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
+        known = {"HOME", "NO_COLOR", "EDITOR", "VISUAL", "COLUMNS", "TERM"}
+        known |= {"CLAUDE_CODE_SESSION_ID", "CLAUDE_CONFIG_DIR", "CLAUDE_MEM_DATA_DIR"}
         seen = {
             name: value
             for name, value in os.environ.items()
@@ -50,16 +50,42 @@ class Settings(NamedTuple):
     def with_options(self, options: "argparse.Namespace") -> "Settings":
         folder = os.path.abspath(getattr(options, "in_folder", None) or _current_folder())
         if not os.path.isdir(folder):
-            raise UsageError(f"{folder} is not a folder.")
+            raise UsageError(
+                f"{folder} is not a folder.", hint="-C takes a folder that exists: make it first."
+            )
+        database = getattr(options, "db", None)
+        if database == "":
+            raise UsageError(
+                "--db names no file.", hint="Leave it out for the store that is used otherwise."
+            )
+        overrides = (*getattr(options, "overrides_0", ()), *getattr(options, "overrides_1", ()))
+        if overrides:
+            from ctx.config import resolve
+
+            # Also commands that look at no setting refuse one that they cannot understand.
+            resolve.load("", None, {}, overrides)
+        session = getattr(options, "session", None)
         return self._replace(
-            folder=folder,
-            overrides=(
-                *getattr(options, "overrides_0", ()),
-                *getattr(options, "overrides_1", ()),
-            ),
-            session=getattr(options, "session", None),
-            chosen_database=getattr(options, "db", None),
+            folder=folder, overrides=overrides, session=session, chosen_database=database
         )
+
+    def expanded(self, path: str) -> str:
+        """A path with the home folder put in for `~`."""
+        if path.split(os.sep)[0] != "~":
+            return os.path.expanduser(path)
+        home = self.environment.get("HOME", "")
+        # An empty or relative one would lead somewhere else from every folder.
+        if not os.path.isabs(home):
+            import pwd
+
+            try:
+                home = pwd.getpwuid(os.getuid()).pw_dir
+            except KeyError:
+                raise UsageError(
+                    "HOME names no folder, and this user has no other home.",
+                    hint="Set HOME or CTX_HOME to the whole path of a folder.",
+                ) from None
+        return home + path[1:]
 
     @property
     def screen(self) -> Screen:
@@ -75,31 +101,37 @@ class Settings(NamedTuple):
     @property
     def user_store(self) -> UserStore:
         home = self.environment.get("CTX_HOME") or os.path.join("~", ".ctx")
-        return UserStore(os.path.abspath(os.path.expanduser(home)))
+        return UserStore(os.path.abspath(self.expanded(home)))
 
     @property
     def database(self) -> str:
         """The file of the graph: `--db`, else `CTX_DB`, else the one of the user store."""
         chosen = self.chosen_database or self.environment.get("CTX_DB")
         if not chosen:
+            home = self.user_store.home
+            if os.path.exists(home) and not os.path.isdir(home):
+                raise DiskFailure(
+                    f"{home} is not a folder, and the user store would be one.",
+                    hint="Set CTX_HOME to a folder, or unset it for ~/.ctx.",
+                )
             return self.user_store.database
         if "://" in chosen:
             raise UsageError(
                 f"{chosen.split('://')[0]}:// is no store that this version knows.",
                 hint="--db and CTX_DB take the path of a file.",
             )
-        return os.path.abspath(os.path.join(self.folder, os.path.expanduser(chosen)))
+        return os.path.abspath(os.path.join(self.folder, self.expanded(chosen)))
 
     @property
     def claude_folder(self) -> str:
         """Where Claude Code keeps what belongs to this person."""
         chosen = self.environment.get("CLAUDE_CONFIG_DIR") or os.path.join("~", ".claude")
-        return os.path.abspath(os.path.expanduser(chosen))
+        return os.path.abspath(self.expanded(chosen))
 
     @property
     def claude_mem_database(self) -> str:
         folder = self.environment.get("CLAUDE_MEM_DATA_DIR") or os.path.join("~", ".claude-mem")
-        return os.path.abspath(os.path.join(os.path.expanduser(folder), "claude-mem.db"))
+        return os.path.abspath(os.path.join(self.expanded(folder), "claude-mem.db"))
 
     @property
     def joined_session(self) -> "SessionId":

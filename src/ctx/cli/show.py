@@ -45,7 +45,7 @@ def render(shown: Shown) -> list[Block]:
     ]
     blocks: list[Block] = [
         Line(f"{node.type} {node.id}", "heading"),
-        Table(("field", "value"), [fact for fact in facts[1:] if fact[1]], ("dim", "")),
+        Table(("field", "value"), [fact for fact in facts[1:] if fact[1]], ("field", "")),
         Line(""),
         Verbatim(node.content + "\n"),
     ]

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 
 
 def _file(name: str, settings: Settings) -> str:
-    return os.path.abspath(os.path.join(settings.folder, os.path.expanduser(name)))
+    return os.path.abspath(os.path.join(settings.folder, settings.expanded(name)))
 
 
 def render_path(found: Located) -> list[Block]:

@@ -31,7 +31,8 @@ def render(tagged: Tagged) -> list[Block]:
     if not tagged.added and not tagged.removed:
         return [Line(f"Unchanged: {tagged.short_id} has {_told(tagged.node.tags)}")]
     signs = [f"+ {word}" for word in tagged.added] + [f"- {word}" for word in tagged.removed]
-    return [Line(f"Tagged: {tagged.short_id} {', '.join(signs)}")]
+    verb = "Tagged" if tagged.added else "Untagged"
+    return [Line(f"{verb}: {tagged.short_id} {', '.join(signs)}")]
 
 
 def _told(tags: tuple[str, ...]) -> str:

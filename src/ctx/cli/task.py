@@ -5,13 +5,14 @@ import argparse
 from ctx import clock
 from ctx.cli import opening
 from ctx.cli import options as shared
+from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, Verbatim, count, since
 from ctx.cli.settings import Settings
 from ctx.operations.task import Current, Ended, Started, Task, current, end, start
 
 EXAMPLES = """
 ctx task start "Implement OAuth"    working nodes now carry task:implement-oauth
-ctx task current                    what is being worked on
+ctx task                            what is being worked on
 ctx task end --summarize            archive them, keep decisions and a summary
 """
 
@@ -26,6 +27,12 @@ ctx task end                        the current task
 ctx task end implement-oauth        another one
 ctx task end --summarize            and leave a summary of its nodes
 """
+
+
+def prepare(words: list[str]) -> list[str]:
+    """`ctx task` alone is `ctx task current`."""
+    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
+    return ["current", *words] if only_options else words
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +66,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     name = " ".join(options.name)
     with opening.writing(settings, output) as memory:
         if options.subcommand == "start":
-            output.show(start(memory, name), render_started)
+            started = start(memory, name)
+            output.show(started, render_started)
+            warn_of_redaction(started.redacted, output)
         else:
             output.show(end(memory, name or None, summarize=options.summarize), render_ended)
 
@@ -80,7 +89,7 @@ def render_ended(ended: Ended) -> list[Block]:
         Line(f"Ended: {_named(ended.task)}"),
         Line(
             f"{count(len(ended.archived), 'node')} archived,"
-            f" {count(len(ended.promoted), 'decision')} kept as reference."
+            f" {len(ended.promoted):,} kept as reference."
         ),
     ]
     if ended.summary:
@@ -100,5 +109,4 @@ def render_current(shown: Current) -> list[Block]:
 
 
 def _named(task: Task) -> str:
-    node = f"{task.short_id} {task.name} " if task.id else ""
-    return f"{node}(task:{task.task})"
+    return f"{task.short_id} {task.name} (task:{task.task})" if task.id else f"task:{task.task}"

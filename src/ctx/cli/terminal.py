@@ -1,5 +1,7 @@
 """What a text does on a terminal: how wide it is, and what it must not contain."""
 
+from collections.abc import Sequence
+
 # What moves the cursor, ends a line, or turns the direction of writing.
 _STEERING = (
     *range(0x20),
@@ -11,6 +13,11 @@ _STEERING = (
 )
 _VISIBLE = {code: f"\\x{code:02x}" for code in _STEERING}
 _VISIBLE_LINES = {code: shown for code, shown in _VISIBLE.items() if chr(code) not in "\n\t"}
+# Columns that a table leaves to its tags and its prose: `tier:pinned`, and half a sentence.
+_SHORTEST_TAGS = 11
+_ENOUGH_PROSE = 40
+_SHORTEST_PROSE = 16
+
 _IN_JSON = {code: f"\\u{code:04x}" for code in _STEERING if code >= 0x7F}
 
 
@@ -58,6 +65,37 @@ def shortened(text: str, columns: int) -> str:
         if left < 0:
             return f"{text[:position].rstrip()}…"
     return text
+
+
+def fitted(widths: Sequence[int], kinds: Sequence[str], most: int) -> list[int]:
+    """The widths of columns side by side, with two spaces before each.
+
+    Tags give way first. Where prose would still have too little, they go: their width is 0.
+    """
+    with_tags = _narrowed(widths, kinds, "tags", _SHORTEST_TAGS, most)
+    with_tags = _narrowed(with_tags, kinds, "text", _ENOUGH_PROSE, most)
+    if "text" not in kinds or _total(with_tags) <= most:
+        return with_tags
+    without = [0 if kind == "tags" else w for w, kind in zip(widths, kinds, strict=True)]
+    return _narrowed(without, kinds, "text", _SHORTEST_PROSE, most)
+
+
+def _narrowed(
+    widths: Sequence[int], kinds: Sequence[str], kind: str, least: int, most: int
+) -> list[int]:
+    """The widths with those of a kind made narrower, the widest first, as far as needed."""
+    giving = [number for number, its_kind in enumerate(kinds) if its_kind == kind]
+    found = [min(w, max(most, least)) if n in giving else w for n, w in enumerate(widths)]
+    while giving and _total(found) > most:
+        widest = max(giving, key=lambda number: found[number])
+        if found[widest] <= least:
+            break
+        found[widest] -= 1
+    return found
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(w + 2 for w in widths if w)
 
 
 def _columns(character: str) -> int:

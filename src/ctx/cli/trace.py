@@ -45,7 +45,8 @@ def render(found: Walked) -> list[Block]:
         rows.append((f"{reached}{found.short_ids[step.id]}", node.type, preview(node) + again))
     blocks: list[Block] = [Table(("node", "type", "content"), rows, ("id", "type", "text"))]
     if len(found.steps) == 1:
-        blocks.append(Line("It comes from nothing else, and nothing else leads here."))
+        forward = found.steps[0].outward
+        blocks.append(Line("It comes from nothing else." if forward else "Nothing rests on it."))
     elif len(found.steps) >= walk.MOST:
         blocks.append(Line(f"… cut off after {count(walk.MOST, 'node')}; see --depth."))
     return blocks

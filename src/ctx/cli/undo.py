@@ -5,12 +5,12 @@ from itertools import islice
 
 from ctx import clock
 from ctx.cli import arguments, opening
-from ctx.cli.options import session_option
-from ctx.cli.output import Block, Line, Output, Table, count, listing, since
+from ctx.cli.options import completing, session_option
+from ctx.cli.output import Block, Line, Output, Table, listing, since
 from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.memory import undo as memory_undo
-from ctx.operations.undo import Changes, Undone, find, newest, take_back
+from ctx.operations.undo import Changes, Undone, undo_change
 
 EXAMPLES = """
 ctx undo                  take back the last change of this session
@@ -20,10 +20,14 @@ ctx undo --dry-run        only say what would be taken back
 """
 
 
+_MOST_WARNINGS = 5
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    change = parser.add_argument(
         "change", nargs="?", metavar="CHANGE", help="as `--list` shows it (default: the last)"
     )
+    completing(change, "change")
     parser.add_argument("--list", action="store_true", help="list the changes, newest first")
     arguments.limit(parser)
     arguments.dry_run(parser)
@@ -37,36 +41,45 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(Changes(tuple(islice(found, options.limit or None))), render_changes)
         return
     with opening.writing(settings, output) as memory:
-        change = find(memory, options.change) if options.change else newest(memory)
-        undone = take_back(memory, change, dry_run=options.dry_run)
+        undone = undo_change(memory, options.change, dry_run=options.dry_run)
     output.show(undone, render)
-    for kept in undone.kept:
+    for kept in undone.kept[:_MOST_WARNINGS]:
         output.warn(f"{kept.what} of {short(kept.subject)} was changed since, and stays.")
+    if len(undone.kept) > _MOST_WARNINGS:
+        output.warn(f"So do {len(undone.kept) - _MOST_WARNINGS:,} more.")
+    if undone.by:
+        output.note(f"`ctx undo {undone.by}` brings it back.")
 
 
 def render_changes(changes: Changes) -> list[Block]:
     now = clock.now_ms()
-    rows = [
-        (
-            made.id,
-            since(made.at, now),
-            made.action,
-            count(made.records, "record"),
-            made.session,
-            "undone" if made.undone else "",
+    rows = []
+    for made in changes.changes:
+        more = f" (+ {made.records - 1:,} more)" if made.records > 1 else ""
+        rows.append(
+            (
+                made.id,
+                since(made.at, now),
+                made.action,
+                made.what + more,
+                made.session,
+                "undone" if made.undone else "",
+            )
         )
-        for made in changes.changes
-    ]
     if not rows:
         return [Line("Nothing was changed yet.")]
     headings = ("change", "age", "by", "what", "session", "")
-    return [Table(headings, rows, ("id", "age", "type", "", "dim", "dim"))]
+    return [Table(headings, rows, ("id", "age", "type", "text", "dim", "dim"))]
 
 
 def render(undone: Undone) -> list[Block]:
-    verb = "Would undo" if undone.dry_run else "Undid"
     made = undone.change
+    if made.action == "undo":
+        sentence = "Brought back what was undone:" if undone.by else "Would bring back:"
+    else:
+        verb = "Took back" if undone.by else "Would take back"
+        sentence = f"{verb} `{made.action}` of {made.at}, which had done:"
     return [
-        Line(f"{verb} {made.action} of {made.at} (change {made.id}):"),
+        Line(sentence),
         *listing(("what",), [(what,) for what in undone.what]),
     ]

@@ -17,7 +17,9 @@ ctx untag 01M7ESYZ1SB4 tier:working project:shop
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
-    completing(parser.add_argument("tags", nargs="+", metavar="TAG", help="what to take"), "tag")
+    completing(
+        parser.add_argument("tags", nargs="+", metavar="TAG", help="what to take"), "own-tag"
+    )
     session_option(parser)
 
 

@@ -21,7 +21,7 @@ ctx update 01M7ESYZ1SB4 --stdin < note.md
 
 def configure(parser: argparse.ArgumentParser) -> None:
     arguments.node(parser)
-    parser.add_argument("--content", metavar="TEXT", help="the new content")
+    parser.add_argument("--content", metavar="TEXT", help="the new content (- reads stdin)")
     parser.add_argument("--stdin", action="store_true", help="read the new content from stdin")
     arguments.node_type(parser, "the new type")
     parser.add_argument("--summary", metavar="TEXT", help="what stands for it in lists")
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.stdin and options.content is not None:
         raise UsageError("There is content twice: by --content and by --stdin.")
     wanted = Options(
-        read_stdin() if options.stdin else options.content,
+        read_stdin() if options.stdin or options.content == "-" else options.content,
         options.type,
         options.summary,
         arguments.metadata_of(options),

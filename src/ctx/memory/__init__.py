@@ -7,7 +7,10 @@
     store       the database file of the user store
     graph       reading: nodes, edges, tags, views, history
     changes     writing: one change at a time, through redaction, into records
+    succession  which nodes are superseded, and by which
     materialise brings the tables to what the records say
+    integrity   whether the tables are what the records say
+    recovery    what can be saved from a damaged store
     pending     what one command leaves for a later one
     undo        what takes a change back
     walk        along the edges: trace, related

@@ -14,6 +14,7 @@ Every text passes `redaction` here, on the one way in. What was taken out is in 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from math import isfinite
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
@@ -28,6 +29,13 @@ from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 
 _SHORT = 200
+_AHEAD_MS = 60_000
+_DATED = {
+    "node.put": ("created_at", "updated_at"),
+    "tag.add": ("created_at",),
+    "edge.put": ("created_at",),
+    "view.put": ("created_at", "updated_at"),
+}
 # Tags, keys and names of tools come again and again.
 _redact_word = lru_cache(maxsize=1 << 12)(redact)
 
@@ -53,6 +61,8 @@ class Change:
         self.graph = graph
         self.records: list[Record] = []
         self.redacted: list[Redaction] = []
+        self.source = ""
+        """Where what is written now comes from, for saying where a secret stood."""
         self._action = action
         self._who = who
         # Under the write lock no other process can take a later stamp first.
@@ -78,7 +88,7 @@ class Change:
             "type": model.node_type(node_type),
             "content": self._clean(model.content(content), "content"),
         }
-        if summary:
+        if summary and summary.strip():
             body["summary"] = self._clean(summary.strip(), "summary")
         if metadata:
             body["metadata"] = self._clean_metadata(metadata)
@@ -133,8 +143,7 @@ class Change:
     def tag(self, node_id: NodeId, tag: str, created_at: str | None = None) -> bool:
         """Give a node a tag; whether it did not have it."""
         word = model.tag(tag)
-        if _redact_word(word).findings:
-            raise ContentRefused("A tag holds a secret.", hint="Secrets are not kept.")
+        self._refuse_secret(word, "A tag")
         if self.has_tag(node_id, word):
             return False
         self._require(node_id)
@@ -150,6 +159,12 @@ class Change:
         self._record("tag.remove", node_id, tag)
         self._tags[node_id, tag] = False
         return True
+
+    def set_tier(self, node_id: NodeId, tier: str) -> list[str]:
+        """Give a node a tier, which takes the place of the one beside the pin; those it lost."""
+        present = [known for known in model.TIERS if self.has_tag(node_id, known)]
+        self.tag(node_id, tier)
+        return [old for old in model.replaced_tiers(present, [tier]) if self.untag(node_id, old)]
 
     def has_tag(self, node_id: NodeId, tag: str) -> bool:
         if (known := self._tags.get((node_id, tag))) is not None:
@@ -206,12 +221,22 @@ class Change:
     def put_view(
         self, name: str, query: str, budget: int | None, times: tuple[str, str] | None = None
     ) -> None:
+        if budget is not None and not model.SMALLEST_BUDGET <= budget <= model.LARGEST_BUDGET:
+            raise UsageError(
+                f"A view cannot have a budget of {budget:,} tokens.",
+                hint=f"Give one from {model.SMALLEST_BUDGET} to {model.LARGEST_BUDGET:,}.",
+            )
+        self._refuse_secret(name, "The name of a view")
         body: dict[str, Any] = {"query": self._clean(query, "query")}
         if budget is not None:
             body["budget"] = budget
         if times:
             body["created_at"], body["updated_at"] = times
         self._record("view.put", name, body=body)
+
+    def set_current_task(self, place: str, task: str | None) -> None:
+        """What is worked on in a place, such as a working tree."""
+        self._record("task.set", place, body={"task": task} if task else {})
 
     def delete_view(self, name: str) -> None:
         self._record("view.delete", name)
@@ -233,17 +258,25 @@ class Change:
         target: str | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> None:
+        stamp = self._clock.tick()
+        said = dict(body or {})
+        now = clock.now_ms()
+        if clock.stamp_ms(stamp) > now + _AHEAD_MS and kind in _DATED:
+            # Somebody's clock was ahead. Stamps go on from there; what people read is the time.
+            for name in _DATED[kind]:
+                if name != "created_at" or kind != "node.put" or "content" in said:
+                    said.setdefault(name, clock.iso(now))
         self.records.append(
             Record(
                 ids.new_ulid(),
-                self._clock.tick(),
+                stamp,
                 self.id,
                 self._action,
                 kind,
                 subject,
                 key,
                 target,
-                body or {},
+                said,
                 self._who.session,
                 self._who.author,
             )
@@ -257,14 +290,21 @@ class Change:
         # Python's text may hold what no file can; it arrives here from JSON and other programs.
         text.encode("utf-8")
         found = _redact_word(text) if len(text) < _SHORT else redact(text)
-        self.redacted += [Redaction(where, each.rule, each.line) for each in found.findings]
+        place = f"{self.source} {where}".strip()
+        self.redacted += [Redaction(place, each.rule, each.line) for each in found.findings]
         return found.text
 
+    def _refuse_secret(self, word: str, what: str) -> None:
+        """A name without its secret would be another name."""
+        if _redact_word(word).findings:
+            raise ContentRefused(f"{what} holds a secret.", hint="Secrets are not kept.")
+
     def _clean_metadata(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            self._clean(str(key), "metadata"): self._clean_value(str(key), value)
-            for key, value in metadata.items()
-        }
+        cleaned: dict[str, Any] = {}
+        for key, value in metadata.items():
+            name = self._clean(str(key), "metadata")
+            cleaned[name] = self._clean_value(name, value)
+        return cleaned
 
     def _clean_value(self, key: str, value: Any) -> Any:
         """A value that JSON can say, without secrets: its name tells what it may be."""
@@ -273,7 +313,9 @@ class Change:
             text = self._clean(named + value, f"metadata {key}")
             return text.removeprefix(named)
         if isinstance(value, Mapping):
-            return {str(k): self._clean_value(str(k), v) for k, v in value.items()}
+            return self._clean_metadata(value)
         if isinstance(value, list | tuple):
             return [self._clean_value(key, each) for each in value]
+        if isinstance(value, float) and not isfinite(value):
+            raise ContentRefused(f"The metadata {key} is {value}, which is no number of JSON.")
         return value

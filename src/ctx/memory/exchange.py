@@ -8,8 +8,7 @@
 
 The same graph gives the same bytes: everything is sorted, and nothing says when or where it was
 written. Each node, edge and view has a line of its own, so that two documents can be compared
-line by line. `tagged_at` stands in a node only for tags that came later than the node, and a view
-whose query is null is the default view where somebody has deleted it.
+line by line. `tagged_at` stands in a node only for tags that came later than the node.
 
 The Go program of the same name exports nodes, edges and tags in much the same way; its documents
 are read too, as leniently as its database.
@@ -20,18 +19,21 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
-from ctx.errors import ContentRefused, NewerFormat, UsageError
+from ctx.errors import ContentRefused, ImportConflict, NewerFormat, UsageError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
+from ctx.memory.changes import Change, Who
 from ctx.memory.foreign import go_ctx, incoming
 from ctx.memory.foreign.incoming import Item, Skipped
 from ctx.memory.graph import Graph
-from ctx.memory.model import DEFAULT_VIEW, Draft, Edge, Node, View
+from ctx.memory.intake import ACTION, is_untouched
+from ctx.memory.model import Draft, Edge, Evidence, Node, View
 
 FORMAT = "ctx-graph"
 VERSION = 1
 
 _BATCH = 500
+_CONFLICTS_SHOWN = 5
 
 
 class Document(NamedTuple):
@@ -39,7 +41,6 @@ class Document(NamedTuple):
     """Nodes, then edges, then views."""
     is_ours: bool
     """Written by `ctx export` of this program, so that everything in it must make sense."""
-    deletes_default_view: bool = False
 
 
 class Written(NamedTuple):
@@ -56,7 +57,8 @@ def write(graph: Graph, chosen: Sequence[NodeId] | None, out: Callable[[str], ob
     out('],\n"edges": [')
     edges = _listed(_edge_lines(graph, among), out)
     out('],\n"views": [')
-    views = _listed(_view_lines(graph) if among is None else iter(()), out)
+    told = graph.views() if among is None else ()
+    views = _listed((_line(view._asdict()) for view in told), out)
     out("]}\n")
     return Written(nodes, edges, views)
 
@@ -126,14 +128,6 @@ def _edge_lines(graph: Graph, among: frozenset[NodeId] | None) -> Iterator[str]:
             )
 
 
-def _view_lines(graph: Graph) -> Iterator[str]:
-    views = graph.views()
-    if all(view.name != DEFAULT_VIEW for view in views):
-        yield _line({"name": DEFAULT_VIEW, "query": None})
-    for view in views:
-        yield _line(view._asdict())
-
-
 def _sorted(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
@@ -157,7 +151,7 @@ def parse(text: str) -> Document:
     if not isinstance(found.get("nodes"), list):
         raise ContentRefused(
             "The document has no nodes in it.",
-            hint='`ctx export` writes what can be imported: {"format": "ctx-graph", …}.',
+            hint="`ctx export` writes what can be imported. One JSON object a line: --from jsonl.",
         )
     return Document(list(_go_items(found)), is_ours=False)
 
@@ -186,13 +180,7 @@ def _refuse_constant(name: str) -> None:
 def _ours(found: Mapping[str, Any]) -> Document:
     nodes = [_node(each, at) for at, each in _entries(found, "nodes")]
     edges = [_edge(each, at) for at, each in _entries(found, "edges")]
-    views: list[View] = []
-    deletes_default_view = False
-    for at, each in _entries(found, "views"):
-        if each.get("query", "") is None:
-            deletes_default_view = True
-        else:
-            views.append(_view(each, at))
+    views = [_view(each, at) for at, each in _entries(found, "views")]
     seen: dict[str, str] = {}
     for word, names in (
         ("node", (node.id for node in nodes)),
@@ -203,7 +191,10 @@ def _ours(found: Mapping[str, Any]) -> Document:
             if seen.get(name) == word:
                 raise _wrong(f"The {word} {name} is in the document twice")
             seen[name] = word
-    return Document([*nodes, *edges, *views], True, deletes_default_view)
+    linked = {(edge.from_id, edge.to_id) for edge in edges if edge.type == "SUPERSEDES"}
+    replaced = (_replacement(each, at) for at, each in _entries(found, "nodes"))
+    missing = [each for each in replaced if each and (each.from_id, each.to_id) not in linked]
+    return Document([*nodes, *edges, *missing, *views], True)
 
 
 def _entries(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -246,6 +237,17 @@ def _node(each: Mapping[str, Any], at: str) -> Draft:
         raise _wrong(f"{at}: {error.message.rstrip('.')}") from None
 
 
+def _replacement(each: Mapping[str, Any], at: str) -> Edge | None:
+    """The edge that `superseded_by` of a node follows from, which a document should have too."""
+    if each.get("superseded_by") is None:
+        return None
+    newer, older = (NodeId(_ulid(each, name, at)) for name in ("superseded_by", "id"))
+    replaced_at = _time(each, "updated_at", at)
+    edge_id = incoming.derived_id(clock.parse_iso(replaced_at), FORMAT, newer, older)
+    evidence = Evidence("ctx").metadata()
+    return Edge(edge_id, newer, older, "SUPERSEDES", replaced_at, evidence)
+
+
 def _edge(each: Mapping[str, Any], at: str) -> Edge:
     try:
         edge_type = model.edge_type(_text(each, "type", at))
@@ -263,7 +265,7 @@ def _edge(each: Mapping[str, Any], at: str) -> Edge:
 
 def _view(each: Mapping[str, Any], at: str) -> View:
     budget = each.get("budget")
-    if budget is not None and not (isinstance(budget, int) and 0 < budget < 1 << 31):
+    if budget is not None and not (isinstance(budget, int) and budget > 0):
         raise _wrong(f"{at}.budget is not a whole number above 0")
     return View(
         _text(each, "name", at),
@@ -306,6 +308,53 @@ def _wrong(what: str) -> ContentRefused:
     return ContentRefused(f"{what}.", hint="Nothing was changed. Is it as `ctx export` wrote it?")
 
 
+def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
+    """Raise if an item says something else than what is here under the same name."""
+    found: list[str] = []
+    count = 0
+    for item in items:
+        if conflict := _conflict(graph, item):
+            count += 1
+            if len(found) < _CONFLICTS_SHOWN:
+                found.append(f"  {conflict}")
+    if count:
+        more = [f"  … and {count - len(found):,} more"] if count > len(found) else []
+        noun = "1 thing is" if count == 1 else f"{count:,} things are"
+        raise ImportConflict(
+            f"{noun} here already, and different.", detail="\n".join([*found, *more])
+        )
+
+
+def _conflict(graph: Graph, item: Item) -> str | None:
+    if isinstance(item, Draft):
+        node = next(graph.nodes([item.id]), None)
+        if node is None:
+            return None
+        removed = {key: None for key in node.metadata if key not in item.metadata}
+        trial = Change(graph, ACTION, Who("", ""))
+        differing = trial.update_node(
+            item.id,
+            node_type=item.type,
+            content=incoming.cleaned(item.content)[0],
+            summary=incoming.cleaned(item.summary or "")[0],
+            metadata={**removed, **incoming.cleaned_value(dict(item.metadata))[0]},
+        )
+        if set(item.tags) != set(node.tags):
+            differing = (*differing, "tags")
+        return f"node {item.id}: {', '.join(differing)}" if differing else None
+    if isinstance(item, Edge):
+        edge = graph.edge(item.from_id, item.to_id, item.type)
+        said = incoming.cleaned_value(dict(item.metadata))[0]
+        if edge and said and edge.metadata != said:
+            return f"edge {item.from_id} {item.type} {item.to_id}: what it rests on"
+    if isinstance(item, View):
+        view = next((each for each in graph.views() if each.name == item.name), None)
+        same = view is None or (view.query, view.budget) == (item.query, item.budget)
+        if view and not same and not is_untouched(view) and not is_untouched(item):
+            return f"view {item.name}: {view.query}"
+    return None
+
+
 def _go_items(found: Mapping[str, Any]) -> Iterator[Item]:
     """The Go program's export: tags stand in the nodes, in a list of their own, or in both."""
     listed: dict[str, dict[str, object]] = {}
@@ -316,7 +365,8 @@ def _go_items(found: Mapping[str, Any]) -> Iterator[Item]:
     for name, each in _lenient(found, "nodes"):
         if each is not _NOTHING:
             own = each.get("tags")
-            inside = {str(tag): None for tag in own} if isinstance(own, list) else {}
+            listed_there = own if isinstance(own, list) else []
+            inside = {tag: None for tag in listed_there if isinstance(tag, str)}
             yield go_ctx.node(each, {**inside, **listed.get(incoming.text(each.get("id")), {})})
             replaced.append(each)
         else:

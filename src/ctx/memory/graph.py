@@ -35,12 +35,11 @@ class Graph:
         prefix = _prefix(text)
         found = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
         if not found:
-            from ctx.memory import replay
-
-            if state := replay.node(records.about(self.connection, prefix, "node.")):
+            gone = self._deleted_beginning_with(prefix, 1)
+            if gone:
                 raise NodeNotFound(
-                    f"The node {prefix} was deleted: {_glance(state.content)}",
-                    hint=f"`ctx restore {prefix}` brings it back.",
+                    f"The node {ids.short(gone[0])} was deleted.",
+                    hint=f"`ctx restore {ids.short(gone[0])}` brings it back.",
                 )
             raise NodeNotFound(f"No node has an id that begins with {text[:40]!r}.")
         if len(found) > 1:
@@ -56,23 +55,49 @@ class Graph:
     def find_deleted(self, text: str) -> NodeId:
         """The deleted node whose id begins with what a person typed."""
         prefix = _prefix(text)
-        rows = self.connection.execute(
-            "SELECT DISTINCT subject FROM records WHERE kind = 'node.delete'"
-            " AND subject >= ? AND subject < ?"
-            " AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = subject) LIMIT ?",
-            (prefix, prefix + "~", _CANDIDATES_SHOWN + 1),
-        ).fetchall()
-        if not rows:
+        found = self._deleted_beginning_with(prefix, _CANDIDATES_SHOWN + 1)
+        if not found:
             if self._beginning_with(prefix, 1):
                 raise UsageError(f"The node {prefix} is not deleted.", hint=f"ctx show {prefix}")
             raise NodeNotFound(
                 f"No deleted node has an id that begins with {text[:40]!r}.",
-                hint="`ctx undo --list` shows what was changed.",
+                hint="`ctx list --deleted` shows those that there are.",
             )
-        if len(rows) > 1:
-            told = "\n".join(f"  {row[0]}" for row in rows)
+        if len(found) > 1:
+            told = "\n".join(f"  {node_id}" for node_id in found)
             raise AmbiguousId(f"Several deleted nodes begin with {prefix}.", detail=told)
-        return NodeId(rows[0][0])
+        return found[0]
+
+    def _deleted_beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
+        rows = self.connection.execute(
+            "SELECT DISTINCT subject FROM records WHERE kind = 'node.delete'"
+            " AND subject >= ? AND subject < ?"
+            " AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = subject) LIMIT ?",
+            (prefix, prefix + "~", limit),
+        )
+        return [row[0] for row in rows]
+
+    def deleted(self, limit: int | None) -> tuple[list[Node], int]:
+        """The nodes that were deleted last, as they were, and how many there are."""
+        from ctx import tokens
+        from ctx.memory import replay
+
+        rows = self.connection.execute(
+            "SELECT subject FROM records WHERE kind = 'node.delete'"
+            " AND NOT EXISTS (SELECT 1 FROM nodes WHERE id = subject)"
+            " GROUP BY subject ORDER BY max(stamp) DESC"
+        ).fetchall()
+        found: list[Node] = []
+        for (node_id,) in rows if limit is None else rows[:limit]:
+            about = records.about(self.connection, node_id)
+            state = replay.node(about)
+            if state is not None:
+                tags = tuple(sorted(replay.tags(about)))
+                shape = state.type, state.content, state.summary, tags
+                size = tokens.estimate(state.content)
+                times = state.created_at, state.updated_at
+                found.append(Node(node_id, *shape, size, None, *times, state.metadata))
+        return found, len(rows)
 
     def _beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
         rows = self.connection.execute(
@@ -119,21 +144,21 @@ class Graph:
 
     def newest(
         self,
-        node_type: str | None,
+        node_types: Sequence[str],
         tags: Sequence[str],
         since: str | None,
         limit: int | None,
         *,
         include_superseded: bool = False,
     ) -> tuple[list[NodeId], int]:
-        """The newest nodes of a type and with all of these tags, and how many there are."""
+        """The newest nodes of some types and with all of these tags, and how many there are."""
         where: list[str] = []
         values: list[str] = []
         if not include_superseded:
             where.append("superseded_by IS NULL")
-        if node_type is not None:
-            where.append("type = ?")
-            values.append(node_type)
+        if node_types:
+            where.append(f"type IN ({', '.join('?' * len(node_types))})")
+            values += node_types
         if since is not None:
             where.append("created_at >= ?")
             values.append(since)
@@ -194,10 +219,11 @@ class Graph:
     def tags_of(self, node_id: NodeId) -> tuple[str, ...]:
         return tuple(self._tags([node_id]).get(node_id, ()))
 
-    def tagged(self, tag: str) -> list[NodeId]:
-        """The nodes with a tag, oldest first."""
+    def of_type(self, node_type: str) -> list[NodeId]:
+        """The nodes of a type, newest first; those that are superseded come last."""
         rows = self.connection.execute(
-            "SELECT node_id FROM tags WHERE tag = ? ORDER BY node_id", (tag,)
+            "SELECT id FROM nodes WHERE type = ? ORDER BY superseded_by IS NOT NULL, id DESC",
+            (node_type,),
         )
         return [row[0] for row in rows]
 

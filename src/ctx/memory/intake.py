@@ -5,30 +5,56 @@ say it. Only what the source has changed since then is a change; what a person h
 meanwhile stays, unless the source's is newer. Tags and edges are united. What was deleted or
 removed here does not come back, unless it was an import that was undone.
 
+An id that comes without a time is given one: of when the thing was made, else of the import. It
+is known again by the rest of it, so that the next import finds the same node.
+
+What a page says no more is archived: its nodes are kept, and no context holds them unasked.
+
 Items are written down in parts, so that a large source need not fit into memory; it is still one
 change, and one transaction.
 """
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ctx import clock
-from ctx.errors import ContentRefused, ImportConflict, UsageError, ViewNotFound
+from ctx import clock, ids
+from ctx.errors import (
+    ContentRefused,
+    CtxError,
+    QueryInvalid,
+    UsageError,
+    ViewNotFound,
+)
 from ctx.ids import NodeId, Ulid
-from ctx.memory import records, replay, undo
+from ctx.memory import model, records, replay, undo
 from ctx.memory.changes import Change, Who
 from ctx.memory.foreign import incoming
-from ctx.memory.foreign.incoming import Item, Skipped
+from ctx.memory.foreign.incoming import Item, Located, Skipped, Whole
 from ctx.memory.graph import Graph
-from ctx.memory.model import DEFAULT_QUERY, DEFAULT_VIEW, Draft, Edge, Evidence, Node, View
+from ctx.memory.model import (
+    DEFAULT_QUERY,
+    DEFAULT_VIEW,
+    Draft,
+    Edge,
+    Evidence,
+    Node,
+    Redaction,
+    View,
+)
+from ctx.memory.query.compile import Scope, compile_query
+from ctx.memory.query.parse import parse
 from ctx.memory.records import Record
 
 ACTION = "import"
 """The verb of the changes that are made here; by it, earlier ones are known."""
 
+MOST_NEW = 1000
+"""How many of the new nodes are named."""
+
 _PART = 500
-_CONFLICTS_SHOWN = 5
+_IN_CONTEXT = frozenset({model.WORKING, model.REFERENCE})
 _FIELDS = {"type": "node_type", "content": "content", "summary": "summary"}
 
 
@@ -45,15 +71,22 @@ class Counts(NamedTuple):
     """Tags that nodes here were given; those of new nodes are not counted."""
     edges: int
     views: int
+    archived: int
+    """Nodes that their pages say no more."""
     cleaned: int
     """Characters that no text may hold, each replaced by U+FFFD."""
 
 
 class Intake:
-    """One import under way, inside the transaction of its change: an error takes all of it back."""
+    """One import under way, inside the transaction of its change: an error takes all of it back.
 
-    def __init__(self, change: Change) -> None:
+    `expected` is how many items there are, as far as that is known.
+    """
+
+    def __init__(self, change: Change, expected: int = 0) -> None:
         self.skipped: list[Skipped] = []
+        self.new: list[NodeId] = []
+        """The first of the nodes that were not here."""
         self.has_written = False
         self._change = change
         self._graph = change.graph
@@ -62,13 +95,21 @@ class Intake:
         # What is recorded but not in the tables yet.
         self._recent: set[str] = set()
         self._imports: dict[str, bool] = {}
+        self._timed: dict[str, NodeId] | None = None
+        # Each item a millisecond after the one before it, and none of them in the future.
+        self._began = clock.now_ms() - expected
+        self._position = 0
 
     def take(self, item: Item, program: str) -> None:
         match item:
             case Skipped():
                 self.skipped.append(item)
             case Draft():
-                self._take_draft(item, program)
+                self._take_draft(item, _place(item), program)
+            case Located(place, draft):
+                self._take_draft(draft, place, program)
+            case Whole():
+                self._archive(item)
             case Edge():
                 self._take_edge(item)
             case View():
@@ -78,15 +119,8 @@ class Intake:
 
     def finish(self) -> Counts:
         self._write()
-        kinds = ("updated", "unchanged", "kept", "tags", "edges", "views", "cleaned")
+        kinds = ("updated", "unchanged", "kept", "tags", "edges", "views", "archived", "cleaned")
         return Counts(dict(sorted(self._added.items())), *(self._counts[kind] for kind in kinds))
-
-    def delete_default_view(self) -> None:
-        """Where the source has none, and the one here is nobody's."""
-        present = _view(self._graph, DEFAULT_VIEW)
-        if present and is_untouched(present):
-            self._change.delete_view(DEFAULT_VIEW)
-            self._counts["views"] += 1
 
     def _write(self) -> None:
         self.has_written = self.has_written or bool(self._change.records)
@@ -94,8 +128,26 @@ class Intake:
         self._change.records.clear()
         self._recent.clear()
 
-    def _take_draft(self, draft: Draft, program: str) -> None:
-        draft = self._clean(draft)
+    def _id_of(self, node_id: NodeId, draft: Draft | None = None) -> NodeId:
+        """An id as it is here. One without a time is given one with its draft."""
+        if not incoming.is_untimed(node_id):
+            return node_id
+        if self._timed is None:
+            known = self._graph.connection.execute(
+                "SELECT DISTINCT subject FROM records WHERE length(subject) = 26"
+            )
+            self._timed = {incoming.untimed(row[0]): row[0] for row in known}
+        name = incoming.untimed(node_id)
+        if draft is not None and name not in self._timed:
+            self._position += 1
+            made = clock.parse_iso(draft.created_at) if draft.created_at else None
+            ms = self._began if made is None else max(made, 0)
+            self._timed[name] = incoming.timed(node_id, ms + self._position)
+        return self._timed.get(name, node_id)
+
+    def _take_draft(self, draft: Draft, place: str, program: str) -> None:
+        draft = self._clean(draft._replace(id=self._id_of(draft.id, draft)))
+        self._change.source = place or f"node {draft.id}"
         if draft.id in self._recent:
             self._write()
         try:
@@ -111,11 +163,11 @@ class Intake:
                 if by == "undo":
                     self._change.restore_node(draft.id)
         except (ContentRefused, UsageError) as error:
-            reason = error.message[:1].lower() + error.message[1:].rstrip(".")
-            self.skipped.append(Skipped(f"node {draft.id}", reason))
+            self.skipped.append(Skipped(place or f"node {draft.id}", _reason(error)))
             return
         evidence = Evidence(program).metadata()
-        for edge_type, to_id in draft.edges:
+        for edge_type, target in draft.edges:
+            to_id = self._id_of(target)
             edge_id = incoming.derived_id(None, program, draft.id, edge_type, to_id)
             at = draft.created_at or None
             self._link(draft.id, to_id, edge_type, evidence, edge_id=edge_id, created_at=at)
@@ -146,22 +198,25 @@ class Intake:
         )
         self._recent.add(draft.id)
         self._added[draft.type] += 1
+        if len(self.new) < MOST_NEW:
+            self.new.append(draft.id)
         for tag in draft.tags:
             self._tag(draft.id, tag, draft.tagged_at.get(tag) or created_at)
 
     def _tag(self, node_id: NodeId, tag: str, at: str | None) -> bool:
         try:
             return self._change.tag(node_id, tag, at)
-        except ContentRefused as error:
-            self.skipped.append(Skipped(f"a tag of {node_id}", error.message.rstrip(".").lower()))
+        except (ContentRefused, UsageError) as error:
+            self.skipped.append(Skipped(f"a tag of {node_id}", _reason(error)))
             return False
 
     def _merge(self, draft: Draft, node: Node) -> None:
         about = records.about(self._graph.connection, draft.id)
         before = replay.node(record for record in about if self._is_import(record))
-        changed = self._changed(draft, node, before)
+        changed, redacted = self._changed(draft, node, before)
         if changed and _is_newer(draft, node, before):
             self._change.update_node(draft.id, **changed, updated_at=draft.updated_at or None)
+            self._change.redacted += redacted
             self._counts["updated"] += 1
             # The next word about this node is said about what it is then.
             self._recent.add(draft.id)
@@ -171,6 +226,8 @@ class Intake:
             at = draft.tagged_at.get(tag) or draft.created_at
             if tag not in node.tags and not _removed(about, "tag.remove", tag, at):
                 self._counts["tags"] += self._tag(draft.id, tag, at or None)
+                if tag in _IN_CONTEXT and _is_archived(about, node):
+                    self._change.untag(draft.id, model.OFF_CONTEXT)
 
     def _is_import(self, record: Record) -> bool:
         """Whether a record is what the source said, and was not taken back since."""
@@ -179,15 +236,21 @@ class Intake:
             self._imports[record.change] = record.action == ACTION and not undone
         return self._imports[record.change]
 
-    def _changed(self, draft: Draft, node: Node, before: replay.NodeState | None) -> dict[str, Any]:
-        """What the source says now and neither this node nor the source said before."""
+    def _changed(
+        self, draft: Draft, node: Node, before: replay.NodeState | None
+    ) -> tuple[dict[str, Any], list[Redaction]]:
+        """What the source says now and neither this node nor the source said before.
+
+        It is said without its secrets, which come beside it.
+        """
         said = draft.type, draft.content.strip(), draft.summary, draft.metadata
         if before and said == (before.type, before.content, before.summary, before.metadata):
-            return {}
+            return {}, []
         metadata = {key: None for key in node.metadata if key not in draft.metadata}
         metadata.update(draft.metadata)
-        # A change that is never applied: it says what would be written, without secrets.
+        # A change that is never applied: it says what would be written.
         trial = Change(self._graph, ACTION, Who("", ""))
+        trial.source = self._change.source
         if not trial.update_node(
             draft.id,
             node_type=draft.type,
@@ -195,7 +258,7 @@ class Intake:
             summary=draft.summary or "",
             metadata=metadata,
         ):
-            return {}
+            return {}, []
         body = trial.records[-1].body
         changed: dict[str, Any] = {}
         for name, argument in _FIELDS.items():
@@ -206,14 +269,35 @@ class Intake:
             for key, value in body.get("metadata", {}).items()
             if before is None or before.metadata.get(key) != value
         }
-        return {**changed, "metadata": keys} if keys else changed
+        return ({**changed, "metadata": keys} if keys else changed), trial.redacted
+
+    def _archive(self, page: Whole) -> None:
+        """Take what a page says no more out of every context. A pin is a person's, and stays."""
+        present = {self._id_of(node_id) for node_id in page.node_ids}
+        rows = self._graph.connection.execute(
+            "SELECT id FROM nodes WHERE json_extract(metadata, '$.path') = ?",
+            (incoming.cleaned(page.path)[0],),
+        ).fetchall()
+        for node in self._graph.nodes(row[0] for row in rows if row[0] not in present):
+            is_of_page = set(page.tags) <= set(node.tags)
+            if is_of_page and _IN_CONTEXT.intersection(node.tags) and not self._is_wanted(node):
+                self._change.set_tier(node.id, model.OFF_CONTEXT)
+                self._counts["archived"] += 1
+
+    def _is_wanted(self, node: Node) -> bool:
+        """Whether somebody brought it back after an import had archived it."""
+        about = records.about(self._graph.connection, node.id, "tag.add")
+        given = [record for record in about if record.key in model.TIERS[1:]]
+        archived = any(r.key == model.OFF_CONTEXT and self._is_import(r) for r in given[:-1])
+        return archived and not self._is_import(given[-1])
 
     def _take_edge(self, edge: Edge) -> None:
         metadata, count = incoming.cleaned_value(dict(edge.metadata))
         self._counts["cleaned"] += count
+        self._change.source = f"edge {edge.id}"
         self._link(
-            edge.from_id,
-            edge.to_id,
+            self._id_of(edge.from_id),
+            self._id_of(edge.to_id),
             edge.type,
             metadata,
             edge_id=edge.id,
@@ -245,6 +329,8 @@ class Intake:
         about = records.about_key(self._graph.connection, from_id, "edge.", key)
         if _removed(about, "edge.delete", key, created_at or ""):
             return
+        if edge_id and incoming.is_untimed(edge_id):
+            edge_id = incoming.timed(edge_id, ids.ulid_ms(max(from_id, to_id)))
         free = edge_id if edge_id and not self._names_another(edge_id) else None
         self._counts["edges"] += self._change.link(
             from_id,
@@ -269,16 +355,34 @@ class Intake:
             return
         if present and is_untouched(view):
             return
-        if present and not is_untouched(present):
-            if view.updated_at <= present.updated_at:
-                return
-        elif present:
-            # Its time would stay with the one that takes its place.
-            self._change.delete_view(view.name)
+        if present and not is_untouched(present) and view.updated_at <= present.updated_at:
+            return
         now = clock.iso(clock.now_ms())
         times = view.created_at or now, view.updated_at or now
-        self._change.put_view(view.name, incoming.cleaned(view.query)[0], view.budget, times)
+        query = incoming.cleaned(view.query)[0]
+        self._change.source = f"view {view.name}"
+        try:
+            model.view_name(view.name)
+            compile_query(parse(query), Scope(), clock.now_ms())
+            Change(self._graph, ACTION, Who("", "")).put_view(view.name, query, view.budget)
+        except (ContentRefused, QueryInvalid, UsageError) as error:
+            self.skipped.append(Skipped(f"view {view.name}", _reason(error)))
+            return
+        if present and is_untouched(present):
+            # Its time would stay with the one that takes its place.
+            self._change.delete_view(view.name)
+        self._change.put_view(view.name, query, view.budget, times)
         self._counts["views"] += 1
+
+
+def _place(draft: Draft) -> str:
+    """Where a draft stood in its source, if it came from a page."""
+    path, line = draft.metadata.get("path"), draft.metadata.get("line")
+    return f"{os.path.basename(path)}:{line}" if isinstance(path, str) and line else ""
+
+
+def _reason(error: CtxError) -> str:
+    return error.message[:1].lower() + error.message[1:].rstrip(".")
 
 
 def is_untouched(view: View) -> bool:
@@ -305,54 +409,18 @@ def _is_newer(draft: Draft, node: Node, before: replay.NodeState | None) -> bool
     return not draft.updated_at or draft.updated_at > node.updated_at
 
 
+def _is_archived(about: Iterable[Record], node: Node) -> bool:
+    """Whether it is out of all contexts only because its page did not say it for a while."""
+    given = [each for each in about if (each.kind, each.key) == ("tag.add", model.OFF_CONTEXT)]
+    return model.OFF_CONTEXT in node.tags and bool(given) and given[-1].action == ACTION
+
+
 def _removed(about: Iterable[Record], kind: str, key: str, given_at: str) -> bool:
     """Whether somebody took away here what the source still has from before."""
     return any(
         record.kind == kind
         and record.key == key
-        and record.action != "undo"
+        and record.action not in ("undo", ACTION)
         and replay.at(record) >= given_at
         for record in about
     )
-
-
-def require_no_conflict(graph: Graph, items: Iterable[Item]) -> None:
-    """Raise if an item says something else than what is here under the same name."""
-    found: list[str] = []
-    count = 0
-    for item in items:
-        if conflict := _conflict(graph, item):
-            count += 1
-            if len(found) < _CONFLICTS_SHOWN:
-                found.append(f"  {conflict}")
-    if count:
-        more = [f"  … and {count - len(found):,} more"] if count > len(found) else []
-        noun = "1 thing is" if count == 1 else f"{count:,} things are"
-        raise ImportConflict(
-            f"{noun} here already, and different.", detail="\n".join([*found, *more])
-        )
-
-
-def _conflict(graph: Graph, item: Item) -> str | None:
-    if isinstance(item, Draft):
-        node = next(graph.nodes([item.id]), None)
-        if node is None:
-            return None
-        removed = {key: None for key in node.metadata if key not in item.metadata}
-        trial = Change(graph, ACTION, Who("", ""))
-        differing = trial.update_node(
-            item.id,
-            node_type=item.type,
-            content=incoming.cleaned(item.content)[0],
-            summary=incoming.cleaned(item.summary or "")[0],
-            metadata={**removed, **incoming.cleaned_value(dict(item.metadata))[0]},
-        )
-        if set(item.tags) != set(node.tags):
-            differing = (*differing, "tags")
-        return f"node {item.id}: {', '.join(differing)}" if differing else None
-    if isinstance(item, View):
-        view = _view(graph, item.name)
-        same = view is None or (view.query, view.budget) == (item.query, item.budget)
-        if view and not same and not is_untouched(view) and not is_untouched(item):
-            return f"view {item.name}: {view.query}"
-    return None

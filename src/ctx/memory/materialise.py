@@ -3,7 +3,7 @@
 from sqlite3 import Connection
 
 from ctx import clock, terms, tokens
-from ctx.memory import records, replay
+from ctx.memory import records, replay, succession
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
 
@@ -13,11 +13,13 @@ def materialise(connection: Connection, written: list[Record]) -> None:
     _bring(
         connection,
         dict.fromkeys(r.subject for r in written if r.kind.startswith("node.")),
-        {r.subject: None for r in written if r.kind.startswith("tag.")},
+        {(r.subject, r.key): None for r in written if r.kind.startswith("tag.")},
         {(r.subject, r.key): None for r in written if r.kind.startswith("edge.")},
     )
     for name in dict.fromkeys(r.subject for r in written if r.kind.startswith("view.")):
         _write_view(connection, name)
+    for place in dict.fromkeys(r.subject for r in written if r.kind == "task.set"):
+        _write_current_task(connection, place)
 
 
 def materialise_all(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
@@ -33,6 +35,8 @@ def materialise_all(connection: Connection, tick: clock.Tick = clock.no_tick) ->
             _put_tags(connection, subject, replay.tags(said))
         if view := replay.view(said):
             _put_view(connection, subject, view)
+        if replay.current_task(said):
+            _write_current_task(connection, subject)
         done += len(said)
         tick(done, total)
     for from_id, said in records.by_subject(connection, "edge."):
@@ -40,47 +44,42 @@ def materialise_all(connection: Connection, tick: clock.Tick = clock.no_tick) ->
             edge_type, _, to_id = key.partition(" ")
             if from_id in alive and to_id in alive:
                 _put_edge(connection, from_id, to_id, edge_type, edge)
-    connection.execute(
-        "UPDATE nodes SET superseded_by = (SELECT from_id FROM edges WHERE to_id = nodes.id"
-        " AND type = 'SUPERSEDES' ORDER BY created_at DESC, id DESC LIMIT 1)"
-        " WHERE id IN (SELECT to_id FROM edges WHERE type = 'SUPERSEDES')"
-    )
+    succession.settle_all(connection)
 
 
 def _bring(
     connection: Connection,
     nodes: dict[str, None],
-    tags: dict[str, None],
+    tags: dict[tuple[str, str], None],
     edges: dict[tuple[str, str], None],
 ) -> None:
-    superseded: dict[str, None] = {}
+    returned: dict[str, None] = {}
+    unsettled: dict[str, None] = {}
     for node_id in nodes:
         was_there = _is_there(connection, node_id)
         if was_there:
-            superseded.update(dict.fromkeys(_superseded_by(connection, node_id)))
+            unsettled.update(dict.fromkeys(_beside(connection, node_id)))
         is_there = _write_node(connection, node_id)
         if is_there and not was_there:
             # What was said about it while it was away holds now.
-            tags[node_id] = None
+            returned[node_id] = None
             for record in (
                 *records.about(connection, node_id, "edge."),
                 *records.pointing_at(connection, node_id),
             ):
                 edges[record.subject, record.key] = None
-    for node_id in tags:
-        if _is_there(connection, node_id):
-            _write_tags(connection, node_id)
+    for node_id in returned:
+        _put_tags(connection, node_id, replay.tags(records.about(connection, node_id, "tag.")))
+    for node_id, tag in tags:
+        if node_id not in returned and _is_there(connection, node_id):
+            _write_tag(connection, node_id, tag)
     for from_id, key in edges:
         edge_type, _, to_id = key.partition(" ")
         _write_edge(connection, from_id, to_id, edge_type)
         if edge_type == "SUPERSEDES":
-            superseded[to_id] = None
-    for node_id in superseded:
-        connection.execute(
-            "UPDATE nodes SET superseded_by = (SELECT from_id FROM edges WHERE to_id = ?1"
-            " AND type = 'SUPERSEDES' ORDER BY created_at DESC, id DESC LIMIT 1) WHERE id = ?1",
-            (node_id,),
-        )
+            unsettled.update({from_id: None, to_id: None})
+    if unsettled:
+        succession.settle(connection, unsettled)
 
 
 def _is_there(connection: Connection, node_id: str) -> bool:
@@ -88,9 +87,12 @@ def _is_there(connection: Connection, node_id: str) -> bool:
     return row is not None
 
 
-def _superseded_by(connection: Connection, node_id: str) -> list[str]:
+def _beside(connection: Connection, node_id: str) -> list[str]:
+    """What a node supersedes and what supersedes it."""
     rows = connection.execute(
-        "SELECT to_id FROM edges WHERE from_id = ? AND type = 'SUPERSEDES'", (node_id,)
+        "SELECT to_id FROM edges WHERE from_id = ?1 AND +type = 'SUPERSEDES'"
+        " UNION SELECT from_id FROM edges WHERE to_id = ?1 AND type = 'SUPERSEDES'",
+        (node_id,),
     )
     return [row[0] for row in rows]
 
@@ -106,6 +108,14 @@ def _write_node(connection: Connection, node_id: str) -> bool:
 
 
 def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
+    shape = (state.type, state.created_at, state.updated_at, records.as_json(state.metadata))
+    if connection.execute(
+        "UPDATE nodes SET type = ?, created_at = ?, updated_at = ?, metadata = ?"
+        " WHERE id = ? AND content = ? AND summary IS ?",
+        (*shape, node_id, state.content, state.summary),
+    ).rowcount:
+        # Its text is what it was, so that nothing has to be indexed anew.
+        return
     searched = f"{state.content}\n{state.summary}" if state.summary else state.content
     connection.execute(
         "INSERT INTO nodes (id, type, content, summary, token_estimate, created_at, updated_at,"
@@ -128,12 +138,12 @@ def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
     )
 
 
-def _write_tags(connection: Connection, node_id: str) -> None:
-    now = replay.tags(records.about(connection, node_id, "tag."))
-    rows = connection.execute("SELECT tag FROM tags WHERE node_id = ?", (node_id,)).fetchall()
-    gone = [(node_id, row[0]) for row in rows if row[0] not in now]
-    connection.executemany("DELETE FROM tags WHERE node_id = ? AND tag = ?", gone)
-    _put_tags(connection, node_id, now)
+def _write_tag(connection: Connection, node_id: str, tag: str) -> None:
+    now = replay.tags(records.about_key(connection, node_id, "tag.", tag))
+    if now:
+        _put_tags(connection, node_id, now)
+    else:
+        connection.execute("DELETE FROM tags WHERE node_id = ? AND tag = ?", (node_id, tag))
 
 
 def _put_tags(connection: Connection, node_id: str, tags: dict[str, str]) -> None:
@@ -187,3 +197,15 @@ def _put_view(connection: Connection, name: str, state: ViewState) -> None:
         "INSERT INTO views (name, query, budget, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
         (name, *state),
     )
+
+
+def _write_current_task(connection: Connection, place: str) -> None:
+    task = replay.current_task(records.about(connection, place, "task."))
+    if task is None:
+        connection.execute("DELETE FROM pending WHERE key = ?", (place,))
+    else:
+        connection.execute(
+            "INSERT INTO pending (key, value, created_at) VALUES (?, ?, ?) ON CONFLICT (key)"
+            " DO UPDATE SET value = excluded.value, created_at = excluded.created_at",
+            (place, task.word, task.at),
+        )

@@ -51,7 +51,7 @@ CREATE INDEX idx_nodes_superseded ON nodes(superseded_by) WHERE superseded_by IS
 CREATE INDEX idx_nodes_replaced ON nodes(id) WHERE superseded_by IS NOT NULL;
 
 CREATE TABLE edges (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
     from_id TEXT NOT NULL,
     to_id TEXT NOT NULL,
     type TEXT NOT NULL,
@@ -60,6 +60,7 @@ CREATE TABLE edges (
     FOREIGN KEY (from_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
     FOREIGN KEY (to_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
 );
+CREATE INDEX idx_edges_id ON edges(id);
 CREATE UNIQUE INDEX idx_edges_unique ON edges(from_id, to_id, type);
 CREATE INDEX idx_edges_to ON edges(to_id, type);
 

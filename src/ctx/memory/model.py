@@ -55,6 +55,8 @@ TIERS = (PINNED, WORKING, REFERENCE, OFF_CONTEXT)
 DEFAULT_VIEW = "default"
 DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
 
+SMALLEST_BUDGET, LARGEST_BUDGET = 100, 10_000_000
+
 LARGE_CONTENT = 50_000
 """Characters above which a node is kept with a warning: it fills a context by itself."""
 LARGEST_CONTENT = 64 * 1024 * 1024
@@ -171,24 +173,56 @@ def edge_type(word: str) -> str:
 def tag(word: str) -> str:
     """A tag as a person or an agent wrote it, checked: `namespace:value`, or a plain word."""
     found = word.strip()
+    if not found.isascii():
+        import unicodedata
+
+        # Two spellings that look the same are the same.
+        found = unicodedata.normalize("NFC", found)
     if (
         not found
         or len(found) > _LONGEST_TAG
+        or found.startswith(":")
+        or found.endswith((":", "*"))
         or not found.isprintable()
         or any(character.isspace() or character in _TAG_SEPARATORS for character in found)
     ):
         raise UsageError(
             f"{word[:80]!r} cannot be a tag.",
-            hint="A tag is namespace:value, up to 200 characters without spaces, commas or quotes.",
+            hint="A tag is namespace:value or a word, without spaces, commas and quotes.",
         )
-    if found.startswith("tier:") and found not in TIERS:
+    if found.lower().startswith("tier:") and found not in TIERS:
         raise UsageError(f"There is no tier {found[:80]!r}.", hint=_did_you_mean(found, TIERS))
     return found
+
+
+def view_name(word: str) -> str:
+    """What a person wants to call a view, checked."""
+    if (
+        not 0 < len(word) <= 100
+        or not word[0].isalnum()
+        or any(not character.isalnum() and character not in "-_." for character in word)
+    ):
+        raise UsageError(
+            f"{word[:80]!r} cannot name a view.",
+            hint="Use up to 100 letters, digits, dashes, dots and underscores.",
+        )
+    return word
 
 
 def tier(tags: Iterable[str]) -> str | None:
     """The strongest of a node's tiers."""
     return next((known for known in TIERS if known in tags), None)
+
+
+def tags(words: Iterable[str]) -> list[str]:
+    """Tags that are given together: each once, and of the tiers beside the pin at most one."""
+    found = list(dict.fromkeys(tag(word) for word in words))
+    if len([each for each in found if each in TIERS[1:]]) > 1:
+        raise UsageError(
+            "A node has one tier beside the pin.",
+            hint=f"Give one of {', '.join(TIERS[1:])}; `ctx pin` pins it.",
+        )
+    return found
 
 
 def replaced_tiers(present: Iterable[str], added: Iterable[str]) -> list[str]:

@@ -10,7 +10,8 @@ _KEPT_MS = 86_400_000
 
 
 def put(graph: Graph, key: str, value: str) -> None:
-    """Inside a transaction or on its own."""
+    """Inside a transaction or on its own. What nobody came back for goes."""
+    _expire(graph)
     graph.connection.execute(
         "INSERT INTO pending (key, value, created_at) VALUES (?, ?, ?) ON CONFLICT (key)"
         " DO UPDATE SET value = excluded.value, created_at = excluded.created_at",
@@ -31,7 +32,7 @@ def take(graph: Graph, key: str) -> str | None:
     return row[0] if row else None
 
 
-def expire(graph: Graph) -> None:
+def _expire(graph: Graph) -> None:
     """Forget what no session came back for. The current task outlives sessions."""
     graph.connection.execute(
         "DELETE FROM pending WHERE created_at < ? AND key NOT LIKE 'current\\_task%' ESCAPE '\\'",

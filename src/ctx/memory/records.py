@@ -14,6 +14,7 @@ together, and what `ctx undo` takes back together.
     edge.delete    from     TYPE and the to
     view.put       view                       query, budget, …
     view.delete    view
+    task.set       place                      task: the current one there; none where it is missing
     undo           change                     that change was taken back by this one
 
 Kinds that this version does not know were written by a newer one: they are kept and skipped.
@@ -24,7 +25,7 @@ from itertools import groupby
 from sqlite3 import Connection, DatabaseError
 from typing import Any, NamedTuple
 
-from ctx.ids import Ulid
+from ctx.ids import Ulid, short
 
 _COLUMNS = "id, stamp, change, action, kind, subject, key, target, body, session, author"
 
@@ -108,6 +109,25 @@ def by_subject(connection: Connection, kinds: str = "") -> Iterator[tuple[str, l
         yield subject, [_record(row) for row in part]
 
 
+def changes_beginning_with(connection: Connection, prefix: str) -> list[str]:
+    """Two of them at most: enough to know whether a person named one."""
+    rows = connection.execute(
+        "SELECT DISTINCT change FROM records WHERE change >= ? AND change < ? AND stamp > 0"
+        " LIMIT 2",
+        (prefix, prefix + "~"),
+    )
+    return [row[0] for row in rows]
+
+
+def first_of_change(connection: Connection, change: str) -> Record:
+    [first] = _read(
+        connection,
+        "change = ?1 AND stamp = (SELECT min(stamp) FROM records WHERE change = ?1)",
+        (change,),
+    )
+    return first
+
+
 def last_stamp(connection: Connection) -> int:
     row = connection.execute("SELECT max(stamp) FROM records").fetchone()
     return int(row[0] or 0)
@@ -131,7 +151,9 @@ def as_json(value: Mapping[str, Any]) -> str:
         return "{}"
     import json
 
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return json.dumps(
+        value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
+    )
 
 
 def from_json(text: str) -> dict[str, Any]:
@@ -146,3 +168,41 @@ def from_json(text: str) -> dict[str, Any]:
         # It was written by `as_json`, so the file has been damaged since.
         raise DatabaseError("there is a value that is not JSON") from None
     return value if isinstance(value, dict) else {}
+
+
+def said(record: Record, node_id: str) -> str:
+    """A record in a few words, as seen from one of its nodes."""
+    match record.kind:
+        case "node.put":
+            told = []
+            for name in ("type", "content", "summary"):
+                if name in record.body:
+                    value = " ".join(str(record.body[name] or "").split())
+                    told.append(f"{name}: {value[:60]}{'…' * (len(value) > 60)}")
+            for key, value in record.body.get("metadata", {}).items():
+                told.append(f"meta {key}: {'' if value is None else str(value)[:60]}")
+            return ", ".join(told)
+        case "node.delete":
+            return "deleted"
+        case "node.restore":
+            return "restored"
+        case "tag.add":
+            return f"+ {record.key}"
+        case "tag.remove":
+            return f"- {record.key}"
+        case "edge.put" | "edge.delete":
+            edge_type, _, to_id = record.key.partition(" ")
+            sign = "+" if record.kind == "edge.put" else "-"
+            if record.subject == node_id:
+                return f"{sign} {edge_type} → {short(to_id)}"
+            return f"{sign} {short(record.subject)} {edge_type} → this"
+        case "view.put":
+            return f"view {record.subject}: {record.body.get('query', '')[:60]}"
+        case "view.delete":
+            return f"view {record.subject} deleted"
+        case "task.set":
+            return f"current task: {record.body.get('task', 'none')}"
+        case "undo":
+            return f"took back {record.subject}"
+        case kind:
+            return kind

@@ -71,30 +71,44 @@ class Salvaged:
         self.known_edges: set[tuple[NodeId, NodeId, str]] = set()
         self.known_tags: set[tuple[NodeId, str]] = set()
 
+    @property
+    def lost_records(self) -> int:
+        """How many records an index knows that cannot be read."""
+        return (self.known_stamps - Counter(r.stamp for r in self.records.values())).total()
+
     def take(self, row: Row) -> None:
         """Know a row by its shape: a page does not say to which table it belongs."""
-        match row.keyed, row.values:
-            case True, (str(node_id), str(tag), str(at)) if is_ulid(node_id):
-                self.tags[_node(node_id), tag] = at
-            case True, (int(stamp), int()):
+        if row.keyed:
+            self._take_key(row.values)
+        else:
+            self._take_row(row.values)
+
+    def _take_key(self, values: tuple[Value, ...]) -> None:
+        match values:
+            case (int(stamp), int()):
                 self.known_stamps[stamp] += 1
-            case True, (str(node_type), str(node_id), int()) if node_type in NODE_TYPES:
-                self.known_nodes[_node(node_id)] = node_type
-            case True, (str(start), str(end), str(edge_type), int()) if is_ulid(start):
-                self.known_edges.add((_node(start), _node(end), edge_type))
-            case True, (str(tag), str(node_id)) if is_ulid(node_id):
+            case (str(tag), str(node_id)) if is_ulid(node_id):
                 self.known_tags.add((_node(node_id), tag))
-            case False, (str(id_), int(), str(), str(), str(), str(), str(), *_) if is_ulid(id_):
-                self._take_record(row.values)
-            case False, (None, str(id_), str(), str(), *_) if is_ulid(id_):
-                self._take_node(row.values[1:])
-            case False, (str(id_), str(start), str(end), str(edge_type), str(at), str(metadata)):
+            case (str(node_id), str(tag), str(at)) if is_ulid(node_id):
+                self.tags[_node(node_id), tag] = at
+            case (str(node_type), str(node_id), int()) if node_type in NODE_TYPES:
+                self.known_nodes[_node(node_id)] = node_type
+            case (str(start), str(end), str(edge_type), int()) if is_ulid(start):
+                self.known_edges.add((_node(start), _node(end), edge_type))
+
+    def _take_row(self, values: tuple[Value, ...]) -> None:
+        match values:
+            case (str(id_), int(), str(), str(), str(), str(), str(), *_) if is_ulid(id_):
+                self._take_record(values)
+            case (None, str(id_), str(), str(), *_) if is_ulid(id_):
+                self._take_node(values[1:])
+            case (str(id_), str(start), str(end), str(edge_type), str(at), str(metadata)):
                 place = _node(start), _node(end), edge_type
                 if is_ulid(id_) and (told := _json(metadata)) is not None:
                     self.edges[place] = EdgeRow(Ulid(id_), at, told)
-            case False, (str(name), str(query), None | int() as budget, str(made), str(changed)):
+            case (str(name), str(query), None | int() as budget, str(made), str(changed)):
                 self.views[name] = ViewRow(query, budget, made, changed)
-            case False, (str(key), str(value), str(at)):
+            case (str(key), str(value), str(at)):
                 self.pending[key] = value, at
 
     def _take_record(self, values: tuple[Value, ...]) -> None:
@@ -168,11 +182,11 @@ class Recovered(NamedTuple):
     lost_tags: int
 
 
-def salvage(path: str) -> Salvaged:
+def salvage(path: str, tick: clock.Tick = clock.no_tick) -> Salvaged:
     """Everything that can be read in the file of a store, and in its log."""
     found = Salvaged()
     with pages_of(path) as pages:
-        for row in pages.rows():
+        for row in pages.rows(tick):
             found.take(row)
         found.unreadable = pages.unreadable
     return found
@@ -183,13 +197,12 @@ def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> 
     with closing(store.open_for_writing(path)) as connection:
         with transaction(connection):
             # What is there from the beginning is among what was found, unless it is lost.
-            for (id_,) in connection.execute("SELECT id FROM records").fetchall():
-                found.records.pop(id_, None)
-            records.insert(connection, found.records.values())
+            present = {row[0] for row in connection.execute("SELECT id FROM records")}
+            records.insert(connection, (r for r in found.records.values() if r.id not in present))
             connection.execute("DELETE FROM views")
             materialise_all(connection, tick)
             connection.executemany(
-                "INSERT INTO pending (key, value, created_at) VALUES (?, ?, ?)",
+                "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
                 [(key, *rest) for key, rest in found.pending.items()],
             )
         with changing(Graph(connection), "recover", _WHO) as change:
@@ -198,7 +211,6 @@ def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> 
 
 
 def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
-    stamps = Counter(row[0] for row in connection.execute("SELECT stamp FROM records"))
     edges = set(connection.execute("SELECT from_id, to_id, type FROM edges"))
     tags = set(connection.execute("SELECT node_id, tag FROM tags"))
     nodes = [
@@ -209,13 +221,13 @@ def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
         and replay.node(records.about(connection, node_id, "node.")) is None
     ]
     return Recovered(
-        stamps.total(),
+        connection.execute("SELECT count(*) FROM records").fetchone()[0],
         connection.execute("SELECT count(*) FROM nodes").fetchone()[0],
         len(edges),
         len(tags),
         connection.execute("SELECT count(*) FROM views").fetchone()[0],
         adopted,
-        (found.known_stamps - stamps).total(),
+        found.lost_records,
         tuple(nodes),
         len((found.known_edges | found.edges.keys()) - edges),
         len((found.known_tags | found.tags.keys()) - tags),
@@ -233,13 +245,19 @@ def _known_nodes(found: Salvaged) -> set[NodeId]:
 
 def _adopt(change: Change, found: Salvaged) -> None:
     """Say in records what only the tables know."""
-    connection = change.graph.connection
+    said = {(r.kind.partition(".")[0], r.subject, r.key) for r in found.records.values()}
     for row in found.nodes.values():
         # A damaged byte may have made it something that cannot be kept.
         with suppress(CtxError):
             _adopt_node(change, row)
+    if found.lost_records:
+        # That it was restored may be among what is lost.
+        for node_id in found.known_nodes.keys() | found.nodes.keys():
+            state = replay.node(records.about(change.graph.connection, node_id, "node."))
+            if state is not None and not state.alive:
+                change.restore_node(node_id)
     for (node_id, tag), at in found.tags.items():
-        if not records.about_key(connection, node_id, "tag.", tag):
+        if ("tag", node_id, tag) not in said:
             with suppress(CtxError):
                 change.tag(node_id, tag, at)
     edges = {
@@ -249,8 +267,7 @@ def _adopt(change: Change, found: Salvaged) -> None:
     }
     taken = {r.body.get("id", r.id) for r in found.records.values() if r.kind == "edge.put"}
     for (from_id, to_id, edge_type), edge in {**edges, **found.edges}.items():
-        key = records.edge_key(edge_type, to_id)
-        known = records.about_key(connection, from_id, "edge.", key)
+        known = ("edge", from_id, records.edge_key(edge_type, to_id)) in said
         # An edge that a record has elsewhere is the same one, with a damaged end.
         if not known and edge.id not in taken:
             taken.add(edge.id)
@@ -264,7 +281,7 @@ def _adopt(change: Change, found: Salvaged) -> None:
                     created_at=edge.created_at,
                 )
     for name, view in found.views.items():
-        if not records.about(connection, name, "view."):
+        if ("view", name, "") not in said:
             change.put_view(name, view.query, view.budget, (view.created_at, view.updated_at))
 
 

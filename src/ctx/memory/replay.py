@@ -113,6 +113,21 @@ def view(records: Iterable[Record]) -> ViewState | None:
     return found
 
 
+class TaskState(NamedTuple):
+    word: str
+    at: str
+
+
+def current_task(records: Iterable[Record]) -> TaskState | None:
+    """The task that is worked on in one place."""
+    found: TaskState | None = None
+    for record in _ordered(records):
+        if record.kind == "task.set":
+            word = record.body.get("task")
+            found = TaskState(word, at(record)) if word else None
+    return found
+
+
 def at(record: Record) -> str:
     """The wall time of a record."""
     return clock.iso(clock.stamp_ms(record.stamp))

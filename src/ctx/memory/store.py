@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from sqlite3 import Connection, DatabaseError
+from sqlite3 import Connection, DatabaseError, IntegrityError
 
 from ctx.errors import DatabaseFailure
 from ctx.memory.migrations import MIGRATIONS
@@ -42,7 +42,7 @@ def suspecting_damage(path: str) -> Iterator[None]:
     except UnicodeError:
         # Arguments may be any bytes.
         raise
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, IntegrityError) as error:
         if problems := truth.check_truth(path):
             raise DatabaseError(problems[0].removesuffix(".")) from error
         raise

@@ -1,10 +1,12 @@
 """What takes a change back.
 
-Nothing is removed from the records: to undo is to say the opposite, in a change of its own, which
-can be undone too. What somebody else has changed since stays as it is, and is named.
+Nothing is removed from the records. A change *holds* unless it was undone, and an undoing can be
+undone like any other change. To undo is to bring what the change spoke of to what the changes that
+still hold say about it, as if this one had never been: so any order of undoing and redoing leads
+to the same, and what somebody else has said since stays, and is named.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -13,6 +15,8 @@ from ctx.memory import records, replay
 from ctx.memory.changes import Change
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
+
+ACTION = "undo"
 
 
 class Made(NamedTuple):
@@ -25,6 +29,8 @@ class Made(NamedTuple):
     author: str
     records: int
     undone: bool
+    what: str
+    """The first thing that it did, in a few words."""
 
 
 class Kept(NamedTuple):
@@ -53,104 +59,168 @@ def changes(graph: Graph, session: str | None = None) -> Iterator[Made]:
 
 
 def made(graph: Graph, change: str) -> Made:
-    stamp, action, session, author, count = graph.connection.execute(
-        "SELECT max(stamp), action, session, author, count(*) FROM records WHERE change = ?",
-        (change,),
-    ).fetchone()
-    at = clock.iso(clock.stamp_ms(stamp))
-    return Made(change, at, action, session, author, count, is_undone(graph, change))
+    first = records.first_of_change(graph.connection, change)
+    count = graph.connection.execute(
+        "SELECT count(*) FROM records WHERE change = ?", (change,)
+    ).fetchone()[0]
+    at = clock.iso(clock.stamp_ms(first.stamp))
+    undone = is_undone(graph, change)
+    what = records.said(first, first.subject)
+    if first.kind == "node.delete" and (state := _deleted(graph, first)):
+        what = f"deleted: {' '.join(state.content.split())[:60]}"
+    return Made(change, at, first.action, first.session, first.author, count, undone, what)
 
 
-def is_undone(graph: Graph, change: str) -> bool:
-    """Whether a change was taken back, and the taking back was not."""
-    takers = records.about(graph.connection, change, "undo")
-    return any(not is_undone(graph, record.change) for record in takers)
+def _deleted(graph: Graph, record: Record) -> replay.NodeState | None:
+    return replay.node(records.about(graph.connection, record.subject, "node."))
+
+
+def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
+    """Whether a change was taken back, and the taking back was not; `as_if` one more were."""
+    takers: dict[str, list[str]] = {}
+    # An undoing comes after what it undoes, so the newest of them are decided first.
+    waiting, seen = [change], {change}
+    while waiting:
+        asked = waiting.pop()
+        by: list[str] = [record.change for record in records.about(graph.connection, asked, ACTION)]
+        takers[asked] = by
+        waiting += [taker for taker in by if taker not in seen]
+        seen.update(by)
+    undone: dict[str, bool] = {}
+    for asked in sorted(takers, reverse=True):
+        undone[asked] = asked == as_if or any(not undone[taker] for taker in takers[asked])
+    return undone[change]
+
+
+def origin(graph: Graph, change: str) -> str:
+    """The change that an undoing is about, through any number of undoings; else itself."""
+    while True:
+        about = [r for r in records.of_change(graph.connection, change) if r.kind == ACTION]
+        if not about:
+            return change
+        change = about[0].subject
 
 
 def take_back(change: Change, undone: str) -> list[Kept]:
-    """Record the opposite of a change. What was changed again since is kept and returned."""
-    graph = change.graph
-    kept: list[Kept] = []
-
-    @cache
-    def still_holds(other: str) -> bool:
-        """A change that was taken back and what took it back are as if they had not been."""
-        [record, *_] = records.of_change(graph.connection, other)
-        return record.action != "undo" and not is_undone(graph, other)
-
-    for record in reversed(records.of_change(graph.connection, undone)):
-        if record.kind == "undo":
-            continue
-        about = [
-            other
-            for other in records.about_key(
-                graph.connection, record.subject, _family(record.kind), record.key
-            )
-            if other.change != undone or other.order <= record.order
-        ]
-        before = [other for other in about if other.order < record.order]
-        after = [
-            other for other in about if other.order > record.order and still_holds(other.change)
-        ]
-        kept += _opposite(change, record, before, after)
-    change.mark_undone(undone)
-    return kept
+    """Record what brings a change back. What was said again since is kept and returned."""
+    return _Undoing(change, undone).run()
 
 
-def _family(kind: str) -> str:
-    return kind.partition(".")[0] + "."
+class _Undoing:
+    def __init__(self, change: Change, undone: str) -> None:
+        self._change = change
+        self._connection = change.graph.connection
+        self._undone = undone
+        self._root = origin(change.graph, undone)
+        self._kept: dict[Kept, None] = {}
 
+        @cache
+        def holds(other: str) -> bool:
+            return not is_undone(change.graph, other, as_if=undone)
 
-def _opposite(
-    change: Change, record: Record, before: list[Record], after: list[Record]
-) -> list[Kept]:
-    match record.kind:
-        case "node.put":
-            return _opposite_of_put(change, record, before, after)
-        case "node.delete":
-            change.repeat(record, "node.restore", {})
-        case "node.restore":
-            change.repeat(record, "node.delete", {})
-        case "tag.add" | "tag.remove" | "edge.put" | "edge.delete" | "view.put" | "view.delete":
-            if after:
-                return [Kept(record.subject, record.key or record.kind)]
-            last = before[-1] if before else None
-            family = _family(record.kind)
-            if last is not None and last.kind in ("tag.add", "edge.put", "view.put"):
-                change.repeat(record, last.kind, {"created_at": replay.at(last), **last.body})
-            elif record.kind in ("tag.add", "edge.put", "view.put"):
-                opposites = {"tag.": "tag.remove", "edge.": "edge.delete", "view.": "view.delete"}
-                change.repeat(record, opposites[family], {})
-    return []
+        self._holds = holds
 
+    def run(self) -> list[Kept]:
+        self._change.mark_undone(self._undone)
+        spoken_of: dict[tuple[str, str, str], list[Record]] = {}
+        for record in records.of_change(self._connection, self._root):
+            family = record.kind.partition(".")[0] + "."
+            spoken_of.setdefault((family, record.subject, record.key), []).append(record)
+        for (family, subject, key), own in spoken_of.items():
+            about = records.about_key(self._connection, subject, family, key)
+            valid = [r for r in about if r.action != ACTION and self._holds(r.change)]
+            later = [r for r in valid if r.change != self._root and r.order > own[-1].order]
+            match family:
+                case "node.":
+                    self._node(own, about, valid, later)
+                case "tag.":
+                    self._single(own[0], replay.tags(about), replay.tags(valid), later)
+                case "edge.":
+                    self._single(own[0], replay.edges(about), replay.edges(valid), later)
+                case "view.":
+                    self._view(own[0], replay.view(about), replay.view(valid), later)
+                case "task.":
+                    self._task(own[0], replay.current_task(about), replay.current_task(valid))
+        return list(self._kept)
 
-def _opposite_of_put(
-    change: Change, record: Record, before: list[Record], after: list[Record]
-) -> list[Kept]:
-    puts = [other for other in after if other.kind == "node.put"]
-    earlier = replay.node(before)
-    if earlier is None:
-        if puts:
-            return [Kept(record.subject, "content")]
-        change.repeat(record, "node.delete", {})
-        return []
-    body: dict[str, Any] = {}
-    kept: list[Kept] = []
-    for name in replay.FIELDS:
-        if name in record.body:
-            if any(name in put.body for put in puts):
-                kept.append(Kept(record.subject, name))
+    def _single(
+        self, record: Record, now: dict[Any, Any], wanted: dict[Any, Any], later: list[Record]
+    ) -> None:
+        """A tag or an edge: there, or not."""
+        if later:
+            self._keep(record, record.key)
+        elif now != wanted:
+            family = record.kind.partition(".")[0]
+            for state in wanted.values():
+                if family == "tag":
+                    self._change.repeat(record, "tag.add", {"created_at": state})
+                else:
+                    self._change.repeat(record, "edge.put", state._asdict())
+            if not wanted:
+                kind = "tag.remove" if family == "tag" else "edge.delete"
+                self._change.repeat(record, kind, {})
+
+    def _view(
+        self,
+        record: Record,
+        now: replay.ViewState | None,
+        wanted: replay.ViewState | None,
+        later: list[Record],
+    ) -> None:
+        if later:
+            self._keep(record, "view")
+        elif now != wanted:
+            if wanted is None:
+                self._change.repeat(record, "view.delete", {})
             else:
-                body[name] = getattr(earlier, name)
-    old: Mapping[str, Any] = earlier.metadata
-    metadata: dict[str, Any] = {}
-    for key in record.body.get("metadata", {}):
-        if any(key in put.body.get("metadata", {}) for put in puts):
-            kept.append(Kept(record.subject, f"meta {key}"))
-        else:
-            metadata[key] = old.get(key)
-    if metadata:
-        body["metadata"] = metadata
-    if body:
-        change.repeat(record, "node.put", body)
-    return kept
+                if now is not None and now.created_at != wanted.created_at:
+                    self._change.repeat(record, "view.delete", {})
+                self._change.repeat(record, "view.put", wanted._asdict())
+
+    def _task(
+        self, record: Record, now: replay.TaskState | None, wanted: replay.TaskState | None
+    ) -> None:
+        if (now and now.word) != (wanted and wanted.word):
+            self._change.set_current_task(record.subject, wanted.word if wanted else None)
+
+    def _node(
+        self, own: list[Record], about: list[Record], valid: list[Record], later: list[Record]
+    ) -> None:
+        record = own[0]
+        now, wanted = replay.node(about), replay.node(valid)
+        puts = [other for other in later if other.kind == "node.put"]
+        is_there = now is not None and now.alive
+        if is_there and (wanted is None or not wanted.alive):
+            if puts:
+                # Somebody goes on with it.
+                self._keep(record, "the node")
+            else:
+                self._change.repeat(record, "node.delete", {})
+            return
+        if now is None or wanted is None or not wanted.alive:
+            return
+        if not is_there:
+            self._change.repeat(record, "node.restore", {})
+        body: dict[str, Any] = {}
+        for name in replay.FIELDS:
+            if any(name in each.body for each in own):
+                if any(name in put.body for put in puts):
+                    self._keep(record, name)
+                if getattr(now, name) != getattr(wanted, name):
+                    body[name] = getattr(wanted, name)
+        keys = dict.fromkeys(key for each in own for key in each.body.get("metadata", {}))
+        metadata: dict[str, Any] = {}
+        for key in keys:
+            if any(key in put.body.get("metadata", {}) for put in puts):
+                self._keep(record, f"meta {key}")
+            if now.metadata.get(key) != wanted.metadata.get(key):
+                metadata[key] = wanted.metadata.get(key)
+        if metadata:
+            body["metadata"] = metadata
+        if body:
+            self._change.repeat(record, "node.put", body)
+
+    def _keep(self, record: Record, what: str) -> None:
+        # What an undoing brings back is there again, whoever spoke of it meanwhile.
+        if self._root == self._undone:
+            self._kept[Kept(record.subject, what)] = None

@@ -44,23 +44,42 @@ def trace(
     """
     edges = _edges_reached(graph, start, edge_types, reverse, limit)
     found = [Reached(start, 0, "", not reverse, None)]
-    seen = {start}
+    # How near each node was when it was followed: one that is met nearer is followed again.
+    followed = {start: 0}
     waiting = [iter(edges.get(start, ()))]
     path = [start]
-    while waiting and len(found) < limit:
+    while waiting and len(followed) < limit and len(found) < 4 * limit:
         step = next(waiting[-1], None)
         if step is None or (depth is not None and len(waiting) > depth):
             waiting.pop()
             path.pop()
             continue
         edge_type, node_id = step
-        repeated = node_id in seen
-        found.append(Reached(node_id, len(waiting), edge_type, not reverse, path[-1], repeated))
+        here = len(waiting)
+        nearer = depth is not None and here < followed.get(node_id, here)
+        repeated = node_id in followed and not nearer
+        found.append(Reached(node_id, here, edge_type, not reverse, path[-1], repeated))
         if not repeated:
-            seen.add(node_id)
+            followed[node_id] = here
             waiting.append(iter(edges.get(node_id, ())))
             path.append(node_id)
     return found
+
+
+def all_behind(
+    graph: Graph, starts: Sequence[NodeId], edge_types: Sequence[str], *, reverse: bool = False
+) -> list[NodeId]:
+    """Everything that edges of some types lead to, however far; without where they begin."""
+    found = dict.fromkeys(starts)
+    ring = list(found)
+    while ring:
+        following: list[NodeId] = []
+        for _, _, there, _ in _steps(graph, ring, edge_types, reverse):
+            if there not in found:
+                found[there] = None
+                following.append(there)
+        ring = following
+    return [node_id for node_id in found if node_id not in starts]
 
 
 def _edges_reached(

@@ -9,14 +9,19 @@ from ctx.memory.changes import changing
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.workspace import Memory
 
+_INHERITED = ("tier:", "project:", "task:")
+
 
 class Options(NamedTuple):
-    type: str
     content: str
+    type: str | None = None
+    """None: that of what it supersedes, else a fact."""
     tags: Sequence[str] = ()
     summary: str | None = None
     metadata: Mapping[str, str] = {}
     supersedes: Sequence[NodeId] = ()
+    everywhere: bool = False
+    """Whether it belongs to no project, wherever it is said."""
 
 
 class Added(NamedTuple):
@@ -24,27 +29,54 @@ class Added(NamedTuple):
 
     node: Node
     short_id: str
-    task: str | None
-    """The current task, where the node was added to it."""
+    given: tuple[str, ...]
+    """Tags that it has beside those that were asked for."""
     redacted: tuple[Redaction, ...]
 
 
 def add(memory: Memory, options: Options) -> Added:
-    """A new node; working notes belong to the current task unless they name another."""
-    tags = [model.tag(word) for word in options.tags]
-    task = None
-    if model.WORKING in tags and not any(tag.startswith("task:") for tag in tags):
-        task = pending.current_task(memory.graph, memory.task_key)
-    with changing(memory.graph, "add", memory.who) as change:
+    """A new node.
+
+    It has the type and the place of what it supersedes, unless others are named: a corrected
+    decision is a decision. What is said inside a project belongs to it, and working notes to
+    the current task.
+    """
+    tags = model.tags(options.tags)
+    graph = memory.graph
+    with changing(graph, "add", memory.who) as change:
+        replaced = list(graph.nodes(options.supersedes))
+        given = _inherited(replaced, tags)
+        if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
+            task = pending.current_task(graph, memory.task_key)
+            given += [f"task:{task}"] if task else []
+        if not options.everywhere and not _names("project:", (*tags, *given)):
+            given += [memory.project_tag] if memory.project_tag else []
         node_id = change.add_node(
-            options.type, options.content, summary=options.summary, metadata=options.metadata
+            options.type or (replaced[0].type if replaced else "fact"),
+            options.content,
+            summary=options.summary,
+            metadata=options.metadata,
         )
-        for tag in tags:
+        for tag in (*tags, *given):
             change.tag(node_id, tag)
-        if task:
-            change.tag(node_id, f"task:{task}")
-        for old in options.supersedes:
-            change.link(node_id, old, "SUPERSEDES", Evidence(memory.who.author))
-    node = memory.graph.node(node_id)
-    short = memory.graph.shown([node_id])[node_id]
-    return Added(node, short, task, tuple(change.redacted))
+        for old in replaced:
+            change.link(node_id, old.id, "SUPERSEDES", Evidence(memory.who.author))
+    short = graph.shown([node_id])[node_id]
+    return Added(graph.node(node_id), short, tuple(given), tuple(change.redacted))
+
+
+def _inherited(replaced: Sequence[Node], tags: Sequence[str]) -> list[str]:
+    found = dict.fromkeys(
+        tag
+        for node in replaced
+        for tag in node.tags
+        for namespace in _INHERITED
+        if tag.startswith(namespace) and not _names(namespace, tags)
+    )
+    # Several that are superseded may have had different tiers: the strongest is enough.
+    beside = [tier for tier in model.TIERS[1:] if tier in found][1:]
+    return [tag for tag in found if tag not in beside]
+
+
+def _names(namespace: str, tags: Sequence[str]) -> bool:
+    return any(tag.startswith(namespace) for tag in tags)

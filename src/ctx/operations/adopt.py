@@ -18,6 +18,7 @@ from ctx.memory.foreign import go_ctx
 from ctx.memory.foreign.incoming import Skipped
 from ctx.memory.graph import Graph
 from ctx.memory.intake import ACTION, Intake
+from ctx.memory.model import Redaction
 from ctx.objects import lock
 from ctx.sqlite.connection import connect, explained, folder_of, temporary_file, transaction
 
@@ -33,7 +34,7 @@ class Adopted(NamedTuple):
     nodes: int
     edges: int
     views: int
-    secrets: int
+    redacted: tuple[Redaction, ...]
     """Secrets that were not written down; the backup still has them."""
     skipped: tuple[Skipped, ...]
 
@@ -90,7 +91,7 @@ def _filled(connection: Connection, copy: str, tick: clock.Tick) -> Adopted:
         go_ctx.reading(copy) as reading,
         changing(Graph(connection), ACTION, who) as change,
     ):
-        intake = Intake(change)
+        intake = Intake(change, reading.total)
         for done, item in enumerate(reading.items):
             tick(done, max(done, reading.total))
             intake.take(item, reading.program)
@@ -100,7 +101,7 @@ def _filled(connection: Connection, copy: str, tick: clock.Tick) -> Adopted:
         sum(counts.added.values()),
         counts.edges,
         counts.views,
-        len(change.redacted),
+        tuple(change.redacted),
         tuple(intake.skipped),
     )
 

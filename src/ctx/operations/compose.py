@@ -150,10 +150,11 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
     wanted: list[NodeId] = []
     others = 0
     for node in graph.nodes(step.id for step in reached):
-        is_asked_for = asked_for is None or node.id in asked_for
-        if node.id in seeds or (is_asked_for and in_sight(node, scope)):
+        # What a query finds is in sight already, and it may name what otherwise is not.
+        seen = in_sight(node, scope) if asked_for is None else node.id in asked_for
+        if node.id in seeds or seen:
             wanted.append(node.id)
-        elif is_asked_for and in_sight(node, scope._replace(project=None)):
+        elif asked_for is None and in_sight(node, scope._replace(project=None)):
             others += 1
     candidates = Candidates(iter(wanted), query, LeftOut(others), seeds)
     return _composed(memory, options, scope, candidates)

@@ -40,9 +40,8 @@ def deletion(graph: Graph, node_ids: Sequence[NodeId], *, cascade: bool) -> Dele
     """What would be deleted; with `cascade` also what was derived from it, and so on."""
     wanted = dict.fromkeys(node_ids)
     if cascade:
-        for node_id in node_ids:
-            reached = walk.trace(graph, node_id, reverse=True, edge_types=("DERIVED_FROM",))
-            wanted.update(dict.fromkeys(step.id for step in reached))
+        derived = walk.all_behind(graph, node_ids, ("DERIVED_FROM",), reverse=True)
+        wanted.update(dict.fromkeys(derived))
     nodes = tuple(graph.nodes(wanted))
     dependents = {
         edge.from_id: None

@@ -43,7 +43,16 @@ def _matching(graph: Graph, query: str) -> Sequence[NodeId]:
     scope, now = Scope(include_superseded=True), clock.now_ms()
     found = evaluate.matching(graph.connection, parse(query), scope, now)
     # A guess is good enough to be read, not to be kept.
-    return () if found.partial else tuple(found.ids)
+    return () if found.partial else _with_what_replaced_them(graph, dict.fromkeys(found.ids))
+
+
+def _with_what_replaced_them(graph: Graph, chosen: dict[NodeId, None]) -> Sequence[NodeId]:
+    """Without the node that took its place, one that is superseded would look as if it held."""
+    replaced = [node for node in graph.nodes(chosen) if node.superseded_by]
+    while gone := [n.id for n in replaced if n.id in chosen and n.superseded_by not in chosen]:
+        for node_id in gone:
+            del chosen[node_id]
+    return tuple(chosen)
 
 
 def export_to_file(graph: Graph, query: str | None, path: str) -> Exported:

@@ -11,14 +11,17 @@ from ctx.ids import NodeId
 from ctx.memory import exchange
 from ctx.memory.changes import Change, changing
 from ctx.memory.foreign import claude_code, claude_mem, database, go_ctx, incoming, jsonl
-from ctx.memory.foreign.incoming import Item, Reading, Skipped
+from ctx.memory.foreign.claude_code import Folders
+from ctx.memory.foreign.incoming import Item, Located, Reading, Skipped, Whole
 from ctx.memory.foreign.recognise import Kind
-from ctx.memory.intake import ACTION, Intake, require_no_conflict
-from ctx.memory.model import Draft, Edge, View
+from ctx.memory.graph import Graph
+from ctx.memory.intake import ACTION, Intake
+from ctx.memory.model import Draft, Edge, Redaction, View
 from ctx.sqlite.connection import shown
 from ctx.workspace import Memory
 
 _LARGEST_DOCUMENT = 1 << 30
+_PREVIEW = 100
 
 
 class Source(NamedTuple):
@@ -41,6 +44,15 @@ class Options(NamedTuple):
     """Where Claude Code keeps its files."""
 
 
+class NewNode(NamedTuple):
+    """A node that would be added."""
+
+    type: str
+    preview: str
+    """Its summary or the beginning of its content, in one line."""
+    tags: tuple[str, ...]
+
+
 class Imported(NamedTuple):
     """The answer of `ctx import`."""
 
@@ -60,13 +72,15 @@ class Imported(NamedTuple):
     """Tags that nodes here were given; those of new nodes are not counted."""
     edges: int
     views: int
+    archived: int
+    """Nodes that the pages they came from say no more: they are in no context."""
     cleaned: int
     """Characters that no text may hold, each replaced by U+FFFD."""
-    secrets: int
+    redacted: tuple[Redaction, ...]
     """Secrets that were not written down."""
-    rules: tuple[str, ...]
-    """The rules that knew them."""
     skipped: tuple[Skipped, ...]
+    new: tuple[NewNode, ...]
+    """What a dry run would add: the first 1,000."""
 
 
 class _NothingMeant(Exception):
@@ -78,7 +92,9 @@ def import_(
 ) -> Imported:
     """All of the sources in one change. A document is looked at as a whole before it."""
     with ExitStack() as closing:
-        opened = [closing.enter_context(_opened(source, options)) for source in sources]
+        opened = [
+            closing.enter_context(_opened(source, options, memory.folder)) for source in sources
+        ]
         programs = tuple(dict.fromkeys(each.reading.program for each in opened))
         who = memory.who._replace(author=f"{ACTION}:{','.join(programs)}")
         done: list[Imported] = []
@@ -97,10 +113,10 @@ def _taken(
 ) -> Imported:
     for each in opened:
         if each.must_agree:
-            require_no_conflict(change.graph, each.must_agree)
-    intake = Intake(change)
-    chosen = _Chosen(options)
+            exchange.require_no_conflict(change.graph, each.must_agree)
     total = sum(each.reading.total for each in opened)
+    intake = Intake(change, total)
+    chosen = _Chosen(options)
     number = 0
     for each in opened:
         for item in each.reading.items:
@@ -108,8 +124,6 @@ def _taken(
             tick(number, max(number, total))
             if wanted := chosen.from_(item, each.is_filtered):
                 intake.take(wanted, each.reading.program)
-        if each.deletes_default_view:
-            intake.delete_default_view()
     counts = intake.finish()
     return Imported(
         programs=(),
@@ -117,10 +131,19 @@ def _taken(
         change=change.id if intake.has_written and not options.dry_run else None,
         **counts._asdict(),
         left_out=chosen.left_out,
-        secrets=len(change.redacted),
-        rules=tuple(sorted({each.rule for each in change.redacted})),
+        redacted=tuple(change.redacted),
         skipped=tuple(intake.skipped),
+        new=_shown(change.graph, intake.new) if options.dry_run else (),
     )
+
+
+def _shown(graph: Graph, node_ids: Sequence[NodeId]) -> tuple[NewNode, ...]:
+    found = []
+    for node in graph.nodes(node_ids):
+        line = " ".join((node.summary or node.content)[: 4 * _PREVIEW].split())
+        short = line if len(line) <= _PREVIEW else f"{line[: _PREVIEW - 1].rstrip()}…"
+        found.append(NewNode(node.type, short, node.tags))
+    return tuple(found)
 
 
 class _Opened(NamedTuple):
@@ -131,19 +154,16 @@ class _Opened(NamedTuple):
     """Whether --project chooses among its nodes, which have projects of their own."""
     must_agree: Sequence[Item] = ()
     """What may not differ from what is here."""
-    deletes_default_view: bool = False
 
 
 @contextmanager
-def _opened(source: Source, options: Options) -> Iterator[_Opened]:
+def _opened(source: Source, options: Options, folder: str) -> Iterator[_Opened]:
     match source.kind:
         case "graph":
             document = exchange.parse(_text(source))
             agree = document.items if document.is_ours and not options.merge else ()
             reading = Reading("ctx", len(document.items), iter(document.items))
-            yield _Opened(
-                reading, must_agree=agree, deletes_default_view=document.deletes_default_view
-            )
+            yield _Opened(reading, must_agree=agree)
         case "ctx":
             with go_ctx.reading(source.paths[0]) as reading:
                 yield _Opened(reading)
@@ -151,9 +171,8 @@ def _opened(source: Source, options: Options) -> Iterator[_Opened]:
             with claude_mem.reading(source.paths[0], with_prompts=options.with_prompts) as reading:
                 yield _Opened(reading)
         case "claude-code":
-            with claude_code.reading(
-                source.paths, options.config_folder, options.project
-            ) as reading:
+            folders = Folders(options.config_folder, (folder,))
+            with claude_code.reading(source.paths, folders, options.project) as reading:
                 yield _Opened(reading, is_filtered=False)
         case "jsonl" if source.text is not None:
             lines = source.text.encode("utf-8", "surrogateescape").split(b"\n")
@@ -207,7 +226,12 @@ class _Chosen:
             return None if self._tag or self._since else item
         if isinstance(item, Edge):
             return None if self._left_out.intersection((item.from_id, item.to_id)) else item
-        if not isinstance(item, Draft):
+        if isinstance(item, Located):
+            draft = self.from_(item.draft, is_filtered)
+            return item._replace(draft=draft) if isinstance(draft, Draft) else None
+        if isinstance(item, Whole):
+            return None if self._left_out.intersection(item.node_ids) else item
+        if isinstance(item, Skipped):
             return item
         too_old = bool(item.updated_at) and item.updated_at < self._since
         elsewhere = self._tag is not None and self._tag not in item.tags

@@ -62,7 +62,8 @@ class _Page(NamedTuple):
 def ingest(memory: Memory, options: Options) -> Ingested:
     tags = [model.tag(word) for word in options.tags]
     limit = memory.config.integer("ingestion.max_file_bytes")
-    paths = [os.path.normpath(os.path.join(memory.folder, path)) for path in options.paths]
+    # By whatever name a person calls a file, it is one.
+    paths = [os.path.realpath(os.path.join(memory.folder, path)) for path in options.paths]
     found = [_read(path, limit) for path in dict.fromkeys(paths)]
     if options.text is not None:
         found.append(_Page(options.name, options.text, len(options.text.encode("utf-8"))))
@@ -88,7 +89,11 @@ def ingest(memory: Memory, options: Options) -> Ingested:
 
 
 def _read(path: str, limit: int) -> _Page | Refused:
-    """A file's text, or why it is none. A person may name a link to a file."""
+    """A file's text, or why it is none."""
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return Refused(path, "its name is not UTF-8")
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -98,7 +103,7 @@ def _read(path: str, limit: int) -> _Page | Refused:
         if status.st_size > limit:
             most = f"{limit:,} bytes (ingestion.max_file_bytes)"
             return Refused(path, f"its {status.st_size:,} bytes are over the limit of {most}")
-        data = disk.read_plain(os.path.realpath(path), limit)
+        data = disk.read_plain(path, limit)
     except OSError as error:
         return Refused(path, f"it cannot be read: {error.strerror}")
     if b"\0" in data:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ctx.errors import UsageError
 from ctx.ids import NodeId, short
-from ctx.memory import model, walk
+from ctx.memory import model, succession
 from ctx.memory.changes import changing
 from ctx.memory.model import Edge, Evidence, Redaction
 from ctx.workspace import Memory
@@ -32,25 +32,28 @@ class Unlinked(NamedTuple):
 
 
 def link(
-    memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str, evidence: Evidence
+    memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str, evidence: Evidence | None = None
 ) -> Linked:
-    """Add an edge. `SUPERSEDES` takes its target out of lists and contexts."""
+    """Add an edge. `SUPERSEDES` takes its target out of lists and contexts.
+
+    Without evidence it rests on being said, and what an edge that is there rests on stays.
+    """
     graph = memory.graph
     kind = model.edge_type(edge_type)
-    if evidence.confidence < CONFIDENCE["medium"] and not evidence.reason:
+    said = evidence or Evidence(memory.who.author)
+    if said.confidence < CONFIDENCE["medium"] and not said.reason.strip():
         raise UsageError(
             "An edge of low confidence needs a reason.",
             hint="Give --reason; without one, keep it as a node of type hypothesis.",
         )
     with changing(graph, "link", memory.who) as change:
-        if kind == "SUPERSEDES":
-            replaced = walk.trace(graph, to_id, edge_types=("SUPERSEDES",))
-            if any(step.id == from_id for step in replaced):
-                raise UsageError(
-                    f"{short(to_id)} supersedes {short(from_id)} already; both cannot be so.",
-                    hint=f"ctx unlink {short(to_id)} {short(from_id)} --type=SUPERSEDES",
-                )
-        new = change.link(from_id, to_id, kind, evidence)
+        if kind == "SUPERSEDES" and from_id in succession.reached(graph.connection, to_id):
+            raise UsageError(
+                f"{short(to_id)} supersedes {short(from_id)} already; both cannot be so.",
+                hint=f"ctx unlink {short(to_id)} {short(from_id)} --type=SUPERSEDES",
+            )
+        present = graph.edge(from_id, to_id, kind)
+        new = (evidence is not None or not present) and change.link(from_id, to_id, kind, said)
     edge = graph.edge(from_id, to_id, kind)
     assert edge is not None
     shown = graph.shown([from_id, to_id])

@@ -4,28 +4,34 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.ids import short
 from ctx.memory import model
 from ctx.memory.graph import Graph
 from ctx.operations.listing import Listing, listing
 
 
 class Options(NamedTuple):
-    type: str | None = None
+    types: Sequence[str] = ()
     tags: Sequence[str] = ()
     since: str | None = None
     limit: int = 20
     """0 is no limit."""
     include_superseded: bool = False
+    deleted: bool = False
+    """Those that were deleted, the last one first; nothing else counts then."""
 
 
 def list_nodes(graph: Graph, options: Options) -> Listing:
+    if options.deleted:
+        gone, total = graph.deleted(options.limit or None)
+        return Listing(tuple(gone), {node.id: short(node.id) for node in gone}, total)
     since = None
     if options.since is not None:
         from ctx.memory.query.times import moment
 
         since = clock.iso(moment(options.since, clock.now_ms()))
     found, total = graph.newest(
-        model.node_type(options.type) if options.type else None,
+        [model.node_type(word) for word in options.types],
         [model.tag(tag) for tag in options.tags],
         since,
         options.limit or None,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ctx.ids import NodeId, short
-from ctx.memory import replay
+from ctx.ids import NodeId
+from ctx.memory import records, replay
 from ctx.memory.graph import Graph
 from ctx.memory.model import Edge, Node
 from ctx.memory.records import Record
@@ -55,35 +55,8 @@ def _version(record: Record, node_id: NodeId) -> Version:
         record.change,
         record.action,
         record.kind,
-        said(record, node_id),
+        records.said(record, node_id),
         record.body,
         record.session,
         record.author,
     )
-
-
-def said(record: Record, node_id: str) -> str:
-    """A record in a few words, as seen from one of its nodes."""
-    match record.kind:
-        case "node.put":
-            fields = [name for name in ("type", "content", "summary") if name in record.body]
-            fields += [f"meta {key}" for key in record.body.get("metadata", {})]
-            content = record.body.get("content")
-            text = f": {' '.join(content.split())[:60]}" if content else ""
-            return f"{', '.join(fields)}{text}"
-        case "node.delete":
-            return "deleted"
-        case "node.restore":
-            return "restored"
-        case "tag.add":
-            return f"+ {record.key}"
-        case "tag.remove":
-            return f"- {record.key}"
-        case "edge.put" | "edge.delete":
-            edge_type, _, to_id = record.key.partition(" ")
-            sign = "+" if record.kind == "edge.put" else "-"
-            if record.subject == node_id:
-                return f"{sign} {edge_type} → {short(to_id)}"
-            return f"{sign} {short(record.subject)} {edge_type} → this"
-        case kind:
-            return kind

@@ -35,6 +35,8 @@ class Status(NamedTuple):
     """How many different ones there are."""
     tiers: tuple[TierCount, ...]
     """A pinned node may have another tier too."""
+    no_tier: int
+    """Nodes that search finds and no context shows."""
     superseded: int
     views: int
     project: str | None
@@ -43,7 +45,7 @@ class Status(NamedTuple):
 
 def status(memory: Memory, *, new: bool) -> Status:
     graph = memory.graph
-    path = graph.connection.execute("PRAGMA database_list").fetchone()[2]
+    path = memory.path
     types = _types(graph)
     return Status(
         path,
@@ -55,6 +57,7 @@ def status(memory: Memory, *, new: bool) -> Status:
         _number(graph, "SELECT count(*) FROM edges"),
         _number(graph, _DISTINCT_TAGS),
         tuple(_tier(graph, tier) for tier in _TIERS),
+        _number(graph, _WITHOUT_TIER),
         _number(graph, "SELECT count(*) FROM nodes WHERE superseded_by IS NOT NULL"),
         _number(graph, "SELECT count(*) FROM views"),
         memory.project,
@@ -85,10 +88,20 @@ def as_text(found: Status) -> str:
             lines.append(
                 f"  {name}: {nodes:,} {'node' if nodes == 1 else 'nodes'} ({tokens:,} tokens)"
             )
+        if found.no_tier:
+            noun = "node" if found.no_tier == 1 else "nodes"
+            lines.append(f"  none: {found.no_tier:,} {noun}, which no context shows")
     return "\n".join(lines) + "\n"
 
 
 _TIERS = (model.PINNED, model.REFERENCE, model.WORKING, model.OFF_CONTEXT)
+_WITHOUT_TIER = """
+SELECT (SELECT count(*) FROM nodes) - (SELECT count(*) FROM (
+    SELECT node_id FROM tags WHERE tag = 'tier:pinned'
+    UNION SELECT node_id FROM tags WHERE tag = 'tier:working'
+    UNION SELECT node_id FROM tags WHERE tag = 'tier:reference'
+    UNION SELECT node_id FROM tags WHERE tag = 'tier:off-context'))
+"""
 # From tag to next tag: a few thousand steps, where counting would read every tag of every node.
 _DISTINCT_TAGS = """
 WITH RECURSIVE known(tag) AS (

@@ -223,7 +223,7 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
     recovered: list[Recovered] = []
 
     def make(damaged: str) -> str:
-        found = recovery.salvage(damaged)
+        found = recovery.salvage(damaged, tick)
         if not found.records and not found.nodes:
             raise DatabaseFailure(f"Nothing can be read in {shown(path)}.", hint=_restore(newest))
         # Somebody may have written since, and a new store is begun with an empty file.

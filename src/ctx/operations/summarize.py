@@ -38,7 +38,7 @@ def summarize(memory: Memory, options: Options) -> Summarized:
     have in common, and the strongest of their tiers below the pin, unless tags name others.
     """
     graph = memory.graph
-    given = [model.tag(word) for word in options.tags]
+    given = model.tags(options.tags)
     archived: list[NodeId] = []
     pinned: list[NodeId] = []
     with changing(graph, "summarize", memory.who) as change:
@@ -54,9 +54,7 @@ def summarize(memory: Memory, options: Options) -> Summarized:
                 if model.PINNED in source.tags:
                     pinned.append(source.id)
                     continue
-                for old in model.replaced_tiers(source.tags, [OFF_CONTEXT]):
-                    change.untag(source.id, old)
-                change.tag(source.id, OFF_CONTEXT)
+                change.set_tier(source.id, OFF_CONTEXT)
                 archived.append(source.id)
     short = graph.shown([node_id, *(source.id for source in sources)])
     return Summarized(

@@ -26,7 +26,7 @@ class Tagging(NamedTuple):
 def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
     """Add tags. A tier takes the place of the one that was there, except for the pin."""
     with changing(memory.graph, "tag", memory.who) as change:
-        wanted = [model.tag(word) for word in tags]
+        wanted = model.tags(tags)
         replaced = model.replaced_tiers(memory.graph.tags_of(node_id), wanted)
         added = [word for word in wanted if change.tag(node_id, word)]
         removed = [old for old in replaced if change.untag(node_id, old)]
@@ -41,7 +41,7 @@ def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 
 def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
     with changing(memory.graph, "pin", memory.who) as change:
-        added = {node_id: change.tag(node_id, PINNED) for node_id in node_ids}
+        added = {each: change.tag(each, PINNED) for each in dict.fromkeys(node_ids)}
     return Tagging(
         tuple(_tagged(memory, each, [PINNED] if new else [], []) for each, new in added.items())
     )
@@ -49,7 +49,7 @@ def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
 
 def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
     with changing(memory.graph, "unpin", memory.who) as change:
-        removed = {node_id: change.untag(node_id, PINNED) for node_id in node_ids}
+        removed = {each: change.untag(each, PINNED) for each in dict.fromkeys(node_ids)}
     return Tagging(
         tuple(_tagged(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
     )

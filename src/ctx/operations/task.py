@@ -4,23 +4,25 @@ A task is a node, and a word that its working nodes carry as a tag: `Implement O
 `task:implement-oauth`. While a task is current, working nodes of other tasks are out of sight.
 """
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx import clock, ids, tokens
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
-from ctx.memory import model, pending, records
+from ctx.memory import model, pending
 from ctx.memory.changes import Change, changing
 from ctx.memory.graph import Graph
-from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node
+from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
+from ctx.redaction import redact
 from ctx.workspace import Memory
 
 ACTIVE = "active"
 DONE = "done"
 
 _LONGEST_WORD = 60
+# What outlives its task.
+_LASTING = ("decision", "open-question")
 _SUMMARY_BUDGET = 400
 _SUMMARY_LINE = 200
 # What a summary is made of, the most lasting first.
@@ -53,6 +55,7 @@ class Started(NamedTuple):
     """The task that was the current one."""
     joined: tuple[NodeId, ...]
     """Working nodes that belonged to no task before."""
+    redacted: tuple[Redaction, ...]
 
 
 class Ended(NamedTuple):
@@ -61,7 +64,7 @@ class Ended(NamedTuple):
     task: Task
     archived: tuple[NodeId, ...]
     promoted: tuple[NodeId, ...]
-    """Decisions, which are reference now."""
+    """Decisions and open questions, which are reference now."""
     summary: Node | None
     summary_short_id: str | None
 
@@ -77,50 +80,56 @@ class Current(NamedTuple):
 def start(memory: Memory, name: str) -> Started:
     """Make a task the current one, finding it by name or id, or making it."""
     graph = memory.graph
+    # A name becomes a tag, where a secret would stay: it goes before.
+    title = redact(name.strip())
     with changing(graph, "task start", memory.who) as change:
-        node = _find(memory, name)
-        word = _word_of(node) if node else task_word(name)
+        node = _find(memory, title.text)
+        word = _word_of(node) if node else _free_word(memory, title.text)
         if node is None:
             node_id = change.add_node(
-                "task", name, metadata={"status": ACTIVE, "started": _now(), "slug": word}
+                "task", title.text, metadata={"status": ACTIVE, "started": _now(), "slug": word}
             )
-            _tag_project(change, node_id, memory.project)
         else:
             node_id = node.id
             if node.metadata.get("status") != ACTIVE:
                 again = {"status": ACTIVE, "started": _now(), "ended": None, "slug": word}
                 change.update_node(node_id, metadata=again)
         if node is None or model.tier(node.tags) in (None, OFF_CONTEXT):
-            _retier(change, node_id, node.tags if node else (), WORKING)
-        change.tag(node_id, f"task:{word}")
+            change.set_tier(node_id, WORKING)
         joined = [each for each in _without_task(graph, memory.project) if each != node_id]
-        for each in joined:
+        for each in (node_id, *joined):
             change.tag(each, f"task:{word}")
+            # Another project may have a task of this name.
+            if memory.project_tag:
+                change.tag(each, memory.project_tag)
         before = pending.current_task(graph, memory.task_key)
         if before != word:
-            pending.put(graph, memory.task_key, word)
+            change.set_current_task(memory.task_key, word)
     task = _task(graph, word, graph.node(node_id))
-    return Started(task, node is None, None if before == word else before, tuple(joined))
+    replaced = None if before == word else before
+    found = tuple(Redaction("name", each.rule, each.line) for each in title.findings)
+    return Started(task, node is None, replaced, tuple(joined), found)
 
 
 def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
-    """Archive a task's working nodes; its decisions stay, as reference."""
+    """Archive a task's working nodes; its decisions and open questions stay, as reference."""
     graph = memory.graph
     with changing(graph, "task end", memory.who) as change:
         current = pending.current_task(graph, memory.task_key)
         if name is None and current is None:
             raise UsageError("No task is the current one.", hint="Name it: `ctx task end NAME`.")
-        node = _find(memory, name or current or "")
-        word = _word_of(node) if node else task_word(name or current or "")
+        asked = redact(name).text if name else current or ""
+        node = _find(memory, asked)
+        word = _word_of(node) if node else task_word(asked)
         working = _working(graph, word, memory.project)
         if node is None and not working and word != current:
             raise NodeNotFound(
                 f"There is no task {name!r}.", hint="`ctx list --type=task` shows them."
             )
-        promoted = [each.id for each in working if each.type == "decision" and _holds(each)]
+        promoted = [each.id for each in working if each.type in _LASTING and _holds(each)]
         archived = [each.id for each in working if each.id not in promoted]
         for each in working:
-            _retier(change, each.id, each.tags, REFERENCE if each.id in promoted else OFF_CONTEXT)
+            change.set_tier(each.id, REFERENCE if each.id in promoted else OFF_CONTEXT)
         if node and node.metadata.get("status") != DONE:
             change.update_node(node.id, metadata={"status": DONE, "ended": _now()})
         sources = [each for each in working if each.type != "task" and _holds(each)]
@@ -129,7 +138,7 @@ def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
             title = _name_of(node) if node else word
             summary_id = _summarize(change, memory, f"Task: {title}", word, sources)
         if word == current:
-            pending.take(graph, memory.task_key)
+            change.set_current_task(memory.task_key, None)
     notes = tuple(each for each in archived if node is None or each != node.id)
     task = _task(graph, word, graph.node(node.id) if node else None)
     summary = graph.node(summary_id) if summary_id else None
@@ -145,21 +154,6 @@ def current(memory: Memory) -> Current:
     working = _working(memory.graph, word, memory.project)
     notes = [each for each in working if node is None or each.id != node.id]
     return Current(_task(memory.graph, word, node), len(notes))
-
-
-def after_undo(memory: Memory, change_id: str) -> None:
-    """Let the current task follow a change that was taken back, in the same transaction."""
-    graph = memory.graph
-    word = pending.current_task(graph, memory.task_key)
-    for record in records.of_change(graph.connection, change_id):
-        told = record.body.get("metadata", {}) if record.kind == "node.put" else {}
-        if record.action == "task start":
-            started = told.get("slug") or record.key.removeprefix("task:")
-            if started == word:
-                pending.take(graph, memory.task_key)
-        elif record.action == "task end" and told.get("status") == DONE and word is None:
-            node = graph.node(NodeId(ids.Ulid(record.subject)))
-            pending.put(graph, memory.task_key, _word_of(node))
 
 
 def task_word(name: str) -> str:
@@ -179,13 +173,11 @@ def task_word(name: str) -> str:
 
 
 def _find(memory: Memory, text: str) -> Node | None:
-    """The task that goes by a name, or whose id begins so."""
-    graph, word = memory.graph, task_word(text)
-    rows = graph.connection.execute(
-        "SELECT id FROM nodes WHERE type = 'task' AND superseded_by IS NULL ORDER BY id DESC"
-    )
-    for node in graph.nodes([row[0] for row in rows]):
-        if _word_of(node) == word and _belongs(node.tags, memory.project):
+    """The task that goes by a name, by the word that its nodes carry, or by its id."""
+    graph = memory.graph
+    for node in graph.nodes(graph.of_type("task")):
+        is_meant = text in (_word_of(node), f"task:{_word_of(node)}") or _same(text, _name_of(node))
+        if is_meant and _belongs(node.tags, memory.project):
             return node
     try:
         found = graph.node(graph.find(text))
@@ -198,6 +190,22 @@ def _find(memory: Memory, text: str) -> Node | None:
             f"The node {ids.short(found.id)} is of type {found.type}, and not a task.",
             hint="`ctx list --type=task` shows tasks.",
         )
+    return found
+
+
+def _same(name: str, other: str) -> bool:
+    return " ".join(name.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def _free_word(memory: Memory, name: str) -> str:
+    """A word for a new task: `C++` and `C#` are not the same."""
+    word = task_word(name)
+    graph = memory.graph
+    tasks = graph.nodes(graph.of_type("task"))
+    taken = {_word_of(node) for node in tasks if _belongs(node.tags, memory.project)}
+    number = 2
+    while (found := word if number == 2 else f"{word}-{number - 1}") in taken:
+        number += 1
     return found
 
 
@@ -263,26 +271,14 @@ def _holds(node: Node) -> bool:
     return node.superseded_by is None
 
 
-def _retier(change: Change, node_id: NodeId, tags: Iterable[str], tier: str) -> None:
-    for old in model.replaced_tiers(tags, [tier]):
-        change.untag(node_id, old)
-    change.tag(node_id, tier)
-
-
-def _tag_project(change: Change, node_id: NodeId, project: str | None) -> None:
-    # A folder may have a name that no tag can have; its nodes are everybody's then.
-    with suppress(UsageError):
-        if project:
-            change.tag(node_id, f"project:{project}")
-
-
 def _summarize(
     change: Change, memory: Memory, title: str, word: str, sources: Sequence[Node]
 ) -> NodeId:
     node_id = change.add_node("summary", extract(title, sources), metadata={"task": word})
     change.tag(node_id, REFERENCE)
     change.tag(node_id, f"task:{word}")
-    _tag_project(change, node_id, memory.project)
+    if memory.project_tag:
+        change.tag(node_id, memory.project_tag)
     for source in sources:
         change.link(node_id, source.id, "DERIVED_FROM", Evidence(memory.who.author))
     return node_id

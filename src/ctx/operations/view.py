@@ -4,14 +4,14 @@ from typing import Literal, NamedTuple
 
 from ctx import clock
 from ctx.errors import UsageError, ViewNotFound
+from ctx.memory import model
 from ctx.memory.changes import changing
 from ctx.memory.model import DEFAULT_VIEW, View
 from ctx.memory.query.compile import Scope, compile_query
 from ctx.memory.query.parse import parse
 from ctx.operations.compose import Composition, Options, Visible, compose
+from ctx.redaction import redact
 from ctx.workspace import Memory
-
-_LONGEST_NAME = 100
 
 
 class Viewed(NamedTuple):
@@ -31,8 +31,10 @@ class Views(NamedTuple):
 
 def create(memory: Memory, name: str, query: str, budget: int | None) -> Viewed:
     """A new view. To make one that is there, just so, is no mistake."""
-    _check_name(name)
+    model.view_name(name)
     _check_query(query)
+    # As it will be kept, so that making it again is no mistake.
+    query = redact(query).text
     with changing(memory.graph, "view create", memory.who) as change:
         present = _present(memory, name)
         if present and (present.query, present.budget) != (query, budget):
@@ -89,18 +91,6 @@ def _present(memory: Memory, name: str) -> View | None:
         return memory.graph.view(name)
     except ViewNotFound:
         return None
-
-
-def _check_name(name: str) -> None:
-    if (
-        not 0 < len(name) <= _LONGEST_NAME
-        or not name[0].isalnum()
-        or any(not character.isalnum() and character not in "-_." for character in name)
-    ):
-        raise UsageError(
-            f"{name[:80]!r} cannot name a view.",
-            hint="Use up to 100 letters, digits, dashes, dots and underscores.",
-        )
 
 
 def _check_query(query: str) -> None:

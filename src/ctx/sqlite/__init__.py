@@ -2,6 +2,8 @@
 
     connection  one file: connecting, transactions, and SQLite's errors in words
     truth       databases that are migrated
+    replace     another content in the place of a database that others may have open
+    pages       the rows of a file that SQLite refuses, page by page
     derived     files that are rebuilt
 
 There are two kinds, and they live differently:

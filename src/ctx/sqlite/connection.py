@@ -107,12 +107,33 @@ def _failure(path: str, error: sqlite3.DatabaseError, damage: type[CtxError]) ->
             what = f"The disk is full while writing to {name}."
             return DiskFailure(what, hint="Free some space and run the command again.")
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_IOERR:
+            if refusal := _refusal(path):
+                hint = f"`ls -ld {shown(folder_of(path))} {name}` shows who may write there."
+                return DiskFailure(f"{name} cannot be used: {refusal}.", hint=hint)
             hint = "Check that it is there, who owns it and its folder, and the disk itself."
             return DiskFailure(f"{name} cannot be used: {error}.", hint=hint)
+        case sqlite3.SQLITE_NOTADB:
+            hint = "If it was a store, `ctx store recover` may help; if not, check the path."
+            return damage(
+                f"{name} is not a database, or its beginning is damaged.",
+                hint=hint if damage is DatabaseFailure else None,
+            )
         case _:
             return damage(
                 f"{name} is damaged: {error}.", hint=_RECOVER if damage is DatabaseFailure else None
             )
+
+
+def _refusal(path: str) -> str:
+    """What this user may not do with a database, as SQLite's own words hardly say."""
+    if os.path.exists(path) and not os.access(path, os.R_OK):
+        return "this user may not read it"
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        return "it is read-only for this user"
+    # SQLite makes files beside a database while it writes.
+    if os.path.isdir(folder_of(path)) and not os.access(folder_of(path), os.W_OK | os.X_OK):
+        return "its folder is read-only for this user"
+    return ""
 
 
 def pragma(connection: Connection, name: str) -> int:

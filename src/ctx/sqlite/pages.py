@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NamedTuple
 
+from ctx import clock
+
 Value = None | int | float | str | bytes
 
 MAGIC = b"SQLite format 3\0"
@@ -59,9 +61,10 @@ class Pages:
         self._logged, count = _frames(log, self._size)
         self._count = count or -(-os.fstat(file.fileno()).st_size // self._size)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self, tick: clock.Tick = clock.no_tick) -> Iterator[Row]:
         free = self._free()
         for number in range(1, self._count + 1):
+            tick(number, self._count)
             if number not in free:
                 yield from self._rows(number)
 
@@ -176,12 +179,17 @@ def _checksum(data: bytes, sums: tuple[int, int], order: str) -> tuple[int, int]
 def _values(payload: bytes) -> tuple[Value, ...]:
     """A row: a header with the type of each value, then the values."""
     end, at = _varint(payload, 0)
-    types = []
-    while at < end:
-        kind, at = _varint(payload, at)
-        types.append(kind)
-    if at != end:
-        raise ValueError("the header of a row does not end where it says")
+    # A type below 128 is one byte, and mostly all of them are.
+    header = _exactly(payload, at, max(0, end - at))
+    types = list(header)
+    if not header.isascii():
+        types.clear()
+        while at < end:
+            kind, at = _varint(payload, at)
+            types.append(kind)
+        if at != end:
+            raise ValueError("the header of a row does not end where it says")
+    at = end
     values: list[Value] = []
     for kind in types:
         value, at = _value(payload, at, kind)

@@ -51,7 +51,9 @@ def make(path: str) -> None:
         mistake = change.id
         with changing(graph, "undo", WHO) as change:
             undo.take_back(change, mistake)
-        pending.put(graph, "current_task", "parser")
+        with changing(graph, "task start", WHO) as change:
+            change.set_current_task("current_task", "parser")
+        pending.put(graph, "recall:a-session", "An answer.")
 
 
 def told(connection: Connection) -> str:
@@ -60,7 +62,6 @@ def told(connection: Connection) -> str:
     for table, columns in {
         **TABLES,
         "records": "id, stamp, change, action, kind, subject, key, target, body, session, author",
-        "pending": "key, value, created_at",
     }.items():
         shown = columns.removesuffix(", terms")
         rows = connection.execute(f"SELECT {shown} FROM {table} ORDER BY 1, 2, 3").fetchall()

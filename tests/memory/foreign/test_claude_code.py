@@ -1,4 +1,5 @@
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -6,7 +7,8 @@ import pytest
 
 from ctx.errors import PathRefused
 from ctx.memory.foreign import claude_code
-from ctx.memory.foreign.incoming import Item, Skipped
+from ctx.memory.foreign.claude_code import Folders
+from ctx.memory.foreign.incoming import Item, Skipped, Whole
 from ctx.memory.model import Draft
 from tests.conftest import git
 
@@ -20,10 +22,14 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def read(*paths: Path, home: Path | None = None, project: str | None = None) -> list[Item]:
+def read(
+    *paths: Path, home: Path | None = None, project: str | None = None, near: Path | None = None
+) -> list[Item]:
+    """What is said. That a page was read to its end is not looked at here."""
     config = str((home or Path("/nowhere")) / ".claude")
-    with claude_code.reading([str(path) for path in paths], config, project) as reading:
-        return list(reading.items)
+    folders = Folders(config, [str(near)] if near else [])
+    with claude_code.reading([str(path) for path in paths], folders, project) as reading:
+        return [item for item in reading.items if not isinstance(item, Whole)]
 
 
 def shown(items: list[Item]) -> list[Any]:
@@ -75,6 +81,31 @@ def test_a_section_keeps_its_id_when_it_or_others_change(folder: Path) -> None:
     after = [item.id for item in read(folder) if isinstance(item, Draft)]
     assert after[1:] == before
     assert len(set(after)) == 4
+
+
+def test_equal_headings_are_told_apart_by_what_they_say(folder: Path) -> None:
+    write(folder / "CLAUDE.md", "One\n\nTwo\n\nTwo\n")
+    one, two = (item.id for item in read(folder) if isinstance(item, Draft))
+    write(folder / "CLAUDE.md", "Zero\n\nOne\n\nTwo\n")
+    assert [i.id for i in read(folder) if isinstance(i, Draft)][1:] == [one, two]
+
+
+def test_a_page_says_what_it_has_said(folder: Path) -> None:
+    page = write(folder / "CLAUDE.md", "# One\na\n# Two\nb\n")
+    with claude_code.reading([str(page)], Folders("/nowhere"), "shop") as reading:
+        one, two, whole = reading.items
+    assert isinstance(one, Draft)
+    assert isinstance(two, Draft)
+    tags = ("project:shop", "source:claude-code")
+    assert whole == Whole(str(page), tags, frozenset({one.id, two.id}))
+
+
+def test_what_describes_a_page_is_no_summary_of_its_parts(folder: Path) -> None:
+    head = "---\ndescription: About errors\n---\n"
+    write(folder / ".claude" / "rules" / "errors.md", f"{head}# One\na\n")
+    write(folder / ".claude" / "rules" / "more.md", f"{head}# One\na\n# Two\nb\n")
+    drafts = [item for item in read(folder) if isinstance(item, Draft)]
+    assert [draft.summary for draft in drafts] == ["About errors", None, None]
 
 
 def test_a_project_is_known_by_its_repository(folder: Path) -> None:
@@ -130,9 +161,24 @@ def test_pages_that_import_each_other(folder: Path) -> None:
     write(folder / "CLAUDE.md", "@a.md")
     for here, there in zip("abcdefg", "bcdefga", strict=True):
         write(folder / f"{here}.md", f"@{there}.md")
-    items = read(folder)
-    assert len([item for item in items if isinstance(item, Draft)]) == 6
-    assert items[-1] == Skipped("@f.md in e.md", "more than 5 files lead to it")
+    told, skipped = read(folder)
+    # What only names a page that is read says nothing itself.
+    assert isinstance(told, Draft)
+    assert (told.content, told.metadata["path"]) == ("@f.md", str(folder / "e.md"))
+    assert skipped == Skipped("@f.md in e.md", "more than 5 files lead to it")
+
+
+def test_sections_that_only_name_files(folder: Path) -> None:
+    write(folder / "style.md", "Tabs.")
+    write(
+        folder / "CLAUDE.md",
+        "# Read\n@style.md\n- @style.md\n\n# Also\n@style.md\n@gone.md\n\n# See\nthe @style.md\n",
+    )
+    assert [i.content for i in read(folder) if isinstance(i, Draft)] == [
+        "Also\n\n@style.md\n@gone.md",
+        "See\n\nthe @style.md",
+        "Tabs.",
+    ]
 
 
 def test_links_that_a_stranger_put_there(folder: Path, tmp_path: Path) -> None:
@@ -225,6 +271,19 @@ def test_the_notes_of_the_agent(surroundings: Path) -> None:
     assert note.metadata["name"] == "testing-feedback"
     assert read(notes / "testing.md")[0].id == note.id  # type: ignore[union-attr]
     assert len(read(notes)) == 3
+
+
+def test_notes_about_the_project_at_hand(surroundings: Path, folder: Path) -> None:
+    git("init", "-q")
+    (folder / "my_lib.d").mkdir()
+    name = re.sub("[^A-Za-z0-9]", "-", str(folder))
+    for about in (name, f"{name}-my-lib-d", f"{name}-other"):
+        write(surroundings / ".claude" / "projects" / about / "memory" / "MEMORY.md", "- a note")
+    claude = surroundings / ".claude"
+    known = shown(read(claude, home=surroundings, near=folder / "my_lib.d"))
+    other = f"{name}-other".strip("-")
+    assert [note[2] for note in known] == ["project:app", "project:app", f"project:{other}"]
+    assert shown(read(claude, folder, home=surroundings))[0][2] == "project:app"
 
 
 def test_a_persons_whole_home_is_not_searched(surroundings: Path) -> None:

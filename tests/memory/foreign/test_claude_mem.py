@@ -82,7 +82,12 @@ def test_prompts_if_they_are_asked_for(tmp_path: Path) -> None:
     prompt = read(databases.claude_mem(tmp_path / "claude-mem.db"), with_prompts=True)[-1]
     assert isinstance(prompt, Draft)
     assert (prompt.type, prompt.content) == ("source", "Why are jobs lost?")
-    assert prompt.tags == ("session:agent-session", "kind:prompt", "source:claude-mem")
+    assert prompt.tags == (
+        "project:shop",
+        "session:agent-session",
+        "kind:prompt",
+        "source:claude-mem",
+    )
 
 
 def test_before_sessions_were_renamed(tmp_path: Path) -> None:
@@ -156,6 +161,10 @@ def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
     observation(path, "s", 4, title="No time", created_at_epoch=0, created_at="then")
     observation(path, "s", 5, title="Text", created_at_epoch=0, created_at="2024-01-15 10:00:00")
     observation(path, "s", 6, title="Merged", merged_into_project="the shop")
+    observation(
+        path, "s", 8, title="Lists", facts='[{"a": "é"}, ["b"], 5, null]', concepts='["x", 1, {}]'
+    )
+    observation(path, "s", 9, title=b"By\xfftes", prompt_number=b"\x80", files_read=b"[1e999]")
     summary(path, "s", 7, request=None)
     items = read(path)
     found = {item.content.split("\n")[0]: item for item in items if isinstance(item, Draft)}
@@ -165,6 +174,9 @@ def test_what_is_not_as_it_should_be(tmp_path: Path) -> None:
     assert found["No time"].created_at == ""
     assert found["Text"].created_at == "2024-01-15T10:00:00Z"
     assert "project:the-shop" in found["Merged"].tags
+    assert found["Lists"].content == 'Lists\n\n- {"a": "é"}\n- ["b"]\n- 5'
+    assert [tag for tag in found["Lists"].tags if tag.startswith("concept:")] == ["concept:x"]
+    assert found["By\udcfftes"].metadata["files_read"] == ["Infinity"]
     assert [item for item in items if isinstance(item, Skipped)] == [
         Skipped("observations 1", "it has no text"),
         Skipped("session_summaries 1", "it has no text"),

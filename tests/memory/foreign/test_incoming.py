@@ -69,7 +69,21 @@ def test_values_are_cleaned_to_their_bottom() -> None:
     assert isinstance(found, str)
 
 
-def test_ids_without_a_time_differ_where_it_shows() -> None:
-    found = {ids.short(incoming.derived_id(None, "a", number)) for number in range(1000)}
-    assert len(found) == 1000
+def test_what_json_has_no_word_for_is_kept_as_text() -> None:
+    inf, nan = float("inf"), float("nan")
+    odd = {"a": [inf, -inf, nan, 0.5, True, None, 10**400], "b": b"x\xff", "c": {"d": (1, {2})}}
+    value, count = incoming.cleaned_value(odd)
+    assert value == {
+        "a": ["inf", "-inf", "nan", 0.5, True, None, 10**400],
+        "b": "x\ufffd",
+        "c": {"d": [1, "{2}"]},
+    }
+    assert count == 1
+
+
+def test_an_id_can_be_given_its_time_later() -> None:
+    without = incoming.derived_id(None, "a", 1)
+    assert incoming.is_untimed(without)
+    assert incoming.timed(without, MS) == incoming.derived_id(MS, "a", 1)
+    assert not incoming.is_untimed(incoming.timed(without, MS))
     assert all(ids.is_ulid(incoming.derived_id(ms, "x")) for ms in (None, 0, MS, 1 << 60))

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from ctx import ids
 from ctx.memory.foreign import jsonl
-from ctx.memory.foreign.incoming import Item, Skipped
+from ctx.memory.foreign.incoming import Item, Located, Skipped
 from ctx.memory.model import Draft
 
 
@@ -12,8 +12,9 @@ def read(*lines: str | bytes) -> list[Item]:
 
 def one(line: str) -> Draft:
     (item,) = read(line)
-    assert isinstance(item, Draft)
-    return item
+    assert isinstance(item, Located)
+    assert item.place == "line 1"
+    return item.draft
 
 
 def test_everything_that_a_line_can_say() -> None:

@@ -33,7 +33,7 @@ def seen(node: Node, query: Query, scope: Scope) -> bool:
         return False
     tasks = {tag for tag in node.tags if tag.startswith("task:")}
     is_other_work = model.WORKING in node.tags and tasks and f"task:{scope.task}" not in tasks
-    return not (scope.task is not None and is_other_work)
+    return query.names_task or not (scope.task is not None and is_other_work)
 
 
 def in_project(node: Node, query: Query, scope: Scope) -> bool:

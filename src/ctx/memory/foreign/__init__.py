@@ -14,5 +14,6 @@ it was not given, and never gives up because of one bad row: what cannot be take
 `Skipped`, with the reason. Where the source itself is damaged, it says so and nothing comes in.
 
 The id of a draft follows from what the source calls the thing, so that reading it again gives
-the same id. What is done with drafts (added, merged, left out) is decided in `operations`.
+the same id; one without a time is given it by `intake`, where it is also decided what is done
+with drafts (added, merged, left out).
 """

@@ -7,19 +7,24 @@ themselves, and one file for each thing.
 
 Each section under a heading becomes a node; without headings, each block of text. A note with a
 head of its own (name, description, type) is one node.
+
+A section is known by its headings, and by what it says where others have the same headings: so
+it stays the same node whatever is written above it.
 """
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from ctx import clock, disk, git
 from ctx.errors import PathRefused
+from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.foreign import incoming, markdown
-from ctx.memory.foreign.incoming import Item, Reading, Skipped
+from ctx.memory.foreign.incoming import Item, Reading, Skipped, Whole
 from ctx.memory.foreign.markdown import Section
 from ctx.memory.model import Draft
 from ctx.sqlite.connection import shown
@@ -41,6 +46,8 @@ _PATTERN_WORDS = re.compile(
 )
 _INDEX_LINE = re.compile(r"\s*[-*+]\s+\[[^\]]*\]\(([^)\s]+)\)")
 _IMPORT = re.compile(r"(?<![\w`@])@((?:~/|\.{0,2}/)?[\w][\w./-]*[\w])")
+_IMPORT_LINE = re.compile(rf"\s*(?:[-*+]\s+)?{_IMPORT.pattern}\s*")
+_DASHED = re.compile(r"[^A-Za-z0-9]")
 
 
 class Page(NamedTuple):
@@ -59,15 +66,25 @@ class Page(NamedTuple):
         return os.path.relpath(self.path, self.root)
 
 
+class Folders(NamedTuple):
+    """What lies where."""
+
+    config: str
+    """Where Claude Code keeps its files."""
+    near: Sequence[str] = ()
+    """Those that notes of the agent may be about."""
+
+
 @contextmanager
 def reading(
-    paths: Sequence[str], config_folder: str, project: str | None = None
+    paths: Sequence[str], folders: Folders, project: str | None = None
 ) -> Iterator[Reading]:
     """What the files say, and those in folders. `project` names the project they belong to."""
     found: list[Item] = []
     waiting: list[Page] = []
+    folders = folders._replace(near=[*map(os.path.abspath, paths), *folders.near])
     for path in paths:
-        for each in _pages(os.path.abspath(path), config_folder):
+        for each in _pages(os.path.abspath(path), folders):
             if isinstance(each, Skipped):
                 found.append(each)
             else:
@@ -82,15 +99,15 @@ def reading(
     yield Reading(PROGRAM, len(found), iter(found))
 
 
-def _pages(path: str, config_folder: str) -> Iterator[Page | Skipped]:
+def _pages(path: str, folders: Folders) -> Iterator[Page | Skipped]:
     if os.path.isfile(path):
-        yield _page(path)
+        yield _page(path, folders)
     elif not os.path.isdir(path):
         raise PathRefused(f"{shown(path)} is no file and no folder.", hint="Give one that exists.")
-    elif _same(path, config_folder) or _looks_like_claude_codes(path):
-        yield from _of_claude_code(path)
+    elif _same(path, folders.config) or _looks_like_claude_codes(path):
+        yield from _of_claude_code(path, folders)
     elif os.path.basename(path) == "memory":
-        yield from _notes(path)
+        yield from _notes(path, folders)
     else:
         yield from _of_project(path)
 
@@ -100,26 +117,27 @@ def _looks_like_claude_codes(folder: str) -> bool:
     return is_named_so and os.path.isdir(os.path.join(folder, "projects"))
 
 
-def _page(path: str) -> Page:
+def _page(path: str, folders: Folders) -> Page:
     """A file that was named: a note of the agent's, or instructions of a project."""
     folder = os.path.dirname(path)
     if os.path.basename(folder) == "memory" and _inside_projects(folder):
-        return Page(path, folder, _noted_project(os.path.dirname(folder)), trusted=True)
+        project = _noted_project(os.path.dirname(folder), folders)
+        return Page(path, folder, project, trusted=True)
     project, root = _project(folder)
     return Page(path, root, project, trusted=True)
 
 
-def _of_claude_code(folder: str) -> Iterator[Page | Skipped]:
+def _of_claude_code(folder: str, folders: Folders) -> Iterator[Page | Skipped]:
     for name in ("CLAUDE.md", *_below(folder, "rules")):
         if os.path.isfile(os.path.join(folder, name)):
             yield Page(os.path.join(folder, name), folder, None, trusted=True)
     projects = os.path.join(folder, "projects")
     for name in disk.names(projects):
-        yield from _notes(os.path.join(projects, name, "memory"))
+        yield from _notes(os.path.join(projects, name, "memory"), folders)
 
 
-def _notes(folder: str) -> Iterator[Page]:
-    project = _noted_project(os.path.dirname(folder))
+def _notes(folder: str, folders: Folders) -> Iterator[Page]:
+    project = _noted_project(os.path.dirname(folder), folders)
     for name in disk.names(folder):
         if name.endswith(".md"):
             yield Page(os.path.join(folder, name), folder, project)
@@ -170,11 +188,12 @@ def _inside_projects(memory: str) -> bool:
     return os.path.basename(os.path.dirname(os.path.dirname(memory))) == "projects"
 
 
-def _noted_project(folder: str) -> str:
+def _noted_project(folder: str, folders: Folders) -> str:
     """The project that a folder of Claude Code is about.
 
     The folder's name is the project's path with every other character a dash, which cannot be
-    read back; but the transcripts in it say where the sessions worked.
+    read back; but the transcripts in it say where the sessions worked, and a folder that is at
+    hand may be the one.
     """
     for name in disk.names(folder)[:20]:
         if name.endswith(".jsonl"):
@@ -186,7 +205,12 @@ def _noted_project(folder: str) -> str:
                 cwd = incoming.json_value(b'"' + said[1] + b'"')
                 if isinstance(cwd, str) and os.path.basename(cwd.rstrip("/")):
                     return _project(cwd.rstrip("/"))[0]
-    return os.path.basename(folder).strip("-") or "unknown"
+    name = os.path.basename(folder)
+    for near in folders.near:
+        project, root = _project(near)
+        if name in {_DASHED.sub("-", path) for path in (near, root, os.path.realpath(root))}:
+            return project
+    return name.strip("-") or "unknown"
 
 
 def _same(one: str, other: str) -> bool:
@@ -195,7 +219,7 @@ def _same(one: str, other: str) -> bool:
 
 def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
     real = os.path.realpath(page.path)
-    if not page.trusted and not _within(real, page.root):
+    if not page.trusted and not _within(page.path, page):
         yield Skipped(page.name, "it is a link that leads elsewhere")
         return
     try:
@@ -220,6 +244,8 @@ def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
         sections = markdown.sections(found)
         if os.path.basename(page.path) == _INDEX:
             sections = [_without_index(section, page) for section in sections]
+        elif not is_note:
+            sections = [each for each in sections if not _only_imports(each.body, page)]
         yield from _drafts(page, sections, changed_at, found)
     if not is_note:
         yield from _imported(page, found.body, waiting)
@@ -227,13 +253,14 @@ def _read(page: Page, waiting: list[Page]) -> Iterator[Item]:
 
 def _drafts(
     page: Page, sections: Sequence[Section], changed_at: str, found: markdown.Parsed
-) -> Iterator[Draft]:
+) -> Iterator[Draft | Whole]:
     kind = found.head.get("type") or found.inner_head.get("type")
-    times_seen: dict[tuple[str, ...], int] = {}
-    for section in sections:
-        if not section.body:
-            continue
-        number = times_seen[section.above] = times_seen.get(section.above, -1) + 1
+    project = f"project:{page.project or ''}"
+    # What stands there twice, word for word, is said once.
+    told = list({(each.above, each.body): each for each in sections if each.body}.values())
+    alike = Counter(each.above for each in told)
+    node_ids: set[NodeId] = set()
+    for section in told:
         words = f"{' '.join(section.above)} {found.head.get('name', '')} {kind or ''}"
         is_pattern = kind == "feedback" or bool(_PATTERN_WORDS.search(words))
         metadata: dict[str, Any] = {"path": page.path, "line": section.line}
@@ -242,18 +269,20 @@ def _drafts(
         if name := found.head.get("name"):
             metadata["name"] = name
         heading = f"{section.heading}\n\n" if section.heading else ""
+        only = section.body if alike[section.above] > 1 else 0
+        node_id = incoming.derived_id(None, PROGRAM, page.project, page.name, *section.above, only)
+        node_ids.add(node_id)
         yield Draft(
-            incoming.derived_id(None, PROGRAM, page.project, page.name, *section.above, number),
+            node_id,
             "pattern" if is_pattern else "fact",
             heading + section.body,
             changed_at,
             changed_at,
-            summary=found.head.get("description"),
-            tags=incoming.tags(
-                f"project:{page.project or ''}", f"memory:{kind or ''}", SOURCE, model.REFERENCE
-            ),
+            summary=found.head.get("description") if len(told) == 1 else None,
+            tags=incoming.tags(project, f"memory:{kind or ''}", SOURCE, model.REFERENCE),
             metadata=metadata,
         )
+    yield Whole(page.path, incoming.tags(project, SOURCE), frozenset(node_ids))
 
 
 def _without_index(section: Section, page: Page) -> Section:
@@ -268,22 +297,37 @@ def _without_index(section: Section, page: Page) -> Section:
     return section._replace(body="\n".join(kept).strip())
 
 
+def _only_imports(body: str, page: Page) -> bool:
+    """Whether a section only names files that are read too: then it says nothing itself."""
+    lines = [line for line in body.splitlines() if line.strip()]
+    found = [_IMPORT_LINE.fullmatch(line) for line in lines]
+    return page.hops < _MOST_HOPS and all(
+        each is not None and os.path.isfile(path := _path_of(each[1], page)) and _within(path, page)
+        for each in found
+    )
+
+
 def _imported(page: Page, body: str, waiting: list[Page]) -> Iterator[Skipped]:
     """Files that a page names with an @: those beside it are read too, others are only told."""
     for target in dict.fromkeys(_IMPORT.findall(markdown.without_code(body))):
-        path = os.path.join(os.path.dirname(page.path), os.path.expanduser(target))
+        path = _path_of(target, page)
         if not target.endswith(_TEXT) and not os.path.isfile(path):
             continue
-        if not _within(os.path.realpath(path), page.root):
+        if not _within(path, page):
             yield Skipped(f"@{target} in {page.name}", "it lies outside of the folder")
         elif not os.path.isfile(path):
             yield Skipped(f"@{target} in {page.name}", "there is no such file")
         elif page.hops >= _MOST_HOPS:
             yield Skipped(f"@{target} in {page.name}", f"more than {_MOST_HOPS} files lead to it")
         else:
-            name = os.path.normpath(path)
-            waiting.append(Page(name, page.root, page.project, hops=page.hops + 1))
+            waiting.append(Page(path, page.root, page.project, hops=page.hops + 1))
 
 
-def _within(real: str, root: str) -> bool:
-    return real.startswith(os.path.realpath(root).rstrip("/") + "/")
+def _path_of(target: str, page: Page) -> str:
+    """Where a file lies that a page names."""
+    folder = os.path.dirname(page.path)
+    return os.path.normpath(os.path.join(folder, os.path.expanduser(target)))
+
+
+def _within(path: str, page: Page) -> bool:
+    return os.path.realpath(path).startswith(os.path.realpath(page.root).rstrip("/") + "/")

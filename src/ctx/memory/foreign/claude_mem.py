@@ -106,28 +106,40 @@ def _items(path: str, connection: Connection, tables: Tables, with_prompts: bool
                 yield _summary(table, row, sessions, observed)
         if with_prompts:
             for row in database.rows(connection, _PROMPTS, tables.get(_PROMPTS, ()), _PROMPT):
-                yield _prompt(row)
+                yield _prompt(row, sessions)
         elif count := database.count(connection, _PROMPTS) if _PROMPTS in tables else 0:
             reason = "raw prompts are not knowledge (--with-prompts imports them)"
             yield Skipped(f"user prompts: {count:,}", reason)
 
 
 class _Sessions:
-    """The name under which the agent knows a session that claude-mem has a name of its own for."""
+    """What claude-mem knows about sessions, for which it has names of its own."""
 
     def __init__(self, connection: Connection, tables: Tables) -> None:
         self._known: dict[str, str] = {}
-        wanted = {"own": _SESSION[:2], "agents": ("content_session_id", "claude_session_id")}
+        self._projects: dict[str, str] = {}
+        wanted = {
+            "own": _SESSION[:2],
+            "agents": ("content_session_id", "claude_session_id"),
+            "project": ("project",),
+        }
         for row in database.rows(
             connection, "sdk_sessions", tables.get("sdk_sessions", ()), wanted
         ):
-            own, agents = incoming.text(row["own"]), incoming.text(row["agents"])
+            own, agents = _text(row, "own"), _text(row, "agents")
             if own and agents:
                 self._known.setdefault(own, agents)
+            if agents and (project := _text(row, "project")):
+                self._projects.setdefault(agents, project)
 
     def name(self, row: Row) -> str:
-        own = incoming.text(row["session"])
+        """The name under which the agent knows the session of a row."""
+        own = _text(row, "session")
         return self._known.get(own, own)
+
+    def project(self, name: str) -> str:
+        """The project of a session, by the agent's name of it."""
+        return self._projects.get(name, "")
 
 
 def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
@@ -137,9 +149,9 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
     told = _text(row, "narrative") or _text(row, "text")
     content = "\n\n".join(filter(None, (heading, told, listed)))
     if not content:
-        return Skipped(f"{table} {row['id']}", "it has no text")
+        return Skipped(f"{table} {_text(row, 'id')}", "it has no text")
     kind = _text(row, "type") or "memory"
-    concepts = incoming.words(row["concepts"]) + incoming.words(row["keywords"])
+    concepts = incoming.listed(row["concepts"]) + incoming.listed(row["keywords"])
     metadata = {
         "files_read": incoming.words(row["files_read"]),
         "files_modified": incoming.words(row["files_modified"]),
@@ -152,7 +164,7 @@ def _observation(table: str, row: Row, sessions: _Sessions) -> Draft | Skipped:
         incoming.tags(
             f"kind:{kind}",
             *_placed(row, sessions),
-            *(f"concept:{concept}" for concept in concepts),
+            *(f"concept:{concept.strip()}" for concept in concepts if isinstance(concept, str)),
             SOURCE,
         ),
         metadata,
@@ -166,7 +178,7 @@ def _summary(
     told = [f"{name.replace('_', ' ').capitalize()}: {text}" for name, text in sections.items()]
     content = "\n\n".join(told) or _text(row, "content")
     if not content:
-        return Skipped(f"{table} {row['id']}", "it has no text")
+        return Skipped(f"{table} {_text(row, 'id')}", "it has no text")
     metadata: dict[str, Any] = {
         **sections,
         "files_read": incoming.words(row["files_read"]),
@@ -177,11 +189,14 @@ def _summary(
     return draft._replace(edges=tuple(("DERIVED_FROM", node_id) for node_id in observed))
 
 
-def _prompt(row: Row) -> Draft | Skipped:
+def _prompt(row: Row, sessions: _Sessions) -> Draft | Skipped:
     content = _text(row, "text")
     if not content:
-        return Skipped(f"{_PROMPTS} {row['id']}", "it has no text")
-    tags = incoming.tags(f"session:{_text(row, 'session')}", "kind:prompt", SOURCE)
+        return Skipped(f"{_PROMPTS} {_text(row, 'id')}", "it has no text")
+    session = _text(row, "session")
+    tags = incoming.tags(
+        f"project:{sessions.project(session)}", f"session:{session}", "kind:prompt", SOURCE
+    )
     return _draft(_PROMPTS, row, "source", content, tags, {})
 
 

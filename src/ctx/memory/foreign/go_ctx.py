@@ -189,7 +189,7 @@ def view(row: Mapping[str, Any]) -> View | Skipped:
     return View(
         name,
         query,
-        budget if isinstance(budget, int) and 0 < budget < 2**31 else None,
+        budget if isinstance(budget, int) and budget > 0 else None,
         incoming.iso(created),
         incoming.iso(incoming.moment(row.get("updated_at"), row.get("created_at"))),
     )

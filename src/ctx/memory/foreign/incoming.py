@@ -1,5 +1,6 @@
 """What every reader hands on, and how it takes text, times and lists as it finds them."""
 
+import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -19,7 +20,24 @@ class Skipped(NamedTuple):
     reason: str
 
 
-Item = Draft | Edge | View | Skipped
+class Located(NamedTuple):
+    """A draft whose place in the source cannot be told from itself."""
+
+    place: str
+    """Such as `line 7`."""
+    draft: Draft
+
+
+class Whole(NamedTuple):
+    """A page that was read to its end: nodes of it that are not among these, it says no more."""
+
+    path: str
+    tags: tuple[str, ...]
+    """Those that every node of it was given."""
+    node_ids: frozenset[NodeId]
+
+
+Item = Draft | Located | Whole | Edge | View | Skipped
 
 
 class Reading(NamedTuple):
@@ -34,6 +52,8 @@ class Reading(NamedTuple):
 YEAR_10000 = 253_402_300_800_000
 _LARGEST_EPOCH_IN_SECONDS = 100_000_000_000
 _DEEPEST = 50
+_TIME_LENGTH = 10
+_NO_TIME = "0" * _TIME_LENGTH
 _UNFIT_IN_TEXT = re.compile("[\0\ud800-\udfff]")
 _UNFIT_IN_TAG = re.compile(r"[\s,\"()'`]+")
 
@@ -56,7 +76,11 @@ def cleaned(value: str) -> tuple[str, int]:
 
 
 def cleaned_value(value: Any, depth: int = 0) -> tuple[Any, int]:
-    """The same for a value of JSON, of which nothing is kept that is nested very deeply."""
+    """The same for a value on its way to be JSON, of which nothing very deep is kept.
+
+    What JSON has no word for is kept as text: bytes, and numbers that are not finite. Those come
+    from `1e999` too, which is JSON when it is read and would be none when it is written.
+    """
     if isinstance(value, str):
         return cleaned(value)
     if depth == _DEEPEST and isinstance(value, dict | list):
@@ -68,7 +92,11 @@ def cleaned_value(value: Any, depth: int = 0) -> tuple[Any, int]:
     if isinstance(value, list | tuple):
         parts = [cleaned_value(each, depth + 1) for each in value]
         return [each[0] for each in parts], sum(each[1] for each in parts)
-    return value, 0
+    if value is None or isinstance(value, int):
+        return value, 0
+    if isinstance(value, float) and math.isfinite(value):
+        return value, 0
+    return cleaned(text(value))
 
 
 def moment(*values: object) -> int | None:
@@ -109,16 +137,24 @@ def iso(ms: int | None) -> str:
 def derived_id(ms: int | None, *parts: object) -> NodeId:
     """The id of what another program calls by these parts.
 
-    Where no time belongs to it, its name gives the time's part of the id too. That part lies
-    before 2005, where no real one does, and ids still differ in the characters that are shown.
+    Where no time belongs to it, the id has none: `Intake` gives it one, or finds the one that it
+    was given before.
     """
-    import hashlib
+    return NodeId(ids.derived_ulid(ms or 0, "\0".join(text(part) for part in parts)))
 
-    name = "\0".join(text(part) for part in parts)
-    if ms is None:
-        digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=5).digest()
-        ms = int.from_bytes(digest, "big")
-    return NodeId(ids.derived_ulid(ms, name))
+
+def is_untimed(node_id: str) -> bool:
+    return node_id.startswith(_NO_TIME)
+
+
+def untimed(node_id: str) -> str:
+    """The part of an id that says what it names, and not when."""
+    return node_id[_TIME_LENGTH:]
+
+
+def timed(node_id: str, ms: int) -> NodeId:
+    """The id of the same thing, with a time."""
+    return NodeId(ids.Ulid(ids.derived_ulid(ms, "")[:_TIME_LENGTH] + untimed(node_id)))
 
 
 def kept_id(value: str, ms: int | None, *parts: object) -> NodeId:
@@ -133,9 +169,12 @@ def tag(word: str) -> str | None:
     try:
         return model.tag(word)
     except UsageError:
+        import unicodedata
+
         visible = "".join(character if character.isprintable() else " " for character in word)
-        found = _UNFIT_IN_TAG.sub("-", visible.strip())[:200].strip("-")
-        if found.startswith("tier:"):
+        composed = unicodedata.normalize("NFC", visible.strip())
+        found = _UNFIT_IN_TAG.sub("-", composed)[:200].strip("-:*")
+        if found.lower().startswith("tier:"):
             found = found.replace(":", "-", 1)
         return found or None
 
@@ -146,15 +185,27 @@ def tags(*words: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in found if word))
 
 
-def words(value: object) -> list[str]:
+def listed(value: object) -> list[Any]:
     """A list that was written as JSON; a text that is no JSON is a list of itself."""
     written = text(value).strip()
     if not written:
         return []
     found = json_value(written)
     if isinstance(found, list):
-        return [text(each).strip() for each in found if text(each).strip()]
-    return [written] if found is None else [text(found).strip()]
+        return found
+    return [written] if found is None else [found]
+
+
+def words(value: object) -> list[str]:
+    """The same as texts; what is no text stays JSON."""
+    import json
+
+    found = (
+        each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+        for each in listed(value)
+        if each is not None
+    )
+    return [word.strip() for word in found if word.strip()]
 
 
 def json_value(written: str | bytes) -> Any:

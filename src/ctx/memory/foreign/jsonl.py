@@ -15,14 +15,14 @@ from ctx import disk
 from ctx.memory import model
 from ctx.memory.foreign import incoming
 from ctx.memory.foreign.database import require_file
-from ctx.memory.foreign.incoming import Item, Reading, Skipped
+from ctx.memory.foreign.incoming import Item, Located, Reading, Skipped
 from ctx.memory.model import Draft
 
 PROGRAM = "jsonl"
 
 _FIELDS = frozenset({"id", "type", "content", "summary", "tags", "metadata"})
 _TIMES = frozenset({"created_at", "updated_at"})
-_LONGEST_LINE = 4 * model.LARGEST_CONTENT
+LONGEST_LINE = 4 * model.LARGEST_CONTENT
 _READ_SIZE = 1 << 20
 
 
@@ -48,25 +48,25 @@ def items(lines: Iterable[bytes]) -> Iterator[Item]:
 def _lines(file: BinaryIO) -> Iterator[bytes]:
     """The lines of a file, of which a very long one is cut off: it is no JSON then."""
     with disk.explained("reading what to import"):
-        while line := file.readline(_LONGEST_LINE):
+        while line := file.readline(LONGEST_LINE):
             yield line
-            while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
-                line = file.readline(_LONGEST_LINE)
+            while len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                line = file.readline(LONGEST_LINE)
 
 
-def _item(line: bytes, name: str) -> Draft | Skipped:
+def _item(line: bytes, name: str) -> Located | Skipped:
     try:
         written = line.decode("utf-8")
     except UnicodeDecodeError as error:
         return Skipped(name, f"it is not UTF-8 at its byte {error.start + 1:,}")
     found = incoming.json_value(written)
     if not isinstance(found, dict):
-        long = len(line) == _LONGEST_LINE
+        long = len(line) == LONGEST_LINE
         return Skipped(name, "it is too long" if long else "it is not a JSON object")
     content = found.get("content")
     if not isinstance(content, str) or not content.strip():
         return Skipped(name, "it has no content")
-    return _draft(found, content)
+    return Located(name, _draft(found, content))
 
 
 def _draft(found: Mapping[str, Any], content: str) -> Draft:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from ctx import disk
 from ctx.errors import ContentRefused, DatabaseFailure, UsageError
-from ctx.memory.foreign import claude_mem, database, go_ctx, incoming
+from ctx.memory.foreign import claude_mem, database, go_ctx, incoming, jsonl
 from ctx.memory.store import APPLICATION_ID
 from ctx.sqlite.connection import shown
 from ctx.sqlite.truth import application_id_of
@@ -36,17 +36,24 @@ def kind(path: str) -> Kind:
         return _database(path)
     if path.endswith((".md", ".markdown")):
         return "claude-code"
+    if path.endswith((".jsonl", ".ndjson")):
+        return "jsonl"
+    if b"\n" not in start and len(start) >= _LOOKED_AT:
+        with disk.explained("reading what to import"), open(path, "rb") as file:
+            start = file.readline(jsonl.LONGEST_LINE) + file.read(_LOOKED_AT)
     return of_text(start, shown(path))
 
 
 def of_text(start: bytes, name: str) -> Kind:
-    """What a text is, by its beginning."""
+    """What a text is, by its first line and a little more."""
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"{"):
-        first = text.partition(b"\n")[0].strip()
-        said = incoming.json_value(first)
-        # A document in one line has nodes; a line of many has content.
-        return "jsonl" if isinstance(said, dict) and "content" in said else "graph"
+        first, _, rest = text.partition(b"\n")
+        said = incoming.json_value(first.strip())
+        if not isinstance(said, dict) or "nodes" in said or "format" in said:
+            return "graph"
+        # Of many lines, the first may be the one without content.
+        return "jsonl" if "content" in said or rest.lstrip().startswith(b"{") else "graph"
     raise ContentRefused(
         f"{name} is none of the files that can be imported.",
         hint="Name what it is with --from: ctx, claude-mem, claude-code or jsonl.",

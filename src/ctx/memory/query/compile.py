@@ -173,7 +173,7 @@ def _limits(query: Query, scope: Scope) -> list[Expression]:
         limits.append(Not(_SUPERSEDED))
     if scope.project is not None and not query.names_project:
         limits.append(Not(Elsewhere(PROJECT, scope.project)))
-    if scope.task is not None:
+    if scope.task is not None and not query.names_task:
         limits.append(Not(And((Tag(model.WORKING), Elsewhere(TASK, scope.task)))))
     return limits
 

@@ -4,12 +4,12 @@ The parser keeps its own stacks instead of calling itself: parentheses may be ne
 someone likes. What takes turns in truth is bounded, because the stack of SQLite's parser is.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from ctx.errors import QueryInvalid
 from ctx.memory.query import filters
-from ctx.memory.query.filters import PROJECT, Filter
+from ctx.memory.query.filters import PROJECT, TASK, Filter
 from ctx.memory.query.syntax import FILTERS, Token, invalid, tokens
 
 MOST_FILTERS = 500
@@ -48,6 +48,8 @@ class Query(NamedTuple):
     """What is left of the text without its filters; empty where there are filters alone."""
     names_project: bool
     """Whether it asks for projects itself, so that no other is left out of the answer."""
+    names_task: bool = False
+    """The same for tasks."""
 
 
 class _Operand(NamedTuple):
@@ -64,38 +66,76 @@ def parse(text: str) -> Query:
         )
     if any(token.kind == "word" for token in found):
         return _question(text, found)
-    return Query(text, "filters", _tree(text, found), "", _names_project(found))
+    return Query(text, "filters", _tree(text, found), "", _names_project(found), _names_task(found))
 
 
 def parse_words(words: str, beside: Sequence[str] = ()) -> Query:
     """A search for all of these words, whatever they look like, beside filters that must hold."""
     found = [(text, token) for text in beside for token in tokens(text)]
     parts = tuple(filters.read(text, token) for text, token in found)
-    names_project = _names_project(token for _, token in found)
+    beside_them = [token for _, token in found]
+    names = _names_project(beside_them), _names_task(beside_them)
     text = " ".join([*beside, words])
-    return Query(text, "text", And(parts) if parts else None, words, names_project)
+    return Query(text, "text", And(parts) if parts else None, words, *names)
 
 
 def _question(text: str, found: Sequence[Token]) -> Query:
-    """Text in which only the filters that stand alone and are right count as such."""
+    """Text in which only the filters that stand alone and are right count as such.
+
+    `NOT`, `OR` and parentheses hold among filters that stand together: `NOT type:fact pin` is
+    about what is no fact. Everywhere else they are words like any other.
+    """
     parts: list[Expression] = []
     counted: list[Token] = []
     words = ""
     end = 0
-    known = [token for token in found if token.kind == "filter" and token.name in FILTERS]
-    for token in known[:MOST_FILTERS]:
-        before = text[end : token.start].rstrip("(")
-        if before and not before[-1].isspace():
-            continue  # `f(path:str)` is code.
-        try:
-            parts.append(filters.read(text, token))
-        except QueryInvalid:
-            continue
-        counted.append(token)
-        words += text[end : token.start]
-        end = token.end
+    for run in _runs(text, found):
+        if len(counted) + len(run) > MOST_FILTERS:
+            break
+        expression = _expression(text, run)
+        if expression is not None:
+            parts.append(expression)
+            counted += run
+            words += text[end : run[0].start]
+            end = run[-1].end
     tree = And(tuple(parts)) if parts else None
-    return Query(text, "text", tree, words + text[end:], _names_project(counted))
+    names = _names_project(counted), _names_task(counted)
+    return Query(text, "text", tree, words + text[end:], *names)
+
+
+def _runs(text: str, found: Sequence[Token]) -> Iterator[list[Token]]:
+    """Filters with the operators between and around them; where those make no sense, alone."""
+    run: list[Token] = []
+    for token in (*found, Token("word", len(text), len(text))):
+        # `f(path:str)` is code, and `and` and `or` are words of every text.
+        is_glued = (
+            token.start > 0
+            and not text[token.start - 1].isspace()
+            and not (run and run[-1].kind == "(" and run[-1].end == token.start)
+        )
+        known = token.kind == "filter" and token.name in FILTERS and not is_glued
+        spelt = text[token.start : token.end]
+        operator = token.kind == "not" or (token.kind in ("and", "or") and spelt.isupper())
+        opening = token.kind == "(" and not is_glued
+        if known or operator or opening or (token.kind == ")" and run):
+            run.append(token)
+            continue
+        while run and run[0].kind in ("and", "or"):
+            run.pop(0)
+        while run and run[-1].kind not in ("filter", ")"):
+            run.pop()
+        filters_alone = [each for each in run if each.kind == "filter"]
+        if filters_alone:
+            whole = len(filters_alone) < len(run) and _expression(text, run) is not None
+            yield from [run] if whole else [[each] for each in filters_alone]
+        run = []
+
+
+def _expression(text: str, run: Sequence[Token]) -> Expression | None:
+    try:
+        return _tree(text, run)
+    except QueryInvalid:
+        return None
 
 
 def _names_project(found: Iterable[Token]) -> bool:
@@ -103,6 +143,10 @@ def _names_project(found: Iterable[Token]) -> bool:
         token.name == "project" or (token.name == "tag" and token.value.startswith(PROJECT))
         for token in found
     )
+
+
+def _names_task(found: Iterable[Token]) -> bool:
+    return any(token.name == "tag" and token.value.startswith(TASK) for token in found)
 
 
 def _tree(text: str, found: Sequence[Token]) -> Expression:

@@ -1,0 +1,164 @@
+"""`ctx edit`."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ctx.cli.output import Output
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the file for the editor is made, and what is left of it can be seen."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def editor(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    path = folder / "my editor"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("EDITOR", f"'{path}' --wait")
+
+
+def content(ctx: Ctx, node_id: str) -> str:
+    return str(ctx("show", node_id, "--format=json").json["node"]["content"])
+
+
+def test_editing_in_the_editor(
+    ctx: Ctx, add: Add, folder: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_id = add("--type=fact", "Deploys run on Fridays")
+    editor(folder, monkeypatch, 'sed -i s/Fridays/Mondays/ "$2"')
+    assert ctx("edit", node_id) == (0, f"Updated: {node_id} (content)\n", "")
+    assert content(ctx, node_id) == "Deploys run on Mondays"
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_an_editor_leaves_behind_goes_too(
+    ctx: Ctx, add: Add, folder: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_id = add("--type=fact", "Deploys run on Fridays")
+    script = 'cp "$2" "$2~"; mkdir "$(dirname "$2")/.swap"; echo Mondays > "$2"'
+    editor(folder, monkeypatch, script)
+    assert ctx("edit", node_id) == (0, f"Updated: {node_id} (content)\n", "")
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_text_that_is_only_looked_at_does_not_change(
+    ctx: Ctx, add: Add, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_id = add("--type=fact", "First\r\nsecond\rthird\nfourth 設計")
+    editor(folder, monkeypatch, 'cp "$2" seen')
+    monkeypatch.setenv("LC_ALL", "C")
+    assert ctx("edit", node_id) == (0, f"Unchanged: {node_id}\n", "")
+    assert Path("seen").read_bytes() == "First\r\nsecond\rthird\nfourth 設計\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("exit 3", "it ended with code 3"),
+        ('rm "$2"', "there is no file any more"),
+        ('rm "$2"; mkdir "$2"; touch "$2/x"', "there is no file any more"),
+    ],
+)
+def test_an_editor_that_fails_changes_nothing(
+    ctx: Ctx,
+    add: Add,
+    folder: Path,
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    reason: str,
+) -> None:
+    node_id = add("--type=fact", "As it was")
+    editor(folder, monkeypatch, script)
+    ran = ctx("edit", node_id)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines() == [
+        (
+            f"error E011: The editor \"'{folder}/my editor' --wait\" failed: {reason}."
+            " Nothing was changed."
+        ),
+        "  Set EDITOR to the one you like.",
+    ]
+    assert content(ctx, node_id) == "As it was"
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (': > "$2"', "error E023: There is no content.\n"),
+        ("printf 'ab\\377' > \"$2\"", "error E023: The edited text is not UTF-8.\n"),
+    ],
+)
+def test_a_text_that_cannot_be_kept_stays_in_its_file(
+    ctx: Ctx,
+    add: Add,
+    folder: Path,
+    temporary: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    told: str,
+) -> None:
+    node_id = add("--type=fact", "As it was")
+    editor(folder, monkeypatch, script)
+    ran = ctx("edit", node_id)
+    (kept,) = temporary.glob("ctx-*/*.md")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(told)
+    assert ran.err.endswith(f" Your text is in {kept}.\n")
+    assert content(ctx, node_id) == "As it was"
+
+
+def test_an_edit_does_not_overwrite_a_change_made_meanwhile(
+    ctx: Ctx, add: Add, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_id = add("--type=fact", "First")
+    other = f'{sys.executable} -m ctx update {node_id} --content=Second; echo Third > "$2"'
+    editor(folder, monkeypatch, other)
+    ran = ctx("edit", node_id)
+    assert ran.code == 2
+    assert "was changed while you edited it" in ran.err
+    place = ran.err.split("Your text is in ")[1].strip().rstrip(".")
+    assert Path(place).read_text() == "Third\n"
+    assert content(ctx, node_id) == "Second"
+
+
+def test_without_a_terminal_and_an_editor_there_is_another_way(
+    ctx: Ctx, add: Add, temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_id = add("--type=fact", "As it was")
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    assert ctx("edit", node_id) == (
+        2,
+        "",
+        (
+            "error E011: There is no terminal to edit on.\n"
+            "  `ctx update ID --stdin` takes the new content; or set EDITOR to a program.\n"
+        ),
+    )
+    assert list(temporary.iterdir()) == []
+
+
+def test_on_a_terminal_it_is_vi(
+    ctx: Ctx, add: Add, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node_id = add("--type=fact", "As it was")
+    for name in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(name, raising=False)
+    vi = folder / "vi"
+    vi.write_text('#!/bin/sh\necho "As it is" > "$1"\n')
+    vi.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.setattr(Output, "is_interactive", True)
+    assert ctx("edit", node_id).out == f"Updated: {node_id} (content)\n"

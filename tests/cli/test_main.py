@@ -1,0 +1,225 @@
+"""The words of the command line that belong to no command, and what is said of mistakes."""
+
+import os
+import pwd
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctx.cli import list as list_command
+from ctx.errors import NodeNotFound
+from tests.cli.conftest import Add
+from tests.cli.test_output import Terminal
+from tests.conftest import Ctx
+
+
+@pytest.mark.parametrize("words", [["-C", "list"], ["-q"], ["--format", "json", "-q"]])
+def test_options_without_a_command_are_a_mistake(ctx: Ctx, words: list[str]) -> None:
+    ran = ctx(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "There is no command." in ran.err
+    assert ctx().code == 0
+
+
+def test_dashes_end_the_options_before_a_command(ctx: Ctx, add: Add) -> None:
+    node_id = add("--type=fact", "Deploys run on Mondays")
+    assert ctx("--", "list").out.startswith(f"  {node_id}  fact  ")
+    assert ctx("--format", "json", "--", "list").json["nodes"][0]["id"].startswith(node_id)
+    assert ctx("--", "--help").err.startswith("error E011: There is no command '--help'.")
+    assert ctx("--").out == ctx().out
+
+
+def test_help_in_every_form(ctx: Ctx) -> None:
+    text = ctx("help", "list").out
+    assert text.startswith("usage: ctx list ")
+    for words in (
+        ["--format", "json", "help", "list"],
+        ["help", "--format", "json", "list"],
+        ["help", "list", "--format=json"],
+        ["list", "--help", "--format", "json"],
+        ["--format", "json", "-C", "/", "-h", "list"],
+    ):
+        assert ctx(*words).json == {"help": text}, words
+    for words in (["list", "-h"], ["help", "list", "--help"], ["-q", "help", "list"]):
+        assert ctx(*words) == (0, text, ""), words
+    assert ctx("--format", "markdown", "help", "list").out == f"```\n{text}```\n"
+    assert ctx("help", "--format", "json").json == {"help": ctx().out}
+    inner = ctx("help", "config", "set").out
+    assert ctx("help", "config", "--format", "json", "set").json == {"help": inner}
+
+
+def test_help_of_a_command_whose_first_word_may_be_left_out(ctx: Ctx) -> None:
+    assert ctx("help", "add").out == ctx("add", "--help").out
+    assert ctx("help", "add", "file").out == ctx("add", "file", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (["store", "nonsense"], "'nonsense' is none of: ", "`ctx store --help` lists what"),
+        (["help", "store", "zzz"], "There is no command 'ctx store zzz'.", "`ctx store --help`"),
+        (["list", "--format", "zzz"], "'zzz' is none of: text,", "`ctx list --help` lists what"),
+        (["get", "01"], "There is no command 'get'.", "Did you mean `ctx show`?"),
+        (["rm"], "There is no command 'rm'.", "Did you mean `ctx delete`?"),
+        (
+            ["log"],
+            "There is no command 'log'.",
+            "Did you mean `ctx show ID --history` or `ctx undo --list`?",
+        ),
+        (["serach"], "There is no command 'serach'.", "Did you mean `search`?"),
+        (["list", "--limit", "-1"], "Argument --limit: must be 0 or more.", "`ctx list --help`"),
+        (["list", "--db", ""], "--db names no file.", "Leave it out for the store that"),
+        (["--db=", "list"], "--db names no file.", "Leave it out for the store that"),
+        (["list", "--set", "x"], "--set x has no value.", "Write --set KEY=VALUE, without"),
+        (
+            ["list", "--set", "gc.kep_days=1"],
+            "There is no setting `gc.kep_days`.",
+            "Did you mean `gc.keep_days`?",
+        ),
+        (["list", "-C", "/nowhere"], "/nowhere is not a folder.", "-C takes a folder that"),
+        (
+            ["add", "--type=fact", "\udcff"],
+            "An argument is not valid UTF-8.",
+            "Convert it first, for",
+        ),
+    ],
+)
+def test_mistakes(ctx: Ctx, folder: Path, words: list[str], message: str, hint: str) -> None:
+    ran = ctx(*words)
+    assert (ran.code, ran.out) == (2, "")
+    told, next_step = ran.err.splitlines()
+    assert told.startswith(f"error E011: {message}")
+    assert next_step.startswith(f"  {hint}")
+
+
+def test_a_setting_with_a_wrong_value_is_refused_by_every_command(ctx: Ctx, folder: Path) -> None:
+    ran = ctx("list", "--set", "gc.keep_days=soon")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith("error E013: --set gc.keep_days=soon: ")
+    assert ctx("list", "--set", "gc.keep_days=3").code == 0
+
+
+def test_a_hint_is_about_the_store_that_was_chosen(ctx: Ctx, folder: Path) -> None:
+    ran = ctx("show", "01ZZZZZZ", "--db", "my store.db")
+    assert ran.err == (
+        "error E020: No node has an id that begins with '01ZZZZZZ'.\n"
+        "  `ctx --db 'my store.db' list` and `ctx --db 'my store.db' search WORDS` show ids.\n"
+    )
+    ran = ctx("-C", "..", "--db", "x.db", "show", "01ZZZZZZ", "--format=json")
+    assert '"`ctx -C .. --db x.db list` and `ctx -C ..' in ran.err
+    assert "`ctx list` and `ctx search WORDS`" in ctx("show", "01ZZZZZZ").err
+
+
+def test_a_hint_that_names_another_store_keeps_it(
+    ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> None:
+        raise NodeNotFound("No.", hint="`ctx --db FILE list`, then `ctx init`.")
+
+    monkeypatch.setattr(list_command, "run", run)
+    assert ctx("list", "--db", "x").err.splitlines()[1] == (
+        "  `ctx --db FILE list`, then `ctx --db x init`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "is_json"),
+    [
+        (["list", "--format", "json", "--bad"], True),
+        (["list", "--bad", "--format=json"], True),
+        (["add", "--", "--format", "json"], False),
+        (["add", "flie", "say --format json"], False),
+        (["add", "flie", "--format=jsonl"], False),
+    ],
+)
+def test_an_error_in_the_options_has_the_format_that_they_name(
+    ctx: Ctx, folder: Path, words: list[str], is_json: bool
+) -> None:
+    assert ctx(*words).err.startswith("{") is is_json
+
+
+@pytest.mark.parametrize("home", ["", "somewhere"])
+def test_a_home_that_is_no_whole_path(
+    ctx: Ctx, folder: Path, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    person = pwd.struct_passwd(("me", "x", 1, 1, "", str(theirs), "/bin/sh"))
+    monkeypatch.setenv("HOME", home)
+    monkeypatch.delenv("CTX_HOME")
+    monkeypatch.setattr(pwd, "getpwuid", lambda _: person)
+    assert ctx("add", "--type=fact", "Deploys run on Mondays").code == 0
+    assert [path.name for path in theirs.iterdir()] == [".ctx"]
+    assert [path.name for path in folder.iterdir()] == ["theirs"]
+
+    def nobody(_: int) -> pwd.struct_passwd:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    assert ctx("list") == (
+        2,
+        "",
+        (
+            "error E011: HOME names no folder, and this user has no other home.\n"
+            "  Set HOME or CTX_HOME to the whole path of a folder.\n"
+        ),
+    )
+
+
+def test_a_user_store_that_is_no_folder(
+    ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTX_HOME", os.devnull)
+    assert ctx("list") == (
+        1,
+        "",
+        (
+            "error E014: /dev/null is not a folder, and the user store would be one.\n"
+            "  Set CTX_HOME to a folder, or unset it for ~/.ctx.\n"
+        ),
+    )
+
+
+def test_a_mistake_of_ours_shows_its_traceback_when_asked(
+    ctx: Ctx, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr(list_command, "run", run)
+    ran = ctx("list")
+    first, hint = ran.err.splitlines()
+    assert ran.code == 1
+    assert first.startswith("error E000: Unexpected ZeroDivisionError: a mistake (")
+    assert hint == "  This is a mistake in ctx. With CTX_DEBUG=1 it shows the traceback."
+    monkeypatch.setenv("CTX_DEBUG", "1")
+    lines = ctx("list").err.splitlines()
+    assert lines[0] == first
+    assert lines[1] == "Traceback (most recent call last):"
+    assert lines[-2] == "ZeroDivisionError: a mistake"
+    assert lines[-1] == "  This is a mistake in ctx. The lines above help to find it."
+
+
+def test_a_question_in_a_pipe(ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch) -> None:
+    add("--type=fact", "Deploys run on Mondays")
+    ran = ctx("forget", "deploys")
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.endswith(
+        "error E017: This needs a yes: Delete 1 node?\n"
+        "  Add --yes to go ahead without being asked.\n"
+    )
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 1), ("", 1), ("y\n", 0)])
+def test_a_question_on_a_terminal(
+    ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch, answer: str, code: int
+) -> None:
+    add("--type=fact", "Deploys run on Mondays")
+    terminal = Terminal(answer)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    ran = ctx("forget", "deploys")
+    assert ran.code == code
+    assert "Delete 1 node? [y/N] " in ran.err
+    assert ran.err.endswith("[y/N] Nothing was changed.\n") is (code == 1)
+    assert "error" not in ran.err
