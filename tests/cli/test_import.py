@@ -4,6 +4,7 @@ import os
 import shlex
 import sqlite3
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -429,6 +430,7 @@ def test_what_has_no_date_is_as_new_as_its_import(ctx: Ctx, add: Add, tmp_path: 
     assert answer(ctx, str(path))["added"] == {"fact": 3}
     assert contents(ctx) == ["Three", "Two", "One", "Before"]
     first = nodes(ctx)
+    time.sleep(0.02)  # Items are dated a millisecond apart.
     path.write_text('{"content": "Four"}\n' + path.read_text())
     again = answer(ctx, str(path))
     assert (again["added"], again["unchanged"]) == ({"fact": 1}, 3)

@@ -95,7 +95,7 @@ def test_a_wrong_index_of_words_is_found_and_rebuilt(ctx: Ctx, path: Path) -> No
     change_behind_our_back(path, "INSERT INTO nodes_fts(nodes_fts) VALUES ('delete-all')")
     checked = ctx("store", "check")
     assert checked.code == 1
-    assert "The index of words is wrong" in checked.out
+    assert "it does not find what is there" in checked.out
     assert ctx("store", "rebuild").code == 0
     assert ctx("store", "check").code == 0
 
@@ -310,3 +310,34 @@ def test_another_programs_database_is_not_recovered(ctx: Ctx, path: Path) -> Non
         assert ran.err.startswith(f"error E018: {path} is a database of another program"), words
     assert path.read_bytes() == before
     assert names(path) == ["store.db"]
+
+
+def test_a_file_that_was_cut_off_is_not_called_whole(ctx: Ctx, tmp_path: Path) -> None:
+    lines = "".join(f'{{"content": "Node {number} has words"}}\n' for number in range(300))
+    (tmp_path / "many.jsonl").write_text(lines)
+    ctx("import", str(tmp_path / "many.jsonl"))
+    ctx("store", "backup", str(tmp_path / "copy.db"))
+    whole = (tmp_path / "copy.db").read_bytes()
+    store = tmp_path / "cut.db"
+    store.write_bytes(whole[: len(whole) // 8192 * 4096])
+    ran = ctx("--db", str(store), "store", "recover")
+    assert ran.code == 0
+    assert "Nothing was lost" not in ran.out
+    assert "pages of the file cannot be read" in ran.out
+
+
+def test_what_the_tables_need_beside_their_rows(ctx: Ctx, surroundings: Path) -> None:
+    ctx("add", "--type=fact", "--tag=a:b", "Fact")
+    path = surroundings / ".ctx" / "store.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP INDEX idx_tags_tag")
+        connection.execute("DROP INDEX idx_records_change")
+        connection.execute("DROP TRIGGER nodes_ai")
+    ran = ctx("store", "check")
+    assert ran.code == 1
+    for name in ("idx_tags_tag", "idx_records_change", "nodes_ai"):
+        assert name in ran.out
+    assert "`ctx store rebuild`" in ran.out
+    assert ctx("store", "rebuild").code == 0
+    assert ctx("store", "check").code == 0
+    assert ctx("query", "tag:a:b").out.startswith("  01")

@@ -16,6 +16,7 @@ from ctx.memory import store
 from ctx.memory.foreign import go_ctx
 from ctx.memory.graph import Graph
 from ctx.operations.adopt import adopt
+from tests.conftest import Ctx
 from tests.faults import NO_SPACE, Disk, Stopped
 from tests.memory.foreign.databases import DECISION, FACT, OLDER, go_store
 
@@ -161,3 +162,15 @@ def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
     assert sorted(said) == ["False", "False", "False", "True"]
     assert len(backups(path)) == 1
     assert ours(path) == CONTENTS
+
+
+def test_looking_after_a_store_that_is_not_ours_yet(surroundings: Path, ctx: Ctx) -> None:
+    home = surroundings / ".ctx"
+    home.mkdir(exist_ok=True)
+    go_store(home / "store.db")
+    for word in ("check", "backup", "rebuild"):
+        ran = ctx("store", word)
+        assert ran.code == 1
+        assert "`ctx status` takes it over" in ran.err
+    assert ctx("status").code == 0
+    assert ctx("store", "check").code == 0

@@ -7,6 +7,7 @@ from ctx.cli import arguments
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
+from ctx.errors import DatabaseFailure
 from ctx.operations import store
 from ctx.operations.store import BackedUp, Checked, Located, Rebuilt, Recovery, Restored
 from ctx.sqlite.connection import shown
@@ -66,6 +67,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    try:
+        return _run(options, settings, output)
+    except DatabaseFailure as error:
+        from ctx.memory.foreign import go_ctx
+
+        if not go_ctx.is_go_store(settings.database):
+            raise
+        hint = "`ctx status` takes it over, and keeps a copy of it as it is."
+        raise DatabaseFailure(error.message, hint=hint) from None
+
+
+def _run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     path = settings.database
     match options.subcommand:
         case "check":
@@ -165,13 +178,16 @@ def render_recovery(recovery: Recovery) -> list[Block]:
         )
         if number
     ]
-    if not lost:
+    if not lost and not found.lost_pages:
         blocks.append(Line("Nothing was lost."))
-    else:
+    if found.lost_pages:
+        pages = count(found.lost_pages, "page")
+        blocks.append(Line(f"{pages} of the file cannot be read: what was there cannot be told."))
+    if lost:
         blocks.append(Line(f"Lost: {', '.join(lost)}."))
         blocks += listing(("id", "type"), [(node.id, node.type) for node in found.lost_nodes])
     if recovery.kept:
         blocks.append(Line(f"The damaged file is kept: {recovery.kept}"))
-    if lost and recovery.newest_backup:
+    if recovery.newest_backup:
         blocks.append(Line(f"The newest backup: {recovery.newest_backup}"))
     return blocks

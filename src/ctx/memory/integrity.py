@@ -48,20 +48,17 @@ def copied(connection: Connection) -> Iterator[Connection]:
 
 
 def problems(copy: Connection) -> list[str]:
-    """What is wrong with the file: its pages, its references, its index of words."""
+    """What is wrong with the file: its pages and its references."""
     found = integrity_problems(copy)
     rows = copy.execute("PRAGMA foreign_key_check").fetchall()
     found += [f"Row {row[1]} of {row[0]} has no row in {row[2]}." for row in rows]
-    try:
-        copy.execute(f"INSERT INTO {_SEARCH}({_SEARCH}, rank) VALUES ('integrity-check', 1)")
-    except sqlite3.DatabaseError as error:
-        found.append(f"The index of words is wrong: {error}.")
     return found
 
 
 def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Difference]:
     """Where the tables are not what the records say."""
     with closing(_empty()) as replayed:
+        found = list(_made_otherwise(copy, replayed))
         # Nobody searches here. The edges are looked up by their ends while they are filled in.
         for kind, name in replayed.execute(
             "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'trigger'"
@@ -70,7 +67,22 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Diff
             replayed.execute(f"DROP {kind} {name}")
         records.copy(copy, replayed)
         materialise_all(replayed, tick)
-        return [difference for table in DERIVED for difference in _compared(table, copy, replayed)]
+        for table in DERIVED:
+            found += _compared(table, copy, replayed)
+        return found
+
+
+def _made_otherwise(copy: Connection, made: Connection) -> Iterator[Difference]:
+    """Indexes and triggers that are not there, or not what they should be."""
+    query = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type IN ('index', 'trigger')"
+    there = {row[0]: row[2] for row in copy.execute(query)}
+    for name, table, sql in made.execute(query):
+        if there.get(name, "") != sql:
+            yield Difference(table, name, "another make" if name in there else "missing")
+    try:
+        copy.execute(f"INSERT INTO {_SEARCH}({_SEARCH}, rank) VALUES ('integrity-check', 1)")
+    except sqlite3.DatabaseError:
+        yield Difference(_SEARCH, "", "it does not find what is there")
 
 
 def unrecorded(connection: Connection) -> int:
@@ -98,11 +110,18 @@ def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
             " ORDER BY type = 'trigger', rowid",
             (*DERIVED, _SEARCH),
         ).fetchall()
+        kept = made.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'records'"
+            " AND sql IS NOT NULL"
+        ).fetchall()
     # The tables are dropped, which must not be taken for a deletion of what is in them.
     connection.execute("PRAGMA foreign_keys = OFF")
     with transaction(connection):
         for table in (_SEARCH, *DERIVED):
             connection.execute(f"DROP TABLE IF EXISTS {table}")
+        for name, statement in kept:
+            connection.execute(f"DROP INDEX IF EXISTS {name}")
+            connection.execute(statement)
         for (statement,) in statements:
             connection.execute(statement)
         materialise_all(connection, tick)

@@ -64,7 +64,7 @@ class Salvaged:
         self.tags: dict[tuple[NodeId, str], str] = {}
         self.views: dict[str, ViewRow] = {}
         self.pending: dict[str, tuple[str, str]] = {}
-        self.unreadable = 0
+        self.unreadable_pages = 0
         # What the indexes know to be there, whether or not the row itself can be read.
         self.known_stamps: Counter[int] = Counter()
         self.known_nodes: dict[NodeId, str] = {}
@@ -180,6 +180,8 @@ class Recovered(NamedTuple):
     lost_nodes: tuple[LostNode, ...]
     lost_edges: int
     lost_tags: int
+    lost_pages: int
+    """Parts of the file that are missing or cannot be read: what was in them may be lost too."""
 
 
 def salvage(path: str, tick: clock.Tick = clock.no_tick) -> Salvaged:
@@ -188,7 +190,7 @@ def salvage(path: str, tick: clock.Tick = clock.no_tick) -> Salvaged:
     with pages_of(path) as pages:
         for row in pages.rows(tick):
             found.take(row)
-        found.unreadable = pages.unreadable
+        found.unreadable_pages = pages.unreadable + pages.missing
     return found
 
 
@@ -231,6 +233,7 @@ def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
         tuple(nodes),
         len((found.known_edges | found.edges.keys()) - edges),
         len((found.known_tags | found.tags.keys()) - tags),
+        found.unreadable_pages,
     )
 
 

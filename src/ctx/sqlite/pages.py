@@ -57,9 +57,15 @@ class Pages:
         self.unreadable = 0
         self._file = file
         self._log = log
-        self._size = _page_size(file.read(_FILE_HEADER))
+        header = file.read(_FILE_HEADER)
+        self._size = _page_size(header)
         self._logged, count = _frames(log, self._size)
-        self._count = count or -(-os.fstat(file.fileno()).st_size // self._size)
+        there = -(-os.fstat(file.fileno()).st_size // self._size)
+        self._count = count or there
+        # A file that was cut off still says how many pages it had, if its beginning is whole.
+        is_whole = header.startswith(b"SQLite format 3\0") and header[24:28] == header[92:96]
+        told = int.from_bytes(header[28:32], "big") if is_whole and not count else 0
+        self.missing = max(0, told - there)
 
     def rows(self, tick: clock.Tick = clock.no_tick) -> Iterator[Row]:
         free = self._free()
