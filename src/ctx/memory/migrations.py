@@ -72,6 +72,7 @@ CREATE TABLE tags (
     FOREIGN KEY (node_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
 ) WITHOUT ROWID;
 CREATE INDEX idx_tags_tag ON tags(tag, node_id);
+CREATE INDEX idx_tags_tier ON tags(node_id, tag) WHERE tag >= 'tier:' AND tag < 'tier;';
 CREATE INDEX idx_tags_project ON tags(node_id, tag) WHERE tag >= 'project:' AND tag < 'project;';
 
 CREATE TABLE views (

@@ -96,11 +96,8 @@ def as_text(found: Status) -> str:
 
 _TIERS = (model.PINNED, model.REFERENCE, model.WORKING, model.OFF_CONTEXT)
 _WITHOUT_TIER = """
-SELECT (SELECT count(*) FROM nodes) - (SELECT count(*) FROM (
-    SELECT node_id FROM tags WHERE tag = 'tier:pinned'
-    UNION SELECT node_id FROM tags WHERE tag = 'tier:working'
-    UNION SELECT node_id FROM tags WHERE tag = 'tier:reference'
-    UNION SELECT node_id FROM tags WHERE tag = 'tier:off-context'))
+SELECT (SELECT count(*) FROM nodes) - (SELECT count(DISTINCT node_id)
+FROM tags INDEXED BY idx_tags_tier WHERE tag >= 'tier:' AND tag < 'tier;')
 """
 # From tag to next tag: a few thousand steps, where counting would read every tag of every node.
 _DISTINCT_TAGS = """
