@@ -1,5 +1,6 @@
 """Fixtures of the tests of commands about nodes."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -7,6 +8,11 @@ import pytest
 from tests.conftest import Ctx
 
 Add = Callable[..., str]
+
+
+def ageless(text: str) -> str:
+    """Ages grow while a test runs."""
+    return re.sub(r" \d+ s(?=  )", " 0 s", text)
 
 
 @pytest.fixture

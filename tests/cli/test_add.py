@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx import clock
+from ctx import clock, ids
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
@@ -211,6 +211,7 @@ def test_a_clock_that_was_ahead_does_not_date_what_comes_after(
     ahead = ctx("add", "--type=fact", "--tag=a:b", "Ahead", "--format=json").json["node"]
     assert ahead["created_at"] > clock.iso(now + 300 * 86_400_000)
     monkeypatch.setattr(time, "time_ns", lambda: now * 1_000_000)
+    ids._source.forget()  # The next command would be another process.
     node = ctx("add", "--type=fact", "--tag=a:b", "Right again", "--format=json").json["node"]
     assert node["created_at"] == node["updated_at"] == clock.iso(now)
     ctx("update", node["id"], "--content=Later")

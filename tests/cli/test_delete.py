@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import Add
+from tests.cli.conftest import Add, ageless
 from tests.conftest import Ctx
 
 
@@ -39,7 +39,7 @@ def test_a_deleted_node_says_how_to_get_it_back(ctx: Ctx, add: Add) -> None:
     assert ran.err == (
         f"error E020: The node {gone} was deleted.\n  `ctx restore {gone}` brings it back.\n"
     )
-    assert f"{gone}  fact  0 s  No servers" in ctx("list", "--deleted").out
+    assert f"{gone}  fact  0 s  No servers" in ageless(ctx("list", "--deleted").out)
     assert ctx("restore", "01ZZZZ").err.startswith("error E020: No deleted node")
 
 

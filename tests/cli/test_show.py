@@ -9,7 +9,7 @@ from tests.conftest import Ctx
 def test_a_node_whole(ctx: Ctx, add: Add) -> None:
     node_id = add("--type=decision", "--tag=a:b", "--meta=rationale=cheap", "Line one\n  line two")
     ran = ctx("show", node_id)
-    times = re.sub(r"\d{4}-\S+Z", "TIME", ran.out)
+    times = re.sub(r"\d{4}-\S+Z \(\d s\)", "TIME (0 s)", ran.out)
     assert re.sub(r"[0-9A-Z]{26}", "ID", times) == (
         "decision ID\n"
         "  tags            a:b\n"

@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
+from ctx import clock, ids
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
@@ -185,12 +187,28 @@ def test_many_undoings_of_undoings(ctx: Ctx, add: Add) -> None:
         assert alive(ctx) == (["A"] if count % 2 else [])
 
 
+def test_undoing_what_was_made_by_a_clock_that_was_ahead(
+    ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = clock.now_ms()
+    with monkeypatch.context() as patched:
+        patched.setattr(time, "time_ns", lambda: (now + 365 * 86_400_000) * 1_000_000)
+        ctx("add", "--type=fact", "Ahead")
+    ids._source.forget()
+    assert ctx("undo").code == 0
+    assert alive(ctx) == []
+    assert ctx("undo", change(ctx)).code == 0
+    assert alive(ctx) == ["Ahead"]
+
+
 def test_several_who_undo_at_once_take_back_different_changes(ctx: Ctx, add: Add) -> None:
     for number in range(4):
         add("--type=fact", f"Fact {number}")
     command = [sys.executable, "-m", "ctx", "undo"]
-    undoing = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(3)]
-    for process in undoing:
-        process.communicate(timeout=60)
-    assert [process.returncode for process in undoing] == [0, 0, 0]
+    undoing = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for _ in range(3)
+    ]
+    told = [process.communicate(timeout=60)[0].decode() for process in undoing]
+    assert [process.returncode for process in undoing] == [0, 0, 0], told
     assert alive(ctx) == ["Fact 0"]

@@ -78,17 +78,19 @@ def _deleted(graph: Graph, record: Record) -> replay.NodeState | None:
 def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
     """Whether a change was taken back, and the taking back was not; `as_if` one more were."""
     takers: dict[str, list[str]] = {}
-    # An undoing comes after what it undoes, so the newest of them are decided first.
-    waiting, seen = [change], {change}
-    while waiting:
-        asked = waiting.pop()
-        by: list[str] = [record.change for record in records.about(graph.connection, asked, ACTION)]
-        takers[asked] = by
-        waiting += [taker for taker in by if taker not in seen]
-        seen.update(by)
     undone: dict[str, bool] = {}
-    for asked in sorted(takers, reverse=True):
-        undone[asked] = asked == as_if or any(not undone[taker] for taker in takers[asked])
+    # What took it back is decided first. There may be a thousand undoings of undoings.
+    waiting = [change]
+    while waiting:
+        asked = waiting[-1]
+        if asked not in takers:
+            about = records.about(graph.connection, asked, ACTION)
+            takers[asked] = [record.change for record in about]
+            waiting += takers[asked]
+        else:
+            waiting.pop()
+            by = takers[asked]
+            undone[asked] = asked == as_if or any(not undone[taker] for taker in by)
     return undone[change]
 
 

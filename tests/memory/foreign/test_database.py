@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -83,16 +84,28 @@ def test_what_a_killed_program_left(tmp_path: Path, journal: str, seen: int) -> 
         assert contents(path) == {"changed"}
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_to(tmp_path: Path) -> None:
-    path = go_store(tmp_path / "db" / "store.db")
-    subprocess.run([sys.executable, "-c", KILLED, str(path), "WAL"], check=True)
-    (path.parent / "store.db-shm").unlink()
-    path.parent.chmod(0o500)
-    try:
-        assert contents(path) == {"changed"}
-    finally:
-        path.parent.chmod(0o700)
+def test_a_folder_that_cannot_be_written_to() -> None:
+    # Others may not enter pytest's own folders.
+    with tempfile.TemporaryDirectory() as space:
+        os.chmod(space, 0o755)
+        path = go_store(Path(space) / "db" / "store.db")
+        subprocess.run([sys.executable, "-c", KILLED, str(path), "WAL"], check=True)
+        (path.parent / "store.db-shm").unlink()
+        for file in path.parent.iterdir():
+            file.chmod(0o644)
+        path.parent.chmod(0o555)
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                if os.getuid() == 0:  # To whom nothing is read-only.
+                    os.setgid(65534)
+                    os.setuid(65534)
+                code = 0 if contents(path) == {"changed"} else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        path.parent.chmod(0o755)
 
 
 def test_damage_is_said_and_nothing_is_made_up(tmp_path: Path) -> None:
