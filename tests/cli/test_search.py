@@ -41,6 +41,18 @@ def test_where_nothing_has_all_words_some_are_enough(ctx: Ctx, add: Add) -> None
     assert ran.err == "No node has all of these words; these have some.\n"
 
 
+@pytest.mark.parametrize("word", ["post", "servi", "servi post"])
+def test_where_nothing_has_the_words_their_beginnings_are_enough(
+    ctx: Ctx, add: Add, word: str
+) -> None:
+    node_id = add("--type=fact", "PostgreSQL for the ordering service")
+    ran = ctx("search", word)
+    assert ran.out.split()[0] == node_id
+    assert ran.err == "No node has any of these words; these have words that begin so.\n"
+    assert ctx("search", "zebra").out == "No matching nodes.\n"
+    assert ctx("forget", word, "-y").out == "Nothing to delete.\n"
+
+
 def test_filters_and_words_together(ctx: Ctx, add: Add) -> None:
     add("--type=fact", "Token rotation")
     decision = add("--type=decision", "--tag=project:shop", "Token rotation")

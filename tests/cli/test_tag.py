@@ -49,3 +49,16 @@ def test_listing_tags(ctx: Ctx, add: Add) -> None:
     }
     assert ctx("tags", "--prefix=q").out == "No tags.\n"
     assert ctx("tags", "--format=markdown").out.startswith("| tag | nodes |\n| --- | --- |\n")
+
+
+def test_two_spellings_that_look_the_same_are_one_tag(ctx: Ctx, add: Add) -> None:
+    node_id = add("--type=fact", "--tag=caf\u00e9:x", "Fact")
+    assert ctx("tag", node_id, "cafe\u0301:x").out.startswith("Unchanged")
+    assert node_id in ctx("query", "tag:cafe\u0301:x").out
+    assert ctx("untag", node_id, "cafe\u0301:x").out.startswith("Untagged")
+
+
+def test_what_cannot_be_asked_for_is_no_tag(ctx: Ctx, add: Add) -> None:
+    node_id = add("--type=fact", "Fact")
+    for word in ("*", "a:*", "::", ":x", "x:"):
+        assert ctx("tag", node_id, word).code == 2

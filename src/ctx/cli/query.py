@@ -64,7 +64,9 @@ def note_superseded(graph: Graph, found: Found, query: Query, scope: Scope, outp
 
 def note_partial(found: Found, output: Output) -> None:
     if found.partial and found.nodes:
-        output.note("No node has all of these words; these have some.")
+        which = "words that begin so" if found.beginnings else "some"
+        none = "any" if found.beginnings else "all"
+        output.note(f"No node has {none} of these words; these have {which}.")
 
 
 def render(found: Found) -> list[Block]:

@@ -22,6 +22,8 @@ class Found(NamedTuple):
     """How many match, of which the first are here."""
     partial: bool
     """Whether no node has all the words, so that these have only some of them."""
+    beginnings: bool = False
+    """Whether no node has any of them, so that these have words that begin so."""
 
 
 def find(graph: Graph, query: Query, scope: Scope, limit: int) -> Found:
@@ -29,6 +31,11 @@ def find(graph: Graph, query: Query, scope: Scope, limit: int) -> Found:
     now = clock.now_ms()
     matches = evaluate.matching(graph.connection, query, scope, now, limit=limit or None)
     nodes = tuple(graph.nodes(matches.ids))
+    if not nodes and query.mode == "text":
+        begun = evaluate.beginning_with(graph.connection, query, scope, now, limit=limit or None)
+        nodes = tuple(graph.nodes(begun))
+        shown = graph.shown(node.id for node in nodes)
+        return Found(query.text, nodes, shown, len(nodes), partial=bool(nodes), beginnings=True)
     total = len(nodes)
     if limit and total == limit:
         total = max(total, evaluate.count(graph.connection, query, scope, now))

@@ -1,5 +1,6 @@
 """Give nodes tags and take them away; pin and unpin."""
 
+import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -35,7 +36,9 @@ def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 
 def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
     with changing(memory.graph, "untag", memory.who) as change:
-        removed = [word for word in tags if change.untag(node_id, word.strip())]
+        # Also what could not be given as a tag today can be taken away.
+        wanted = [unicodedata.normalize("NFC", word.strip()) for word in tags]
+        removed = [word for word in wanted if change.untag(node_id, word)]
     return _tagged(memory, node_id, [], removed)
 
 

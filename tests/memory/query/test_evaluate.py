@@ -180,6 +180,14 @@ def test_a_limit(limit: int | None, database: Database) -> None:
         assert numbers(matches.ids) == [3, 2, 1][:limit]
 
 
+def test_names_that_are_words_of_the_language(database: Database) -> None:
+    connection = database(node(1, "cache", "session:superseded"), node(2, "cache"))
+    for text in ("NOT session:superseded", "cache NOT session:superseded"):
+        assert answer(connection, text, Scope(include_superseded=True)) == [2]
+        asked = parse(text)
+        assert evaluate.count(connection, asked, Scope(include_superseded=True), NOW_MS) == 1
+
+
 def test_of_very_many_matches_the_newest_are_ranked_unless_all_are_wanted(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

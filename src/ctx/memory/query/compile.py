@@ -92,11 +92,19 @@ class Words(NamedTuple):
     any_of_them: bool = False
     newest: int | None = None
     """Of the nodes that have them, only so many are ranked: the newest."""
+    beginnings: bool = False
+    """Whether words that begin like them are enough."""
 
     @property
     def expression(self) -> str:
         """As FTS5 reads it. An empty phrase is in no text."""
-        words = (" OR ".join(map(_phrase, group)) for group in self.groups)
+        star = "*" if self.beginnings else ""
+        words = (
+            " OR ".join(
+                _phrase(term).rstrip("*") + star if star else _phrase(term) for term in group
+            )
+            for group in self.groups
+        )
         wanted = (") OR (" if self.any_of_them else ") AND (").join(words)
         return f"terms : (({wanted}))" if self.groups else '""'
 
@@ -148,7 +156,7 @@ def compile_count(
     simple = _simplified(expression)
     if query.mode == "text":
         matches = _matches(words or words_of(query))
-        if simple == Not(_SUPERSEDED):
+        if isinstance(simple, Not) and _is_superseded(simple.part):
             # Few are, so that it is faster to count those and take them off.
             sql = f"SELECT count(*) FROM nodes_fts WHERE {matches.sql}"
             few = "SELECT rowid FROM nodes INDEXED BY idx_nodes_replaced"
@@ -184,10 +192,15 @@ def _names_superseded(expression: Expression) -> bool:
             return any(map(_names_superseded, parts))
         case Not(part):
             return _names_superseded(part)
-        case Has(what):
-            return what == _SUPERSEDED.what
+        case Has():
+            return _is_superseded(expression)
         case _:
             return False
+
+
+def _is_superseded(expression: Expression) -> bool:
+    # Tuples of different classes may be equal.
+    return isinstance(expression, Has) and expression == _SUPERSEDED
 
 
 def _simplified(
@@ -266,7 +279,7 @@ def _candidates(parts: Sequence[Expression], now_ms: int) -> tuple[Piece | None,
     rest: list[Expression] = []
     for part in (*parts[:first], *parts[first + 1 :]):
         inner = part.part if isinstance(part, Not) else part
-        if smallest == _SORTED and (isinstance(inner, Tag | Type) or inner == _SUPERSEDED):
+        if smallest == _SORTED and (isinstance(inner, Tag | Type) or _is_superseded(inner)):
             merging = "EXCEPT" if isinstance(part, Not) else "INTERSECT"
             candidates = joined([candidates, _ids(inner, now_ms)], f" {merging} ")
         else:

@@ -48,6 +48,14 @@ def matching(
     return Matches(iter(()), partial=False)
 
 
+def beginning_with(
+    connection: Connection, query: Query, scope: Scope, now_ms: int, *, limit: int | None = None
+) -> Iterator[NodeId]:
+    """The nodes whose words begin like those of a question: for one that finds nothing else."""
+    words = words_of(query)._replace(beginnings=True, newest=MOST_RANKED)
+    return islice(_ranked(connection, compile_query(query, scope, now_ms, words)), limit)
+
+
 def _attempts(
     connection: Connection, query: Query, scope: Scope, limit: int | None = None
 ) -> Iterator[Words]:

@@ -137,6 +137,10 @@ def _nearest(word: str, known: tuple[str, ...]) -> str | None:
 
 
 def _tag(value: str) -> Tag | TagPrefix:
+    if not value.isascii():
+        import unicodedata
+
+        value = unicodedata.normalize("NFC", value)  # As tags are kept.
     return TagPrefix(value[:-1]) if value.endswith("*") else Tag(value)
 
 
