@@ -184,6 +184,11 @@ def test_a_backup_becomes_the_store_where_there_is_none(ctx: Ctx, path: Path, fo
     assert os.listdir(folder / "far" / "away") == ["store.db"]
 
 
+def foreign(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE t (a)")
+
+
 @pytest.mark.parametrize(
     ("prepare", "code", "message"),
     [
@@ -191,7 +196,7 @@ def test_a_backup_becomes_the_store_where_there_is_none(ctx: Ctx, path: Path, fo
         (lambda file: file.mkdir(), "E015", "is not a plain file"),
         (lambda file: file.write_text("a letter"), "E018", "is not a store of ctx"),
         (lambda file: file.write_bytes(b""), "E018", "is not a store of ctx"),
-        (lambda file: sqlite3.connect(file).execute("CREATE TABLE t (a)"), "E018", "not a store"),
+        (foreign, "E018", "not a store"),
     ],
     ids=["missing", "folder", "text", "empty", "foreign"],
 )
