@@ -101,8 +101,12 @@ def test_what_is_no_database_may_have_been_one(path: str) -> None:
     assert raised.value.hint == (
         "If it was a store, `ctx store recover` may help; if not, check the path."
     )
-    with pytest.raises(IndexCorrupt) as corrupt, explained(path, IndexCorrupt):
-        sqlite3.connect(path).execute("SELECT 1 FROM sqlite_master")
+    with (
+        closing(sqlite3.connect(path)) as connection,
+        pytest.raises(IndexCorrupt) as corrupt,
+        explained(path, IndexCorrupt),
+    ):
+        connection.execute("SELECT 1 FROM sqlite_master")
     assert corrupt.value.hint == IndexCorrupt.default_hint
 
 
