@@ -125,3 +125,10 @@ def test_from_stdin(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = ctx("ingest", "-", "--name=binary")
     assert ran.code == 1
     assert "NUL" in ran.out
+
+
+def test_a_file_of_a_project_belongs_to_it(ctx: Ctx, repo: Path) -> None:
+    (repo / "notes.md").write_text("Notes\n")
+    ctx("ingest", "notes.md")
+    [node] = ctx("list", "--format=json").json["nodes"]
+    assert node["tags"] == ["project:app"]

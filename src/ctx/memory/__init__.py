@@ -13,6 +13,7 @@
     recovery    what can be saved from a damaged store
     pending     what one command leaves for a later one
     undo        what takes a change back
+    census      how much there is of everything
     walk        along the edges: trace, related
     query/      the query language, from text to one SQL statement
 

@@ -258,6 +258,40 @@ class Graph:
         ).fetchone()
         return _edge(row) if row else None
 
+    def ends(
+        self, node_ids: Iterable[NodeId], edge_types: Sequence[str]
+    ) -> list[tuple[NodeId, NodeId, str]]:
+        """Where the edges of some types that begin at these nodes lead: from, to, type."""
+        found: list[tuple[NodeId, NodeId, str]] = []
+        types = ", ".join("?" * len(edge_types))
+        for part in _parts(dict.fromkeys(node_ids)):
+            places = ", ".join("?" * len(part))
+            # By type there are many, by node few: the sign keeps SQLite from going by type.
+            found += self.connection.execute(
+                f"SELECT from_id, to_id, type FROM edges WHERE from_id IN ({places})"
+                f" AND +type IN ({types}) ORDER BY from_id, to_id",
+                (*part, *edge_types),
+            )
+        return found
+
+    def types_of(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
+        found: dict[NodeId, str] = {}
+        for part in _parts(dict.fromkeys(node_ids)):
+            places = ", ".join("?" * len(part))
+            sql = f"SELECT id, type FROM nodes WHERE id IN ({places})"
+            found.update(self.connection.execute(sql, part))
+        return found
+
+    def source_of(self, path: str) -> Node | None:
+        """The newest node that holds what a file said."""
+        row = self.connection.execute(
+            "SELECT id FROM nodes WHERE type = 'source' AND superseded_by IS NULL"
+            " AND json_extract(metadata, '$.path') = ?"
+            " AND json_extract(metadata, '$.hash') NOT NULL ORDER BY id DESC LIMIT 1",
+            (path,),
+        ).fetchone()
+        return self.node(row[0]) if row else None
+
     def views(self) -> list[View]:
         rows = self.connection.execute(
             "SELECT name, query, budget, created_at, updated_at FROM views ORDER BY name"

@@ -11,8 +11,7 @@ from ctx.errors import ContentRefused
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.changes import Change, changing
-from ctx.memory.graph import Graph
-from ctx.memory.model import Evidence, Node, Redaction
+from ctx.memory.model import Evidence, Redaction
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -60,7 +59,9 @@ class _Page(NamedTuple):
 
 
 def ingest(memory: Memory, options: Options) -> Ingested:
-    tags = [model.tag(word) for word in options.tags]
+    tags = model.tags(options.tags)
+    if memory.project_tag and not any(tag.startswith("project:") for tag in tags):
+        tags.append(memory.project_tag)
     limit = memory.config.integer("ingestion.max_file_bytes")
     # By whatever name a person calls a file, it is one.
     paths = [os.path.realpath(os.path.join(memory.folder, path)) for path in options.paths]
@@ -125,7 +126,7 @@ def _keep(
     # Of what is kept: the hash of a text with its secret could be used to guess the secret.
     digest = hashlib.blake2b(content.encode("utf-8"), digest_size=16).hexdigest()
     size = tokens.estimate(content)
-    before = _node_of(change.graph, page.path)
+    before = change.graph.source_of(page.path)
     if before is not None and before.metadata.get("hash") == digest:
         change.update_node(before.id, summary=summary)
         for tag in tags:
@@ -146,14 +147,3 @@ def _keep(
         return Kept(page.path, "new", node_id, "", size, None)
     change.link(node_id, before.id, "SUPERSEDES", evidence)
     return Kept(page.path, "changed", node_id, "", size, before.id)
-
-
-def _node_of(graph: Graph, path: str) -> Node | None:
-    """The newest node that holds what a file said."""
-    row = graph.connection.execute(
-        "SELECT id FROM nodes WHERE type = 'source' AND superseded_by IS NULL"
-        " AND json_extract(metadata, '$.path') = ? AND json_extract(metadata, '$.hash') NOT NULL"
-        " ORDER BY id DESC LIMIT 1",
-        (path,),
-    ).fetchone()
-    return graph.node(row[0]) if row else None

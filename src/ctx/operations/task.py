@@ -14,6 +14,9 @@ from ctx.memory import model, pending
 from ctx.memory.changes import Change, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
+from ctx.memory.query import evaluate
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import parse
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
@@ -238,33 +241,21 @@ def _belongs(tags: Sequence[str], project: str | None) -> bool:
     return not named or f"project:{project}" in named
 
 
-# A node with a tag `t`, of this project or of none.
-_OF_PROJECT = (
-    "(EXISTS (SELECT 1 FROM tags p WHERE p.node_id = t.node_id AND p.tag = ?) OR NOT EXISTS"
-    " (SELECT 1 FROM tags p WHERE p.node_id = t.node_id AND p.tag >= 'project:'"
-    " AND p.tag < 'project;'))"
-)
-
-
 def _without_task(graph: Graph, project: str | None) -> list[NodeId]:
-    """The working nodes of a project that belong to no task."""
-    rows = graph.connection.execute(
-        f"SELECT t.node_id FROM tags t WHERE t.tag = ? AND {_OF_PROJECT} AND NOT EXISTS"
-        " (SELECT 1 FROM tags o WHERE o.node_id = t.node_id AND o.tag >= 'task:'"
-        " AND o.tag < 'task;') ORDER BY t.node_id",
-        (WORKING, f"project:{project}"),
-    )
-    return [row[0] for row in rows]
+    """The working nodes of a project that belong to no task, oldest first."""
+    return _matching(graph, f"tag:{WORKING} AND NOT tag:task:*", project)
 
 
 def _working(graph: Graph, word: str, project: str | None) -> list[Node]:
     """The working nodes of a task, oldest first."""
-    rows = graph.connection.execute(
-        f"SELECT t.node_id FROM tags t WHERE t.tag = ? AND {_OF_PROJECT} AND EXISTS"
-        " (SELECT 1 FROM tags o WHERE o.node_id = t.node_id AND o.tag = ?) ORDER BY t.node_id",
-        (f"task:{word}", f"project:{project}", WORKING),
-    )
-    return list(graph.nodes([row[0] for row in rows]))
+    return list(graph.nodes(_matching(graph, f'tag:{WORKING} AND tag:"task:{word}"', project)))
+
+
+def _matching(graph: Graph, query: str, project: str | None) -> list[NodeId]:
+    """What matches in a project; outside of any, what belongs to none."""
+    asked = parse(query if project else f"{query} AND NOT tag:project:*")
+    scope = Scope(include_superseded=True, project=project)
+    return sorted(evaluate.matching(graph.connection, asked, scope, clock.now_ms()).ids)
 
 
 def _holds(node: Node) -> bool:

@@ -1,6 +1,6 @@
 """Nodes as entries of a context, read in parts, so that whoever has enough can stop."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ def load(
         newer = [node.superseded_by for node in nodes if node.superseded_by]
         others = [end for each in edges.values() for end in each.depends_on]
         names = graph.shown([*(node.id for node in nodes), *others, *newer])
-        types = _types(graph, [*others, *newer])
+        types = graph.types_of([*others, *newer])
         for node in nodes:
             tier = model.tier(node.tags)
             out = edges.get(node.id, Edges())
@@ -62,38 +62,12 @@ def load(
             yield Loaded(node, names[node.id], out, entry)
 
 
-def _edges(graph: Graph, node_ids: Sequence[NodeId]) -> dict[NodeId, Edges]:
+def _edges(graph: Graph, node_ids: Iterable[NodeId]) -> dict[NodeId, Edges]:
     found: dict[NodeId, Edges] = {}
-    for part in _parts(node_ids):
-        # By type there are many, by node few: the sign keeps SQLite from taking the first way.
-        for from_id, to_id, edge_type in graph.connection.execute(
-            f"SELECT from_id, to_id, type FROM edges WHERE from_id IN ({_places(part)})"
-            " AND +type IN ('DEPENDS_ON', 'DERIVED_FROM') ORDER BY from_id, to_id",
-            part,
-        ):
-            depends_on, derived_from = found.get(from_id, Edges())
-            if edge_type == "DEPENDS_ON":
-                found[from_id] = Edges((*depends_on, to_id), derived_from)
-            else:
-                found[from_id] = Edges(depends_on, (*derived_from, to_id))
+    for from_id, to_id, edge_type in graph.ends(node_ids, ("DEPENDS_ON", "DERIVED_FROM")):
+        depends_on, derived_from = found.get(from_id, Edges())
+        if edge_type == "DEPENDS_ON":
+            found[from_id] = Edges((*depends_on, to_id), derived_from)
+        else:
+            found[from_id] = Edges(depends_on, (*derived_from, to_id))
     return found
-
-
-def _types(graph: Graph, node_ids: Sequence[NodeId]) -> dict[NodeId, str]:
-    found: dict[NodeId, str] = {}
-    for part in _parts(node_ids):
-        found.update(
-            graph.connection.execute(
-                f"SELECT id, type FROM nodes WHERE id IN ({_places(part)})", part
-            )
-        )
-    return found
-
-
-def _parts(node_ids: Sequence[NodeId]) -> Iterator[list[NodeId]]:
-    distinct = list(dict.fromkeys(node_ids))
-    return (distinct[at : at + _LARGEST_PART] for at in range(0, len(distinct), _LARGEST_PART))
-
-
-def _places(part: Sequence[NodeId]) -> str:
-    return ", ".join("?" * len(part))

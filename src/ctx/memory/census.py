@@ -1,0 +1,84 @@
+"""How much there is of everything, counted without reading what need not be read."""
+
+from typing import NamedTuple
+
+from ctx.memory import model
+from ctx.memory.graph import Graph
+
+
+class TypeCount(NamedTuple):
+    type: str
+    nodes: int
+
+
+class TierCount(NamedTuple):
+    tier: str
+    nodes: int
+    tokens: int
+
+
+class Census(NamedTuple):
+    nodes: int
+    tokens: int
+    types: tuple[TypeCount, ...]
+    edges: int
+    tags: int
+    """How many different ones there are."""
+    tiers: tuple[TierCount, ...]
+    """A pinned node may have another tier too."""
+    no_tier: int
+    """Nodes that search finds and no context shows."""
+    superseded: int
+    views: int
+
+
+def census(graph: Graph) -> Census:
+    types = _types(graph)
+    return Census(
+        sum(each.nodes for each in types),
+        _number(graph, "SELECT total(token_estimate) FROM nodes INDEXED BY idx_nodes_row"),
+        types,
+        _number(graph, "SELECT count(*) FROM edges"),
+        _number(graph, _DISTINCT_TAGS),
+        tuple(_tier(graph, tier) for tier in _TIERS),
+        _number(graph, _WITHOUT_TIER),
+        _number(graph, "SELECT count(*) FROM nodes WHERE superseded_by IS NOT NULL"),
+        _number(graph, "SELECT count(*) FROM views"),
+    )
+
+
+_TIERS = (model.PINNED, model.REFERENCE, model.WORKING, model.OFF_CONTEXT)
+_WITHOUT_TIER = """
+SELECT (SELECT count(*) FROM nodes) - (SELECT count(DISTINCT node_id)
+FROM tags INDEXED BY idx_tags_tier WHERE tag >= 'tier:' AND tag < 'tier;')
+"""
+# From tag to next tag: a few thousand steps, where counting would read every tag of every node.
+_DISTINCT_TAGS = """
+WITH RECURSIVE known(tag) AS (
+    SELECT min(tag) FROM tags
+    UNION ALL
+    SELECT (SELECT min(tags.tag) FROM tags WHERE tags.tag > known.tag)
+    FROM known WHERE known.tag IS NOT NULL
+)
+SELECT count(tag) FROM known
+"""
+
+
+def _types(graph: Graph) -> tuple[TypeCount, ...]:
+    rows = dict(graph.connection.execute("SELECT type, count(*) FROM nodes GROUP BY type"))
+    known = [word for word in model.NODE_TYPES if word in rows]
+    others = sorted(word for word in rows if word not in model.NODE_TYPES)
+    return tuple(TypeCount(word, rows[word]) for word in (*known, *others))
+
+
+def _tier(graph: Graph, tier: str) -> TierCount:
+    nodes, tokens = graph.connection.execute(
+        "SELECT count(*), total(n.token_estimate) FROM tags t"
+        " JOIN nodes n INDEXED BY idx_nodes_row ON n.id = t.node_id WHERE t.tag = ?",
+        (tier,),
+    ).fetchone()
+    return TierCount(tier, nodes, int(tokens))
+
+
+def _number(graph: Graph, sql: str) -> int:
+    return int(graph.connection.execute(sql).fetchone()[0])
