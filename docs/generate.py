@@ -188,7 +188,14 @@ def errors_page() -> str:
         '{"warning": "…"}',
         "```",
     ]
-    lines += ["", "| code | name | exit code | meaning |", "|---|---|---|---|"]
+    lines += [
+        "",
+        "An error may have a `detail` too: several lines, such as the place in a query. A mistake of",
+        "ctx itself is E000; with `CTX_DEBUG=1` it shows where it happened.",
+        "",
+        "| code | name | exit code | meaning |",
+        "|---|---|---|---|",
+    ]
     tree = inspect.getdoc(errors) or ""
     meanings = {
         line.split()[1]: line.split(maxsplit=3)[3].removesuffix(" (exit code 2)")
