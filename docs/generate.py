@@ -190,8 +190,8 @@ def errors_page() -> str:
     ]
     lines += [
         "",
-        "An error may have a `detail` too: several lines, such as the place in a query. A mistake of",
-        "ctx itself is E000; with `CTX_DEBUG=1` it shows where it happened.",
+        "An error may have a `detail` too: several lines, such as the place in a query. A mistake",
+        "of ctx itself is E000; with `CTX_DEBUG=1` it shows where it happened.",
         "",
         "| code | name | exit code | meaning |",
         "|---|---|---|---|",
