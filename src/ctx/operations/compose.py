@@ -213,5 +213,7 @@ def _composed(
         candidates.of_other_projects.or_more,
         scope.task,
     )
-    nodes = tuple(ContextNode(*loaded[at].node, loaded[at].edges) for at in composed.shown)
+    nodes = tuple(
+        ContextNode(**loaded[at].node._asdict(), edges=loaded[at].edges) for at in composed.shown
+    )
     return Composition(composed.text, Context(meta, nodes))

@@ -36,12 +36,12 @@ def status(memory: Memory, *, new: bool) -> Status:
     path = memory.path
     size = size_of(path) + size_of(f"{path}-wal")
     return Status(
-        path,
-        size,
-        new,
-        *census(memory.graph),
-        memory.project,
-        pending.current_task(memory.graph, memory.task_key),
+        database=path,
+        bytes=size,
+        new=new,
+        project=memory.project,
+        task=pending.current_task(memory.graph, memory.task_key),
+        **census(memory.graph)._asdict(),
     )
 
 
