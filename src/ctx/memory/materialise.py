@@ -54,12 +54,10 @@ def _bring(
     edges: dict[tuple[str, str], None],
 ) -> None:
     returned: dict[str, None] = {}
-    unsettled: dict[str, None] = {}
+    unsettled: set[str] = set()
     for node_id in nodes:
         was_there = _is_there(connection, node_id)
-        if was_there:
-            unsettled.update(dict.fromkeys(_beside(connection, node_id)))
-        is_there = _write_node(connection, node_id)
+        is_there = _write_node(connection, node_id, unsettled)
         if is_there and not was_there:
             # What was said about it while it was away holds now.
             returned[node_id] = None
@@ -73,13 +71,17 @@ def _bring(
     for node_id, tag in tags:
         if node_id not in returned and _is_there(connection, node_id):
             _write_tag(connection, node_id, tag)
+    replacing = [
+        (from_id, key.partition(" ")[2]) for from_id, key in edges if key.startswith("SUPERSEDES ")
+    ]
+    for ends in replacing:
+        unsettled |= succession.concerned(connection, *ends)
     for from_id, key in edges:
         edge_type, _, to_id = key.partition(" ")
         _write_edge(connection, from_id, to_id, edge_type)
-        if edge_type == "SUPERSEDES":
-            unsettled.update({from_id: None, to_id: None})
-    if unsettled:
-        succession.settle(connection, unsettled)
+    for ends in replacing:
+        unsettled |= succession.concerned(connection, *ends)
+    succession.settle(connection, unsettled)
 
 
 def _is_there(connection: Connection, node_id: str) -> bool:
@@ -87,20 +89,11 @@ def _is_there(connection: Connection, node_id: str) -> bool:
     return row is not None
 
 
-def _beside(connection: Connection, node_id: str) -> list[str]:
-    """What a node supersedes and what supersedes it."""
-    rows = connection.execute(
-        "SELECT to_id FROM edges WHERE from_id = ?1 AND +type = 'SUPERSEDES'"
-        " UNION SELECT from_id FROM edges WHERE to_id = ?1 AND type = 'SUPERSEDES'",
-        (node_id,),
-    )
-    return [row[0] for row in rows]
-
-
-def _write_node(connection: Connection, node_id: str) -> bool:
-    """Whether the node is there now. Its tags and edges go with it."""
+def _write_node(connection: Connection, node_id: str, unsettled: set[str]) -> bool:
+    """Whether the node is there now. Its tags and edges go with it, and leave others unsettled."""
     state = replay.node(records.about(connection, node_id, "node."))
     if state is None or not state.alive:
+        unsettled |= succession.concerned_by_node(connection, node_id)
         connection.execute("DELETE FROM nodes WHERE id = ?", (node_id,))
         return False
     _put_node(connection, node_id, state)

@@ -47,7 +47,7 @@ def link(
             hint="Give --reason; without one, keep it as a node of type hypothesis.",
         )
     with changing(graph, "link", memory.who) as change:
-        if kind == "SUPERSEDES" and from_id in succession.reached(graph.connection, to_id):
+        if kind == "SUPERSEDES" and to_id in succession.superseding(graph.connection, from_id):
             raise UsageError(
                 f"{short(to_id)} supersedes {short(from_id)} already; both cannot be so.",
                 hint=f"ctx unlink {short(to_id)} {short(from_id)} --type=SUPERSEDES",
