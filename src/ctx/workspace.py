@@ -33,6 +33,11 @@ class Surroundings(NamedTuple):
     database: str = ""
     """Where the user store's graph lies, if not in its home."""
 
+    @property
+    def graph(self) -> str:
+        """The file of the graph."""
+        return self.database or self.user_store.database
+
 
 class Workspace(NamedTuple):
     """A project, its settings, its object store, and the session that a command joins."""
@@ -53,7 +58,7 @@ class Memory:
 
     def __init__(self, graph: Graph, surroundings: Surroundings, author: str) -> None:
         self.graph = graph
-        self.path = surroundings.database or surroundings.user_store.database
+        self.path = surroundings.graph
         self.folder = surroundings.folder
         self.session = surroundings.session
         self._surroundings = surroundings
@@ -124,7 +129,7 @@ def open_memory(
     surroundings: Surroundings, *, writing: bool, author: str = "cli"
 ) -> Iterator[Memory]:
     """The graph of the user store. Everything that SQLite says inside is put into words."""
-    path = surroundings.database or surroundings.user_store.database
+    path = surroundings.graph
     with explained(path), store.suspecting_damage(path):
         opened = store.open_for_writing(path) if writing else store.open_for_reading(path)
         with closing(opened):

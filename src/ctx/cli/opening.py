@@ -1,7 +1,7 @@
 """From the settings of a command line to what the command works on."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
@@ -9,20 +9,20 @@ from ctx.errors import DatabaseFailure
 from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_project
 
 
-@contextmanager
-def reading(settings: Settings, output: Output) -> Iterator[Memory]:
+def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
     """The memory, for a command that only looks at it."""
-    with ExitStack() as stack:
-        memory = _enter(stack, settings, output, writing=False)
-        yield memory
-        _warn_of_settings(memory, output)
+    return _opened(settings, output, writing=False)
+
+
+def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
+    """The memory, for a command that changes it."""
+    return _opened(settings, output, writing=True)
 
 
 @contextmanager
-def writing(settings: Settings, output: Output) -> Iterator[Memory]:
-    """The memory, for a command that changes it."""
+def _opened(settings: Settings, output: Output, *, writing: bool) -> Iterator[Memory]:
     with ExitStack() as stack:
-        memory = _enter(stack, settings, output, writing=True)
+        memory = _enter(stack, settings, output, writing=writing)
         yield memory
         _warn_of_settings(memory, output)
 

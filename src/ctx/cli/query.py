@@ -44,16 +44,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    query = parse(" ".join(options.query))
+    answer(parse(" ".join(options.query)), options, settings, output)
+
+
+def answer(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    """Show what matches; `ctx search` answers so too."""
     with opening.reading(settings, output) as memory:
         scope = Scope(include_superseded=options.include_superseded)
         found = find(memory.graph, query, scope, options.limit)
         output.show(found, render)
-        note_superseded(memory.graph, found, query, scope, output)
-    note_partial(found, output)
+        _note_superseded(memory.graph, found, query, scope, output)
+    _note_partial(found, output)
 
 
-def note_superseded(graph: Graph, found: Found, query: Query, scope: Scope, output: Output) -> None:
+def _note_superseded(
+    graph: Graph, found: Found, query: Query, scope: Scope, output: Output
+) -> None:
     """Where nothing is found, say whether something was once so."""
     if not found.nodes and not scope.include_superseded:
         hidden = find(graph, query, Scope(include_superseded=True), 1)
@@ -62,7 +68,7 @@ def note_superseded(graph: Graph, found: Found, query: Query, scope: Scope, outp
             output.note(f"{matching}: --include-superseded.")
 
 
-def note_partial(found: Found, output: Output) -> None:
+def _note_partial(found: Found, output: Output) -> None:
     if found.partial and found.nodes:
         which = "words that begin so" if found.beginnings else "some"
         none = "any" if found.beginnings else "all"

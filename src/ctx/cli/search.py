@@ -2,15 +2,13 @@
 
 import argparse
 
-from ctx.cli import arguments, opening
+from ctx.cli import arguments
 from ctx.cli.options import completing
 from ctx.cli.output import Output
-from ctx.cli.query import note_partial, note_superseded, render
+from ctx.cli.query import answer
 from ctx.cli.settings import Settings
 from ctx.memory import model
-from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse_words
-from ctx.operations.query import find
 
 EXAMPLES = """
 ctx search "auth pattern"                       the best match first
@@ -33,10 +31,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     filters = [f"type:{model.node_type(options.type)}"] if options.type else []
     filters += [f"tag:{model.tag(tag)}" for tag in options.tag]
-    query = parse_words(" ".join(options.words), filters)
-    with opening.reading(settings, output) as memory:
-        scope = Scope(include_superseded=options.include_superseded)
-        found = find(memory.graph, query, scope, options.limit)
-        output.show(found, render)
-        note_superseded(memory.graph, found, query, scope, output)
-    note_partial(found, output)
+    answer(parse_words(" ".join(options.words), filters), options, settings, output)

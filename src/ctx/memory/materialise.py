@@ -3,7 +3,7 @@
 from sqlite3 import Connection
 
 from ctx import clock, terms, tokens
-from ctx.memory import records, replay, succession
+from ctx.memory import pending, records, replay, succession
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
 
@@ -101,11 +101,14 @@ def _write_node(connection: Connection, node_id: str, unsettled: set[str]) -> bo
 
 
 def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
-    shape = (state.type, state.created_at, state.updated_at, records.as_json(state.metadata))
+    metadata = records.as_json(state.metadata)
     if connection.execute(
         "UPDATE nodes SET type = ?, created_at = ?, updated_at = ?, metadata = ?"
         " WHERE id = ? AND content = ? AND summary IS ?",
-        (*shape, node_id, state.content, state.summary),
+        (
+            *(state.type, state.created_at, state.updated_at, metadata),
+            *(node_id, state.content, state.summary),
+        ),
     ).rowcount:
         # Its text is what it was, so that nothing has to be indexed anew.
         return
@@ -125,7 +128,7 @@ def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
             tokens.estimate(state.content),
             state.created_at,
             state.updated_at,
-            records.as_json(state.metadata),
+            metadata,
             terms.column(searched),
         ),
     )
@@ -197,8 +200,4 @@ def _write_current_task(connection: Connection, place: str) -> None:
     if task is None:
         connection.execute("DELETE FROM pending WHERE key = ?", (place,))
     else:
-        connection.execute(
-            "INSERT INTO pending (key, value, created_at) VALUES (?, ?, ?) ON CONFLICT (key)"
-            " DO UPDATE SET value = excluded.value, created_at = excluded.created_at",
-            (place, task.word, task.at),
-        )
+        pending.write(connection, place, task.word, task.at)

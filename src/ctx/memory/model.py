@@ -172,12 +172,7 @@ def edge_type(word: str) -> str:
 
 def tag(word: str) -> str:
     """A tag as a person or an agent wrote it, checked: `namespace:value`, or a plain word."""
-    found = word.strip()
-    if not found.isascii():
-        import unicodedata
-
-        # Two spellings that look the same are the same.
-        found = unicodedata.normalize("NFC", found)
+    found = spelling(word.strip())
     if (
         not found
         or len(found) > _LONGEST_TAG
@@ -207,6 +202,15 @@ def view_name(word: str) -> str:
             hint="Use up to 100 letters, digits, dashes, dots and underscores.",
         )
     return word
+
+
+def spelling(word: str) -> str:
+    """A tag as it is kept and asked for: two spellings that look the same are the same."""
+    if word.isascii():
+        return word
+    import unicodedata
+
+    return unicodedata.normalize("NFC", word)
 
 
 def tier(tags: Iterable[str]) -> str | None:

@@ -1,7 +1,10 @@
 """What one command leaves for a later one: results to be shown, the current task.
 
-It is not memory. It has no records, and what belongs to a session is gone after a day.
+It is not memory. What belongs to a session has no records and is gone after a day; the current task
+of a place follows from its records, so that it can be undone.
 """
+
+from sqlite3 import Connection
 
 from ctx import clock
 from ctx.memory.graph import Graph
@@ -12,10 +15,14 @@ _KEPT_MS = 86_400_000
 def put(graph: Graph, key: str, value: str) -> None:
     """Inside a transaction or on its own. What nobody came back for goes."""
     _expire(graph)
-    graph.connection.execute(
+    write(graph.connection, key, value, clock.iso(clock.now_ms()))
+
+
+def write(connection: Connection, key: str, value: str, created_at: str) -> None:
+    connection.execute(
         "INSERT INTO pending (key, value, created_at) VALUES (?, ?, ?) ON CONFLICT (key)"
         " DO UPDATE SET value = excluded.value, created_at = excluded.created_at",
-        (key, value, clock.iso(clock.now_ms())),
+        (key, value, created_at),
     )
 
 

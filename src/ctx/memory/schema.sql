@@ -58,14 +58,14 @@ CREATE TABLE views (
     updated_at TEXT NOT NULL
 );
 
--- What one command leaves for the next: not memory, so it has no records.
+-- What one command leaves for the next. The current task follows from records, the rest has none.
 CREATE TABLE pending (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL,
     created_at TEXT NOT NULL
 );
 
--- Every change that was ever made. All tables above but `pending` follow from it.
+-- Every change that was ever made. The tables above follow from it.
 CREATE TABLE records (
     id TEXT PRIMARY KEY,
     stamp INTEGER NOT NULL,

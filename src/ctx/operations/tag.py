@@ -1,6 +1,5 @@
 """Give nodes tags and take them away; pin and unpin."""
 
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,7 +36,7 @@ def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
     with changing(memory.graph, "untag", memory.who) as change:
         # Also what could not be given as a tag today can be taken away.
-        wanted = [unicodedata.normalize("NFC", word.strip()) for word in tags]
+        wanted = [model.spelling(word.strip()) for word in tags]
         removed = [word for word in wanted if change.untag(node_id, word)]
     return _tagged(memory, node_id, [], removed)
 

@@ -137,10 +137,7 @@ def _nearest(word: str, known: tuple[str, ...]) -> str | None:
 
 
 def _tag(value: str) -> Tag | TagPrefix:
-    if not value.isascii():
-        import unicodedata
-
-        value = unicodedata.normalize("NFC", value)  # As tags are kept.
+    value = model.spelling(value)
     return TagPrefix(value[:-1]) if value.endswith("*") else Tag(value)
 
 
