@@ -51,6 +51,13 @@ def test_where_nothing_has_the_words_their_beginnings_are_enough(
     assert ran.err == "No node has any of these words; these have words that begin so.\n"
     assert ctx("search", "zebra").out == "No matching nodes.\n"
     assert ctx("forget", word, "-y").out == "Nothing to delete.\n"
+    assert ctx("search", "zebra", "--format=json").json["beginnings"] is False
+
+
+def test_beginnings_of_words_are_counted_too(ctx: Ctx, add: Add) -> None:
+    for number in range(4):
+        add("--type=fact", f"PostgreSQL {number}")
+    assert ctx("search", "post", "--limit=3").out.splitlines()[-1] == "  … and 1 more (--limit)"
 
 
 def test_filters_and_words_together(ctx: Ctx, add: Add) -> None:

@@ -28,15 +28,21 @@ class Found(NamedTuple):
 
 def find(graph: Graph, query: Query, scope: Scope, limit: int) -> Found:
     """The first nodes that match; a limit of 0 is none."""
-    now = clock.now_ms()
-    matches = evaluate.matching(graph.connection, query, scope, now, limit=limit or None)
+    return first(graph, query, scope, limit, beginnings=True)
+
+
+def first(
+    graph: Graph, query: Query, scope: Scope, limit: int, *, beginnings: bool = False
+) -> Found:
+    """The same, without being content with words that only begin like those of the question."""
+    now, connection = clock.now_ms(), graph.connection
+    matches = evaluate.matching(
+        connection, query, scope, now, limit=limit or None, beginnings=beginnings
+    )
     nodes = tuple(graph.nodes(matches.ids))
-    if not nodes and query.mode == "text":
-        begun = evaluate.beginning_with(graph.connection, query, scope, now, limit=limit or None)
-        nodes = tuple(graph.nodes(begun))
-        shown = graph.shown(node.id for node in nodes)
-        return Found(query.text, nodes, shown, len(nodes), partial=bool(nodes), beginnings=True)
     total = len(nodes)
     if limit and total == limit:
-        total = max(total, evaluate.count(graph.connection, query, scope, now))
-    return Found(query.text, nodes, graph.shown(node.id for node in nodes), total, matches.partial)
+        every = evaluate.count(connection, query, scope, now, beginnings=beginnings)
+        total = max(total, every)
+    shown = graph.shown(node.id for node in nodes)
+    return Found(query.text, nodes, shown, total, matches.partial, matches.beginnings)

@@ -8,9 +8,9 @@ from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.model import Node
-from ctx.memory.query import evaluate
 from ctx.memory.query.parse import parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
+from ctx.operations.query import first
 from ctx.retrieval.compose import Entry, item, short_item
 from ctx.retrieval.markdown import code
 from ctx.workspace import Memory
@@ -50,16 +50,9 @@ def recall(memory: Memory, options: Options) -> Recalled:
     """The nodes that answer best, or all that match where there are only filters."""
     query = parse(options.query)
     scope = scope_of(memory, options.visible)
-    now = clock.now_ms()
-    connection = memory.graph.connection
-    matches = evaluate.matching(connection, query, scope, now, limit=options.limit or None)
-    nodes = list(memory.graph.nodes(matches.ids))
-    total = len(nodes)
-    if options.limit and total == options.limit:
-        total = max(total, evaluate.count(connection, query, scope, now))
-    others = of_other_projects(connection, query, scope, now)
-    short = memory.graph.shown(node.id for node in nodes)
-    found = Recalled(query.text, tuple(nodes), short, (), total, matches.partial, *others)
+    best = first(memory.graph, query, scope, options.limit)
+    others = of_other_projects(memory.graph.connection, query, scope, clock.now_ms())
+    found = Recalled(best.query, best.nodes, best.short_ids, (), best.total, best.partial, *others)
     return found if options.budget is None else _fitted(found, options.budget)
 
 

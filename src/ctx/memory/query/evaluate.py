@@ -31,33 +31,42 @@ class Matches(NamedTuple):
     """Read as they are asked for."""
     partial: bool
     """Whether no node has all the words, so that these have only some of them."""
+    beginnings: bool = False
+    """Whether no node has any of them, so that these have words that begin so."""
 
 
 def matching(
-    connection: Connection, query: Query, scope: Scope, now_ms: int, *, limit: int | None = None
+    connection: Connection,
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    *,
+    limit: int | None = None,
+    beginnings: bool = False,
 ) -> Matches:
-    """The newest first; where there are words, the best first and the newest among equals."""
+    """The newest first; where there are words, the best first and the newest among equals.
+
+    With `beginnings`, words that begin like those of a question are better than nothing.
+    """
     if query.mode == "filters":
         found = _run(connection, compile_query(query, scope, now_ms))
         return Matches(islice(map(itemgetter(0), found), limit), partial=False)
-    for words in _attempts(connection, query, scope, limit):
+    for words in _attempts(connection, query, scope, limit, beginnings=beginnings):
         ranked = _ranked(connection, compile_query(query, scope, now_ms, words))
         first = next(ranked, None)
         if first is not None:
-            return Matches(islice(chain([first], ranked), limit), partial=words.any_of_them)
+            best = islice(chain([first], ranked), limit)
+            return Matches(best, words.any_of_them or words.beginnings, words.beginnings)
     return Matches(iter(()), partial=False)
 
 
-def beginning_with(
-    connection: Connection, query: Query, scope: Scope, now_ms: int, *, limit: int | None = None
-) -> Iterator[NodeId]:
-    """The nodes whose words begin like those of a question: for one that finds nothing else."""
-    words = words_of(query)._replace(beginnings=True, newest=MOST_RANKED)
-    return islice(_ranked(connection, compile_query(query, scope, now_ms, words)), limit)
-
-
 def _attempts(
-    connection: Connection, query: Query, scope: Scope, limit: int | None = None
+    connection: Connection,
+    query: Query,
+    scope: Scope,
+    limit: int | None = None,
+    *,
+    beginnings: bool = False,
 ) -> Iterator[Words]:
     """What to look for, until something is found: all words, the rarer ones, any of them.
 
@@ -73,6 +82,8 @@ def _attempts(
     if 0 < len(rare) < len(every.groups):
         yield Words(rare, any_of_them=True)
     yield every._replace(any_of_them=True, newest=newest)
+    if beginnings:
+        yield every._replace(beginnings=True, newest=newest)
 
 
 def _is_common(connection: Connection, group: tuple[str, ...]) -> bool:
@@ -90,11 +101,13 @@ def _ranked(connection: Connection, statement: Statement) -> Iterator[NodeId]:
         yield from sorted(map(itemgetter(0), equals), reverse=True)
 
 
-def count(connection: Connection, query: Query, scope: Scope, now_ms: int) -> int:
+def count(
+    connection: Connection, query: Query, scope: Scope, now_ms: int, *, beginnings: bool = False
+) -> int:
     """How many nodes `matching` gives without a limit."""
     if query.mode == "filters":
         return _count(connection, compile_count(query, scope, now_ms))
-    for words in _attempts(connection, query, scope):
+    for words in _attempts(connection, query, scope, beginnings=beginnings):
         if found := _count(connection, compile_count(query, scope, now_ms, words)):
             return found
     return 0
