@@ -34,6 +34,17 @@ class UserStore(NamedTuple):
         return os.path.join(self.home, "store.db")
 
 
+class Place(NamedTuple):
+    """Where somebody works, as far as memory is concerned."""
+
+    folder: str
+    """The top of the working tree; outside of git the folder itself."""
+    project: str | None
+    """The name of the project, which all working trees of a repository share."""
+    task_key: str
+    """Under which `pending` keeps what is worked on: one for each working tree."""
+
+
 class Project(NamedTuple):
     """A folder with a project store, or one that is about to get it."""
 
@@ -123,6 +134,35 @@ def find_project(start: str, home: str) -> Project | None:
             here = parent
     except OSError:
         return None
+
+
+def place(folder: str, home: str) -> Place:
+    """Where a folder is: a project is named by its store, else by its repository's folder."""
+    checkout = git.find_checkout(folder)
+    store = find_project(folder, home)
+    name = None
+    if store:
+        name = _declared_name(store.config_file) or os.path.basename(store.root)
+    elif checkout and os.path.basename(checkout.common_dir) == ".git":
+        name = os.path.basename(os.path.dirname(checkout.common_dir))
+    elif checkout:
+        name = os.path.basename(checkout.top)
+    top = checkout.top if checkout else store.root if store else os.path.abspath(folder)
+    if name is None or checkout is None:
+        return Place(top, name, "current_task")
+    return Place(top, name, f"current_task:{name}:{checkout.worktree}")
+
+
+def _declared_name(config_file: str) -> str:
+    """The name that a project's configuration gives it, if any."""
+    import tomllib
+
+    try:
+        text = disk.read_plain(config_file, _LARGEST_CONFIG).decode("utf-8-sig")
+        name = tomllib.loads(text).get("repo", {}).get("id", "")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return name if isinstance(name, str) else ""
 
 
 def require_project(start: str, home: str) -> Project:

@@ -9,9 +9,9 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import git, layout
+from ctx import layout
 from ctx.ids import SessionId
-from ctx.layout import Project, UserStore
+from ctx.layout import Place, Project, UserStore
 from ctx.memory import store
 from ctx.memory.graph import Graph
 from ctx.sqlite.connection import explained
@@ -83,19 +83,13 @@ class Memory:
         )
 
     @cached_property
-    def project(self) -> str | None:
-        """The name of the project that a command works in; None outside of any.
+    def place(self) -> Place:
+        return layout.place(self.folder, self._surroundings.user_store.home)
 
-        All working trees of a repository are one project, named by its first one.
-        """
-        if project := self._project_store:
-            return self.config.text("repo.id") or os.path.basename(project.root)
-        checkout = git.find_checkout(self.folder)
-        if checkout is None:
-            return None
-        if os.path.basename(checkout.common_dir) == ".git":
-            return os.path.basename(os.path.dirname(checkout.common_dir))
-        return os.path.basename(checkout.top)
+    @property
+    def project(self) -> str | None:
+        """The name of the project that a command works in; None outside of any."""
+        return self.place.project
 
     @cached_property
     def project_tag(self) -> str | None:
@@ -111,13 +105,10 @@ class Memory:
         except UsageError:
             return None
 
-    @cached_property
+    @property
     def task_key(self) -> str:
         """Under which `pending` keeps the current task: one for each working tree."""
-        checkout = git.find_checkout(self.folder)
-        if self.project is None or checkout is None:
-            return "current_task"
-        return f"current_task:{self.project}:{checkout.worktree}"
+        return self.place.task_key
 
     @cached_property
     def _project_store(self) -> Project | None:

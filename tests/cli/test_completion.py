@@ -59,7 +59,7 @@ class Store:
         return whole
 
     def view(self, name: str, query: str) -> None:
-        self.execute("INSERT INTO views VALUES (?, ?, NULL, ?, ?)", name, query, WHEN, WHEN)
+        self.execute("INSERT INTO views VALUES (?, ?, NULL, ?, ?, NULL)", name, query, WHEN, WHEN)
 
 
 @pytest.fixture

@@ -35,7 +35,11 @@ def test_the_schema_is_where_the_migrations_lead() -> None:
 def schema(connection: Connection) -> dict[str, str]:
     """Every table, index and trigger, without comments and in one spelling of white space."""
     rows = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")
-    return {name: " ".join(re.sub(r"--[^\n]*", "", sql).split()) for name, sql in rows}
+    return {name: _plain(re.sub(r"--[^\n]*", "", sql)) for name, sql in rows}
+
+
+def _plain(sql: str) -> str:
+    return re.sub(r" ?([(),]) ?", r"\1", " ".join(sql.split()))
 
 
 @pytest.fixture
@@ -63,7 +67,7 @@ def test_the_golden_store_has_every_kind_of_record(old: Path) -> None:
     assert kinds == set(documented)
 
 
-def m002_colours(connection: Connection) -> None:
+def m003_colours(connection: Connection) -> None:
     """A migration that only this test knows."""
     connection.execute("ALTER TABLE nodes ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
 
@@ -74,14 +78,14 @@ def m002_colours(connection: Connection) -> None:
 def test_the_next_version_migrates_it_after_a_backup(
     old: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m002_colours))
+    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m003_colours))
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_708_660_000)
     with closing(sqlite3.connect(old)) as connection:
         before = tables(connection)
     ran = ctx(*command, "--db", str(old))
     assert ran.code == 0, ran.err
     with closing(sqlite3.connect(old)) as connection:
-        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (2,)
+        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (3,)
         assert connection.execute("SELECT DISTINCT colour FROM nodes").fetchall() == [("grey",)]
     backup = old.with_name("store.db.backup-v001-20261115T021100Z")
     with closing(sqlite3.connect(backup)) as connection:

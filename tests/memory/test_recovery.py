@@ -50,6 +50,17 @@ def lived() -> Iterator[Path]:
                         change.link(node_id, before, "DEPENDS_ON", {"tool": "cli"})
                     before = node_id
             pending.put(graph, "current_task", "parser")
+            at = "2026-01-20T10:00:00Z"
+            for values in (
+                ("commands", "s m 0", "s", "remember", at, None),
+                ("commands", "s m 1", "s", "link", at, "There is no such node."),
+                ("receipts", "r1", "s", "SessionStart", at, None, 120, "[]"),
+                ("receipts", "r2", "s", "SessionStart", at, "shop", 120, "[]"),
+                ("events", "e1", "s", "Stop", at, "/shop", None, None, "new", 0, None, "{}"),
+                ("events", "e2", "s", "PostToolUse", at, "", "Bash", "t1", "new", 1, "", "{}"),
+            ):
+                places = ", ".join("?" * (len(values) - 1))
+                connection.execute(f"INSERT INTO {values[0]} VALUES ({places})", values[1:])
         yield path
 
 
@@ -67,7 +78,8 @@ def recovered(path: Path) -> tuple[Recovered, Path]:
 
 def everything(path: Path) -> tuple[object, ...]:
     with closing(store.open_for_reading(str(path))) as connection:
-        rows = connection.execute("SELECT * FROM pending").fetchall()
+        told = ("pending", "commands", "receipts", "events")
+        rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
         return tables(connection), all_records(connection), rows
 
 
@@ -87,7 +99,10 @@ def test_every_table_is_known() -> None:
             name: len(connection.execute(f"PRAGMA table_info({name})").fetchall())
             for (name,) in rows
         }
-    assert shapes == {"records": 11, "nodes": 11, "edges": 6, "tags": 3, "views": 5, "pending": 3}
+    assert shapes == {
+        **{"records": 11, "nodes": 11, "edges": 6, "tags": 3, "views": 6, "pending": 3},
+        **{"receipts": 7, "events": 11, "commands": 5, "contexts": 8},
+    }
 
 
 def test_a_whole_store_comes_out_as_it_was(path: Path) -> None:

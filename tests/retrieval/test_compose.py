@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from ctx import tokens
 from ctx.errors import BudgetExceeded
-from ctx.retrieval.compose import Composed, Entry, LeftOut, compose
+from ctx.retrieval.compose import Composed, Entry, Frame, LeftOut, compose
 
 AT = "2026-01-20T10:00:00Z"
 
 
 def composed(entries: list[Entry], budget: int = 50_000) -> Composed:
-    return compose(iter(entries), lambda shown: LeftOut(len(entries) - shown), budget, AT)
+    return compose(iter(entries), lambda shown: LeftOut(len(entries) - shown), budget, Frame(AT))
 
 
 def entry(number: int, tier: str | None = None, content: str = "Text", type: str = "fact") -> Entry:
@@ -147,7 +147,7 @@ def test_only_so_much_is_read_as_may_be_shown() -> None:
 
     for content in ("some text", "x" * 10_000):
         read = 0
-        done = compose(endless(content), lambda _: LeftOut(500, or_more=True), 1_000, AT)  # type: ignore[arg-type]
+        done = compose(endless(content), lambda _: LeftOut(500, or_more=True), 1_000, Frame(AT))  # type: ignore[arg-type]
         assert read < 200
         assert ", 500+ left out," in done.text
 

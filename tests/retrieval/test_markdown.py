@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ctx.retrieval.compose import Entry, LeftOut, compose, item
+from ctx.retrieval.compose import Entry, Frame, LeftOut, compose, item
 from ctx.retrieval.markdown import code, contained, defused
 
 PARSER = MarkdownIt("commonmark")
@@ -100,7 +100,7 @@ def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")
 @example(["x\n\t\t```", "y"])
 def test_no_text_leaves_its_item(texts: list[str]) -> None:
     entries = [entry(number, text) for number, text in enumerate(texts)]
-    page = compose(entries, nothing, 100_000, "2026-01-20T10:00:00Z").text
+    page = compose(entries, nothing, 100_000, Frame()).text
     lines = page.splitlines()
     assert page.count("<!--") == 2
     tokens = PARSER.parse(page)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
-from ctx.memory import records
+from ctx.memory import naming, records
 from ctx.memory.model import Edge, Node, View
 from ctx.memory.records import Record
 
@@ -108,34 +108,7 @@ class Graph:
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Ids as they are shown: short, but long enough to name one node of this graph."""
-        found: dict[NodeId, str] = {}
-        beginning = f"substr(n.id, 1, {ids.SHOWN_LENGTH})"
-        for part in _parts(dict.fromkeys(node_ids)):
-            places = ", ".join("?" * len(part))
-            alone = dict(
-                self.connection.execute(
-                    "SELECT n.id, 1 = (SELECT count(*) FROM (SELECT 1 FROM nodes AS m"
-                    f" WHERE m.id >= {beginning} AND m.id < {beginning} || '~' LIMIT 2))"
-                    f" FROM nodes AS n WHERE n.id IN ({places})",
-                    part,
-                )
-            )
-            for node_id in part:
-                is_alone = alone.get(node_id, True)
-                found[node_id] = ids.short(node_id) if is_alone else self._longer(node_id)
-        return found
-
-    def _longer(self, node_id: NodeId) -> str:
-        length = ids.SHOWN_LENGTH
-        # What begins with the same characters lies next to it.
-        for row in self.connection.execute(
-            "SELECT * FROM (SELECT id FROM nodes WHERE id < ? ORDER BY id DESC LIMIT 1)"
-            " UNION ALL SELECT * FROM (SELECT id FROM nodes WHERE id > ? ORDER BY id LIMIT 1)",
-            (node_id, node_id),
-        ):
-            while node_id[:length] == row[0][:length]:
-                length += 1
-        return node_id[:length]
+        return naming.shown(self.connection, node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         for node in self.nodes([node_id]):
@@ -257,30 +230,6 @@ class Graph:
             (from_id, to_id, edge_type),
         ).fetchone()
         return _edge(row) if row else None
-
-    def ends(
-        self, node_ids: Iterable[NodeId], edge_types: Sequence[str]
-    ) -> list[tuple[NodeId, NodeId, str]]:
-        """Where the edges of some types that begin at these nodes lead: from, to, type."""
-        found: list[tuple[NodeId, NodeId, str]] = []
-        types = ", ".join("?" * len(edge_types))
-        for part in _parts(dict.fromkeys(node_ids)):
-            places = ", ".join("?" * len(part))
-            # By type there are many, by node few: the sign keeps SQLite from going by type.
-            found += self.connection.execute(
-                f"SELECT from_id, to_id, type FROM edges WHERE from_id IN ({places})"
-                f" AND +type IN ({types}) ORDER BY from_id, to_id",
-                (*part, *edge_types),
-            )
-        return found
-
-    def types_of(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
-        found: dict[NodeId, str] = {}
-        for part in _parts(dict.fromkeys(node_ids)):
-            places = ", ".join("?" * len(part))
-            sql = f"SELECT id, type FROM nodes WHERE id IN ({places})"
-            found.update(self.connection.execute(sql, part))
-        return found
 
     def source_of(self, path: str) -> Node | None:
         """The newest node that holds what a file said."""

@@ -189,9 +189,12 @@ def _write_view(connection: Connection, name: str) -> None:
 
 
 def _put_view(connection: Connection, name: str, state: ViewState) -> None:
+    from ctx.memory.query.prepared import prepared
+
     connection.execute(
-        "INSERT INTO views (name, query, budget, created_at, updated_at) VALUES (?, ?, ?, ?, ?)",
-        (name, *state),
+        "INSERT INTO views (name, query, budget, created_at, updated_at, compiled)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (name, *state, prepared(state.query)),
     )
 
 

@@ -24,6 +24,15 @@ def m001_graph(connection: Connection) -> None:
     )
 
 
+def m002_sessions(connection: Connection) -> None:
+    """What hooks need: compiled views, and what they reported, did and gave."""
+    from ctx.memory.query.prepared import prepare_views
+
+    connection.execute("ALTER TABLE views ADD COLUMN compiled TEXT")
+    prepare_views(connection)
+    execute_script(connection, _SESSIONS)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -128,4 +137,53 @@ CREATE TRIGGER nodes_au AFTER UPDATE OF content, terms ON nodes BEGIN
 END;
 """
 
-MIGRATIONS = (m001_graph,)
+_SESSIONS = """
+CREATE TABLE receipts (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    event TEXT NOT NULL,
+    at TEXT NOT NULL,
+    project TEXT,
+    tokens INTEGER NOT NULL,
+    items TEXT NOT NULL
+);
+CREATE INDEX idx_receipts_session ON receipts(session, id);
+
+CREATE TABLE events (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    event TEXT NOT NULL,
+    at TEXT NOT NULL,
+    folder TEXT NOT NULL DEFAULT '',
+    tool TEXT,
+    tool_use TEXT,
+    status TEXT NOT NULL DEFAULT 'new',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    reason TEXT,
+    body TEXT NOT NULL
+);
+CREATE INDEX idx_events_session ON events(session, id);
+CREATE INDEX idx_events_at ON events(at);
+
+CREATE TABLE commands (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    name TEXT NOT NULL,
+    at TEXT NOT NULL,
+    problem TEXT
+);
+CREATE INDEX idx_commands_session ON commands(session);
+
+CREATE TABLE contexts (
+    place TEXT PRIMARY KEY,
+    stamp INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    project TEXT,
+    made_at TEXT NOT NULL,
+    text TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    items TEXT NOT NULL
+);
+"""
+
+MIGRATIONS = (m001_graph, m002_sessions)

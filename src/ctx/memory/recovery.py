@@ -64,6 +64,12 @@ class Salvaged:
         self.tags: dict[tuple[NodeId, str], str] = {}
         self.views: dict[str, ViewRow] = {}
         self.pending: dict[str, tuple[str, str]] = {}
+        # What no record speaks of, by its table.
+        self.told: dict[str, dict[str, tuple[Value, ...]]] = {
+            "commands": {},
+            "receipts": {},
+            "events": {},
+        }
         self.unreadable_pages = 0
         # What the indexes know to be there, whether or not the row itself can be read.
         self.known_stamps: Counter[int] = Counter()
@@ -106,8 +112,22 @@ class Salvaged:
                 place = _node(start), _node(end), edge_type
                 if is_ulid(id_) and (told := _json(metadata)) is not None:
                     self.edges[place] = EdgeRow(Ulid(id_), at, told)
-            case (str(name), str(query), None | int() as budget, str(made), str(changed)):
+            # What it is compiled to comes behind, unless the store is older than that.
+            case (
+                str(name),
+                str(query),
+                None | int() as budget,
+                str(made),
+                str(changed),
+                *more,
+            ) if len(more) < 2:
                 self.views[name] = ViewRow(query, budget, made, changed)
+            case (str(id_), str(), str(), str(), None | str()):
+                self.told["commands"][id_] = values
+            case (str(id_), str(), str(), str(), None | str(), int(), str()):
+                self.told["receipts"][id_] = values
+            case (str(id_), str(), str(), str(), str(), _, _, str(), int(), _, str()):
+                self.told["events"][id_] = values
             case (str(key), str(value), str(at)):
                 self.pending[key] = value, at
 
@@ -207,6 +227,10 @@ def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> 
                 "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
                 [(key, *rest) for key, rest in found.pending.items()],
             )
+            for table, rows in found.told.items():
+                for values in rows.values():
+                    places = ", ".join("?" * len(values))
+                    connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
         with changing(Graph(connection), "recover", _WHO) as change:
             _adopt(change, found)
         return _told(connection, found, len(change.records))

@@ -49,13 +49,15 @@ CREATE INDEX idx_tags_tag ON tags(tag, node_id);
 CREATE INDEX idx_tags_tier ON tags(node_id, tag) WHERE tag >= 'tier:' AND tag < 'tier;';
 CREATE INDEX idx_tags_project ON tags(node_id, tag) WHERE tag >= 'project:' AND tag < 'project;';
 
--- A view without a budget has the configured one.
+-- A view without a budget has the configured one. `compiled` is what a hook runs, see
+-- query/prepared.py.
 CREATE TABLE views (
     name TEXT PRIMARY KEY,
     query TEXT NOT NULL,
     budget INTEGER,
     created_at TEXT NOT NULL,
-    updated_at TEXT NOT NULL
+    updated_at TEXT NOT NULL,
+    compiled TEXT
 );
 
 -- What one command leaves for the next. The current task follows from records, the rest has none.
@@ -84,6 +86,60 @@ CREATE INDEX idx_records_target ON records(target) WHERE target IS NOT NULL;
 CREATE INDEX idx_records_change ON records(change);
 CREATE INDEX idx_records_stamp ON records(stamp);
 CREATE INDEX idx_records_session ON records(session, subject) WHERE session <> '';
+
+-- What agents were given: which nodes, in which state, at what cost. `items` is a JSON list.
+CREATE TABLE receipts (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    event TEXT NOT NULL,
+    at TEXT NOT NULL,
+    project TEXT,
+    tokens INTEGER NOT NULL,
+    items TEXT NOT NULL
+);
+CREATE INDEX idx_receipts_session ON receipts(session, id);
+
+-- What hooks reported. The id is the name of the file that the hook wrote; the body is its JSON,
+-- without secrets and with long texts cut.
+CREATE TABLE events (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    event TEXT NOT NULL,
+    at TEXT NOT NULL,
+    folder TEXT NOT NULL DEFAULT '',
+    tool TEXT,
+    tool_use TEXT,
+    status TEXT NOT NULL DEFAULT 'new',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    reason TEXT,
+    body TEXT NOT NULL
+);
+CREATE INDEX idx_events_session ON events(session, id);
+CREATE INDEX idx_events_at ON events(at);
+
+-- The commands that agents wrote into their answers: each is done once. The id says in which
+-- message of which session it stood, and where. A `problem` is why it was not done.
+CREATE TABLE commands (
+    id TEXT PRIMARY KEY,
+    session TEXT NOT NULL,
+    name TEXT NOT NULL,
+    at TEXT NOT NULL,
+    problem TEXT
+);
+CREATE INDEX idx_commands_session ON commands(session);
+
+-- The context of a place, ready to be given. It holds as long as `stamp` is the last one of
+-- `records`, and `settings` what the configuration says.
+CREATE TABLE contexts (
+    place TEXT PRIMARY KEY,
+    stamp INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    project TEXT,
+    made_at TEXT NOT NULL,
+    text TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    items TEXT NOT NULL
+);
 
 -- `terms` is what the application found to search for; `content` serves any other client.
 CREATE VIRTUAL TABLE nodes_fts USING fts5(

@@ -1,9 +1,9 @@
 """Compose a context: the nodes that matter, within a budget."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ctx import clock
 from ctx.ids import NodeId
@@ -14,8 +14,8 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import PROJECT, Elsewhere
 from ctx.memory.query.parse import And, Query, parse
 from ctx.retrieval import compose as composer
-from ctx.retrieval.compose import Entry, LeftOut
-from ctx.retrieval.entries import Edges, Loaded, load
+from ctx.retrieval.compose import Entry, Frame, LeftOut
+from ctx.retrieval.entries import ContextNode, load
 from ctx.workspace import Memory
 
 MOST_COUNTED = 500
@@ -59,20 +59,6 @@ class Meta(NamedTuple):
     """Nodes that match and belong to other projects."""
     more_other_projects: bool
     task: str | None
-
-
-class ContextNode(NamedTuple):
-    id: NodeId
-    type: str
-    content: str
-    summary: str | None
-    tags: tuple[str, ...]
-    token_estimate: int
-    superseded_by: NodeId | None
-    created_at: str
-    updated_at: str
-    metadata: Mapping[str, Any]
-    edges: Edges
 
 
 class Context(NamedTuple):
@@ -181,7 +167,7 @@ def _composed(
     if budget is None:
         budget = memory.config.integer("view.default_budget")
     rendered_at = clock.iso(clock.now_ms())
-    loaded: list[Loaded] = []
+    loaded: list[ContextNode] = []
     read = 0
 
     def reading() -> Iterator[NodeId]:
@@ -191,15 +177,15 @@ def _composed(
             yield node_id
 
     def entries() -> Iterator[Entry]:
-        for each in load(memory.graph, reading(), candidates.kept):
-            loaded.append(each)
+        for each in load(memory.graph.connection, reading(), candidates.kept):
+            loaded.append(each.node)
             yield each.entry
 
     def left_out(shown: int) -> LeftOut:
         rest = _counted(candidates.found)
         return rest if rest.or_more else LeftOut(read - shown + rest.nodes)
 
-    composed = composer.compose(entries(), left_out, budget, rendered_at)
+    composed = composer.compose(entries(), left_out, budget, Frame(rendered_at))
     meta = Meta(
         len(composed.shown),
         composed.token_count,
@@ -213,7 +199,5 @@ def _composed(
         candidates.of_other_projects.or_more,
         scope.task,
     )
-    nodes = tuple(
-        ContextNode(**loaded[at].node._asdict(), edges=loaded[at].edges) for at in composed.shown
-    )
+    nodes = tuple(loaded[at] for at in composed.shown)
     return Composition(composed.text, Context(meta, nodes))

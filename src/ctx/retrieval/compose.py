@@ -56,7 +56,11 @@ TYPE_HEADINGS = {
 PREVIEW = 100
 """Characters that stand for a node which must be named, but for which there is no room."""
 
+STATE = "state"
+"""Stands for a tier: what an agent was at when its conversation was compacted."""
+
 _SECTIONS = {
+    STATE: "## Where you were",
     "tier:pinned": "## Pinned",
     "tier:reference": "## Reference",
     "tier:working": "## Working Context",
@@ -110,11 +114,22 @@ class Composed(NamedTuple):
     token_count: int
     shown: tuple[int, ...]
     """Which of the entries are in the text, by their number, in the order of the text."""
+    costs: tuple[int, ...]
+    """The tokens that each of them takes."""
     left_out: LeftOut
 
 
+class Frame(NamedTuple):
+    """What stands around the entries."""
+
+    rendered_at: str = ""
+    """Empty: a context that says nothing new is the same text, whenever it is made."""
+    preface: str = ""
+    """A paragraph for whoever reads it."""
+
+
 def compose(
-    entries: Iterable[Entry], left_out: Callable[[int], LeftOut], budget: int, rendered_at: str
+    entries: Iterable[Entry], left_out: Callable[[int], LeftOut], budget: int, frame: Frame
 ) -> Composed:
     """As many of the entries as fit, taken in the order in which they come.
 
@@ -122,16 +137,19 @@ def compose(
     are not. Inside a section, entries keep their order.
     """
     # The frame is reckoned with the longest numbers that it may have to name.
-    page = _Page(budget - tokens.estimate(_frame("", budget, _MOST_LEFT_OUT, budget, rendered_at)))
+    page = _Page(budget - tokens.estimate(_frame("", budget, _MOST_LEFT_OUT, budget, frame)))
     page.fill(entries)
     missing = left_out(len(page.items))
-    text, token_count = _framed(page.text(), len(page.items), missing, rendered_at)
+    text, token_count = _framed(page.text(), len(page.items), missing, frame)
     if token_count > budget:
         raise BudgetExceeded(
             f"A budget of {budget:,} tokens is too small: an empty context takes {token_count:,}.",
             hint=f"Give a budget of {token_count:,} tokens or more.",
         )
-    return Composed(text, token_count, tuple(each.number for each in page.items), missing)
+    shown = tuple(each.number for each in page.items)
+    return Composed(
+        text, token_count, shown, tuple(_cost(each.text) for each in page.items), missing
+    )
 
 
 def item(entry: Entry, *, with_tags: bool) -> str:
@@ -246,23 +264,24 @@ class _Page:
         return "".join(parts) + ("\n" if parts else "")
 
 
-def _framed(body: str, shown: int, left_out: LeftOut, rendered_at: str) -> tuple[str, int]:
+def _framed(body: str, shown: int, left_out: LeftOut, frame: Frame) -> tuple[str, int]:
     """The whole text, and its tokens: the count is a part of what is counted."""
     count = 0
     while True:
-        text = _frame(body, shown, left_out, count, rendered_at)
+        text = _frame(body, shown, left_out, count, frame)
         # It can only grow, until it is right.
         if tokens.estimate(text) == count:
             return text, count
         count = tokens.estimate(text)
 
 
-def _frame(body: str, shown: int, left_out: LeftOut, count: int, rendered_at: str) -> str:
+def _frame(body: str, shown: int, left_out: LeftOut, count: int, frame: Frame) -> str:
     nodes = "1 node" if shown == 1 else f"{shown:,} nodes"
     more = "+" if left_out.or_more else ""
     missing = f", {left_out.nodes:,}{more} left out" if left_out.nodes else ""
-    facts = f"{nodes}, {count:,} tokens{missing}, rendered at {rendered_at}"
-    return f"<!-- ctx: {facts} -->\n\n{body}{END}\n"
+    when = f", rendered at {frame.rendered_at}" if frame.rendered_at else ""
+    preface = f"{frame.preface}\n\n" if frame.preface else ""
+    return f"<!-- ctx: {nodes}, {count:,} tokens{missing}{when} -->\n\n{preface}{body}{END}\n"
 
 
 def _cost(text: str) -> int:

@@ -1,13 +1,16 @@
-"""Nodes as entries of a context, read in parts, so that whoever has enough can stop."""
+"""Nodes as entries of a context, read in parts, so that whoever has enough can stop.
 
-from collections.abc import Collection, Iterable, Iterator
+Hooks load this module: of `memory` it knows only what the words and names of nodes are, and asks
+the tables itself.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import NamedTuple
+from sqlite3 import Connection, DatabaseError
+from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory import model
-from ctx.memory.graph import Graph
-from ctx.memory.model import Node
+from ctx.memory import model, naming
 from ctx.retrieval.compose import Entry
 
 _FIRST_PART = 50
@@ -21,53 +24,125 @@ class Edges(NamedTuple):
     derived_from: tuple[NodeId, ...] = ()
 
 
-class Loaded(NamedTuple):
-    node: Node
-    short_id: str
+class ContextNode(NamedTuple):
+    """A node as a context has it."""
+
+    id: NodeId
+    type: str
+    content: str
+    summary: str | None
+    tags: tuple[str, ...]
+    token_estimate: int
+    superseded_by: NodeId | None
+    created_at: str
+    updated_at: str
+    metadata: Mapping[str, Any]
     edges: Edges
+
+
+class Loaded(NamedTuple):
+    node: ContextNode
+    short_id: str
     entry: Entry
 
 
 def load(
-    graph: Graph, node_ids: Iterable[NodeId], kept: Collection[NodeId] | None = None
+    connection: Connection, node_ids: Iterable[NodeId], kept: Collection[NodeId] | None = None
 ) -> Iterator[Loaded]:
     """The nodes in their order. Those that must be named are the kept ones, else the pinned."""
     waiting = iter(node_ids)
     size = _FIRST_PART
     while part := list(islice(waiting, size)):
         size = min(size * 2, _LARGEST_PART)
-        nodes = list(graph.nodes(part))
-        edges = _edges(graph, [node.id for node in nodes])
+        nodes = _nodes(connection, part)
         newer = [node.superseded_by for node in nodes if node.superseded_by]
-        others = [end for each in edges.values() for end in each.depends_on]
-        names = graph.shown([*(node.id for node in nodes), *others, *newer])
-        types = graph.types_of([*others, *newer])
+        others = [*(end for node in nodes for end in node.edges.depends_on), *newer]
+        names = naming.shown(connection, [*(node.id for node in nodes), *others])
+        types = dict(_among(connection, "SELECT id, type FROM nodes WHERE id IN", others))
+        labels = {end: f"{types[end]}:{names[end]}" for end in others if end in types}
         for node in nodes:
-            tier = model.tier(node.tags)
-            out = edges.get(node.id, Edges())
-            rationale = node.metadata.get("rationale")
-            entry = Entry(
-                f"{node.type}:{names[node.id]}",
-                node.type,
-                tier,
-                node.content,
-                node.tags,
-                rationale if isinstance(rationale, str) else "",
-                [f"{types[end]}:{names[end]}" for end in out.depends_on],
-                f"{types[node.superseded_by]}:{names[node.superseded_by]}"
-                if node.superseded_by
-                else "",
-                tier == model.PINNED if kept is None else node.id in kept,
-            )
-            yield Loaded(node, names[node.id], out, entry)
+            yield Loaded(node, names[node.id], _entry(node, names[node.id], labels, kept))
 
 
-def _edges(graph: Graph, node_ids: Iterable[NodeId]) -> dict[NodeId, Edges]:
-    found: dict[NodeId, Edges] = {}
-    for from_id, to_id, edge_type in graph.ends(node_ids, ("DEPENDS_ON", "DERIVED_FROM")):
-        depends_on, derived_from = found.get(from_id, Edges())
+def _entry(
+    node: ContextNode,
+    name: str,
+    labels: Mapping[NodeId, str],
+    kept: Collection[NodeId] | None,
+) -> Entry:
+    tier = model.tier(node.tags)
+    rationale = node.metadata.get("rationale")
+    return Entry(
+        f"{node.type}:{name}",
+        node.type,
+        tier,
+        node.content,
+        node.tags,
+        rationale if isinstance(rationale, str) else "",
+        [labels[end] for end in node.edges.depends_on if end in labels],
+        labels.get(node.superseded_by, "") if node.superseded_by else "",
+        tier == model.PINNED if kept is None else node.id in kept,
+    )
+
+
+def _nodes(connection: Connection, part: Sequence[NodeId]) -> list[ContextNode]:
+    """The nodes that there are, in the order that was asked for."""
+    rows = _among(
+        connection,
+        "SELECT id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
+        " metadata FROM nodes WHERE id IN",
+        part,
+    )
+    found = {row[0]: row for row in rows}
+    tags: dict[str, list[str]] = {}
+    for node_id, tag in _among(
+        connection, "SELECT node_id, tag FROM tags WHERE node_id IN", part, "ORDER BY node_id, tag"
+    ):
+        tags.setdefault(node_id, []).append(tag)
+    edges: dict[str, Edges] = {}
+    # By type there are many, by node few: the sign keeps SQLite from going by type.
+    for from_id, to_id, edge_type in _among(
+        connection,
+        "SELECT from_id, to_id, type FROM edges WHERE +type IN ('DEPENDS_ON', 'DERIVED_FROM')"
+        " AND from_id IN",
+        part,
+        "ORDER BY from_id, to_id",
+    ):
+        depends_on, derived_from = edges.get(from_id, Edges())
         if edge_type == "DEPENDS_ON":
-            found[from_id] = Edges((*depends_on, to_id), derived_from)
+            edges[from_id] = Edges((*depends_on, to_id), derived_from)
         else:
-            found[from_id] = Edges(depends_on, (*derived_from, to_id))
-    return found
+            edges[from_id] = Edges(depends_on, (*derived_from, to_id))
+    return [
+        ContextNode._make(
+            (
+                *row[:4],
+                tuple(tags.get(node_id, ())),
+                *row[4:8],
+                _metadata(row[8]),
+                edges.get(node_id, Edges()),
+            )
+        )
+        for node_id in part
+        if (row := found.get(node_id))
+    ]
+
+
+def _among(
+    connection: Connection, sql: str, node_ids: Sequence[NodeId], order: str = ""
+) -> list[tuple[Any, ...]]:
+    places = ", ".join("?" * len(node_ids))
+    return connection.execute(f"{sql} ({places}) {order}", node_ids).fetchall()
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    if text == "{}":
+        return {}
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        # It was written as JSON, so the file has been damaged since.
+        raise DatabaseError("there is a value that is not JSON") from None
+    return value if isinstance(value, dict) else {}

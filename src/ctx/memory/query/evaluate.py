@@ -23,7 +23,7 @@ from ctx.memory.query.parse import Query
 MOST_RANKED = 8_000
 """Nodes that are ranked where nothing but common words narrows the answer."""
 
-_TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
+TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
 
 
 class Matches(NamedTuple):
@@ -138,17 +138,17 @@ def in_tiers(
         return
     # A node may have several tiers: the strongest counts. In the weakest are the most by far.
     seen: set[NodeId] = set()
-    for tier in _TIERS:
+    for tier in TIERS:
         statement = compile_tier(query, scope, now_ms, tier)
         if statement is not None:
             for (node_id,) in _run(connection, statement):
                 if node_id not in seen:
-                    if tier != _TIERS[-1]:
+                    if tier != TIERS[-1]:
                         seen.add(node_id)
                     yield tier, node_id
     rest = compile_tier(query, scope, now_ms, None)
     if rest is not None:
-        for node_id, tags in _run(connection, _with_tiers(rest)):
+        for node_id, tags in _run(connection, with_tiers(rest)):
             yield _tier(tags), node_id
 
 
@@ -158,17 +158,17 @@ def _ranked_in_tiers(
     rows: list[tuple[NodeId, float, str | None]] = []
     for words in _attempts(connection, query, scope):
         statement = compile_query(query, scope, now_ms, words)
-        if rows := _run(connection, _with_tiers(statement)).fetchall():
+        if rows := _run(connection, with_tiers(statement)).fetchall():
             break
     rows.sort(reverse=True)
     rows.sort(key=itemgetter(1))
     found = [(_tier(tags), node_id) for node_id, _, tags in rows]
-    for tier in _TIERS:
+    for tier in TIERS:
         yield from (match for match in found if match[0] == tier)
-    yield from (match for match in found if match[0] not in _TIERS)
+    yield from (match for match in found if match[0] not in TIERS)
 
 
-def _with_tiers(statement: Statement) -> Statement:
+def with_tiers(statement: Statement) -> Statement:
     """The same with one more column: the tiers of the node, if it has any."""
     tiers = "SELECT group_concat(tag) FROM tags WHERE node_id = found.id"
     return Statement(

@@ -1,0 +1,95 @@
+"""A query of a view as statements that can be run without this package.
+
+A hook composes a context in milliseconds: it must neither parse nor compile. So the statements of
+a view's query lie beside the query, as JSON:
+
+    {"filters": {"project task": [["tier:pinned", "SELECT …", ["tier:pinned", ["project"]]], …], …}}
+
+There is a list for each scope: with a project or not, with a task or not. A statement gives the
+ids of one tier; where the query has words, ids, ranks and tiers, and the first statement that
+finds anything is the answer. What is only known later stands in brackets: `["project"]`,
+`["task"]`, and `["ago", 86400000, "~"]` for a time that long ago with a `~` behind it.
+
+Whoever changes what a query is compiled to adds a migration that prepares all views anew.
+"""
+
+from sqlite3 import Connection
+from typing import Any
+
+from ctx import clock
+from ctx.errors import CtxError
+from ctx.memory import records
+from ctx.memory.query import evaluate
+from ctx.memory.query.compile import Scope, Statement, compile_query, compile_tier, words_of
+from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
+from ctx.memory.query.times import Time
+
+# No tag has this character in it.
+_LATER = "\0"
+_SCOPES = {
+    "": Scope(),
+    "project": Scope(project=_LATER),
+    "task": Scope(task=_LATER),
+    "project task": Scope(project=_LATER, task=_LATER),
+}
+# A moment that no query names: a time that is counted back from it can be told from a date.
+_THEN_MS = 32_535_215_999_000 - 123_457_000
+
+
+def prepared(query: str) -> str | None:
+    """The statements of a query as JSON; None where it makes no sense any more."""
+    try:
+        asked = parse(query)
+    except CtxError:
+        return None
+    ages = {clock.iso(_THEN_MS - age): age for age in _ages(asked.tree)}
+    statements = {
+        name: [
+            [tier, statement.sql, [_open(value, ages) for value in statement.parameters]]
+            for tier, statement in _statements(asked, scope)
+        ]
+        for name, scope in _SCOPES.items()
+    }
+    return records.as_json({asked.mode: statements})
+
+
+def prepare_views(connection: Connection) -> None:
+    """Prepare all views anew."""
+    for name, query in connection.execute("SELECT name, query FROM views").fetchall():
+        connection.execute("UPDATE views SET compiled = ? WHERE name = ?", (prepared(query), name))
+
+
+def _statements(query: Query, scope: Scope) -> list[tuple[str | None, Statement]]:
+    if query.mode == "text":
+        every = words_of(query)
+        attempts = (every, every._replace(any_of_them=True))
+        ranked = (compile_query(query, scope, _THEN_MS, words) for words in attempts)
+        return [(None, evaluate.with_tiers(statement)) for statement in ranked]
+    tiers = (*evaluate.TIERS, None)
+    compiled = ((tier, compile_tier(query, scope, _THEN_MS, tier)) for tier in tiers)
+    return [(tier, statement) for tier, statement in compiled if statement]
+
+
+def _ages(expression: Expression | None) -> set[int]:
+    match expression:
+        case And(parts) | Or(parts):
+            return set().union(*map(_ages, parts))
+        case Not(part):
+            return _ages(part)
+        case Time(_, _, int() as age_ms, _):
+            return {age_ms}
+        case _:
+            return set()
+
+
+def _open(value: str | int, ages: dict[str, int]) -> Any:
+    """A value of a statement, or what stands for one that is only known later."""
+    match value:
+        case "project:\0":
+            return ["project"]
+        case "task:\0":
+            return ["task"]
+        case str() if (age := ages.get(value.removesuffix("~"))) is not None:
+            return ["ago", age, value[len(value.removesuffix("~")) :]]
+        case _:
+            return value

@@ -1,0 +1,277 @@
+"""The context of a session: what an agent is given when it starts.
+
+It is the view `default`, by the statements that lie beside its query, within a budget. The same
+memory gives the same text, byte for byte: there is no time in it. So whoever makes it first may
+keep it for the next one (the table `contexts`).
+
+Hooks load this module: it takes a connection and gives text, and loads nothing that a hook cannot
+afford.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from ctx import clock, tokens
+from ctx.ids import NodeId
+from ctx.memory import model
+from ctx.retrieval.compose import STATE, Composed, Entry, Frame, LeftOut, compose, item
+from ctx.retrieval.entries import Loaded, load
+
+LARGEST_PART = 2_800
+"""Tokens of one hook's answer: of no text have so many more than 10,000 UTF-16 units."""
+LARGEST_ANSWER = 10_000
+"""The client cuts what is longer, in UTF-16 units."""
+
+PREFACE = (
+    "This is what memory (ctx) holds for this work. `ctx recall WORDS` in a shell finds more at"
+    ' once. To keep something, write `<ctx:remember type="decision" tags="tier:reference">…'
+    "</ctx:remember>` into an answer, outside of code. The skill `ctx` says the rest."
+)
+CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
+
+# Of nodes that are not shown, so many are counted.
+_MOST_COUNTED = 500
+_MOST_STATE = 40
+
+
+class Wanted(NamedTuple):
+    """For whom a context is, and how much of it."""
+
+    project: str | None
+    task: str | None
+    budget: int
+    part: int = 1
+    """A budget that no single answer can hold is given in parts, each of which is whole."""
+
+
+class Item(NamedTuple):
+    """A node in a context, as a receipt names it."""
+
+    id: NodeId
+    label: str
+    updated_at: str
+    tokens: int
+    digest: str
+    """Tells whether what an agent would read of it has changed."""
+
+
+class Context(NamedTuple):
+    text: str
+    tokens: int
+    items: tuple[Item, ...]
+
+
+def context(connection: Connection, wanted: Wanted, first: Sequence[NodeId] = ()) -> Context:
+    """The view `default`; before everything else the nodes that an agent was at."""
+    budget = min(wanted.budget, LARGEST_PART)
+    past: set[NodeId] = set()
+    part = Context("", 0, ())
+    for _ in range(wanted.part):
+        ids = _without(past, [*first, *_matching(connection, wanted)])
+        part = _composed(connection, ids, first, budget, PREFACE)
+        past.update(each.id for each in part.items)
+        if not part.items:
+            break
+    return part
+
+
+def changed(connection: Connection, wanted: Wanted, given: dict[str, str]) -> Context:
+    """What the context has now and a receipt has not, or not in this state."""
+    now = context(connection, wanted)
+    news = [each.id for each in now.items if given.get(each.id) != each.digest]
+    there = {each.id for each in now.items}
+    gone = _gone(connection, [node_id for node_id in given if node_id not in there])
+    if not news and not gone:
+        return Context("", 0, ())
+    preface = CHANGED + (f" No longer in it: {', '.join(gone)}." if gone else "")
+    return _composed(connection, iter(news), (), min(wanted.budget, LARGEST_PART), preface)
+
+
+def state(
+    connection: Connection, project: str | None, task: str | None, session: str
+) -> list[NodeId]:
+    """What an agent is at, as far as memory knows: its task, working nodes, open questions, and
+    what it said in this session. The newest first."""
+    rows = connection.execute(
+        "SELECT id FROM nodes AS n WHERE superseded_by IS NULL"
+        " AND (type = 'open-question'"
+        " OR EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:working')"
+        " OR id IN (SELECT subject FROM records WHERE session = ?1 AND kind = 'node.put'"
+        "  AND session <> ''))"
+        " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:off-context')"
+        " AND (?2 IS NULL OR (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
+        "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1)"
+        " AND (?3 IS NULL OR (SELECT min(tag <> 'task:' || ?3) FROM tags WHERE node_id = n.id"
+        "  AND tag >= 'task:' AND tag < 'task;') IS NOT 1)"
+        " ORDER BY type <> 'task', id DESC LIMIT ?4",
+        (session, project, task, _MOST_STATE),
+    )
+    return [row[0] for row in rows]
+
+
+def stamp(connection: Connection) -> int:
+    """The last change of memory: as long as it is the same, so are contexts."""
+    row = connection.execute("SELECT max(stamp) FROM records").fetchone()
+    return row[0] or 0
+
+
+def is_timeless(connection: Connection) -> bool:
+    """Whether the view does not ask how old something is, so that its context can be kept."""
+    row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
+    return row is None or '["ago",' not in (row[0] or "").replace(" ", "")
+
+
+def items_of(connection: Connection, node_ids: Iterable[NodeId]) -> list[tuple[Item, str]]:
+    """Nodes that were asked for, each whole, as an item of a list."""
+    found = []
+    for each in load(connection, node_ids):
+        text = item(each.entry, with_tags=True)
+        found.append((_item(each, tokens.estimate(text)), text))
+    return found
+
+
+def fitted(blocks: Sequence[str], most: int, missing: Callable[[int], str]) -> tuple[str, int]:
+    """As many blocks as an answer can hold, one below the other, and how many that is.
+
+    What is missing is said at the end.
+    """
+    left = most - max((units(missing(n)) for n in range(1, len(blocks) + 1)), default=0)
+    shown = 0
+    for block in blocks:
+        left -= units(block)
+        if left < 0:
+            break
+        shown += 1
+    text = "".join(blocks[:shown])
+    return (text if shown == len(blocks) else text + missing(len(blocks) - shown)), shown
+
+
+def units(text: str) -> int:
+    """Its length in UTF-16, which is how the client counts."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _composed(
+    connection: Connection,
+    ids: Iterator[NodeId],
+    first: Sequence[NodeId],
+    budget: int,
+    preface: str,
+) -> Context:
+    loaded: list[Loaded] = []
+    read = 0
+
+    def reading() -> Iterator[NodeId]:
+        nonlocal read
+        for node_id in ids:
+            read += 1
+            yield node_id
+
+    def entries() -> Iterator[Entry]:
+        for each in load(connection, reading()):
+            loaded.append(each)
+            yield _placed(each, first)
+
+    def left_out(shown: int) -> LeftOut:
+        more = sum(1 for _ in islice(ids, _MOST_COUNTED))
+        return LeftOut(read - shown + more, or_more=next(ids, None) is not None)
+
+    done = compose(entries(), left_out, budget, Frame(preface=preface))
+    return Context(done.text, done.token_count, _items(loaded, done))
+
+
+def _items(loaded: Sequence[Loaded], done: Composed) -> tuple[Item, ...]:
+    return tuple(_item(loaded[at], cost) for at, cost in zip(done.shown, done.costs, strict=True))
+
+
+def _item(each: Loaded, cost: int) -> Item:
+    return Item(each.node.id, each.entry.label, each.node.updated_at, cost, _digest(each))
+
+
+def _digest(each: Loaded) -> str:
+    entry = each.entry
+    told = (entry.content, entry.rationale, entry.tier, [*entry.depends_on], entry.superseded_by)
+    return f"{crc32(json.dumps(told).encode()):08x}"
+
+
+def _placed(each: Loaded, first: Sequence[NodeId]) -> Entry:
+    return each.entry._replace(tier=STATE, kept=True) if each.node.id in first else each.entry
+
+
+def _without(past: set[NodeId], ids: Iterable[NodeId]) -> Iterator[NodeId]:
+    """Each once."""
+    seen = set(past)
+    for node_id in ids:
+        if node_id not in seen:
+            seen.add(node_id)
+            yield node_id
+
+
+def _matching(connection: Connection, wanted: Wanted) -> Iterator[NodeId]:
+    """The nodes of the view in the order in which they are wanted: by tier, the newest first."""
+    row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
+    if row is None or row[0] is None:
+        return
+    scope = " ".join(
+        word for word, value in (("project", wanted.project), ("task", wanted.task)) if value
+    )
+    ((mode, statements),) = json.loads(row[0]).items()
+    now_ms = clock.now_ms()
+    if mode == "text":
+        yield from _ranked(connection, statements[scope], wanted, now_ms)
+        return
+    for _, sql, values in statements[scope]:
+        filled = [_filled(value, wanted, now_ms) for value in values]
+        for row in connection.execute(sql, filled):
+            yield row[0]
+
+
+def _ranked(
+    connection: Connection, statements: Sequence[Any], wanted: Wanted, now_ms: int
+) -> Iterator[NodeId]:
+    rows: list[tuple[NodeId, float, str | None]] = []
+    for _, sql, values in statements:
+        filled = [_filled(value, wanted, now_ms) for value in values]
+        if rows := connection.execute(sql, filled).fetchall():
+            break
+    rows.sort(reverse=True)
+    rows.sort(key=lambda row: row[1])
+    order = [model.PINNED, model.WORKING, model.REFERENCE]
+    tiers = [model.tier((row[2] or "").split(",")) for row in rows]
+    ranks = [order.index(tier) if tier in order else len(order) for tier in tiers]
+    for at in sorted(range(len(rows)), key=lambda at: ranks[at]):
+        yield rows[at][0]
+
+
+def _filled(value: Any, wanted: Wanted, now_ms: int) -> str | int:
+    match value:
+        case ["project"]:
+            return f"project:{wanted.project}"
+        case ["task"]:
+            return f"task:{wanted.task}"
+        case ["ago", age_ms, behind]:
+            return clock.iso(now_ms - age_ms) + behind
+        case str(text):
+            return text
+        case int(number):
+            return number
+        case _:
+            raise ValueError("a value of a compiled view makes no sense")
+
+
+def _gone(connection: Connection, node_ids: Sequence[str]) -> list[str]:
+    """Those of the nodes that are deleted, superseded or put away, rather than merely not shown."""
+    found = []
+    for node_id in node_ids:
+        row = connection.execute(
+            "SELECT type, superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags"
+            " WHERE node_id = id AND tag = 'tier:off-context') FROM nodes WHERE id = ?",
+            (node_id,),
+        ).fetchone()
+        if row is None or not row[1]:
+            found.append(f"[{row[0] if row else 'node'}:{node_id[:12]}]")
+    return found

@@ -1,0 +1,113 @@
+"""The spool: what hooks report, one file for each event, until somebody has time for it.
+
+    CTX_HOME/spool/1768906800123-4242-9f3a1c77.post-tool-use     what the client said, as it came
+    CTX_HOME/spool/1768906800456-4243-0b1d22e4.stop.1024-20480   a Stop with commands in the
+                                                                 transcript, between these bytes
+    CTX_HOME/spool/1768906800789-4244-77aa01fe.receipt           what a hook gave to an agent
+
+The first part of a name is the id of the event: milliseconds, process, chance. A file is written
+under a temporary name and renamed, so that whoever finds one finds it whole. Files are handled in
+the order of their names and removed when what they say is in the store, so that to handle one
+twice is harmless.
+
+Hooks load this module: it imports nothing but `os`.
+"""
+
+import os
+
+FOLDER = "spool"
+FAILED = "failed"
+"""Beside the events: what could not be handled, however often it was tried."""
+RECEIPT = "receipt"
+STOP = "stop"
+
+_TEMPORARY = "tmp-"
+_MOST_TRIES = 3
+
+
+def new_id(now_ms: int) -> str:
+    return f"{now_ms:013d}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = False) -> None:
+    """Leave an event. `durable`: it survives even if the power goes now."""
+    folder = f"{home}/{FOLDER}"
+    temporary = f"{folder}/{_TEMPORARY}{event_id}"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+    try:
+        fd = os.open(temporary, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(folder, 0o700, exist_ok=True)
+        fd = os.open(temporary, flags, 0o600)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(fd, view) :]
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        os.rename(temporary, f"{folder}/{event_id}.{kind}")
+    except OSError:
+        os.unlink(temporary)
+        raise
+
+
+def waiting(home: str) -> list[str]:
+    """The names of what is there, oldest first."""
+    try:
+        names = os.listdir(f"{home}/{FOLDER}")
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(name for name in names if "." in name and not name.startswith(_TEMPORARY))
+
+
+def has_commands(name: str) -> bool:
+    """Whether an event is a Stop after which something is to be done."""
+    return kind_of(name) == STOP and name.count(".") > 1
+
+
+def id_of(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def kind_of(name: str) -> str:
+    return name.split(".")[1]
+
+
+def span_of(name: str) -> tuple[int | None, int | None]:
+    """From where to where in the transcript there are commands, where the name says so."""
+    start, _, end = name.split("~")[0].split(".")[-1].partition("-")
+    if kind_of(name) != STOP:
+        return None, None
+    return (int(start) if start.isdigit() else None, int(end) if end.isdigit() else None)
+
+
+def made_ms(event_id: str) -> int:
+    first = event_id.partition("-")[0]
+    return int(first) if first.isdigit() and len(first) < 16 else 0
+
+
+def path_of(home: str, name: str) -> str:
+    return f"{home}/{FOLDER}/{name}"
+
+
+def again(home: str, name: str) -> bool:
+    """Note that an event could not be handled: `…~1`, `…~2`. Whether it is tried again."""
+    first, _, tries = name.partition("~")
+    count = int(tries) + 1 if tries.isdigit() else 1
+    if count < _MOST_TRIES:
+        os.rename(path_of(home, name), path_of(home, f"{first}~{count}"))
+        return True
+    os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
+    os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{first}")
+    return False
+
+
+def failed(home: str) -> list[str]:
+    """The names of what was given up."""
+    try:
+        return sorted(os.listdir(path_of(home, FAILED)))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
