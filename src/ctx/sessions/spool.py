@@ -15,6 +15,18 @@ Hooks load this module: it imports nothing but `os`.
 
 import os
 
+EVENTS = {
+    "session-start": "SessionStart",
+    "prompt-submit": "UserPromptSubmit",
+    "stop": "Stop",
+    "post-tool-use": "PostToolUse",
+    "post-tool-use-failure": "PostToolUseFailure",
+    "pre-compact": "PreCompact",
+    "session-end": "SessionEnd",
+    "subagent-stop": "SubagentStop",
+}
+"""The kinds of events as hooks are called on the command line, and as the client calls them."""
+
 FOLDER = "spool"
 FAILED = "failed"
 """Beside the events: what could not be handled, however often it was tried."""
@@ -23,6 +35,9 @@ STOP = "stop"
 
 _TEMPORARY = "tmp-"
 _MOST_TRIES = 3
+
+MANY = 64
+"""So many files may wait before somebody is asked to look after them."""
 
 
 def new_id(now_ms: int) -> str:
@@ -37,6 +52,7 @@ def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = Fal
     try:
         fd = os.open(temporary, flags, 0o600)
     except FileNotFoundError:
+        os.makedirs(home, 0o700, exist_ok=True)
         os.makedirs(folder, 0o700, exist_ok=True)
         fd = os.open(temporary, flags, 0o600)
     try:
@@ -65,7 +81,7 @@ def waiting(home: str) -> list[str]:
 
 def has_commands(name: str) -> bool:
     """Whether an event is a Stop after which something is to be done."""
-    return kind_of(name) == STOP and name.count(".") > 1
+    return kind_of(name) == STOP and plain(name).count(".") > 1
 
 
 def id_of(name: str) -> str:
@@ -73,14 +89,14 @@ def id_of(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    return name.split(".")[1]
+    return plain(name).split(".")[1]
 
 
 def span_of(name: str) -> tuple[int | None, int | None]:
     """From where to where in the transcript there are commands, where the name says so."""
-    start, _, end = name.split("~")[0].split(".")[-1].partition("-")
-    if kind_of(name) != STOP:
+    if not has_commands(name):
         return None, None
+    start, _, end = plain(name).split(".")[2].partition("-")
     return (int(start) if start.isdigit() else None, int(end) if end.isdigit() else None)
 
 
@@ -93,16 +109,30 @@ def path_of(home: str, name: str) -> str:
     return f"{home}/{FOLDER}/{name}"
 
 
-def again(home: str, name: str) -> bool:
-    """Note that an event could not be handled: `…~1`, `…~2`. Whether it is tried again."""
-    first, _, tries = name.partition("~")
+def attempt(home: str, name: str) -> str | None:
+    """Note that an event is about to be handled: `…~1`, `…~2`. Its name then.
+
+    So one that always ends the process is not tried without end: None, it is put aside.
+    """
+    tries = name.partition("~")[2]
     count = int(tries) + 1 if tries.isdigit() else 1
-    if count < _MOST_TRIES:
-        os.rename(path_of(home, name), path_of(home, f"{first}~{count}"))
-        return True
-    os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
-    os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{first}")
-    return False
+    if count > _MOST_TRIES:
+        os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
+        os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{plain(name)}")
+        return None
+    tried = f"{plain(name)}~{count}"
+    os.rename(path_of(home, name), path_of(home, tried))
+    return tried
+
+
+def leave(home: str, name: str) -> None:
+    """It was not the event's fault: as if it had not been tried."""
+    os.rename(path_of(home, name), path_of(home, plain(name)))
+
+
+def plain(name: str) -> str:
+    """The name without how often it was tried."""
+    return name.partition("~")[0]
 
 
 def failed(home: str) -> list[str]:

@@ -1,0 +1,254 @@
+"""What an agent asks of its memory, in the words of its reply.
+
+    <ctx:remember type="fact" tags="tier:reference">content</ctx:remember>      a Command
+    <ctx:rember type="fact">content</ctx:rember>                                a Wrong
+    `<ctx:status/>`, the <ctx: prefix, <ctx:…>                                  nothing
+
+An agent writes markup as a person would, and now and then gets it wrong. So whatever has one
+certain meaning is read: either kind of quotes, a word without any, `/>` or a closing. The rest is
+told back with the right form, and does not stand in the way of what stands beside it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from ctx.errors import UsageError
+from ctx.memory import model
+from ctx.sessions.markup import Closings, Opening, Span, read_opening, stands_alone
+from ctx.sessions.prose import MARK, Backticks, Prose
+
+LONGEST_WRITTEN = 120
+
+
+class Command(NamedTuple):
+    name: str
+    attributes: Mapping[str, str]
+    """Those that are given, checked; lists have commas and no spaces. A `tier` is among the
+    `tags`, and a `link` has its `type` in any case."""
+    content: str
+    """As it is written, without the white space around it. Empty for commands without any."""
+    position: int
+    """Its place among everything found, right or wrong, counted from 0. It tells the commands of
+    one message apart, also when the message is read again."""
+
+
+class Wrong(NamedTuple):
+    """What was meant as a command and cannot be carried out."""
+
+    written: str
+    """Its beginning, in one line."""
+    problem: str
+    right: str
+    """What such a command looks like."""
+    position: int
+
+
+def parse(text: str) -> list[Command | Wrong]:
+    """Everything in a message that was meant as a command, in order."""
+    found: list[Command | Wrong] = []
+    if MARK not in text:
+        return found
+    backticks = Backticks(text)
+    said = Prose(text, backticks)
+    closings = Closings(text, backticks, _begins_content)
+    while (start := said.next()) is not None:
+        opening = read_opening(text, start)
+        if opening is None or not _is_meant(text, opening):
+            continue
+        closing = closings.of(opening) if _may_have_content(opening) else None
+        found.append(_read(text, opening, closing, len(found)))
+        said.go_on_from(closing[1] if closing else opening.end)
+    return found
+
+
+Reader = Callable[[str], str]
+"""From a value as it is written to the one that is meant; `UsageError` where there is none."""
+
+
+def _ids(value: str) -> str:
+    """Ids, also as contexts show them: `[fact:01HQ1A2B3C4D]`."""
+    words = (word.strip("[]`").rpartition(":")[2] for word in re.split(r"[,\s]+", value))
+    found = ",".join(filter(None, words))
+    if not found:
+        raise UsageError(f"`{value[:80]}` names no node.")
+    return found
+
+
+def _tags(value: str) -> str:
+    return ",".join(model.tags(filter(None, re.split(r"[,\s]+", value))))
+
+
+def _one_of(*known: str) -> Reader:
+    def read(value: str) -> str:
+        if value.lower() not in known:
+            raise UsageError(f"`{value[:80]}` is neither `{'` nor `'.join(known)}`.")
+        return value.lower()
+
+    return read
+
+
+_yes_or_no = _one_of("true", "false")
+
+
+class _Form(NamedTuple):
+    right: str
+    needed: Mapping[str, Reader] = {}
+    optional: Mapping[str, Reader] = {}
+    has_content: bool = False
+
+
+_FORMS = {
+    "remember": _Form(
+        '<ctx:remember type="fact" tags="tier:reference">What to remember.</ctx:remember>',
+        {"type": model.node_type},
+        {
+            "tags": _tags,
+            "tier": str,
+            "scope": _one_of("user", "project"),
+            "summary": str,
+            "rationale": str,
+            "supersedes": _ids,
+        },
+        has_content=True,
+    ),
+    "recall": _Form('<ctx:recall query="how do we deploy"/>', {"query": str}),
+    "summarize": _Form(
+        '<ctx:summarize nodes="ID,ID" archive="true">What they say.</ctx:summarize>',
+        {"nodes": _ids},
+        {"archive": _yes_or_no, "tags": _tags},
+        has_content=True,
+    ),
+    "link": _Form(
+        '<ctx:link from="ID" to="ID" type="DEPENDS_ON"/>',
+        {"from": _ids, "to": _ids},
+        {"type": model.edge_type},
+    ),
+    "status": _Form("<ctx:status/>"),
+    "task": _Form(
+        '<ctx:task name="Implement OAuth" action="start"/>',
+        {"name": str, "action": _one_of("start", "end")},
+        {"summarize": _yes_or_no},
+    ),
+    "expand": _Form('<ctx:expand node="ID"/>', {"node": _ids}),
+    "supersede": _Form('<ctx:supersede old="ID" new="ID"/>', {"old": _ids, "new": _ids}),
+}
+
+
+def _is_meant(text: str, opening: Opening) -> bool:
+    """Half an opening is a mistake where it has values, or stands alone. Otherwise it is prose."""
+    return not opening.problem or (
+        opening.name in _FORMS
+        and (
+            any(value is not None for _, value in opening.attributes) or stands_alone(text, opening)
+        )
+    )
+
+
+def _may_have_content(opening: Opening) -> bool:
+    if opening.problem or opening.is_all:
+        return False
+    return opening.name not in _FORMS or _FORMS[opening.name].has_content
+
+
+def _begins_content(opening: Opening) -> bool:
+    """Whether it is right, so that a closing must follow."""
+    if opening.problem or opening.is_all:
+        return False
+    try:
+        _checked(opening)
+    except UsageError:
+        return False
+    return True
+
+
+def _read(text: str, opening: Opening, closing: Span | None, position: int) -> Command | Wrong:
+    """What an opening and its closing say.
+
+    Commands inside the content are content: examples, or a mistake that must do no harm.
+    """
+    name = opening.name
+    try:
+        attributes = _checked(opening)
+        content = text[opening.end : closing[0]].strip() if closing else ""
+        if _FORMS[name].has_content and not content:
+            if closing or opening.is_all:
+                raise UsageError(f"`{name}` has no content.")
+            raise UsageError(f"`{name}` is not closed by `</ctx:{name}>`.")
+        return Command(name, attributes, content, position)
+    except UsageError as error:
+        problem = _in_one_line(f"{error.message} {error.hint or ''}")
+        meant = name if name in _FORMS else _nearest(name, tuple(_FORMS)) or "remember"
+        return Wrong(_beginning(text, opening, closing), problem, _FORMS[meant].right, position)
+
+
+def _checked(opening: Opening) -> dict[str, str]:
+    """The attributes as they are meant."""
+    name = opening.name
+    if opening.problem:
+        raise UsageError(opening.problem)
+    if name not in _FORMS:
+        raise UsageError(f"There is no command `{name[:80]}`{_instead(name, tuple(_FORMS))}")
+    form = _FORMS[name]
+    readers = {**form.needed, **form.optional}
+    given = _given(opening, readers)
+    for needed in form.needed:
+        if not given.get(needed):
+            raise UsageError(f"`{name}` needs a value for `{needed}`.")
+    if tier := given.pop("tier", "").lower():
+        tags = [given.get("tags", ""), f"tier:{tier.removeprefix('tier:')}"]
+        given["tags"] = ",".join(tags)
+    found = {each: readers[each](value) for each, value in given.items() if value}
+    if name == "link":
+        found.setdefault("type", "RELATES_TO")
+    return found
+
+
+def _given(opening: Opening, readers: Mapping[str, Reader]) -> dict[str, str]:
+    """The attributes as they are written, each once."""
+    found: dict[str, str] = {}
+    for name, value in opening.attributes:
+        if name not in readers:
+            instead = _instead(name, tuple(readers)) if readers else "; it has none."
+            raise UsageError(f"`{opening.name}` has no attribute `{name[:80]}`{instead}")
+        if name in found:
+            raise UsageError(f"`{name}` is given twice.")
+        if value is None and readers[name] is not _yes_or_no:
+            raise UsageError(f"`{name}` has no value.")
+        # As in HTML: a switch is on if it is there.
+        found[name] = "true" if value is None else value.strip()
+    return found
+
+
+def _beginning(text: str, opening: Opening, closing: Span | None) -> str:
+    written = text[opening.start : opening.start + 4 * LONGEST_WRITTEN]
+    if opening.problem:
+        # Nobody knows where it ends, so its line is shown.
+        written = written.partition("\n")[0]
+    else:
+        written = written[: (closing[1] if closing else opening.end) - opening.start]
+    line = _in_one_line(written)
+    return line if len(line) <= LONGEST_WRITTEN else f"{line[: LONGEST_WRITTEN - 1]}…"
+
+
+def _instead(word: str, known: tuple[str, ...]) -> str:
+    """How a sentence about a word that is unknown ends."""
+    near = _nearest(word, known)
+    return f"; did you mean `{near}`?" if near else f"; there are `{'`, `'.join(known)}`."
+
+
+@lru_cache(maxsize=64)
+def _nearest(word: str, known: tuple[str, ...]) -> str | None:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
+
+
+def right_form(name: str) -> str:
+    """What a command of this name looks like."""
+    return _FORMS[name].right
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())

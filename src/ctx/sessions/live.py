@@ -1,0 +1,101 @@
+"""Small files about sessions that hooks leave for each other, in `CTX_HOME/live/`.
+
+    <session>           while it is live: the client's process and its folder
+    <session>.before    the session that it goes on from
+    <session>.stop      how much of its transcript the last Stop has seen
+    <session>.state     what it was at when its conversation was compacted
+    <session>.receipt   what it was given last, which a resumed one is not given again
+    cleared-<process>   the session that a client has just cleared
+
+Hooks load this module: it imports nothing but `os`.
+"""
+
+import os
+
+FOLDER = "live"
+# Without a process to ask, a session is live as long as it says something.
+_SILENCE_S = 600
+_LARGEST = 4 * 1024 * 1024
+
+
+def is_session(text: str) -> bool:
+    """Whether it can be the name of a session, and of a file."""
+    return (
+        0 < len(text) <= 128
+        and text[0] not in ".-"
+        and text.isascii()
+        and text.replace("-", "").replace("_", "").replace(".", "").isalnum()
+    )
+
+
+def path_of(home: str, name: str) -> str:
+    return f"{home}/{FOLDER}/{name}"
+
+
+def write(home: str, name: str, text: str) -> None:
+    path = path_of(home, name)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    try:
+        fd = os.open(temporary, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(home, 0o700, exist_ok=True)
+        os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
+        fd = os.open(temporary, flags, 0o600)
+    try:
+        os.write(fd, text.encode("utf-8", "surrogateescape"))
+    finally:
+        os.close(fd)
+    os.replace(temporary, path)
+
+
+def read(home: str, name: str) -> str:
+    """What is there; nothing where there is no such file."""
+    try:
+        with open(path_of(home, name), "rb") as file:
+            return file.read(_LARGEST).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+
+
+def remove(home: str, name: str) -> None:
+    try:
+        os.unlink(path_of(home, name))
+    except OSError:
+        pass
+
+
+def begin(home: str, session: str, process: str, folder: str) -> None:
+    write(home, session, f"{process}\n{folder}\n")
+
+
+def touch(home: str, session: str) -> None:
+    """It has said something. A client that names its process need not be asked."""
+    if is_session(session):
+        try:
+            os.utime(path_of(home, session))
+        except OSError:
+            pass
+
+
+def before(home: str, session: str) -> str:
+    """The session that this one goes on from, if any."""
+    found = read(home, f"{session}.before")
+    return found if is_session(found) and found != session else ""
+
+
+def is_live(home: str, session: str, now_s: float) -> bool:
+    """Whether the client of a session still runs."""
+    process = read(home, session).partition("\n")[0]
+    if process.isdigit():
+        try:
+            os.kill(int(process), 0)
+        except (ProcessLookupError, OverflowError):
+            return False
+        except OSError:
+            pass
+        return True
+    try:
+        return os.stat(path_of(home, session)).st_mtime > now_s - _SILENCE_S
+    except OSError:
+        return False

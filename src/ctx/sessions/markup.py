@@ -1,0 +1,270 @@
+"""The markup of a command: its opening with attributes, and where its closing is.
+
+    <ctx:remember type="fact" tags='tier:reference'>  content  </ctx:remember>
+    └ Opening ─────────────────────────────────────┘           └ closing ────┘
+
+It does not know which commands there are. Nothing here looks at a text more often than a few
+times, whatever stands in it: a reply may be made of nothing but openings.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ctx.sessions.prose import ESCAPED, MARK, Backticks
+
+_LONGEST_DETOUR = 1000
+"""How far an opening may go on behind the next `<ctx:`, which then stands in one of its values.
+If it goes further, a quote was forgotten."""
+_PATIENCE = 20
+"""How often a text is read in search of closings that are not in code. After that every closing
+is one: somebody means to keep us busy."""
+
+_COMMAND = r"[A-Za-z][\w-]*"
+_NAME = re.compile(rf"{_COMMAND}(?=[\s/>]|\Z)")
+_END = re.compile(r"\s*+(/\s*+)?>")
+_REST_OF_LINE = re.compile(r"[ \t]*+(?=[\r\n]|\Z)")
+_SPACE = re.compile(r"\s*+")
+_QUOTES = "\"'“”„‘’‚"
+
+# The group that matched last says what was found: a name alone, a name with `=`, or a value.
+_ATTRIBUTE = r"\s*+(?P<name>[A-Za-z_][\w-]*+)(?:\s*+(?P<equals>=)\s*+(?:{values})?)?"
+_PLAIN_VALUES = (
+    r'"(?P<double>[^"]*+)"',
+    r"'(?P<single>[^']*+)'",
+    "[“”„](?P<typographic>[^“”„]*+)[“”]",
+    "[‘’‚](?P<single_typographic>[^‘’‚]*+)[‘’]",
+    rf"(?P<unquoted>(?:[^\s`<>=/{_QUOTES}]|/(?!\s*+>))++)",
+)
+_ESCAPING_VALUES = (
+    r'"(?P<double>(?:[^"\\]|\\.)*+)"',
+    r"'(?P<single>(?:[^'\\]|\\.)*+)'",
+)
+_PLAIN_ATTRIBUTE = re.compile(_ATTRIBUTE.format(values="|".join(_PLAIN_VALUES)))
+_ESCAPING_ATTRIBUTE = re.compile(_ATTRIBUTE.format(values="|".join(_ESCAPING_VALUES)), re.DOTALL)
+_ESCAPED_QUOTE = re.compile(r"""\\(["'])""")
+_ENTITY = re.compile("&(quot|apos|lt|gt|amp);")
+_CHARACTERS = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "amp": "&"}
+
+
+class Opening(NamedTuple):
+    name: str
+    """In lower case. Perhaps there is no such command."""
+    start: int
+    end: int
+    """Behind its `>`; behind its name where it cannot be read."""
+    attributes: tuple[tuple[str, str | None], ...]
+    """In order, the names in lower case. None: a name alone."""
+    is_all: bool
+    """Whether it is `<…/>`, so that neither content nor closing belong to it."""
+    problem: str
+    """Why it cannot be read; empty if it can."""
+
+
+def read_opening(text: str, start: int) -> Opening | None:
+    """What a `<ctx:` begins; None where no name follows, so that nobody meant a command."""
+    name = _NAME.match(text, start + len(MARK))
+    if name is None:
+        return None
+    other = text.find(MARK, name.end())
+    limit = len(text) if other < 0 else min(len(text), other + _LONGEST_DETOUR)
+    opening = _read_attributes(text, name, limit, _PLAIN_ATTRIBUTE)
+    if opening.problem and opening.attributes:
+        # Where quotes inside of a value have backslashes, as in a program, it ends elsewhere.
+        escaping = _read_attributes(text, name, limit, _ESCAPING_ATTRIBUTE)
+        if not escaping.problem:
+            pairs = [(each, _unescaped(value)) for each, value in escaping.attributes]
+            return escaping._replace(attributes=tuple(pairs))
+    return opening
+
+
+def stands_alone(text: str, opening: Opening) -> bool:
+    """Whether nothing follows its name in the line."""
+    return _REST_OF_LINE.match(text, opening.end) is not None
+
+
+def _read_attributes(
+    text: str, name: re.Match[str], limit: int, attribute: re.Pattern[str]
+) -> Opening:
+    command, start, at = name[0].lower(), name.start() - len(MARK), name.end()
+    found: list[tuple[str, str | None]] = []
+    while not (end := _END.match(text, at, limit)):
+        pair = attribute.match(text, at, limit)
+        if pair is None:
+            problem = _why(text, at, found)
+            return Opening(command, start, name.end(), tuple(found), False, problem)
+        at = pair.end()
+        match pair.lastgroup:
+            case "name":
+                value = None
+            case "equals":
+                value = ""
+            case group:
+                value = _ENTITY.sub(lambda entity: _CHARACTERS[entity[1]], pair[group or 0])
+        found.append((pair["name"].lower(), value))
+    return Opening(command, start, end.end(), tuple(found), bool(end[1]), "")
+
+
+def _why(text: str, at: int, found: list[tuple[str, str | None]]) -> str:
+    """Why an opening cannot be read on at a place, behind these attributes."""
+    valued = [name for name, value in found if value is not None]
+    space = _SPACE.match(text, at)
+    at = space.end() if space else at
+    if not valued or text[at : at + 1] not in tuple(_QUOTES):
+        return "The `>` is missing that ends it."
+    if found[-1] == (valued[-1], ""):
+        return f"The quote at `{valued[-1]}` is not closed."
+    return (
+        f"`{valued[-1]}` goes on behind the quote that ends it;"
+        " a quote inside of a value is written `&quot;`."
+    )
+
+
+def _unescaped(value: str | None) -> str | None:
+    return None if value is None else _ESCAPED_QUOTE.sub(r"\1", value)
+
+
+_EDGE = rf"</ctx:(?P<closed>{_COMMAND})\s*+>|{MARK}(?P<opened>{_COMMAND})"
+_EDGES = re.compile(_EDGE)
+_IN_CONTENT = re.compile(
+    rf"^[ \t>]*+(?P<fence>`{{3,}}(?=[^`\n]*$)|~{{3,}})|{ESCAPED}|(?P<ticks>`+)|{_EDGE}",
+    re.MULTILINE,
+)
+_REST_IS_BLANK = re.compile(r"[ \t\r]*$", re.MULTILINE)
+_PARAGRAPH_END = re.compile(r"\n(?=[ \t>\r]*+(?:\n|`{3,}[^`\n]*$|~{3,}))", re.MULTILINE)
+
+
+class _Edge(NamedTuple):
+    """An opening or a closing in the content of a command."""
+
+    match: re.Match[str]
+    """With the name of its command in the group `opened` or `closed`."""
+    code: int | None
+    """Where the code begins that it stands in."""
+
+
+Span = tuple[int, int]
+
+
+class _Waiting:
+    """An opening whose closing is searched for, and which ones may be it if there is no other."""
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+        self.in_code: Span | None = None
+        self.code: int | None = None
+        """Where the code begins that this one is in."""
+        self.of_example: Span | None = None
+        """The closing of an opening that is in the same code."""
+
+
+class Closings:
+    """Which closing belongs to an opening.
+
+    Openings and closings of one name are matched as brackets are, so that one that was forgotten
+    does not take the next command with it. Those in code do not count. But a stray backtick makes
+    code of what is none, so a closing in code does count if there is no other, or if a command
+    begins before the other.
+    """
+
+    def __init__(
+        self, text: str, backticks: Backticks, begins_content: Callable[[Opening], bool]
+    ) -> None:
+        self._text = text
+        self._backticks = backticks
+        self._begins_content = begins_content
+        self._paragraph_ends = [
+            *(end.start() for end in _PARAGRAPH_END.finditer(text)),
+            len(text),
+        ]
+        self._last: dict[str, int] = {}
+        for edge in _EDGES.finditer(text):
+            if edge["closed"]:
+                self._last[edge["closed"].lower()] = edge.start()
+        self._found: dict[int, Span | None] = {}
+        """By the end of the opening."""
+        self._patience = _PATIENCE * len(text)
+
+    def of(self, opening: Opening) -> Span | None:
+        """Where its closing begins and ends; None if it has none."""
+        if opening.end > self._last.get(opening.name, -1):
+            return None
+        if opening.end not in self._found:
+            if self._patience > 0:
+                self._search(opening)
+            else:
+                first = re.compile(rf"</ctx:{opening.name}\s*+>", re.IGNORECASE)
+                found = first.search(self._text, opening.end)
+                self._found[opening.end] = found.span() if found else None
+        return self._found[opening.end]
+
+    def _search(self, opening: Opening) -> None:
+        """Find the closing of an opening, and of the openings in its content."""
+        waiting = [_Waiting(opening.end)]
+        shown: dict[int, int] = {}  # by code: how many openings in it are to be closed in it
+        at = opening.end
+        for edge, code in self._edges(opening.end):
+            at = edge.end()
+            if (edge["opened"] or edge["closed"]).lower() != opening.name:
+                continue
+            last = waiting[-1]
+            if edge["closed"]:
+                if code is None:
+                    self._found[waiting.pop().end] = edge.span()
+                elif shown.get(code):
+                    shown[code] -= 1
+                    last.of_example = last.of_example or edge.span()
+                elif last.in_code is None:
+                    last.in_code, last.code = edge.span(), code
+            elif (nested := self._nested(edge.start())) is None:
+                continue
+            elif code is not None and code != last.code:
+                shown[code] = shown.get(code, 0) + 1
+            else:
+                if last.in_code is not None:
+                    # First a closing and then an opening: that was the end, and no code.
+                    self._found[waiting.pop().end] = last.in_code
+                if code is None and waiting:
+                    waiting.append(_Waiting(nested.end))
+            if not waiting:
+                break
+        if waiting:
+            at = len(self._text)
+        for each in waiting:
+            self._found[each.end] = each.in_code or each.of_example
+        self._patience -= at - opening.end
+
+    def _nested(self, start: int) -> Opening | None:
+        """The opening at a place in content, if it is to be closed; others are mentions."""
+        opening = read_opening(self._text, start)
+        return opening if opening and self._begins_content(opening) else None
+
+    def _edges(self, start: int) -> Iterator[_Edge]:
+        """The openings and closings from a place on, and which of them stand in code.
+
+        Content is anybody's text, indented as its writer likes: a closing behind eight spaces,
+        or in a quotation, is one. So only fences, at any depth, and code spans count as code.
+        """
+        text, at = self._text, start
+        fence = ""
+        fence_start: int | None = None
+        while token := _IN_CONTENT.search(text, at):
+            at = token.end()
+            if marks := token["fence"]:
+                if not fence:
+                    fence, fence_start = marks, token.start()
+                elif marks.startswith(fence) and _REST_IS_BLANK.match(text, at):
+                    fence, fence_start = "", None
+            elif token.lastgroup in ("closed", "opened"):
+                yield _Edge(token, fence_start)
+            elif token[0] == "\\<" and (edge := _EDGES.match(text, at - 1)):
+                # The backslash takes its meaning from it, unless it is the end of the content.
+                yield _Edge(edge, token.start())
+                at = edge.end()
+            elif token["ticks"] and not fence:
+                limit = self._paragraph_ends[bisect_left(self._paragraph_ends, at)]
+                if span := self._backticks.closing(len(token["ticks"]), at, limit):
+                    for match in _EDGES.finditer(text, at, span):
+                        yield _Edge(match, token.start())
+                    at = span

@@ -1,0 +1,299 @@
+"""What Claude said, read from the file in which Claude Code writes a conversation down.
+
+One JSON object per line. A message of the assistant is spread over several lines, one for each
+block of its content, that have the same `message.id`. Lines of many other kinds stand in between:
+
+    {"type": "user", "message": {"content": "Do it"}}                                   a prompt
+    {"type": "assistant", "message": {"id": "msg_1", "content": [{"type": "thinking", …}]}}
+    {"type": "assistant", "message": {"id": "msg_1", "content": [{"type": "text", …}]}}
+    {"type": "user", "message": {"content": [{"type": "tool_result", …}]}}              no prompt
+    {"type": "assistant", "message": {"content": "As it once was written"}}
+
+The file may be large, and what was said last matters most, so it is read from its end. Nothing
+here fails: what can be read is given, with a sentence about what cannot.
+"""
+
+import json
+import os
+import stat
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from ctx import clock
+
+FURTHEST = 64 * 1024 * 1024
+"""How many bytes are read at most."""
+LONGEST_LINE = 16 * 1024 * 1024
+"""What is longer holds pictures or what a tool gave out; nobody says as much."""
+
+_FIRST_CHUNK = 256 * 1024
+_LARGEST_CHUNK = 4 * 1024 * 1024
+
+
+class Message(NamedTuple):
+    id: str
+    text: str
+    """Its blocks of text, with blank lines between them."""
+
+
+class Turn(NamedTuple):
+    messages: tuple[Message, ...]
+    """In the order in which they were written; those without text are left out."""
+    problem: str
+    """What may be missing, and why; empty if nothing is."""
+
+
+def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
+    """What was said between two places of the file; None is its end.
+
+    A line belongs to where it ends, so that what is half-written at one reading is read at the
+    next. When the time is up, what is there is the latest.
+    """
+    reading = _Reading(path, start, end, deadline)
+    with closing(reading.entries()) as entries:
+        return reading.turn(entries)
+
+
+def last_turn(path: str, end: int | None, deadline: float) -> Turn:
+    """What was said after the last prompt before a place of the file; None is its end."""
+    reading = _Reading(path, 0, end, deadline)
+    with closing(reading.entries()) as entries:
+        return reading.turn(takewhile(_is_said, entries))
+
+
+def has_final(turn: Turn, last_assistant_message: str) -> bool:
+    """Whether a turn ends with the text that the client calls its last.
+
+    That text may be all of a message or its last block. If the client names none, none is missing.
+    """
+    final = _storable(last_assistant_message).strip()
+    if not final or not turn.messages:
+        return not final
+    text = turn.messages[-1].text.strip()
+    return text.split() == final.split() or text.endswith(f"\n\n{final}")
+
+
+class _Entry(NamedTuple):
+    """A line that matters: a prompt, or a part of what was said."""
+
+    message_id: str | None
+    """None: it is a prompt."""
+    name: str
+    """Its own, which no other line has."""
+    texts: tuple[str, ...] = ()
+
+
+class _Line:
+    """A line, read from its end."""
+
+    def __init__(self, *, is_ended: bool) -> None:
+        self.is_ended = is_ended
+        """Whether the mark that ends it is a part of what is read."""
+        self.length = 0
+        self._pieces: list[bytes] = []
+
+    @property
+    def is_too_long(self) -> bool:
+        return self.length > LONGEST_LINE
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(reversed(self._pieces))
+
+    def put_before(self, piece: bytes) -> None:
+        self.length += len(piece)
+        if self.is_too_long:
+            self._pieces = []
+        else:
+            self._pieces.append(piece)
+
+
+class _Reading:
+    """One reading of a file, backwards."""
+
+    def __init__(self, path: str, start: int, end: int | None, deadline: float) -> None:
+        self._path = path
+        self._start = max(start, 0)
+        self._end = end
+        self._deadline = deadline
+        self._problem = ""
+        self._is_cut = False
+
+    def turn(self, entries: Iterable[_Entry]) -> Turn:
+        newest_first = list(entries)
+        if self._is_cut and newest_first:
+            # The commands of a message are told apart by their places in it. If its beginning
+            # may be missing, nobody knows them.
+            first = newest_first[-1].message_id
+            if first is not None:
+                newest_first = [each for each in newest_first if each.message_id != first]
+        return Turn(_messages(reversed(newest_first)), self._problem)
+
+    def entries(self) -> Generator[_Entry, None, None]:
+        """The lines that matter, newest first."""
+        for offset, line in self._lines():
+            if line.is_too_long:
+                self._note(f"A line of more than {LONGEST_LINE >> 20} MB was passed over.")
+                continue
+            data = line.data
+            # Most lines are something else, and cost more to parse than to search.
+            if line.is_ended and b'"assistant"' not in data and not _may_be_prompt(data):
+                continue
+            try:
+                entry = json.loads(data.decode())
+            except (ValueError, RecursionError):
+                if line.is_ended:
+                    self._note("A line of the transcript is damaged.")
+                else:
+                    self._note("The last line of the transcript is half-written.")
+                continue
+            found = _read(entry, offset)
+            if found is not None:
+                yield found
+
+    def _lines(self) -> Iterator[tuple[int, _Line]]:
+        """The lines that are not empty and where they begin, last first."""
+        name = self._path.encode("utf-8", "backslashreplace").decode()
+        try:
+            # To open a pipe that nobody writes to would wait for somebody.
+            fd = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        except FileNotFoundError:
+            self._cut(f"There is no transcript {name}.")
+            return
+        except (OSError, ValueError) as error:
+            self._cut(f"The transcript {name} cannot be opened: {_reason(error)}.")
+            return
+        try:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                for offset, line in self._lines_of(fd):
+                    if line.length:
+                        yield offset, line
+            else:
+                self._cut(f"The transcript {name} is not a plain file.")
+        except OSError as error:
+            self._cut(f"The transcript {name} cannot be read: {_reason(error)}.")
+        finally:
+            os.close(fd)
+
+    def _lines_of(self, fd: int) -> Iterator[tuple[int, _Line]]:
+        start, size = self._start, os.fstat(fd).st_size
+        if start > size:
+            self._cut("The transcript is shorter than it was.")
+            return
+        end = size if self._end is None else min(self._end, size)
+        position, chunk = end, _FIRST_CHUNK
+        line = _Line(is_ended=False)
+        # Before the start it is only about where the line begins that stands there.
+        while position > start or (position > 0 and line.length):
+            left = FURTHEST - (end - position)
+            if problem := self._why_no_more(left):
+                self._cut(problem)
+                return
+            wanted = min(chunk, left, position - start if position > start else position)
+            data = os.pread(fd, wanted, position - wanted)
+            if len(data) < wanted:
+                self._cut("The transcript became shorter while it was read.")
+                return
+            first, *others = data.split(b"\n")
+            at = position
+            for piece in reversed(others):
+                line.put_before(piece)
+                at -= len(piece)
+                yield at, line
+                if at <= start:
+                    return
+                line = _Line(is_ended=True)
+                at -= 1
+            line.put_before(first)
+            position -= wanted
+            chunk = min(2 * chunk, _LARGEST_CHUNK)
+        yield position, line
+
+    def _why_no_more(self, left: int) -> str:
+        """Why nothing more is read though so many bytes may be; empty if more is."""
+        if clock.monotonic() >= self._deadline:
+            return "Reading the transcript took too long."
+        if not left:
+            return f"Only the last {FURTHEST >> 20} MB of the transcript were read."
+        return ""
+
+    def _cut(self, problem: str) -> None:
+        """Note that something is missing before what was read."""
+        self._is_cut = True
+        self._problem = problem
+
+    def _note(self, problem: str) -> None:
+        self._problem = self._problem or problem
+
+
+def _may_be_prompt(line: bytes) -> bool:
+    return b'"user"' in line and b'"tool_result"' not in line
+
+
+def _read(entry: Any, offset: int) -> _Entry | None:
+    """What a line says; None if it is none of ours."""
+    if not isinstance(entry, dict) or entry.get("isSidechain") or entry.get("isMeta"):
+        return None
+    message = entry.get("message")
+    if not isinstance(message, dict):
+        return None
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = tuple(text for block in blocks if (text := _text(block)))
+    name = str(entry.get("uuid") or offset)
+    match entry.get("type"):
+        case "assistant" if message.get("model") != "<synthetic>":
+            return _Entry(str(message.get("id") or name), name, texts)
+        case "user" if texts and not entry.get("isCompactSummary") and not _is_result(blocks):
+            return _Entry(None, name)
+        case _:
+            return None
+
+
+def _text(block: Any) -> str:
+    """The text of a block of content; empty if it has none."""
+    if not isinstance(block, dict) or block.get("type") != "text":
+        return ""
+    text = block.get("text")
+    return _storable(text) if isinstance(text, str) and text.strip() else ""
+
+
+def _is_result(blocks: list[Any]) -> bool:
+    return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+
+
+def _is_said(entry: _Entry) -> bool:
+    return entry.message_id is not None
+
+
+def _messages(entries: Iterable[_Entry]) -> tuple[Message, ...]:
+    """Entries that belong together made one message, in order."""
+    found: list[tuple[str, list[str]]] = []
+    places: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for entry in entries:
+        if entry.message_id is None:
+            # A message does not go on behind a prompt, whatever its id.
+            places = {}
+        elif entry.name not in seen:
+            if entry.message_id not in places:
+                places[entry.message_id] = []
+                found.append((entry.message_id, places[entry.message_id]))
+            places[entry.message_id].extend(entry.texts)
+            seen.add(entry.name)
+    return tuple(Message(name, "\n\n".join(texts)) for name, texts in found if texts)
+
+
+def _storable(text: str) -> str:
+    """The text without halves of characters, which a client may leave where it cuts a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)
