@@ -25,7 +25,10 @@
     ├── QueryInvalid           E022  a query makes no sense (exit code 2)
     ├── ContentRefused         E023  a text cannot be kept: empty, not text, too large
     ├── ImportConflict         E024  what is imported contradicts what is here
-    └── ViewNotFound           E025  no view has this name
+    ├── ViewNotFound           E025  no view has this name
+    ├── HookFailed             E026  a hook that was to be registered does not work
+    ├── SettingsUnreadable     E027  another program's settings cannot be changed safely
+    └── ReceiptNotFound        E028  no receipt has this id
 
 Each class carries its code and its exit code; each instance carries one sentence and, where
 there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
@@ -168,3 +171,18 @@ class ImportConflict(CtxError):
 class ViewNotFound(CtxError):
     code = "E025"
     default_hint = "`ctx view list` shows what there is."
+
+
+class HookFailed(CtxError):
+    code = "E026"
+    default_hint = "`ctx doctor` says more; nothing was registered."
+
+
+class SettingsUnreadable(CtxError):
+    code = "E027"
+    default_hint = "`ctx install --print` shows what to add by hand."
+
+
+class ReceiptNotFound(CtxError):
+    code = "E028"
+    default_hint = "`ctx why --list` shows the last ones."

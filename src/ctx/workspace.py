@@ -19,6 +19,7 @@ from ctx.sqlite.connection import explained
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.memory.changes import Who
+    from ctx.memory.claims import Claim
     from ctx.objects.repository import Repository
 
 
@@ -56,19 +57,30 @@ class Workspace(NamedTuple):
 class Memory:
     """The user store's graph, and where, for whom and how a command works on it."""
 
-    def __init__(self, graph: Graph, surroundings: Surroundings, author: str) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        surroundings: Surroundings,
+        author: str,
+        once: "Claim | None" = None,
+    ) -> None:
         self.graph = graph
         self.path = surroundings.graph
         self.folder = surroundings.folder
         self.session = surroundings.session
-        self._surroundings = surroundings
+        self.surroundings = surroundings
         self._author = author
+        self._once = once
 
     @cached_property
     def who(self) -> "Who":
         from ctx.memory.changes import Who
 
-        return Who(self.session, self._author)
+        return Who(self.session, self._author, self._once)
+
+    def once(self, claim: "Claim") -> "Memory":
+        """The same, for a change that must not be made twice."""
+        return Memory(self.graph, self.surroundings, self._author, claim)
 
     @cached_property
     def config(self) -> "Config":
@@ -76,15 +88,15 @@ class Memory:
 
         project = self._project_store
         return load(
-            self._surroundings.user_store.config_file,
+            self.surroundings.user_store.config_file,
             project.config_file if project else None,
-            self._surroundings.environment,
-            self._surroundings.overrides,
+            self.surroundings.environment,
+            self.surroundings.overrides,
         )
 
     @cached_property
     def place(self) -> Place:
-        return layout.place(self.folder, self._surroundings.user_store.home)
+        return layout.place(self.folder, self.surroundings.user_store.home)
 
     @property
     def project(self) -> str | None:
@@ -112,7 +124,7 @@ class Memory:
 
     @cached_property
     def _project_store(self) -> Project | None:
-        return layout.find_project(self.folder, self._surroundings.user_store.home)
+        return layout.find_project(self.folder, self.surroundings.user_store.home)
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 from ctx import clock, ids
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
 from ctx.ids import NodeId, Ulid
-from ctx.memory import model, records
+from ctx.memory import claims, model, records
+from ctx.memory.claims import Claim
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise
 from ctx.memory.model import Evidence, Redaction
@@ -45,11 +46,15 @@ class Who(NamedTuple):
 
     session: str
     author: str
+    once: Claim | None = None
+    """What the change is done for, where it must not be done twice."""
 
 
 @contextmanager
 def changing(graph: Graph, action: str, who: Who) -> Iterator["Change"]:
     with transaction(graph.connection):
+        if who.once:
+            claims.take(graph.connection, who.once)
         change = Change(graph, action, who)
         yield change
         change.apply()

@@ -61,6 +61,12 @@ def as_markdown(recalled: Recalled) -> str:
     return _block(recalled, (_item(recalled, node) for node in recalled.nodes))
 
 
+def frame(recalled: Recalled) -> tuple[str, str]:
+    """What stands above the nodes in that block, and what below."""
+    head, _, tail = _block(recalled, ["\0"]).partition("\0\n\n")
+    return head, tail
+
+
 def _fitted(found: Recalled, budget: int) -> Recalled:
     """As many of the nodes as fit, the first ones first, shortened where they must be."""
     # The frame is reckoned as if there were more than can be shown, which takes most to say.

@@ -1,8 +1,7 @@
 """The context of a session: what an agent is given when it starts.
 
 It is the view `default`, by the statements that lie beside its query, within a budget. The same
-memory gives the same text, byte for byte: there is no time in it. So whoever makes it first may
-keep it for the next one (the table `contexts`).
+memory gives the same text, byte for byte: there is no time in it.
 
 Hooks load this module: it takes a connection and gives text, and loads nothing that a hook cannot
 afford.
@@ -18,13 +17,15 @@ from zlib import crc32
 from ctx import clock, tokens
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.retrieval.compose import STATE, Composed, Entry, Frame, LeftOut, compose, item
+from ctx.retrieval.compose import STATE, Composed, Entry, Frame, LeftOut, compose, item, short_item
+from ctx.retrieval.contexts import NOTHING, Context, Item
 from ctx.retrieval.entries import Loaded, load
 
-LARGEST_PART = 2_800
-"""Tokens of one hook's answer: of no text have so many more than 10,000 UTF-16 units."""
 LARGEST_ANSWER = 10_000
-"""The client cuts what is longer, in UTF-16 units."""
+"""What the client takes of one hook, in UTF-16 units; what is longer it cuts."""
+LARGEST_PART = 2_500
+"""Tokens of a part: no text of so many has as many units, and there is room for more beside it."""
+MOST_PARTS = 8
 
 PREFACE = (
     "This is what memory (ctx) holds for this work. `ctx recall WORDS` in a shell finds more at"
@@ -36,6 +37,9 @@ CHANGED = "This has changed in memory (ctx) since this conversation was last giv
 # Of nodes that are not shown, so many are counted.
 _MOST_COUNTED = 500
 _MOST_STATE = 40
+_LONG_PREVIEW = 2_000
+# Years with fewer digits would not sort as text; queries stop there too.
+_YEAR_1000_MS = -30_610_224_000_000
 
 
 class Wanted(NamedTuple):
@@ -48,28 +52,11 @@ class Wanted(NamedTuple):
     """A budget that no single answer can hold is given in parts, each of which is whole."""
 
 
-class Item(NamedTuple):
-    """A node in a context, as a receipt names it."""
-
-    id: NodeId
-    label: str
-    updated_at: str
-    tokens: int
-    digest: str
-    """Tells whether what an agent would read of it has changed."""
-
-
-class Context(NamedTuple):
-    text: str
-    tokens: int
-    items: tuple[Item, ...]
-
-
 def context(connection: Connection, wanted: Wanted, first: Sequence[NodeId] = ()) -> Context:
     """The view `default`; before everything else the nodes that an agent was at."""
-    budget = min(wanted.budget, LARGEST_PART)
+    budget = min(wanted.budget // parts(wanted.budget), LARGEST_PART)
     past: set[NodeId] = set()
-    part = Context("", 0, ())
+    part = NOTHING
     for _ in range(wanted.part):
         ids = _without(past, [*first, *_matching(connection, wanted)])
         part = _composed(connection, ids, first, budget, PREFACE)
@@ -79,6 +66,11 @@ def context(connection: Connection, wanted: Wanted, first: Sequence[NodeId] = ()
     return part
 
 
+def parts(budget: int) -> int:
+    """Over how many answers a budget is spread."""
+    return max(1, min(MOST_PARTS, -(-budget // LARGEST_PART)))
+
+
 def changed(connection: Connection, wanted: Wanted, given: dict[str, str]) -> Context:
     """What the context has now and a receipt has not, or not in this state."""
     now = context(connection, wanted)
@@ -86,7 +78,7 @@ def changed(connection: Connection, wanted: Wanted, given: dict[str, str]) -> Co
     there = {each.id for each in now.items}
     gone = _gone(connection, [node_id for node_id in given if node_id not in there])
     if not news and not gone:
-        return Context("", 0, ())
+        return NOTHING
     preface = CHANGED + (f" No longer in it: {', '.join(gone)}." if gone else "")
     return _composed(connection, iter(news), (), min(wanted.budget, LARGEST_PART), preface)
 
@@ -97,11 +89,11 @@ def state(
     """What an agent is at, as far as memory knows: its task, working nodes, open questions, and
     what it said in this session. The newest first."""
     rows = connection.execute(
-        "SELECT id FROM nodes AS n WHERE superseded_by IS NULL"
-        " AND (type = 'open-question'"
-        " OR EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:working')"
-        " OR id IN (SELECT subject FROM records WHERE session = ?1 AND kind = 'node.put'"
-        "  AND session <> ''))"
+        "SELECT id FROM nodes AS n WHERE superseded_by IS NULL AND id IN ("
+        "  SELECT node_id FROM tags WHERE tag = 'tier:working'"
+        "  UNION SELECT id FROM nodes WHERE type = 'open-question'"
+        "  UNION SELECT subject FROM records WHERE session = ?1 AND session <> ''"
+        "   AND kind = 'node.put')"
         " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:off-context')"
         " AND (?2 IS NULL OR (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
         "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1)"
@@ -113,12 +105,6 @@ def state(
     return [row[0] for row in rows]
 
 
-def stamp(connection: Connection) -> int:
-    """The last change of memory: as long as it is the same, so are contexts."""
-    row = connection.execute("SELECT max(stamp) FROM records").fetchone()
-    return row[0] or 0
-
-
 def is_timeless(connection: Connection) -> bool:
     """Whether the view does not ask how old something is, so that its context can be kept."""
     row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
@@ -126,10 +112,12 @@ def is_timeless(connection: Connection) -> bool:
 
 
 def items_of(connection: Connection, node_ids: Iterable[NodeId]) -> list[tuple[Item, str]]:
-    """Nodes that were asked for, each whole, as an item of a list."""
+    """Nodes that were asked for, as items of a list: whole, unless one would fill an answer."""
     found = []
     for each in load(connection, node_ids):
         text = item(each.entry, with_tags=True)
+        if units(text) > LARGEST_ANSWER // 2:
+            text = short_item(each.entry, with_tags=True, characters=_LONG_PREVIEW)
         found.append((_item(each, tokens.estimate(text)), text))
     return found
 
@@ -178,7 +166,9 @@ def _composed(
 
     def left_out(shown: int) -> LeftOut:
         more = sum(1 for _ in islice(ids, _MOST_COUNTED))
-        return LeftOut(read - shown + more, or_more=next(ids, None) is not None)
+        if next(ids, None) is not None:
+            return LeftOut(more, or_more=True)
+        return LeftOut(read - shown + more)
 
     done = compose(entries(), left_out, budget, Frame(preface=preface))
     return Context(done.text, done.token_count, _items(loaded, done))
@@ -254,13 +244,10 @@ def _filled(value: Any, wanted: Wanted, now_ms: int) -> str | int:
         case ["task"]:
             return f"task:{wanted.task}"
         case ["ago", age_ms, behind]:
-            return clock.iso(now_ms - age_ms) + behind
-        case str(text):
-            return text
-        case int(number):
-            return number
+            return f"{clock.iso(max(now_ms - age_ms, _YEAR_1000_MS))}{behind}"
         case _:
-            raise ValueError("a value of a compiled view makes no sense")
+            known: str | int = value
+            return known
 
 
 def _gone(connection: Connection, node_ids: Sequence[str]) -> list[str]:

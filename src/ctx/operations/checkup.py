@@ -1,0 +1,231 @@
+"""Look whether the store is in order, and what hooks have left beside it. Nothing is changed."""
+
+import os
+import shlex
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Literal, NamedTuple
+
+import ctx
+from ctx import clock, disk, layout
+from ctx.config.resolve import survey
+from ctx.errors import CtxError, DatabaseFailure
+from ctx.memory import store
+from ctx.memory.foreign import go_ctx
+from ctx.memory.migrations import MIGRATIONS
+from ctx.sessions import hook_log, spool
+from ctx.sqlite import truth
+from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
+from ctx.workspace import Surroundings
+
+_LITTLE_ROOM = 200 * 1024 * 1024
+_NO_ROOM = 20 * 1024 * 1024
+_DAY_MS = 86_400_000
+_LONG_MS = 10 * 60_000
+"""What hooks have left is taken in within minutes, or nobody is at it."""
+_LOG_TAIL = 64 * 1024
+
+
+class Check(NamedTuple):
+    name: str
+    state: Literal["ok", "warning", "problem"]
+    seen: str
+    advice: str
+    """What to do; empty where nothing is to be done."""
+
+
+def check_up(surroundings: Surroundings) -> Iterator[Check]:
+    """Everything that has to do with the store and its folder."""
+    looks: dict[str, Callable[[Surroundings], Iterator[Check]]] = {
+        "ctx": _program,
+        "store": _store,
+        "permissions": _permissions,
+        "room": _room,
+        "settings": _configuration,
+        "capture": _capture,
+        "trouble of hooks": _trouble,
+    }
+    for name, look in looks.items():
+        yield from looked(name, look(surroundings))
+
+
+def looked(name: str, checks: Iterator[Check]) -> Iterator[Check]:
+    """What a check says; where it cannot look, why."""
+    try:
+        with disk.explained("looking at it"):
+            yield from checks
+    except CtxError as error:
+        yield Check(name, "problem", error.message, error.hint or "")
+
+
+def ok(name: str, seen: str) -> Check:
+    return Check(name, "ok", seen, "")
+
+
+def _program(_surroundings: Surroundings) -> Iterator[Check]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    where = os.path.dirname(os.path.abspath(ctx.__file__))
+    told = f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {shown(where)}"
+    yield ok("ctx", told)
+
+
+def _store(surroundings: Surroundings) -> Iterator[Check]:
+    path = surroundings.graph
+    if not size_of(path):
+        yield Check(
+            "store", "warning", f"{shown(path)} is not there yet.", "`ctx install` makes it."
+        )
+    elif go_ctx.is_go_store(path):
+        seen = f"{shown(path)} is a store of the Go program `ctx`."
+        yield Check("store", "warning", seen, "`ctx status` takes it over, and keeps a copy of it.")
+    elif truth.application_id_of(path) not in (None, store.APPLICATION_ID):
+        seen = f"{shown(path)} is a database of another program."
+        yield Check("store", "problem", seen, "Move it elsewhere, or set CTX_DB or CTX_HOME.")
+    elif problems := truth.check_truth(path):
+        advice = "`ctx store recover --dry-run` says what can be saved."
+        yield Check("store", "problem", f"{shown(path)}: {problems[0]}", advice)
+    else:
+        yield _contents(path)
+
+
+def _contents(path: str) -> Check:
+    try:
+        with (
+            explained(path),
+            closing(
+                truth.read_truth(path, application_id=store.APPLICATION_ID, migrations=MIGRATIONS)
+            ) as connection,
+        ):
+            nodes = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+    except DatabaseFailure as error:
+        return Check("store", "warning", error.message, "`ctx status` brings it up to date.")
+    size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000
+    told = f"{nodes:,} {'node' if nodes == 1 else 'nodes'}, {size:,.1f} MB, whole"
+    return ok("store", f"{shown(path)}: {told}")
+
+
+def _permissions(surroundings: Surroundings) -> Iterator[Check]:
+    """What is remembered is for its owner's eyes."""
+    home, database = surroundings.user_store.home, surroundings.graph
+    if not os.path.isdir(home):
+        return
+    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
+        seen = f"{shown(home)} cannot be written to by this user."
+        yield Check("permissions", "problem", seen, f"`ls -ld {shown(home)}` shows whose it is.")
+        return
+    paths = [home, *(os.path.join(home, name) for name in disk.names(home))]
+    paths += [f"{database}{suffix}" for suffix in ("", *JOURNALS)]
+    open_ones = [path for path in dict.fromkeys(paths) if _is_open(path)]
+    if open_ones:
+        more = f" and {len(open_ones) - 1:,} more" if len(open_ones) > 1 else ""
+        wide = home if open_ones[0].startswith(home) else database
+        advice = f"`chmod -R go= {shlex.quote(shown(wide))}` makes it yours alone."
+        seen = f"Others can read {shown(open_ones[0])}{more}."
+        yield Check("permissions", "warning", seen, advice)
+    else:
+        yield ok("permissions", f"{shown(home)} is yours alone")
+
+
+def _is_open(path: str) -> bool:
+    try:
+        return not os.path.islink(path) and bool(os.stat(path).st_mode & 0o077)
+    except FileNotFoundError:
+        return False
+
+
+def _room(surroundings: Surroundings) -> Iterator[Check]:
+    folder = surroundings.user_store.home
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    disk_there = os.statvfs(folder)
+    free = disk_there.f_bavail * disk_there.f_frsize
+    seen = f"{free / 1_000_000:,.0f} MB free on the disk of {shown(folder)}"
+    if free < _LITTLE_ROOM:
+        state: Literal["warning", "problem"] = "problem" if free < _NO_ROOM else "warning"
+        yield Check("room", state, seen, "Free some space: what does not fit is not kept.")
+    else:
+        yield ok("room", seen)
+
+
+def _configuration(surroundings: Surroundings) -> Iterator[Check]:
+    home = surroundings.user_store.home
+    project = layout.find_project(surroundings.folder, home)
+    config = survey(
+        surroundings.user_store.config_file,
+        project.config_file if project else None,
+        surroundings.environment,
+        surroundings.overrides,
+    )
+    for problem in config.problems:
+        yield Check("settings", "problem", problem.message, problem.hint or "")
+    for warning in config.warnings:
+        yield Check("settings", "warning", warning, "`ctx config list` shows what counts.")
+    if not config.problems and not config.warnings:
+        set_ones = len(config.mentions)
+        yield ok("settings", f"{set_ones:,} set" if set_ones else "nothing set, so all defaults")
+    if surroundings.environment.get("CTX_OFF", "") not in ("", "0"):
+        seen = "CTX_OFF is set here: hooks keep nothing and say nothing."
+        yield Check("switched off", "warning", seen, "`unset CTX_OFF` switches them on again.")
+
+
+def _capture(surroundings: Surroundings) -> Iterator[Check]:
+    """When hooks last reported something, and what of it nobody has taken in."""
+    home, now = surroundings.user_store.home, clock.now_ms()
+    waiting = spool.waiting(home)
+    made = [spool.made_ms(spool.id_of(name)) for name in waiting]
+    last = max([*made, _last_event(surroundings.graph)])
+    seen = f"the last event came {_ago(now - last)}" if last else "no event has come yet"
+    seen += f", {len(waiting):,} waiting to be taken in" if waiting else ""
+    if waiting and now - min(made) > _LONG_MS:
+        told = f"{seen}, the oldest for {clock.age((now - min(made)) / 1000)}."
+        yield Check("capture", "warning", told, "`ctx hook apply` takes them in, or says why not.")
+    else:
+        yield ok("capture", seen)
+    if failed := spool.failed(home):
+        folder = shown(spool.path_of(home, spool.FAILED))
+        seen = f"Given up, because they could not be taken in: {len(failed):,}."
+        advice = f"They lie in {folder}: look at them, then remove them."
+        yield Check("capture", "warning", seen, advice)
+
+
+def _last_event(path: str) -> int:
+    """When the newest event in the store came; 0 where there is none."""
+    if truth.application_id_of(path) != store.APPLICATION_ID:
+        return 0
+    try:
+        with explained(path), closing(truth.connect_for_reading(path)) as connection:
+            row = connection.execute("SELECT max(at) FROM events").fetchone()
+    except CtxError:
+        # What is wrong with the store is said elsewhere.
+        return 0
+    return clock.parse_iso(row[0] or "") or 0
+
+
+def _trouble(surroundings: Surroundings) -> Iterator[Check]:
+    """What hooks could not say to anybody."""
+    path = os.path.join(surroundings.user_store.home, hook_log.NAME)
+    since = clock.iso(clock.now_ms() - _DAY_MS)
+    lines = [line for line in _tail(path) if line[:20] >= since]
+    if lines:
+        seen = f"{len(lines):,} in the last day; the last one: {lines[-1]}"
+        yield Check(
+            "trouble of hooks", "warning", seen, f"`tail {shlex.quote(shown(path))}` shows more."
+        )
+    else:
+        yield ok("trouble of hooks", "none in the last day")
+
+
+def _tail(path: str) -> list[str]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_TAIL))
+            data = file.read(_LOG_TAIL)
+    except FileNotFoundError:
+        return []
+    return [line for line in data.decode("utf-8", "replace").splitlines() if line[:2] == "20"]
+
+
+def _ago(ms: int) -> str:
+    return f"{clock.age(max(0, ms) / 1000)} ago"

@@ -1,0 +1,191 @@
+"""Do what an agent wrote into its answer: `<ctx:remember …>` and its like.
+
+Each command is done once. What it changes and the note that it was done are one transaction; what
+it asks for waits in `pending` for the next prompt of the session, and so does what was wrong.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ctx.errors import CtxError, DatabaseFailure, DiskFailure, UsageError
+from ctx.ids import NodeId
+from ctx.memory import claims, pending
+from ctx.memory.claims import AlreadyDone, Claim
+from ctx.memory.graph import Graph
+from ctx.operations import add, link, recall, status, summarize, task
+from ctx.redaction import redact
+from ctx.retrieval import layers
+from ctx.sessions.commands import Command, Wrong, right_form
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+
+_RECALLED = 10
+_RECALL_BUDGET = 2_500
+
+
+class Outcome(NamedTuple):
+    """What became of the commands of one answer."""
+
+    done: int = 0
+    failed: int = 0
+    repeated: int = 0
+    """Those that were done before."""
+
+
+def execute(memory: Memory, found: Command | Wrong, claim_id: str) -> Outcome:
+    """Do one command, unless it was done before. What is wrong with it is for the agent."""
+    name = found.name if isinstance(found, Command) else "?"
+    claim = Claim(claim_id, memory.session, name)
+    try:
+        if isinstance(found, Wrong):
+            _report(memory, claim, found)
+            return Outcome(failed=1)
+        try:
+            _DOING[found.name](memory.once(claim), found, claim)
+        except (DatabaseFailure, DiskFailure):
+            # It is not the command that is wrong.
+            raise
+        except CtxError as error:
+            right = right_form(found.name)
+            _report(memory, claim, Wrong(_written(found), _sentence(error), right, found.position))
+            return Outcome(failed=1)
+    except AlreadyDone:
+        return Outcome(repeated=1)
+    return Outcome(done=1)
+
+
+def _remember(memory: Memory, command: Command, _claim: Claim) -> None:
+    given = command.attributes
+    if given.get("scope") == "project" and memory.project_tag is None:
+        raise UsageError("There is no project here that it could belong to.")
+    rationale = given.get("rationale")
+    add.add(
+        memory,
+        add.Options(
+            command.content,
+            given.get("type"),
+            _list(given.get("tags", "")),
+            given.get("summary"),
+            {"rationale": rationale} if rationale else {},
+            _nodes(memory.graph, given.get("supersedes", "")),
+            everywhere=given.get("scope") == "user",
+        ),
+    )
+
+
+def _summarize(memory: Memory, command: Command, _claim: Claim) -> None:
+    given = command.attributes
+    summarize.summarize(
+        memory,
+        summarize.Options(
+            _nodes(memory.graph, given["nodes"]),
+            command.content,
+            _list(given.get("tags", "")),
+            given.get("archive") == "true",
+        ),
+    )
+
+
+def _link(memory: Memory, command: Command, _claim: Claim) -> None:
+    given = command.attributes
+    from_id, to_id = (memory.graph.find(given[end]) for end in ("from", "to"))
+    link.link(memory, from_id, to_id, given["type"])
+
+
+def _supersede(memory: Memory, command: Command, _claim: Claim) -> None:
+    given = command.attributes
+    new, old = (memory.graph.find(given[end]) for end in ("new", "old"))
+    link.link(memory, new, old, "SUPERSEDES")
+
+
+def _task(memory: Memory, command: Command, _claim: Claim) -> None:
+    given = command.attributes
+    if given["action"] == "start":
+        task.start(memory, given["name"])
+    else:
+        task.end(memory, given["name"], summarize=given.get("summarize") == "true")
+
+
+def _recall(memory: Memory, command: Command, claim: Claim) -> None:
+    options = recall.Options(command.attributes["query"], _RECALLED, _RECALL_BUDGET)
+    recalled = recall.recall(memory, options)
+    head, tail = recall.frame(recalled._replace(query=redact(recalled.query).text))
+    nodes = layers.items_of(memory.graph.connection, [node.id for node in recalled.nodes])
+    items = [[item, f"{text}\n\n"] for item, text in nodes]
+    _leave(memory, claim, "recall_results", {"head": head, "items": items, "tail": f"{tail}\n"})
+
+
+def _status(memory: Memory, _command: Command, claim: Claim) -> None:
+    told = status.as_text(status.status(memory, new=False))
+    with transaction(memory.graph.connection):
+        claims.take(memory.graph.connection, claim)
+        pending.put(memory.graph, f"status_output:{memory.session}", told)
+
+
+def _expand(memory: Memory, command: Command, claim: Claim) -> None:
+    graph = memory.graph
+    node = graph.node(graph.find(command.attributes["node"]))
+    if node.type != "summary":
+        raise UsageError(f"The node is of type {node.type}; only a summary can be expanded.")
+    sources = [edge.to_id for edge in graph.edges(node.id, "out", "DERIVED_FROM")]
+    if not sources:
+        raise UsageError("The summary has no sources any more.")
+    _leave(memory, claim, "expand_nodes", *sources)
+
+
+_DOING: Mapping[str, Callable[[Memory, Command, Claim], None]] = {
+    "remember": _remember,
+    "recall": _recall,
+    "summarize": _summarize,
+    "link": _link,
+    "status": _status,
+    "task": _task,
+    "expand": _expand,
+    "supersede": _supersede,
+}
+
+
+def _report(memory: Memory, claim: Claim, wrong: Wrong) -> None:
+    # What it wrote may hold a secret.
+    clean = wrong._replace(written=redact(wrong.written).text, problem=redact(wrong.problem).text)
+    _leave(memory, claim, "command_problems", _told(clean), problem=clean.problem)
+
+
+def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | None = None) -> None:
+    """Add to what waits for the session."""
+    key = f"{kind}:{memory.session}"
+    with transaction(memory.graph.connection):
+        claims.take(memory.graph.connection, claim, problem)
+        waiting = json.loads(pending.get(memory.graph, key) or "[]")
+        waiting += [each for each in more if each not in waiting]
+        pending.put(memory.graph, key, json.dumps(waiting))
+
+
+def _told(wrong: Wrong) -> str:
+    """As the agent reads it."""
+    fence = "`" * 3
+    return (
+        "## A memory command was not done\n\n"
+        f"{fence}\n{wrong.written.replace(fence, '')}\n{fence}\n\n{wrong.problem}\n\n"
+        f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"
+    )
+
+
+def _sentence(error: CtxError) -> str:
+    return " ".join(filter(None, (error.message, error.detail, error.hint)))
+
+
+def _written(command: Command) -> str:
+    given = "".join(f' {name}="{value}"' for name, value in command.attributes.items())
+    content = " ".join(command.content.split())
+    text = f"<ctx:{command.name}{given}>{content}"
+    return text if len(text) <= 120 else f"{text[:119]}…"
+
+
+def _list(text: str) -> list[str]:
+    return [word for word in (each.strip() for each in text.split(",")) if word]
+
+
+def _nodes(graph: Graph, text: str) -> list[NodeId]:
+    return [graph.find(each) for each in _list(text)]

@@ -1,0 +1,124 @@
+"""Why an agent knew something: what it was given, when, and at what cost."""
+
+import json
+from contextlib import suppress
+from typing import NamedTuple
+
+from ctx import clock, disk
+from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
+from ctx.ids import NodeId
+from ctx.memory import receipts
+from ctx.memory.receipts import Receipt
+from ctx.sessions import spool
+from ctx.workspace import Memory
+
+
+class Given(NamedTuple):
+    """A node that was given, and what has become of it."""
+
+    id: NodeId
+    label: str
+    tokens: int
+    updated_at: str
+    """The state in which it was given."""
+    content: str | None
+    """As it is now; None where it was deleted since."""
+    changed: bool
+    """Whether it is not any more what was given."""
+
+
+class Explained(NamedTuple):
+    """The answer of `ctx why`."""
+
+    receipt: str
+    session: str
+    event: str
+    at: str
+    project: str | None
+    tokens: int
+    items: tuple[Given, ...]
+
+
+class Receipts(NamedTuple):
+    """The answer of `ctx why --list`."""
+
+    receipts: tuple[Receipt, ...]
+
+
+def why(memory: Memory, named: str | None) -> Explained:
+    """A receipt; where none is named, the last one of this project, else the last one."""
+    if named is not None:
+        return _explained(memory, _named(memory, named))
+    found = _newest(memory, memory.project, 1) or _newest(memory, None, 1)
+    if not found:
+        raise ReceiptNotFound(
+            "No agent was given anything yet.",
+            hint="`ctx install` registers the hooks that do it; `ctx doctor` checks them.",
+        )
+    return _explained(memory, found[0])
+
+
+def last(memory: Memory, limit: int) -> Receipts:
+    """The last receipts of this project; outside of any, of all."""
+    return Receipts(tuple(_newest(memory, memory.project, limit)))
+
+
+def _named(memory: Memory, text: str) -> Receipt:
+    """The receipt whose id begins so, or the last one of a session that is called so."""
+    waiting = _waiting(memory)
+    found = [each for each in waiting if each.id.startswith(text)]
+    found = found or [each for each in waiting if each.session == text]
+    found += receipts.beginning(memory.graph.connection, text)
+    if not found:
+        raise ReceiptNotFound(f"There is no receipt {text[:80]!r}, and no session of that name.")
+    several = {each.id for each in found if each.id.startswith(text)}
+    if len(several) > 1:
+        told = "\n".join(f"  {each.id}  {each.at}  {each.event}" for each in found[:5])
+        raise AmbiguousId(f"Several receipts begin with {text}.", detail=told)
+    return found[0]
+
+
+def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
+    waiting = [each for each in _waiting(memory) if project in (None, each.project)]
+    found = {each.id: each for each in receipts.newest(memory.graph.connection, project, limit)} | {
+        each.id: each for each in waiting
+    }
+    return [found[receipt_id] for receipt_id in sorted(found, reverse=True)[:limit]]
+
+
+def _waiting(memory: Memory) -> list[Receipt]:
+    """Those that hooks have written down and nobody has taken in yet, the newest first."""
+    home = memory.surroundings.user_store.home
+    found = []
+    for name in reversed(spool.waiting(home)):
+        if spool.kind_of(name) == spool.RECEIPT:
+            # It may be taken in at this moment.
+            with suppress(OSError, ValueError, ContentRefused):
+                found.append(read_receipt(name, disk.read(spool.path_of(home, name))))
+    return found
+
+
+def read_receipt(name: str, said: bytes) -> Receipt:
+    """A receipt as a file of the spool says it."""
+    try:
+        told = json.loads(said)
+    except ValueError:
+        raise ContentRefused("It is not JSON.") from None
+    receipt_id = spool.id_of(name)
+    return receipts.read(receipt_id, clock.iso(spool.made_ms(receipt_id)), told)
+
+
+def _explained(memory: Memory, receipt: Receipt) -> Explained:
+    now = {node.id: node for node in memory.graph.nodes(item.id for item in receipt.items)}
+    items = tuple(
+        Given(
+            item.id,
+            item.label,
+            item.tokens,
+            item.updated_at,
+            now[item.id].content if item.id in now else None,
+            item.id not in now or now[item.id].updated_at != item.updated_at,
+        )
+        for item in receipt.items
+    )
+    return Explained(*receipt[:6], items)
