@@ -10,14 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from ctx import errors
+from ctx.agents.claude_code import doctor
 from ctx.cli import add_file as add_file_command
-from ctx.cli import completion, config, debug, edges, gc, options, tags
+from ctx.cli import (
+    completion,
+    config,
+    debug,
+    edges,
+    gc,
+    hook,
+    install,
+    options,
+    tags,
+    uninstall,
+)
 from ctx.cli.main import COMMANDS, module_of
 from ctx.config import edit, resolve, schema, setting
 from ctx.objects import index, verify
 from ctx.operations import (
     add,
     add_file,
+    apply,
     commit,
     compose,
     delete,
@@ -39,7 +52,9 @@ from ctx.operations import (
     update,
     view,
     walked,
+    why,
 )
+from ctx.sessions import spool
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -71,6 +86,8 @@ ANSWERS: dict[str, type] = {
     "ctx search": query.Found,
     "ctx query": query.Found,
     "ctx recall": recall.Recalled,
+    "ctx why": why.Explained,
+    "ctx why --list": why.Receipts,
     "ctx trace": walked.Walked,
     "ctx related": walked.Walked,
     "ctx compose": compose.Context,
@@ -98,6 +115,11 @@ ANSWERS: dict[str, type] = {
     "ctx store restore": store.Restored,
     "ctx store recover": store.Recovery,
     "ctx status": status.Status,
+    "ctx install": install.Installed,
+    "ctx uninstall": uninstall.Uninstalled,
+    "ctx doctor": doctor.Diagnosis,
+    **{f"ctx hook {word}": hook.Answer for word in spool.EVENTS},
+    "ctx hook apply": apply.Applied,
     "ctx config get": config.Answer,
     "ctx config set": edit.Change,
     "ctx config unset": edit.Change,

@@ -48,6 +48,7 @@ GROUPS = {
         "recall": "what memory has to say to a question, in short",
         "trace": "show what a node was made from",
         "related": "show what is near a node",
+        "why": "show what an agent was given, and at what cost",
     },
     "compose": {
         "compose": "put the right nodes together, within a budget",
@@ -67,6 +68,10 @@ GROUPS = {
         "store": "look after the store's file: check, backup, restore, recover",
     },
     "setting up": {
+        "install": "register hooks and the skill with Claude Code",
+        "uninstall": "take hooks and skill out of Claude Code again",
+        "doctor": "check that everything works, and say what to do",
+        "hook": "what Claude Code calls: session-start, stop, …, and apply",
         "status": "how much there is in memory",
         "config": "read and change settings: get, set, unset, list, explain",
         "completion": "print the completion script for a shell",
@@ -96,6 +101,8 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if words in (["--version"], ["-V"]):
         return _print_version()
+    if arguments is None and words[:1] == ["hook"]:
+        _run_hook(words[1:])
 
     from ctx.cli.output import Declined, Output, ReaderGone
     from ctx.cli.settings import Settings
@@ -127,6 +134,15 @@ def main(arguments: list[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
         output.unexpected(error, debugging=bool(settings.environment.get("CTX_DEBUG")))
         return 1
+
+
+def _run_hook(words: list[str]) -> None:
+    """Run a hook without the machinery of the other commands, unless it is asked about."""
+    from ctx.agents.claude_code import hook
+    from ctx.sessions import spool
+
+    if words and words[0] in spool.EVENTS and not {"-h", "--help"}.intersection(words):
+        hook.main_of_project(words)
 
 
 def _print_version() -> int:

@@ -135,9 +135,23 @@ class Settings(NamedTuple):
 
     @property
     def joined_session(self) -> "SessionId":
-        """`--session`, else `CTX_SESSION`, else the implicit session of the command line."""
-        named = self.session or self.environment.get("CTX_SESSION")
+        """`--session`, else `CTX_SESSION`, else the agent's that runs the command, else our own."""
+        named = self.session or self.environment.get("CTX_SESSION") or self._agents_session
         return ids.session_id(named) if named else ids.CLI_SESSION
+
+    @property
+    def _agents_session(self) -> str | None:
+        """The session of the agent in whose shell a command runs, while it is live."""
+        named = self.environment.get("CLAUDE_CODE_SESSION_ID")
+        if not named:
+            return None
+        from ctx import clock
+        from ctx.sessions import live
+
+        is_known = live.is_session(named) and live.is_live(
+            self.user_store.home, named, clock.now_s()
+        )
+        return named if is_known else None
 
 
 def _current_folder() -> str:
@@ -147,6 +161,11 @@ def _current_folder() -> str:
         raise UsageError(
             "The current folder no longer exists.", hint="cd somewhere else."
         ) from None
+
+
+def variables() -> dict[str, str]:
+    """The whole environment, for programs that are run as a shell here would run them."""
+    return dict(os.environ)
 
 
 def stdin_is_terminal() -> bool:

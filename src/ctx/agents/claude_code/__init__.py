@@ -1,0 +1,26 @@
+"""Claude Code: its hooks, its settings, its skills and plugins.
+
+    entry          the script that is registered: it starts a hook
+    hook           what a hook process does, with the standard library alone
+    answers        the answers of the hooks that have one
+    waiting        what waits for a session, taken once
+    applying       starting the process that does what an agent asked for
+    store          the store as a hook opens it
+    lineage        which session goes on from which
+
+    clients        which clients are installed, and their versions
+    registration   which hooks are registered for them, as what command lines
+    jsonc          JSON with comments, and where everything in it stands
+    settings_file  settings.json, changed without touching anything but our hooks
+    foreign_file   a file of another program, replaced where it lies
+    child          a program that is run to see what it says
+    install        setting all of it up, and taking it out again
+    skill          the pages that tell Claude how to use its memory
+    plugin         the same as a plugin
+    projection     a block in AGENTS.md, for agents that have no hooks
+    doctor         whether all of it works
+
+The client's files are their owner's: what is put there can be told from everything else, and is
+taken out again without a trace. What events mean for memory is said by `operations`. Hooks load
+this file, so it holds nothing.
+"""

@@ -1,0 +1,319 @@
+"""The answers of the hooks that have one.
+
+`hook` loads this module where it is needed. A context that is ready is given as it is; one that is
+not is composed by `retrieval.layers`, which loads nothing that a hook cannot afford. The store is
+written to only to take what was waiting for a session.
+"""
+
+import json
+import os
+from contextlib import closing, contextmanager
+from sqlite3 import Connection
+
+from ctx import layout
+from ctx.agents.claude_code import applying, lineage
+from ctx.agents.claude_code.hook import NOTHING, WORK_S, Hook
+from ctx.agents.claude_code.store import for_reading, path_of
+from ctx.layout import Place
+from ctx.retrieval import contexts
+from ctx.retrieval.contexts import Context, Item
+from ctx.sessions import live, spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+# Of the time that a hook has, what is left for its answer once other work is done.
+_ANSWERING_S = 0.4
+_DEFAULT_BUDGET = 2_000
+
+
+def session_start(hook: Hook, said: bytes) -> bytes:
+    """The context of this place; for a resumed session only what changed."""
+    event = _event(hook, said)
+    if event is None:
+        return NOTHING
+    session, source, part = event["session_id"], event.get("source", "startup"), _part(hook)
+    if part == 1:
+        with _unharmed(hook):
+            spool.put(hook.home, spool.new_id(hook.now_ms()), hook.word, said)
+            _go_live(hook, event)
+    if any(map(spool.has_commands, spool.waiting(hook.home))):
+        applying.apply(hook, hook.left - _ANSWERING_S)
+    if not os.path.exists(path_of(hook.environment, hook.home)):
+        hook.log("there is no store yet; it is made now")
+        applying.start(hook)
+        return NOTHING
+    place = layout.place(_folder(hook, event), hook.home)
+    with closing(for_reading(hook)) as connection:
+        text, tokens, items = _context(hook, connection, place, event, part)
+        if part == 1 and _expands(connection):
+            from ctx.agents.claude_code import waiting
+
+            more, nodes = waiting.take_expanded(hook, connection, session, text)
+            text, items = text + more, (*items, *nodes)
+            tokens += sum(each.tokens for each in nodes)
+    if not text or (part > 1 and not items):
+        return NOTHING
+    with _unharmed(hook):
+        _receipt(hook, event, place, items, tokens)
+    if part > 1 or (source == "resume" and not items):
+        return _additional("SessionStart", text, "")
+    nodes_given = "1 node" if len(items) == 1 else f"{len(items):,} nodes"
+    message = f"ctx: {nodes_given}, {tokens:,} tokens; `ctx why` lists them"
+    return _additional("SessionStart", text, message if items else "ctx: memory is empty here")
+
+
+def prompt_submit(hook: Hook, said: bytes) -> bytes:
+    """What was waiting for this session, once. What a Stop left is done before."""
+    event = _event(hook, said)
+    if event is None:
+        return NOTHING
+    with _unharmed(hook):
+        spool.put(hook.home, spool.new_id(hook.now_ms()), hook.word, said)
+    failed = ""
+    if any(map(spool.has_commands, spool.waiting(hook.home))):
+        hook.limit = WORK_S
+        done = applying.apply(hook, WORK_S - _ANSWERING_S)
+        failed = _failures(each for each in done if each["session"] == event["session_id"])
+    with closing(for_reading(hook)) as connection:
+        if not connection.execute("SELECT 1 FROM pending WHERE key LIKE '%:%' LIMIT 1").fetchone():
+            return NOTHING
+        from ctx.agents.claude_code import waiting
+
+        text, items = waiting.take(hook, connection, event["session_id"])
+    if not text:
+        return NOTHING
+    from ctx import tokens
+
+    place = layout.place(_folder(hook, event), hook.home)
+    with _unharmed(hook):
+        _receipt(hook, event, place, items, tokens.estimate(text))
+    return _additional("UserPromptSubmit", text, failed)
+
+
+def pre_compact(hook: Hook, said: bytes) -> bytes:
+    """Write down what the agent is at, as far as memory knows."""
+    event = _event(hook, said)
+    if event is None:
+        return NOTHING
+    spool.put(hook.home, spool.new_id(hook.now_ms()), hook.word, said)
+    from ctx.retrieval import layers
+
+    session = event["session_id"]
+    place = layout.place(_folder(hook, event), hook.home)
+    with closing(for_reading(hook)) as connection:
+        nodes = layers.state(connection, place.project, _task(connection, place), session)
+    live.write(hook.home, f"{session}.state", json.dumps(nodes))
+    return b""
+
+
+ANSWERS: "dict[str, Callable[[Hook, bytes], bytes]]" = {
+    "session-start": session_start,
+    "prompt-submit": prompt_submit,
+    "pre-compact": pre_compact,
+}
+
+
+def end(hook: Hook, said: bytes) -> None:
+    """A session is over. One that was cleared goes on under another name."""
+    event = _event(hook, said)
+    if event is not None:
+        if event.get("reason") == "clear":
+            live.write(hook.home, _cleared(hook, event), event["session_id"])
+        live.remove(hook.home, event["session_id"])
+        applying.start(hook)
+
+
+def respond(hook: Hook, said: bytes, response: str) -> bytes:
+    """A Stop whose response is given on the command line rather than in a transcript."""
+    try:
+        event = json.loads(said) if said.strip() else {}
+    except ValueError:
+        event = {}
+    event = event if isinstance(event, dict) else {}
+    event.setdefault("session_id", hook.environment.get("CTX_SESSION") or "cli")
+    event.setdefault("cwd", _folder(hook, event))
+    event["response"] = response
+    event_id = spool.new_id(hook.now_ms())
+    spool.put(hook.home, event_id, f"{spool.STOP}.-", json.dumps(event).encode(), durable=True)
+    return work(hook, event_id)
+
+
+def work(hook: Hook, event_id: str) -> bytes:
+    """Have an agent's commands done, and tell the user if some could not be."""
+    hook.limit = WORK_S
+    done = applying.apply(hook, WORK_S - _ANSWERING_S)
+    failed = _failures(each for each in done if each["event"] == event_id)
+    return _printed({"systemMessage": failed}) if failed else NOTHING
+
+
+def _failures(stops: "Iterable[dict[str, Any]]") -> str:
+    """What the user is told of commands that failed; nothing where none did."""
+    told = [(each["done"], each["failed"]) for each in stops]
+    failed = sum(each for _, each in told)
+    count = failed + sum(each for each, _ in told)
+    commands = "1 command" if count == 1 else f"{failed:,} of {count:,} commands"
+    return f"ctx: {commands} failed; the agent is told with your next prompt" if failed else ""
+
+
+@contextmanager
+def _unharmed(hook: Hook) -> "Iterator[None]":
+    """What cannot be written down does not keep an agent from what it is to be given."""
+    try:
+        yield
+    except OSError as error:
+        hook.log(f"{type(error).__name__}: {error}")
+
+
+# What the client said
+
+
+def _event(hook: Hook, said: bytes) -> "dict[str, Any] | None":
+    try:
+        event = json.loads(said)
+    except (ValueError, RecursionError):
+        hook.log("what the client said is not JSON")
+        return None
+    session = event.get("session_id") if isinstance(event, dict) else None
+    if not isinstance(session, str) or not live.is_session(session):
+        hook.log("what the client said names no session")
+        return None
+    return event  # type: ignore[no-any-return]
+
+
+def _folder(hook: Hook, event: "dict[str, Any]") -> str:
+    told = event.get("cwd") or hook.environment.get("CLAUDE_PROJECT_DIR") or ""
+    return told if isinstance(told, str) and os.path.isabs(told) else os.getcwd()
+
+
+def _part(hook: Hook) -> int:
+    number = hook.options[1] if hook.options[:1] == ["--part"] and len(hook.options) > 1 else "1"
+    return int(number) if number.isdecimal() and 0 < int(number) < 100 else 1
+
+
+def _go_live(hook: Hook, event: "dict[str, Any]") -> None:
+    session, source = event["session_id"], event.get("source")
+    process = hook.environment.get("CLAUDE_PID", "")
+    live.begin(hook.home, session, process, _folder(hook, event))
+    before = ""
+    if source == "clear":
+        name = _cleared(hook, event)
+        before = live.read(hook.home, name)
+        live.remove(hook.home, name)
+    elif source == "fork":
+        before = lineage.forked_from(event, process, hook.now_ms() / 1000)
+    if live.is_session(before) and before != session:
+        live.write(hook.home, f"{session}.before", before)
+
+
+def _cleared(hook: Hook, event: "dict[str, Any]") -> str:
+    """Where a client says which session it has cleared. Older ones do not say who they are."""
+    process = hook.environment.get("CLAUDE_PID", "")
+    if process.isdecimal():
+        return f"cleared-{process}"
+    from zlib import crc32
+
+    return f"cleared-{crc32(os.fsencode(_folder(hook, event))):08x}"
+
+
+# SessionStart
+
+
+def _context(
+    hook: Hook, connection: Connection, place: Place, event: "dict[str, Any]", part: int
+) -> Context:
+    source, session = event.get("source"), event["session_id"]
+    key = contexts.Key(place, contexts.settings(hook.home, hook.environment), part)
+    if source not in ("resume", "compact") and (ready := contexts.ready(connection, key)):
+        return ready
+    from ctx.retrieval import layers
+
+    budget = _budget(hook, key.settings)
+    wanted = layers.Wanted(place.project, _task(connection, place), budget, part)
+    before = _given_before(hook, session) if source == "resume" else {}
+    if before and lineage.remembers(event.get("transcript_path")):
+        return layers.changed(connection, wanted, before) if part == 1 else contexts.NOTHING
+    if source == "compact" and part == 1:
+        now = layers.state(connection, place.project, wanted.task, session)
+        return layers.context(connection, wanted, _saved(hook, session, now))
+    if part == 1:
+        # It makes the context, so that the next session finds it ready.
+        applying.start(hook)
+    return layers.context(connection, wanted)
+
+
+def _budget(hook: Hook, settings: str) -> int:
+    if not settings:
+        return _DEFAULT_BUDGET
+    from ctx.config.resolve import survey
+
+    config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
+    return config.integer("context.budget")
+
+
+def _task(connection: Connection, place: Place) -> "str | None":
+    found = connection.execute("SELECT value FROM pending WHERE key = ?", (place.task_key,))
+    row = found.fetchone()
+    return row[0] if row else None
+
+
+def _expands(connection: Connection) -> bool:
+    sql = "SELECT 1 FROM pending WHERE key LIKE 'expand\\_nodes:%' ESCAPE '\\' LIMIT 1"
+    return connection.execute(sql).fetchone() is not None
+
+
+def _saved(hook: Hook, session: str, now: "list[Any]") -> "list[Any]":
+    """What the agent was at before its conversation was compacted, and what it is at now."""
+    try:
+        saved = json.loads(live.read(hook.home, f"{session}.state") or "[]")
+    except ValueError:
+        saved = []
+    live.remove(hook.home, f"{session}.state")
+    told = [each for each in saved if isinstance(each, str)] if isinstance(saved, list) else []
+    return list(dict.fromkeys([*told, *now]))
+
+
+# What was given
+
+
+def _given_before(hook: Hook, session: str) -> "dict[str, str]":
+    try:
+        given = json.loads(live.read(hook.home, f"{session}.receipt") or "{}")
+    except ValueError:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _receipt(
+    hook: Hook, event: "dict[str, Any]", place: Place, items: "Iterable[Item]", tokens: int
+) -> None:
+    """Note which nodes an agent was given, and in which state."""
+    given = list(items)
+    if not given:
+        return
+    session = event["session_id"]
+    told = {
+        "session": session,
+        "event": spool.EVENTS[hook.word],
+        "project": place.project,
+        "tokens": tokens,
+        "items": given,
+    }
+    spool.put(hook.home, spool.new_id(hook.now_ms()), spool.RECEIPT, json.dumps(told).encode())
+    if hook.word == "session-start":
+        # A conversation that begins anew has forgotten what it was given before.
+        anew = event.get("source") != "resume" and _part(hook) == 1
+        known = {} if anew else _given_before(hook, session)
+        known.update((each.id, each.digest) for each in given)
+        live.write(hook.home, f"{session}.receipt", json.dumps(known))
+
+
+def _additional(event: str, text: str, message: str) -> bytes:
+    given = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+    return _printed({**given, "systemMessage": message} if message else given)
+
+
+def _printed(value: "dict[str, Any]") -> bytes:
+    return json.dumps(value).encode() + b"\n"

@@ -1,0 +1,68 @@
+"""A program that is run to see what it says, for so long and no longer."""
+
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from ctx import clock
+
+# How long it may take until whoever was killed is gone.
+_GOING_S = 1.0
+
+
+class Ended(NamedTuple):
+    code: int
+    out: bytes
+    err: bytes
+
+
+def run(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    folder: str,
+    *,
+    seconds: float,
+    said: bytes = b"",
+) -> Ended | None:
+    """Run it to its end, and whatever it has started; None: it took longer than that.
+
+    Everybody that it starts holds the end of a pipe. So it is known when the last of them is
+    gone, also of those that have left its group.
+    """
+    held, holds = os.pipe()
+    try:
+        process = subprocess.Popen(
+            words,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=[holds],
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(held)
+        raise
+    finally:
+        os.close(holds)
+    deadline = clock.monotonic() + seconds
+    ended = None
+    try:
+        with process:
+            try:
+                out, err = process.communicate(said, timeout=seconds)
+                ended = Ended(process.returncode, out, err)
+            except subprocess.TimeoutExpired:
+                pass
+            finally:
+                # Not before it has ended could anybody else have its number.
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+        select.select([held], [], [], max(_GOING_S, deadline - clock.monotonic()))
+        return ended
+    finally:
+        os.close(held)

@@ -1,0 +1,280 @@
+"""What a hook process does: it keeps what the client says, answers, and never gets in the way.
+
+Most events need no answer. Their bytes go into the spool as they came, and that is all: no JSON is
+parsed, and nothing is loaded but this module and `sessions.spool`. SessionStart, UserPromptSubmit
+and PreCompact, and a Stop after which something is to be done, are answered by `answers`.
+
+Whatever happens, the process ends with 0 and with nothing or one JSON object on stdout, within a
+time that it keeps itself. What went wrong is a line in `CTX_HOME/hook.log`.
+"""
+
+import os
+import time
+from _thread import allocate_lock, start_new_thread
+
+from ctx.sessions import hook_log, live, spool
+
+# Type checkers know this name from anywhere; importing it from `typing` costs more than the hook.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+ANSWERED = ("session-start", "prompt-submit", "pre-compact")
+
+CAPTURE_S = 0.25
+ANSWER_S = 1.0
+WORK_S = 3.5
+"""How long a hook may take: to keep an event, to answer one, and to do what an agent asked for."""
+
+NOTHING = b"{}\n"
+
+_LARGEST_INPUT = 64 * 1024 * 1024
+_LARGEST_TAIL = 4 * 1024 * 1024
+_COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:")
+
+
+class Hook:
+    """One run of a hook: where it works, and until when."""
+
+    def __init__(self, word: str, options: "list[str]", environment: "dict[str, str]") -> None:
+        self.word = word
+        self.options = options
+        self.environment = environment
+        self.began = time.monotonic()
+        self.limit = ANSWER_S if word in ANSWERED else CAPTURE_S
+        self.home = _home(environment)
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left."""
+        return self.began + self.limit - time.monotonic()
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def log(self, message: str) -> None:
+        """A line for `ctx doctor`."""
+        hook_log.add(self.home, self.word, message)
+
+
+def main(arguments: "list[str]") -> "NoReturn":
+    """Run the hook that a user's settings register, as a process of its own, and end it."""
+    word = arguments[0] if arguments else ""
+    _run(Hook(word, arguments[1:], dict(os.environ)))
+
+
+def main_of_project(arguments: "list[str]") -> "NoReturn":
+    """Run `ctx hook …`, as a project's settings or a plugin register it.
+
+    The client runs hooks of both. Where the user's own settings have this one too, it is enough.
+    """
+    hook = Hook(arguments[0], arguments[1:], dict(os.environ))
+    if hook.environment.get("CLAUDECODE") and _is_registered(hook):
+        os._exit(0)
+    _run(hook)
+
+
+def _is_registered(hook: Hook) -> bool:
+    folder = hook.environment.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
+    try:
+        with open(f"{folder}/settings.json", encoding="utf-8", errors="replace") as file:
+            lines = file.read()
+    except OSError:
+        return False
+    return f"claude_code/entry.py {hook.word} " in lines.replace("'", "").replace('\\"', "")
+
+
+def _run(hook: Hook) -> "NoReturn":
+    answering = allocate_lock()
+
+    def end(answer: bytes) -> None:
+        # Of the two threads, one answers.
+        if answering.acquire(False):
+            _write(answer)
+            os._exit(0)
+
+    def keep_time() -> None:
+        while (left := hook.left) > 0:
+            time.sleep(left)
+        hook.log(f"took longer than {hook.limit} s")
+        end(NOTHING)
+        # Nobody reads what the other thread says.
+        time.sleep(CAPTURE_S)
+        os._exit(0)
+
+    start_new_thread(keep_time, ())
+    end(answer(hook, read_stdin))
+    # The other one has said something already, and ends the process.
+    time.sleep(2 * CAPTURE_S)
+    os._exit(0)
+
+
+def answer(hook: Hook, read: "Callable[[], bytes]") -> bytes:
+    """What is printed. Nothing that is read or found can make it fail."""
+    try:
+        if hook.environment.get("CTX_OFF", "") not in ("", "0") or not hook.home:
+            return b""
+        return _answer(hook, read())
+    except Exception as error:  # noqa: BLE001 - a hook never hurts, whatever happened to it
+        hook.log(f"{type(error).__name__}: {error}")
+        return NOTHING
+
+
+def _answer(hook: Hook, said: bytes) -> bytes:
+    if hook.word not in spool.EVENTS:
+        hook.log(f"there is no hook {hook.word[:40]!r}")
+        return NOTHING
+    if hook.word == "stop" and hook.options[:1] == ["--response"]:
+        from ctx.agents.claude_code import answers
+
+        return answers.respond(hook, said, " ".join(hook.options[1:2]))
+    if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
+        reason = "is too large" if len(said) > _LARGEST_INPUT else "is not a JSON object"
+        hook.log(f"what the client said {reason} ({len(said):,} bytes)")
+        return NOTHING
+    if hook.word in ANSWERED:
+        from ctx.agents.claude_code import answers
+
+        return answers.ANSWERS[hook.word](hook, said)
+    event_id = spool.new_id(hook.now_ms())
+    if hook.word == "stop":
+        return _stop(hook, said, event_id)
+    spool.put(hook.home, event_id, hook.word, said)
+    if not hook.environment.get("CLAUDE_PID"):
+        live.touch(hook.home, field(said, b"session_id"))
+    if hook.word == "session-end":
+        from ctx.agents.claude_code import answers
+
+        answers.end(hook, said)
+    return b""
+
+
+def _stop(hook: Hook, said: bytes, event_id: str) -> bytes:
+    """Look for commands: in what the client says, and in its transcript since the last Stop."""
+    session = field(said, b"session_id")
+    seen = f"{session}.stop" if live.is_session(session) else ""
+    path = field(said, b"transcript_path")
+    size = _size(path)
+    start = _seen(hook.home, seen, size)
+    # Where nothing was seen yet, the last megabytes hold the last turn.
+    tail = _tail(path, start or 0, size)
+    kind = spool.STOP
+    if any(mark in said for mark in _COMMAND) or _has_command(tail):
+        hook.limit = WORK_S
+        kind = f"{spool.STOP}.{'' if start is None else start}-{size or ''}"
+    spool.put(hook.home, event_id, kind, said, durable=kind != spool.STOP)
+    if seen and size:
+        live.write(hook.home, seen, str(size))
+    if kind != spool.STOP:
+        from ctx.agents.claude_code import answers
+
+        return answers.work(hook, event_id)
+    if len(spool.waiting(hook.home)) > spool.MANY:
+        from ctx.agents.claude_code import applying
+
+        applying.start(hook)
+    return b""
+
+
+def _has_command(tail: bytes) -> bool:
+    """Whether there is something like a command in an entry of the agent.
+
+    What we gave it ourselves speaks of commands too, and stands in other entries.
+    """
+    for mark in _COMMAND:
+        at = tail.find(mark)
+        while at >= 0:
+            start = tail.rfind(b"\n", 0, at) + 1
+            end = tail.find(b"\n", at)
+            line = tail[start:] if end < 0 else tail[start:end]
+            # Of the first line the beginning may be missing.
+            if not start or b'"type":"assistant"' in line or b'"type": "assistant"' in line:
+                return True
+            at = tail.find(mark, end) if end >= 0 else -1
+    return False
+
+
+def field(said: bytes, name: bytes) -> str:
+    """A text of the outermost object, found without parsing all of it.
+
+    Inside of texts, quotes have a backslash before them: what is found stands for itself. The
+    client names what is common to all events first.
+    """
+    at = said.find(b'"%s"' % name)
+    rest = said[at + len(name) + 2 : at + len(name) + 4200].lstrip() if at >= 0 else b""
+    rest = rest[1:].lstrip() if rest.startswith(b":") else b""
+    end = rest.find(b'"', 1)
+    if not rest.startswith(b'"') or end < 0:
+        return ""
+    value = rest[1:end]
+    if b"\\" in value:
+        import json
+
+        found = json.loads(said).get(name.decode())
+        return found if isinstance(found, str) else ""
+    return value.decode("utf-8", "replace")
+
+
+def _home(environment: "dict[str, str]") -> str:
+    """The user store's folder; empty where there is no telling."""
+    home = environment.get("CTX_HOME", "")
+    if home:
+        return os.path.abspath(os.path.expanduser(home))
+    person = environment.get("HOME", "")
+    if not os.path.isabs(person):
+        import pwd
+
+        try:
+            person = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            return ""
+    return f"{person}/.ctx"
+
+
+def read_stdin() -> bytes:
+    """All of it. What is far too much is read too, because the client waits for that."""
+    if os.isatty(0):
+        return b""
+    parts: list[bytes] = []
+    size = 0
+    while part := os.read(0, 1 << 20):
+        size += len(part)
+        if size <= _LARGEST_INPUT + 1:
+            parts.append(part)
+    return b"".join(parts) if size <= _LARGEST_INPUT else b"x" * (_LARGEST_INPUT + 1)
+
+
+def _write(answer: bytes) -> None:
+    try:
+        while answer:
+            answer = answer[os.write(1, answer) :]
+    except OSError:
+        # Whoever asked has gone.
+        pass
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size if path else 0
+    except OSError:
+        return 0
+
+
+def _seen(home: str, name: str, size: int) -> "int | None":
+    """How much of the transcript was there at the last Stop; None where that is not known."""
+    text = live.read(home, name) if name else ""
+    return int(text) if text.isdigit() and len(text) < 16 and int(text) <= size else None
+
+
+def _tail(path: str, start: int, size: int) -> bytes:
+    """The bytes since then, at most the last megabytes of them."""
+    if size <= start:
+        return b""
+    # A transcript is a plain file; a pipe would keep us waiting.
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        os.lseek(fd, max(start, size - _LARGEST_TAIL), os.SEEK_SET)
+        return os.read(fd, _LARGEST_TAIL)
+    finally:
+        os.close(fd)

@@ -1,0 +1,245 @@
+"""Setting ctx up for Claude Code, and taking it out again.
+
+Three things make it work: the store, the skill, and the hooks in the client's settings. They are
+set up in an order in which nothing is left half done: the settings are read and the hooks are
+tried first, as the client would run them, and nothing is written if either fails.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, NamedTuple
+
+import ctx
+from ctx import disk
+from ctx.agents.claude_code import child, foreign_file, registration, settings_file, skill
+from ctx.agents.claude_code.foreign_file import Change
+from ctx.agents.claude_code.registration import Group
+from ctx.errors import HookFailed, PathRefused
+from ctx.memory import store
+from ctx.sessions.spool import EVENTS
+from ctx.sqlite.connection import explained, shown
+
+State = Literal[
+    "made", "there", "written", "updated", "current", "added", "removed", "kept", "missing"
+]
+
+_TRIALS = 3
+_TRIAL_S = 10.0
+_COMPILING_S = 120.0
+# What would lead a trial to the user's own store, keep it from running at all, or make it look
+# as if a session of the client had started it.
+_NOT_FOR_A_TRIAL = ("CTX_", "CLAUDE")
+
+
+class Place(NamedTuple):
+    """Whose settings are changed: a user's, or those of a project."""
+
+    level: Literal["user", "project"]
+    folder: str
+    """`…/.claude`, or what `CLAUDE_CONFIG_DIR` says."""
+    backup: str
+    """The path of a backup of the settings, without its time."""
+
+    @property
+    def settings(self) -> str:
+        return os.path.join(self.folder, "settings.json")
+
+    @property
+    def skill(self) -> str:
+        return os.path.join(self.folder, "skills", "ctx")
+
+
+class Part(NamedTuple):
+    """One thing that was set up or taken out."""
+
+    what: Literal["store", "skill", "hooks", "plugin", "projection"]
+    path: str
+    state: State
+
+
+def user_place(claude_folder: str, ctx_home: str) -> Place:
+    return Place("user", claude_folder, os.path.join(ctx_home, "backups", "settings.json"))
+
+
+def project_place(root: str, ctx_home: str) -> Place:
+    """The settings of a project. A link in a clone may lead anywhere, so it is not followed."""
+    folder = os.path.join(root, ".claude")
+    name = f"settings.json-of-{os.path.basename(root)}"
+    place = Place("project", folder, os.path.join(ctx_home, "backups", name))
+    for path in (place.settings, place.skill):
+        real = os.path.realpath(path)
+        if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
+            raise PathRefused(
+                f"{shown(path)} leads out of the project, to {shown(real)}.",
+                hint="Put a plain file or folder in the place of the link.",
+            )
+    return place
+
+
+# Putting in
+
+
+def planned_skill(place: Place) -> Part:
+    if skill.is_current(place.skill):
+        return Part("skill", place.skill, "current")
+    is_there = os.path.lexists(os.path.join(place.skill, "SKILL.md"))
+    return Part("skill", place.skill, "updated" if is_there else "written")
+
+
+def write_skill(place: Place) -> Part:
+    return Part("skill", place.skill, skill.write(place.skill))
+
+
+def planned_hooks(place: Place, entries: Mapping[str, Group]) -> Change:
+    """What registering these hooks would change; SettingsUnreadable where it cannot be done."""
+    return foreign_file.planned(place.settings, _with(entries))
+
+
+def register(place: Place, entries: Mapping[str, Group]) -> Change:
+    return foreign_file.change(place.settings, _with(entries), place.backup)
+
+
+def _with(entries: Mapping[str, Group]) -> foreign_file.Edit:
+    return lambda text: settings_file.with_hooks(text, entries, registration.is_ours)
+
+
+def hooks_part(change: Change) -> Part:
+    """What registering has made of the settings, in a word."""
+    if not change.is_one:
+        return Part("hooks", change.path, "current")
+    known = settings_file.registered(change.before or "", registration.is_ours)
+    return Part("hooks", change.path, "updated" if known else "added")
+
+
+# Taking out
+
+
+def planned_removal_of_skill(place: Place, *, force: bool) -> Part:
+    if not os.path.lexists(os.path.join(place.skill, "SKILL.md")):
+        return Part("skill", place.skill, "missing")
+    kept = skill.edited(place.skill) and not force
+    return Part("skill", place.skill, "kept" if kept else "removed")
+
+
+def remove_skill(place: Place, *, force: bool) -> Part:
+    return Part("skill", place.skill, skill.remove(place.skill, force=force))
+
+
+def planned_removal_of_hooks(place: Place) -> Change:
+    return foreign_file.planned(place.settings, _without)
+
+
+def unregister(place: Place) -> Change:
+    """Take our hooks out of the settings; what was made for them goes too."""
+    change = foreign_file.change(place.settings, _without, place.backup)
+    if change.is_one and change.after is None:
+        with suppress(OSError):
+            os.rmdir(place.folder)
+    return change
+
+
+def _without(text: str | None) -> str | None:
+    return None if text is None else settings_file.without_hooks(text, registration.is_ours)
+
+
+# Trying
+
+
+def compile_bytecode() -> None:
+    """Compile our modules where hooks find them, whatever this process may write, and where.
+
+    A hook that has to compile what it imports takes several times as long. Where nothing can be
+    written it does so each time, and works all the same.
+    """
+    package = os.path.dirname(os.path.abspath(ctx.__file__))
+    words = [registration.interpreter(), "-I", "-S", "-m", "compileall", "-q", package]
+    with suppress(OSError):
+        child.run(words, {}, os.sep, seconds=_COMPILING_S)
+
+
+def try_hooks(entries: Mapping[str, Group], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Run every command as the client would; HookFailed if one of them does not work."""
+    commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
+    words = {command: registration.word_of(command) or "" for command in commands}
+    for command, word in words.items():
+        problem = try_command(command, word, environment)
+        if problem:
+            raise HookFailed(f"The hook {word} does not work: {problem}", detail=f"  {command}")
+    return tuple(dict.fromkeys(words.values()))
+
+
+def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
+    """Run a registered command with a store of its own; what is wrong with it, or nothing.
+
+    `environment` are all variables that a program of the user is started with.
+    """
+    log = ""
+    for _ in range(_TRIALS):
+        with (
+            disk.explained("trying the hooks"),
+            TemporaryDirectory(prefix="ctx-trial-", ignore_cleanup_errors=True) as folder,
+        ):
+            problem, log = _trial(command, word, environment, folder)
+        # What a hook complains of itself may be the time that it took, on a busy machine.
+        if problem or not log:
+            return problem
+    return log
+
+
+def _trial(command: str, word: str, environment: Mapping[str, str], folder: str) -> tuple[str, str]:
+    """What is wrong with a command, and what the hook itself had to say about that."""
+    home, project = os.path.join(folder, "home"), os.path.join(folder, "project")
+    for made in (home, project):
+        os.mkdir(made, disk.FOLDER_MODE)
+    database = os.path.join(home, "store.db")
+    with explained(database):
+        store.open_for_writing(database).close()
+    before = set(os.listdir(home))
+    inherited = {
+        name: value for name, value in environment.items() if not name.startswith(_NOT_FOR_A_TRIAL)
+    }
+    said = json.dumps(_event(word, project)).encode() + b"\n"
+    words, variables = ["/bin/sh", "-c", command], {**inherited, "CTX_HOME": home}
+    ended = child.run(words, variables, project, seconds=_TRIAL_S, said=said)
+    if ended is None:
+        return f"it takes longer than {_TRIAL_S:.0f} s.", ""
+    has_run = bool(ended.out) or set(os.listdir(home)) != before
+    log = disk.read_or_none(os.path.join(home, "hook.log")) or b""
+    lines = log.decode("utf-8", "replace").splitlines()
+    return _problem(ended, has_run=has_run), lines[-1] if lines else ""
+
+
+def _event(word: str, folder: str) -> dict[str, Any]:
+    """What the client would say, of a session that never was."""
+    session = "ctx-install-check"
+    return {
+        "session_id": session,
+        "transcript_path": os.path.join(folder, f"{session}.jsonl"),
+        "cwd": folder,
+        "hook_event_name": EVENTS.get(word, ""),
+        "source": "startup",
+        "reason": "other",
+        "trigger": "manual",
+        "prompt": "",
+        "stop_hook_active": False,
+    }
+
+
+def _problem(ended: child.Ended, *, has_run: bool) -> str:
+    complaint = " ".join(ended.err.decode("utf-8", "replace").split())[-300:]
+    if ended.code:
+        return f"it ends with exit code {ended.code}. {complaint}".rstrip()
+    if ended.out.strip():
+        try:
+            answer = json.loads(ended.out)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            start = " ".join(ended.out.decode("utf-8", "replace").split())[:100]
+            return f"what it prints is not a JSON object: {start}"
+    # The line ends in `|| true`: a program that is not there looks like one that has nothing
+    # to say. A hook of ours leaves something in its store's folder, or has something to say.
+    return "" if has_run else f"it does nothing. {complaint}".rstrip()

@@ -1,0 +1,211 @@
+"""JSON, also with comments and trailing commas, and where everything in it stands.
+
+The standard library reads JSON and forgets the text. Whoever changes a file without touching
+the rest of it must know where each value begins and ends, where the commas are, and where the
+white space before a value begins: behind the last comment, so that a comment is never cut.
+"""
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from ctx.errors import SettingsUnreadable
+
+BYTE_ORDER_MARK = "\ufeff"
+
+_DEEPEST = 100
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_BLANKS = re.compile(r"[ \t]*")
+_COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
+
+
+class Value(NamedTuple):
+    """A value and its place in the text: `text[start:end]`."""
+
+    start: int
+    end: int
+    plain: Any
+    """What it says, as Python has it."""
+    elements: "tuple[Element, ...]" = ()
+    """What an object or an array holds, in the order of the text."""
+    space: int = 0
+    """Where the white space before the closing bracket begins."""
+
+
+class Element(NamedTuple):
+    """A member of an object, or an item of an array."""
+
+    key: str
+    """Empty in an array."""
+    start: int
+    """Of the key, or of the item."""
+    value: Value
+    space: int
+    """Where the white space before it begins."""
+    below_comment: bool
+    """Whether a `//` comment ends there: it would swallow what is moved up to it."""
+    comma: int | None
+    """Where the comma behind it stands."""
+
+    @property
+    def end(self) -> int:
+        return self.value.end
+
+
+class Document(NamedTuple):
+    root: Value
+    not_json: int | None
+    """Where the first comment or trailing comma stands: plain JSON has none."""
+
+
+def parse(text: str) -> Document:
+    """Read a document. SettingsUnreadable names the line and column where it breaks."""
+    reader = _Reader(text)
+    root = reader.value(0)
+    if reader.skip() != len(text):
+        raise wrong(text, reader.position, "nothing should follow here")
+    return Document(root, min(reader.not_json, default=None))
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing but white space and comments."""
+    return _Reader(text).skip() == len(text)
+
+
+def last(holder: Value, key: str) -> Element | None:
+    """The member of an object that counts: of several with one key, it is the last."""
+    found = [element for element in holder.elements if element.key == key]
+    return found[-1] if found else None
+
+
+def end_of_comments(text: str, position: int) -> int:
+    """Behind the comments that stand on the line of a position; itself, where none do."""
+    while comment := _COMMENT.match(text, _end(_BLANKS, text, position)):
+        position = comment.end()
+    return position
+
+
+def place(text: str, position: int) -> str:
+    """`line 3, column 5`."""
+    before = re.split(r"\r\n|\r|\n", text[:position].removeprefix(BYTE_ORDER_MARK))
+    return f"line {len(before)}, column {len(before[-1]) + 1}"
+
+
+def wrong(text: str, position: int, what: str) -> SettingsUnreadable:
+    return SettingsUnreadable(f"{place(text, position)}: {what}.")
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
+        self.not_json: list[int] = []
+        # Of the white space that was skipped last.
+        self.space = self.position
+        self.below_comment = False
+
+    def skip(self) -> int:
+        """Go on to the next thing that is neither white space nor a comment."""
+        self.space, self.below_comment = self.position, False
+        while True:
+            self.position = _end(_SPACE, self.text, self.position)
+            comment = _COMMENT.match(self.text, self.position)
+            if comment is None:
+                return self.position
+            self.not_json.append(self.position)
+            self.space = self.position = comment.end()
+            self.below_comment = comment[0].startswith("//")
+
+    def value(self, depth: int) -> Value:
+        start = self.skip()
+        match self.text[start : start + 1]:
+            case "{" | "[" if depth == _DEEPEST:
+                raise wrong(self.text, start, "this is nested too deep")
+            case "{":
+                return self._object(depth)
+            case "[":
+                return self._array(depth)
+            case '"':
+                return self._read(_STRING, "this text has no end, or a character that needs a \\")
+            case "":
+                raise wrong(self.text, start, "something is missing at the end")
+            case _:
+                return self._read(_PLAIN, "this is no JSON value")
+
+    def _object(self, depth: int) -> Value:
+        start = self.position
+        elements: list[Element] = []
+        said: dict[str, Any] = {}
+        while self._goes_on("}", elements):
+            space, below_comment = self.space, self.below_comment
+            if self.text[self.position] != '"':
+                raise wrong(self.text, self.position, "a name in quotes, or }, should stand here")
+            key = self._read(_STRING, "this name has no end, or a character that needs a \\")
+            if self.text[self.skip() : self.position + 1] != ":":
+                raise wrong(self.text, self.position, "a colon should stand here")
+            self.position += 1
+            value = self.value(depth + 1)
+            said[key.plain] = value.plain
+            comma = self._comma("}")
+            elements.append(Element(key.plain, key.start, value, space, below_comment, comma))
+        return Value(start, self.position, said, tuple(elements), self.space)
+
+    def _array(self, depth: int) -> Value:
+        start = self.position
+        elements: list[Element] = []
+        while self._goes_on("]", elements):
+            space, below_comment = self.space, self.below_comment
+            value = self.value(depth + 1)
+            comma = self._comma("]")
+            elements.append(Element("", value.start, value, space, below_comment, comma))
+        said = [element.value.plain for element in elements]
+        return Value(start, self.position, said, tuple(elements), self.space)
+
+    def _goes_on(self, closing: str, elements: list[Element]) -> bool:
+        """Whether another element follows; the bracket behind the last one is taken."""
+        if not elements:
+            self.position += 1
+        if self.text[self.skip() : self.position + 1] != closing:
+            if self.position == len(self.text):
+                raise wrong(self.text, self.position, f"a {closing} is missing at the end")
+            return True
+        if elements and elements[-1].comma is not None:
+            self.not_json.append(elements[-1].comma)
+        self.position += 1
+        return False
+
+    def _comma(self, closing: str) -> int | None:
+        """Where the comma behind an element stands; only the last one has none."""
+        behind = self.position
+        match self.text[self.skip() : self.position + 1]:
+            case ",":
+                self.position += 1
+                return self.position - 1
+            case found if found == closing:
+                # The comments before it are skipped once more, by whoever takes the bracket.
+                self.position = behind
+                return None
+            case "":
+                raise wrong(self.text, self.position, f"a {closing} is missing at the end")
+            case _:
+                raise wrong(self.text, self.position, f"a comma, or {closing}, should stand here")
+
+    def _read(self, form: re.Pattern[str], problem: str) -> Value:
+        found = form.match(self.text, self.position)
+        try:
+            if found is None:
+                raise ValueError
+            said = json.loads(found[0])
+        except ValueError:
+            raise wrong(self.text, self.position, problem) from None
+        self.position = found.end()
+        return Value(found.start(), found.end(), said)
+
+
+def _end(form: re.Pattern[str], text: str, position: int) -> int:
+    found = form.match(text, position)
+    assert found is not None
+    return found.end()

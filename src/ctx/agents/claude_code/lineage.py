@@ -1,0 +1,71 @@
+"""Which conversation a session goes on from, and whether it still knows what it was given.
+
+The client does not say from which session another was forked, and older ones forget what hooks
+have given them when they resume. Both can be found out.
+"""
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_ENDS = 512 * 1024
+_KEPT = b"hook_additional_context"
+_RESUMING = (b"--resume", b"-r")
+
+
+def forked_from(event: "dict[str, Any]", process: str, now_s: float) -> str:
+    """The session that a forked one was copied from; empty where nothing tells.
+
+    The client's own command line names it. Where that cannot be read, it is the conversation in
+    the same folder that ended as long ago as the client says.
+    """
+    named = _resumed(process)
+    if named:
+        return named
+    path, ago = event.get("transcript_path"), event.get("seconds_since_last_response")
+    if not isinstance(path, str) or not isinstance(ago, int | float):
+        return ""
+    folder, own = os.path.split(path)
+    found: list[tuple[float, str]] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.endswith(".jsonl") and entry.name != own:
+                    age = now_s - entry.stat().st_mtime
+                    found.append((abs(age - ago), entry.name.removesuffix(".jsonl")))
+    except OSError:
+        return ""
+    return min(found)[1] if found else ""
+
+
+def _resumed(process: str) -> str:
+    """What a client was told to resume, on systems where its command line can be read."""
+    if not process.isdecimal():
+        return ""
+    try:
+        with open(f"/proc/{process}/cmdline", "rb") as file:
+            words = file.read(65536).split(b"\0")
+    except OSError:
+        return ""
+    for word, following in zip(words, [*words[1:], b""], strict=True):
+        if word in _RESUMING:
+            return following.decode("ascii", "replace")
+        if word.startswith(b"--resume="):
+            return word.partition(b"=")[2].decode("ascii", "replace")
+    return ""
+
+
+def remembers(path: "Any") -> bool:
+    """Whether a resumed conversation still has what hooks gave it: its transcript has it then."""
+    if not isinstance(path, str):
+        return False
+    try:
+        with open(path, "rb") as file:
+            if _KEPT in file.read(_ENDS):
+                return True
+            file.seek(max(_ENDS, os.fstat(file.fileno()).st_size - _ENDS))
+            return _KEPT in file.read(_ENDS)
+    except OSError:
+        return False

@@ -1,0 +1,100 @@
+"""The plugin: hooks, skill and slash commands as one folder, for whoever installs them that way.
+
+It runs plain `ctx`, found on the PATH: the folder may be copied to another machine. It is a
+marketplace of one plugin as well, so that `claude plugin install` takes it from where it lies.
+"""
+
+import json
+import os
+from importlib import resources
+from typing import Any
+
+from ctx import __version__, disk
+from ctx.agents.claude_code import registration, skill
+from ctx.errors import PathRefused
+
+NAME = "ctx"
+MARKETPLACE = "ctx-memory"
+COMMANDS = ("recall.md", "remember.md", "status.md")
+
+_MANIFEST = os.path.join(".claude-plugin", "plugin.json")
+_SKILL = os.path.join("skills", "ctx")
+_DESCRIPTION = (
+    "Durable memory across conversations: what was decided, learned and tried is kept on this"
+    " machine, and the next conversation begins with what matters."
+)
+
+
+def files() -> dict[str, str]:
+    """The path inside the folder and the text of everything in it."""
+    texts = resources.files("ctx.agents.claude_code").joinpath("texts")
+    manifest = {
+        "name": NAME,
+        "version": __version__,
+        "description": _DESCRIPTION,
+        "author": {"name": NAME},
+        "license": "Apache-2.0",
+        "keywords": ["memory", "context", "recall"],
+    }
+    offered = {"name": NAME, "source": "./", "description": _DESCRIPTION}
+    marketplace = {
+        "name": MARKETPLACE,
+        "description": _DESCRIPTION,
+        "owner": {"name": NAME},
+        # Older clients look for the description here.
+        "metadata": {"description": _DESCRIPTION},
+        "plugins": [offered],
+    }
+    return {
+        _MANIFEST: _json(manifest),
+        os.path.join(".claude-plugin", "marketplace.json"): _json(marketplace),
+        os.path.join("hooks", "hooks.json"): _json({"hooks": registration.plugin_entries()}),
+        **{
+            os.path.join("commands", name): texts.joinpath("commands", name).read_text("utf-8")
+            for name in COMMANDS
+        },
+        **{os.path.join(_SKILL, name): text for name, text in skill.files().items()},
+        "README.md": texts.joinpath("README.md").read_text("utf-8"),
+    }
+
+
+def planned(folder: str) -> tuple[str, ...]:
+    """The paths of what would be written."""
+    with disk.explained("looking at the plugin"):
+        _refuse_other_contents(folder)
+        paths = {os.path.join(folder, name): text for name, text in files().items()}
+        return tuple(path for path in paths if disk.read_or_none(path) != paths[path].encode())
+
+
+def write(folder: str) -> tuple[str, ...]:
+    """Make the plugin, or bring it up to date; the paths of what was written."""
+    written = planned(folder)
+    with disk.explained("writing the plugin"):
+        for name, text in files().items():
+            path = os.path.join(folder, name)
+            if path in written and not name.startswith(_SKILL):
+                disk.make_folder(os.path.dirname(path))
+                disk.replace(path, text.encode())
+        # It keeps what somebody has changed.
+        skill.write(os.path.join(folder, _SKILL))
+    return written
+
+
+def _refuse_other_contents(folder: str) -> None:
+    if not os.path.lexists(folder) or (os.path.isdir(folder) and not disk.names(folder)):
+        return
+    if not os.path.isdir(folder):
+        raise PathRefused(f"{folder} is not a folder.", hint="Name one that is empty or new.")
+    try:
+        manifest = json.loads(disk.read_plain(os.path.join(folder, _MANIFEST), 64 * 1024))
+    except (OSError, ValueError):
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("name") != NAME:
+        raise PathRefused(
+            f"{folder} is not empty, and what is in it is not our plugin.",
+            hint="Name a folder that is empty or new.",
+        )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,103 @@
+"""What waits for a session in the store: taken once, and given so that the client keeps it whole.
+
+`ctx hook apply` leaves it there, in the table `pending`, when it has done an agent's commands:
+
+    command_problems:<session>   texts that say what was wrong with a command
+    recall_results:<session>     for each question a head, items (each with its text), and a tail
+    status_output:<session>      a text
+    expand_nodes:<session>       ids of nodes
+"""
+
+import json
+from contextlib import closing
+from sqlite3 import Connection
+
+from ctx.agents.claude_code.hook import Hook
+from ctx.agents.claude_code.store import for_writing
+from ctx.retrieval import layers
+from ctx.retrieval.contexts import Item
+from ctx.sessions import live
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_KINDS = ("command_problems", "recall_results", "status_output", "expand_nodes")
+_LONGEST_CHAIN = 8
+_EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
+
+
+def take(hook: Hook, connection: Connection, session: str) -> "tuple[str, list[Item]]":
+    """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it."""
+    taken = _take(hook, connection, session, _KINDS)
+    blocks: list[tuple[str, list[Item]]] = []
+    for kind, value in taken:
+        blocks += _blocks(connection, kind, value)
+    text, shown = layers.fitted([text for text, _ in blocks], layers.LARGEST_ANSWER, _missing)
+    return text, [item for _, items in blocks[:shown] for item in items]
+
+
+def take_expanded(
+    hook: Hook, connection: Connection, session: str, before: str
+) -> "tuple[str, list[Item]]":
+    """The nodes that an agent wants to see again, for the end of a text that is there already."""
+    blocks: list[tuple[str, list[Item]]] = []
+    for kind, value in _take(hook, connection, session, ("expand_nodes",)):
+        blocks += _blocks(connection, kind, value)
+    if not blocks:
+        return "", []
+    room = layers.LARGEST_ANSWER - layers.units(before) - 1
+    text, shown = layers.fitted([text for text, _ in blocks], room, _missing)
+    return f"\n{text}", [item for _, items in blocks[:shown] for item in items]
+
+
+def _take(
+    hook: Hook, connection: Connection, session: str, kinds: "tuple[str, ...]"
+) -> "list[tuple[str, str]]":
+    keys = [f"{kind}:{each}" for kind in kinds for each in _chain(hook, session)]
+    places = ", ".join("?" * len(keys))
+    where = f"FROM pending WHERE key IN ({places})"
+    # To look costs nobody anything; to take needs the lock.
+    if not connection.execute(f"SELECT 1 {where}", keys).fetchone():
+        return []
+    with closing(for_writing(hook)) as writing:
+        rows = writing.execute(f"DELETE {where} RETURNING key, value", keys).fetchall()
+    rows.sort(key=lambda row: keys.index(row[0]))
+    return [(key.partition(":")[0], value) for key, value in rows]
+
+
+def _chain(hook: Hook, session: str) -> "list[str]":
+    """The sessions that this one goes on from, the oldest first, and itself."""
+    chain = [session]
+    while len(chain) < _LONGEST_CHAIN and (before := live.before(hook.home, chain[0])):
+        if before in chain:
+            break
+        chain.insert(0, before)
+    return chain
+
+
+def _blocks(connection: Connection, kind: str, value: str) -> "list[tuple[str, list[Item]]]":
+    """What may be left out at its end, piece by piece."""
+    if kind == "status_output":
+        return [(f"## Memory status\n\n```\n{value.rstrip()}\n```\n\n", [])]
+    told: list[Any] = json.loads(value)
+    blocks: list[tuple[str, list[Item]]] = []
+    if kind == "command_problems":
+        blocks = [(text, []) for text in told]
+    elif kind == "recall_results":
+        for each in told:
+            blocks.append((each["head"], []))
+            blocks += [(text, [Item(*item)]) for item, text in each["items"]]
+            blocks.append((each["tail"], []))
+    elif found := layers.items_of(connection, told):
+        blocks.append((_EXPANDED, []))
+        blocks += [(f"{text}\n\n", [item]) for item, text in found]
+    return blocks
+
+
+def _missing(parts: int) -> str:
+    what = "1 more part" if parts == 1 else f"{parts:,} more parts"
+    return (
+        f"… {what} did not fit here. `ctx recall WORDS`, `ctx query FILTERS` or `ctx show ID` in a"
+        " shell shows the rest.\n"
+    )

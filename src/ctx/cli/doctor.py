@@ -1,0 +1,51 @@
+"""`ctx doctor`"""
+
+import argparse
+from functools import partial
+
+from ctx.agents.claude_code.doctor import Diagnosis, Setup, examine
+from ctx.cli import settings as surroundings
+from ctx.cli.output import Block, Line, Output, Table, count
+from ctx.cli.settings import Settings
+from ctx.workspace import Surroundings
+
+EXAMPLES = """
+ctx doctor                  look at everything, and say what to do
+ctx doctor --format json    for scripts; the exit code is 1 if there is a problem
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """It takes nothing but what every command takes."""
+
+
+def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    # The memory is not opened: that would make a store where there is none.
+    around = Surroundings(
+        settings.folder,
+        settings.user_store,
+        settings.environment,
+        settings.overrides,
+        settings.joined_session,
+        settings.database,
+    )
+    home = settings.expanded("~")
+    diagnosis = examine(Setup(around, settings.claude_folder, home, surroundings.variables()))
+    output.show(diagnosis, partial(render, home=home))
+    return 1 if diagnosis.problems else 0
+
+
+def render(diagnosis: Diagnosis, *, home: str) -> list[Block]:
+    """Each check in a line, and below it what to do."""
+    rows: list[tuple[str, str, str]] = []
+    for check in diagnosis.checks:
+        rows.append((check.state, check.name, check.seen.replace(f"{home}/", "~/")))
+        if check.advice:
+            rows.append(("", "", f"→ {check.advice}"))
+    found = [
+        count(number, noun)
+        for number, noun in ((diagnosis.problems, "problem"), (diagnosis.warnings, "warning"))
+        if number
+    ]
+    told = f"{' and '.join(found)}." if found else "Everything is fine."
+    return [Table(("state", "check", "what was seen"), rows), Line(told)]

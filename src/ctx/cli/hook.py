@@ -1,0 +1,130 @@
+"""`ctx hook`"""
+
+import argparse
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from ctx.agents.claude_code import hook
+from ctx.cli import opening
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
+from ctx.cli.settings import Settings
+from ctx.operations import apply
+from ctx.operations.apply import Applied, Refused, Stop
+from ctx.sessions import hook_log, spool
+
+EXAMPLES = """
+ctx hook session-start < event.json          what an agent is given when it starts
+ctx hook stop --response '<ctx:status/>'     do the commands of an answer
+ctx hook apply                               look after what hooks have left to do
+"""
+
+
+class Given(NamedTuple):
+    hookEventName: str  # noqa: N815 - as the client calls it
+    additionalContext: str  # noqa: N815
+    """What the agent reads."""
+
+
+class Answer(NamedTuple):
+    """What a hook prints for the client; where there is nothing to say, nothing or `{}`."""
+
+    hookSpecificOutput: Given | None  # noqa: N815
+    systemMessage: str | None  # noqa: N815
+    """A line for the user."""
+
+
+_EVENT_EXAMPLE = "ctx hook {word} < event.json"
+_DOES = {
+    "session-start": "give an agent the context of this place",
+    "prompt-submit": "give it what waits for it: recall results, status, expanded nodes",
+    "stop": "do the commands in its last answer",
+    "post-tool-use": "keep what a tool did",
+    "post-tool-use-failure": "keep how a tool failed",
+    "pre-compact": "write down what the agent is at",
+    "session-end": "note that a session is over",
+    "subagent-stop": "keep that a subagent is done",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    for word, does in _DOES.items():
+        example = _EVENT_EXAMPLE.format(word=word)
+        event = shared.add_subcommand(group, word, does, example)
+        if word == "stop":
+            event.add_argument(
+                "--response", metavar="TEXT", help="the answer, instead of the transcript's last"
+            )
+        if word == "session-start":
+            event.add_argument(
+                "--part", metavar="N", default="1", help="which part of a large context"
+            )
+    does = "do what agents asked for, and take in what hooks reported"
+    applying = shared.add_subcommand(group, "apply", does, "ctx hook apply")
+    applying.add_argument(
+        "--quick", action="store_true", help="answer as soon as the commands are done"
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.subcommand == "apply":
+        _apply(settings, output, quick=options.quick)
+        return
+    words: list[str] = []
+    if getattr(options, "response", None) is not None:
+        words = ["--response", options.response]
+    elif getattr(options, "part", "1") != "1":
+        words = ["--part", options.part]
+    running = hook.Hook(options.subcommand, words, dict(settings.environment))
+    output.result(hook.answer(running, hook.read_stdin).decode())
+
+
+def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
+    home = settings.user_store.home
+    with apply.alone(home) as held, opening.writing(settings, output) as memory:
+        if not held:
+            output.show(apply.NOTHING._replace(waiting=len(spool.waiting(home))), render)
+            return
+        timeout_s = memory.config.number("hooks.transcript_timeout_seconds")
+        done = apply.commands(memory, home, timeout_s)
+        if quick:
+            # A hook waits for this, and for no more; it may have gone meanwhile.
+            with suppress(ReaderGone):
+                output.show(done, render)
+                output.flush()
+        more = apply.events(memory, home)
+        refused = (*done.refused, *more.refused)
+        for told in _problems(done.stops, refused):
+            output.warn(told)
+            # Nobody reads what is printed when a hook has started it.
+            hook_log.add(home, "apply", told)
+        if not quick:
+            output.show(more._replace(stops=done.stops, refused=refused), render)
+
+
+def _problems(stops: Sequence[Stop], refused: Sequence[Refused]) -> list[str]:
+    told = [f"{each.kind} {each.event} was not kept: {each.reason}" for each in refused]
+    for stop in stops:
+        if stop.large:
+            told.append(f"a command of {stop.session} has {stop.large:,} characters of content")
+        if stop.problem:
+            told.append(f"the answer of {stop.session} could not be read whole: {stop.problem}")
+    return told
+
+
+def render(applied: Applied) -> list[Block]:
+    blocks: list[Block] = [
+        Line(
+            f"{stop.session}: {count(stop.done, 'command')} done, {stop.failed:,} failed"
+            + (f", {stop.repeated:,} done before" if stop.repeated else "")
+        )
+        for stop in applied.stops
+    ]
+    taken = f"{count(applied.events, 'event')} and {count(applied.receipts, 'receipt')} taken in"
+    blocks.append(Line(taken))
+    if applied.waiting:
+        what = count(applied.waiting, "event")
+        blocks.append(Verbatim(f"{what} left: another process is looking after them.\n"))
+    return blocks

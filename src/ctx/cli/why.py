@@ -1,0 +1,77 @@
+"""`ctx why`"""
+
+import argparse
+
+from ctx.cli import arguments, opening
+from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.settings import Settings
+from ctx.operations.why import Explained, Given, Receipts, last, why
+
+EXAMPLES = """
+ctx why                     what the last agent here was given, and what it cost
+ctx why --list              the last receipts
+ctx why 1768906800123       one of them, by its id or by its session
+"""
+
+_GLANCE = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "receipt", nargs="?", metavar="RECEIPT", help="the beginning of its id, or a session"
+    )
+    parser.add_argument("--list", action="store_true", help="list the last receipts")
+    parser.add_argument(
+        "--limit",
+        type=arguments.whole_number,
+        default=20,
+        metavar="N",
+        help="list so many (default: 20)",
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    with opening.reading(settings, output) as memory:
+        if options.list:
+            output.show(last(memory, options.limit), render_list)
+        else:
+            output.show(why(memory, options.receipt), render)
+
+
+def render(explained: Explained) -> list[Block]:
+    place = f" for {explained.project}" if explained.project else ""
+    head = (
+        f"{explained.event}{place}, {explained.at}: {count(len(explained.items), 'node')},"
+        f" {explained.tokens:,} tokens"
+    )
+    rows = [(each.label, f"{each.tokens:,}", _now(each)) for each in explained.items]
+    return [
+        Line(head),
+        Line(f"Session {explained.session}, receipt {explained.receipt}"),
+        Table(("node", "tokens", "content"), rows, ("id", "number", "text")),
+    ]
+
+
+def _now(each: Given) -> str:
+    if each.content is None:
+        return "(deleted since)"
+    line = " ".join(each.content[:200].split())
+    text = line if len(line) <= _GLANCE else f"{line[: _GLANCE - 1]}…"
+    return f"{text} (changed since)" if each.changed else text
+
+
+def render_list(found: Receipts) -> list[Block]:
+    if not found.receipts:
+        return [Line("No agent was given anything here yet.")]
+    rows = [
+        (
+            each.id,
+            since(each.at),
+            each.event,
+            count(len(each.items), "node"),
+            f"{each.tokens:,} tokens",
+            each.project or "",
+        )
+        for each in found.receipts
+    ]
+    return [Table(("receipt", "age", "event", "nodes", "tokens", "project"), rows, ("id", "", ""))]

@@ -1,0 +1,115 @@
+"""Clients are found where a shell finds them, and asked for their version."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ctx.agents.claude_code import child, clients
+from ctx.agents.claude_code.clients import Client
+
+
+def program(path: Path, *lines: str) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join(["#!/bin/sh", *lines]) + "\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def found(tmp_path: Path, *folders: str | Path) -> tuple[Client, ...]:
+    path = os.pathsep.join(str(folder) for folder in (*folders, "/usr/bin", "/bin"))
+    return clients.installed(path, str(tmp_path / "home"), str(tmp_path / "home" / ".claude"))
+
+
+def test_all_of_them_each_once(tmp_path: Path) -> None:
+    native = program(
+        tmp_path / "home" / ".local" / "bin" / "claude", 'echo "2.1.325 (Claude Code)"'
+    )
+    local = program(
+        tmp_path / "home" / ".claude" / "local" / "claude", 'echo "2.0.47 (Claude Code)"'
+    )
+    npm = program(tmp_path / "npm" / "claude", 'echo "2.1.15 (Claude Code)"')
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "claude").symlink_to(native)
+    assert found(tmp_path, tmp_path / "linked", tmp_path / "npm", tmp_path / "npm") == (
+        Client(str(tmp_path / "linked" / "claude"), "2.1.325"),
+        Client(npm, "2.1.15"),
+        Client(local, "2.0.47"),
+    )
+
+
+def test_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a" / "claude").mkdir(parents=True)
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "claude").write_text("not executable")
+    program(tmp_path / "c" / "claude", 'echo "2.1.325 (Claude Code)"')
+    monkeypatch.chdir(tmp_path)
+    # One that is found only from here may be anybody's.
+    assert found(tmp_path, tmp_path / "a", tmp_path / "b", "c", ".", "") == ()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("exit 1",),
+        ("echo 'Welcome to Claude!'",),
+        ("echo '2.1.15 (Claude Code)' >&2",),
+        ("printf '\\377\\n'",),
+    ],
+)
+def test_one_that_does_not_say(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    path = program(tmp_path / "bin" / "claude", *lines)
+    assert found(tmp_path, tmp_path / "bin") == (Client(path, None),)
+
+
+def test_one_of_another_kind_of_machine(tmp_path: Path) -> None:
+    path = tmp_path / "bin" / "claude"
+    program(path)
+    path.write_bytes(b"\x7fELF of elsewhere")
+    assert found(tmp_path, path.parent) == (Client(str(path), None),)
+
+
+def test_it_is_asked_quietly_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Only its own folder is another one: what a shim needs of the home is there."""
+    path = program(
+        tmp_path / "bin" / "claude",
+        'mkdir -p "$CLAUDE_CONFIG_DIR" && echo x > "$CLAUDE_CONFIG_DIR/.claude.json"',
+        f'echo "$* $HOME $DISABLE_AUTOUPDATER $CLAUDE_CONFIG_DIR" > {tmp_path}/seen',
+        'echo "2.1.325 (Claude Code)"',
+    )
+    assert found(tmp_path, tmp_path / "bin") == (Client(path, "2.1.325"),)
+    *seen, folder = (tmp_path / "seen").read_text().split()
+    assert seen == ["--version", str(tmp_path / "home"), "1"]
+    assert not os.path.exists(folder)
+    assert os.listdir(tmp_path / "home") == []
+
+
+def test_what_takes_too_long_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    path = program(tmp_path / "slow", f"sleep 60 & echo $! $$ > {pids}", "wait")
+    environment = {"PATH": "/usr/bin:/bin"}
+    assert child.run([path], environment, str(tmp_path), seconds=0.5) is None
+    running = [int(pid) for pid in pids.read_text().split()]
+    assert len(running) == 2
+    assert not any(map(is_running, running))
+
+
+def test_it_is_waited_for_whoever_was_left_behind(tmp_path: Path) -> None:
+    """Also for one that has left the group and closed its output, such as a hook's."""
+    done = tmp_path / "done"
+    later = f"import time; time.sleep(0.3); open({str(done)!r}, 'w').close()"
+    path = program(
+        tmp_path / "quick", f'setsid python3 -c "{later}" > /dev/null 2>&1 < /dev/null &', "echo hi"
+    )
+    ended = child.run([path], {"PATH": os.environ["PATH"]}, str(tmp_path), seconds=10)
+    assert ended == child.Ended(0, b"hi\n", b"")
+    assert done.exists()
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is there and not merely waiting for its parent to take note of its end."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"

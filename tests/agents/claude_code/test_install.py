@@ -1,0 +1,128 @@
+"""A hook is tried as the client would run it, and leaves no trace."""
+
+import glob
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from ctx.agents.claude_code import install, registration
+from ctx.agents.claude_code.install import try_command
+from ctx.errors import HookFailed, PathRefused
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere"}
+# What a hook that has run leaves behind.
+RAN = 'touch "$CTX_HOME/spool"'
+
+
+def command(word: str) -> str:
+    return registration.command_line(word, interpreter=sys.executable, entry=registration.ENTRY)
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files, which is empty again at the end."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("word", ["session-start", "session-start --part 2", "stop", "session-end"])
+def test_our_hooks_work_and_leave_nothing_behind(
+    word: str, surroundings: Path, temporary: Path
+) -> None:
+    name = word.split()[0]
+    # The user's own store, switches and session must not come into it.
+    environment = {
+        **os.environ,
+        "CTX_DB": "/nowhere/store.db",
+        "CTX_OFF": "1",
+        "CLAUDECODE": "1",
+        "CLAUDE_CODE_SESSION_ID": "mine",
+    }
+    assert try_command(command(word), name, environment) == ""
+    assert os.listdir(temporary) == []
+    assert os.listdir(surroundings) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (RAN, ""),
+        (f"{RAN}; echo '{{}}'", ""),
+        (f"{RAN}; exit 3", "it ends with exit code 3."),
+        (f"{RAN}; echo no >&2; exit 2", "it ends with exit code 2. no"),
+        (f"{RAN}; echo Hello", "what it prints is not a JSON object: Hello"),
+        (f"{RAN}; echo '[1]'", "what it prints is not a JSON object: [1]"),
+        (f"{RAN}; echo 'a line' >> \"$CTX_HOME/hook.log\"", "a line"),
+        ("true", "it does nothing."),
+    ],
+)
+def test_what_is_wrong_with_a_hook(line: str, problem: str) -> None:
+    assert try_command(line, "stop", ENVIRONMENT) == problem
+
+
+def test_a_program_that_is_not_there_is_noticed() -> None:
+    found = try_command("/nowhere/python entry.py stop || true", "stop", ENVIRONMENT)
+    assert found.startswith("it does nothing. ")
+    assert "/nowhere/python" in found
+
+
+def test_what_a_hook_is_told(tmp_path: Path) -> None:
+    line = f"{RAN}; cat > {tmp_path}/said; env > {tmp_path}/env; pwd > {tmp_path}/folder"
+    assert try_command(line, "prompt-submit", {**ENVIRONMENT, "CTX_OFF": "1"}) == ""
+    assert '"hook_event_name": "UserPromptSubmit"' in (tmp_path / "said").read_text()
+    assert '"session_id": "ctx-install-check"' in (tmp_path / "said").read_text()
+    names = {line.partition("=")[0] for line in (tmp_path / "env").read_text().splitlines()}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "HOME", "CTX_HOME"}
+    assert not os.path.exists((tmp_path / "folder").read_text().strip())
+
+
+def test_a_hook_that_was_slow_once_is_tried_again(tmp_path: Path) -> None:
+    line = (
+        f"{RAN}; echo x >> {tmp_path}/tries; "
+        f'[ "$(wc -l < {tmp_path}/tries)" -gt 2 ] || echo slow > "$CTX_HOME/hook.log"'
+    )
+    assert try_command(line, "stop", ENVIRONMENT) == ""
+    assert (tmp_path / "tries").read_text() == "x\n" * 3
+
+
+def test_the_first_hook_that_does_not_work_is_named() -> None:
+    entries = {
+        event: {"matcher": "", "hooks": [{"type": "command", "command": line}]}
+        for event, line in (("Stop", command("stop")), ("SessionEnd", "ctx hook session-end"))
+    }
+    with pytest.raises(HookFailed) as raised:
+        install.try_hooks(entries, ENVIRONMENT)
+    assert raised.value.message.startswith("The hook session-end does not work: it ends with exit")
+    assert raised.value.detail == "  ctx hook session-end"
+    del entries["SessionEnd"]
+    assert install.try_hooks(entries, ENVIRONMENT) == ("stop",)
+
+
+def test_bytecode_is_made_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "elsewhere"))
+    install.compile_bytecode()
+    compiled = os.path.join(os.path.dirname(registration.ENTRY), "__pycache__", "hook.*.pyc")
+    assert glob.glob(compiled)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("name", [".claude", ".claude/settings.json", ".claude/skills"])
+def test_nothing_is_written_through_a_projects_link(tmp_path: Path, name: str) -> None:
+    root, elsewhere = tmp_path / "app", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    link = root / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(elsewhere)
+    with pytest.raises(PathRefused, match="leads out of the project"):
+        install.project_place(str(root), str(tmp_path / "home"))
+    link.unlink()
+    (root / "inside").mkdir()
+    link.symlink_to(root / "inside")
+    assert install.project_place(str(root), str(tmp_path / "home")).level == "project"

@@ -1,0 +1,122 @@
+"""The plugin: one folder with everything, made anew whenever it is asked for."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ctx import __version__
+from ctx.agents.claude_code import plugin, skill
+from ctx.errors import DiskFailure, PathRefused
+
+FILES = plugin.files()
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in files}
+
+
+def test_what_is_in_it() -> None:
+    assert sorted(FILES) == [
+        ".claude-plugin/marketplace.json",
+        ".claude-plugin/plugin.json",
+        "README.md",
+        "commands/recall.md",
+        "commands/remember.md",
+        "commands/status.md",
+        "hooks/hooks.json",
+        "skills/ctx/SKILL.md",
+        "skills/ctx/commands.md",
+        "skills/ctx/examples.md",
+        "skills/ctx/query-language.md",
+    ]
+    manifest = json.loads(FILES[".claude-plugin/plugin.json"])
+    assert (manifest["name"], manifest["version"]) == ("ctx", __version__)
+    marketplace = json.loads(FILES[".claude-plugin/marketplace.json"])
+    assert [(each["name"], each["source"]) for each in marketplace["plugins"]] == [("ctx", "./")]
+    assert {name: FILES[f"skills/ctx/{name}"] for name in skill.PAGES} == skill.files()
+
+
+def test_its_hooks_run_plain_ctx() -> None:
+    hooks = json.loads(FILES["hooks/hooks.json"])["hooks"]
+    commands = {
+        event: [hook["command"] for group in groups for hook in group["hooks"]]
+        for event, groups in hooks.items()
+    }
+    # Only events that every client knows: an older one would drop all hooks.
+    assert commands == {
+        "SessionStart": ["ctx hook session-start || true"],
+        "UserPromptSubmit": ["ctx hook prompt-submit || true"],
+        "Stop": ["ctx hook stop || true"],
+        "PostToolUse": ["ctx hook post-tool-use || true"],
+        "PreCompact": ["ctx hook pre-compact || true"],
+        "SessionEnd": ["ctx hook session-end || true"],
+        "SubagentStop": ["ctx hook subagent-stop || true"],
+    }
+
+
+@pytest.mark.parametrize("name", plugin.COMMANDS)
+def test_a_slash_command_says_what_it_is(name: str) -> None:
+    text = FILES[f"commands/{name}"]
+    head = re.match(r"---\ndescription: ([^:\n]+)\n(.*?)---\n", text, re.DOTALL)
+    assert head is not None
+    assert ("$ARGUMENTS" in text) == ("argument-hint" in head[2])
+    # What the user typed never becomes a part of a shell's line.
+    for run in re.findall(r"!`([^`]*)`", text):
+        assert "$" not in run
+        assert f"Bash({run}:*)" in head[2]
+
+
+def test_the_readme_is_long_enough_for_a_listing() -> None:
+    assert len(FILES["README.md"].split()) >= 40
+    assert f"{plugin.NAME}@{plugin.MARKETPLACE}" in FILES["README.md"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_written_once_and_then_current(tmp_path: Path, there: bool) -> None:
+    folder = tmp_path / "plugins" / "ctx"
+    if there:
+        folder.mkdir(parents=True)
+    assert set(plugin.write(str(folder))) == {str(folder / name) for name in FILES}
+    assert contents(folder) == FILES
+    assert plugin.write(str(folder)) == ()
+
+
+def test_brought_up_to_date(folder: Path) -> None:
+    plugin.write(str(folder))
+    (folder / "README.md").write_text("Older.\n")
+    (folder / "skills" / "ctx" / "SKILL.md").write_text("Mine.\n")
+    (folder / "icon.png").write_text("Mine too.\n")
+    assert set(plugin.write(str(folder))) == {
+        str(folder / "README.md"),
+        str(folder / "skills" / "ctx" / "SKILL.md"),
+    }
+    beside = {"skills/ctx/SKILL.md.edited": "Mine.\n", "icon.png": "Mine too.\n"}
+    assert contents(folder) == {**FILES, **beside}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("notes.txt", "Somebody's.\n"),
+        (".claude-plugin/plugin.json", '{"name": "another"}'),
+        (".claude-plugin/plugin.json", "[]"),
+        (".claude-plugin/plugin.json", "{"),
+    ],
+)
+def test_a_folder_with_something_else_in_it_is_refused(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    with pytest.raises(PathRefused, match="not our plugin"):
+        plugin.write(str(folder))
+    assert contents(folder) == {name: text}
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("Somebody's.\n")
+    with pytest.raises(PathRefused, match="is not a folder"):
+        plugin.write(str(tmp_path / "file"))
+    with pytest.raises(DiskFailure, match="while writing the plugin"):
+        plugin.write(str(tmp_path / "file" / "below"))

@@ -1,0 +1,117 @@
+"""Which hooks are registered for which clients, and how ours are told from others'."""
+
+import shlex
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.agents.claude_code import registration
+from ctx.sessions.spool import EVENTS
+
+ENTRY = shlex.quote(registration.ENTRY)
+
+
+def entry(word: str, **more: Any) -> dict[str, Any]:
+    command = f"'/my tools/python' -I -S {ENTRY} {word} || true"
+    return {"type": "command", "command": command, "timeout": 10, **more}
+
+
+def registered(*versions: str | None, budget: int = 2000) -> dict[str, list[dict[str, Any]]]:
+    entries = registration.user_entries(versions, interpreter="/my tools/python", budget=budget)
+    assert {group["matcher"] for group in entries.values()} == {""}
+    return {event: group["hooks"] for event, group in entries.items()}
+
+
+WHAT_ALL_KNOW = {
+    "SessionStart": [entry("session-start")],
+    "UserPromptSubmit": [entry("prompt-submit")],
+    "Stop": [entry("stop")],
+    "PostToolUse": [entry("post-tool-use")],
+    "PreCompact": [entry("pre-compact")],
+    "SessionEnd": [entry("session-end")],
+    "SubagentStop": [entry("subagent-stop")],
+}
+WHAT_NEW_ONES_KNOW = {
+    **WHAT_ALL_KNOW,
+    "PostToolUse": [entry("post-tool-use", **{"async": True})],
+    "PostToolUseFailure": [entry("post-tool-use-failure", **{"async": True})],
+    "SubagentStop": [entry("subagent-stop", **{"async": True})],
+}
+
+
+@pytest.mark.parametrize("versions", [("2.1.15",), ("2.1.325", "2.1.15"), ("3.0.0-beta.1",)])
+def test_clients_that_know_everything(versions: tuple[str, ...]) -> None:
+    assert registered(*versions) == WHAT_NEW_ONES_KNOW
+
+
+@pytest.mark.parametrize("versions", [(), ("2.1.325", "2.0.47"), ("2.1.325", None), ("2.1.14",)])
+def test_one_client_that_may_not_is_enough_to_leave_things_out(
+    versions: tuple[str | None, ...],
+) -> None:
+    assert registered(*versions) == WHAT_ALL_KNOW
+
+
+@pytest.mark.parametrize(
+    ("budget", "parts"), [(100, 1), (2500, 1), (2501, 2), (6000, 3), (20_000, 8), (1_000_000, 8)]
+)
+def test_a_large_context_comes_in_parts(budget: int, parts: int) -> None:
+    words = [f"session-start --part {number}" for number in range(2, parts + 1)]
+    hooks = registered(budget=budget)
+    assert hooks["SessionStart"] == [entry("session-start"), *map(entry, words)]
+    assert hooks["Stop"] == [entry("stop")]
+
+
+def test_what_travels_runs_plain_ctx_and_is_known_to_all() -> None:
+    assert registration.project_entries() == {
+        event: {
+            "matcher": "",
+            "hooks": [{"type": "command", "command": f"ctx hook {word} || true", "timeout": 10}],
+        }
+        for word, event in EVENTS.items()
+        if event != "PostToolUseFailure"
+    }
+    assert registration.plugin_entries() == {
+        event: [group] for event, group in registration.project_entries().items()
+    }
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+def test_a_command_line_survives_the_shell_and_is_known_again(path: str) -> None:
+    interpreter, script = f"/{path}/python", f"/{path}/ctx/agents/claude_code/entry.py"
+    for word in EVENTS:
+        line = registration.command_line(word, interpreter=interpreter, entry=script)
+        assert shlex.split(line) == [interpreter, "-I", "-S", script, word, "||", "true"]
+        assert registration.word_of(line) == word
+
+
+@pytest.mark.parametrize(
+    ("command", "word"),
+    [
+        ("ctx hook stop", "stop"),
+        ("  ctx hook session-start --part 2 || true ", "session-start"),
+        ("/usr/local/bin/ctx hook stop", "stop"),
+        ('"$HOME/my bin/ctx" hook stop||true', "stop"),
+        ("timeout 5 ctx hook stop", "stop"),
+        ("python3 /x/ctx/agents/claude_code/entry.py stop", "stop"),
+        ("CTX_HOME=/y '/a b/python' -S \"/x y/ctx/agents/claude_code/entry.py\" stop", "stop"),
+        ("ctx hook a-word-of-tomorrow || true", "a-word-of-tomorrow"),
+        ("ctx hook", None),
+        ("ctx status", None),
+        ("ctx hook stop && make", None),
+        ("make; ctx hook stop", None),
+        ("make && python3 /x/ctx/agents/claude_code/entry.py stop", None),
+        ("(ctx hook stop)", None),
+        ("ctx hook stop # mine", None),
+        ("ctx hook 'stop", None),
+        ("ctx hook Stop", None),
+        ("myctx hook stop", None),
+        ("echo /ctx/agents/claude_code/entry.py", None),
+        ("", None),
+    ],
+)
+def test_which_command_lines_are_ours(command: str, word: str | None) -> None:
+    assert registration.word_of(command) == word
+    assert registration.is_ours(command) == (word is not None)

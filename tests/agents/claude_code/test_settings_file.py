@@ -1,0 +1,349 @@
+"""Our hooks go into settings.json and out of it again, and nothing else moves."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.agents.claude_code import jsonc
+from ctx.agents.claude_code.settings_file import (
+    Registered,
+    registered,
+    unreadable,
+    with_hooks,
+    without_effect,
+    without_hooks,
+)
+from ctx.errors import SettingsUnreadable
+from tests.agents.claude_code.documents import EVENTS, documents, gaps
+
+Entries = dict[str, dict[str, Any]]
+
+
+def is_ours(command: str) -> bool:
+    return command.startswith("ctx hook ")
+
+
+def hook(word: str) -> dict[str, Any]:
+    return {"type": "command", "command": f"ctx hook {word}", "timeout": 10}
+
+
+def group(*words: str) -> dict[str, Any]:
+    return {"matcher": "", "hooks": [hook(word) for word in words]}
+
+
+STOP: Entries = {"Stop": group("stop")}
+BOTH: Entries = {"SessionStart": group("start"), "Stop": group("stop")}
+
+NEW = """\
+{
+  "hooks": {
+    "Stop": [
+      {
+        "matcher": "",
+        "hooks": [
+          {
+            "type": "command",
+            "command": "ctx hook stop",
+            "timeout": 10
+          }
+        ]
+      }
+    ]
+  }
+}
+"""
+# What a group looks like inside of something, on one line: the tests below say where it stands.
+GROUP = json.dumps(group("stop"))
+
+
+def squeezed(text: str | None) -> str | None:
+    """A text with our group on one line, for the eye."""
+    if text is None:
+        return None
+    start = text.find('{\n        "matcher"')
+    end = text.find("}\n        ]\n      }", start) + len("}\n        ]\n      }")
+    return text if start < 0 else text[:start] + "OURS" + text[end:]
+
+
+def test_without_a_file() -> None:
+    assert with_hooks(None, STOP, is_ours) == NEW
+    assert without_hooks(NEW, is_ours) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '{\n  "a": 1\n}\n',
+            '{\n  "a": 1,\n  "hooks": {\n    "Stop": [\n      OURS\n    ]\n  }\n}\n',
+        ),
+        # Comments stay beside what they speak of; where there was a comma, there is one again.
+        (
+            '{\n  "a": 1 // one\n}\n',
+            '{\n  "a": 1, // one\n  "hooks": {\n    "Stop": [\n      OURS\n    ]\n  }\n}\n',
+        ),
+        (
+            '{\n  "a": 1, // 1\n  // 2\n}',
+            '{\n  "a": 1, // 1\n  "hooks": {\n    "Stop": [\n      OURS\n    ]\n  },\n  // 2\n}',
+        ),
+        (
+            '{"hooks": {\n    "Stop": [\n      {"hooks": []} /* theirs */\n    ]}}',
+            '{"hooks": {\n    "Stop": [\n      {"hooks": []}, /* theirs */\n      OURS\n    ]}}',
+        ),
+        # Brackets that were empty get an empty line, by which they are known to be theirs.
+        ("{}\n", '{\n\n  "hooks": {\n    "Stop": [\n      OURS\n    ]\n  }\n}\n'),
+        ("{\n}\n", '{\n\n\n  "hooks": {\n    "Stop": [\n      OURS\n    ]\n  }\n}\n'),
+        (
+            '{\n  "hooks": {\n    "Stop": []\n  }\n}\n',
+            '{\n  "hooks": {\n    "Stop": [\n\n      OURS\n    ]\n  }\n}\n',
+        ),
+        # A file in one line is left in its line.
+        ('{"a": 1}', '{"a": 1,\n  "hooks": {\n    "Stop": [\n      OURS\n    ]\n  }}'),
+        ("", "\n" + NEW),
+        ("// mine", "// mine\n" + NEW),
+        # Of two members with one key the last counts.
+        (
+            '{\n  "hooks": {"Stop": []},\n  "hooks": {}\n}',
+            '{\n  "hooks": {"Stop": []},\n  "hooks": {\n\n    "Stop": [\n      OURS\n    ]\n  }\n}',
+        ),
+    ],
+)
+def test_where_ours_goes(before: str, after: str) -> None:
+    written = with_hooks(before, STOP, is_ours)
+    assert squeezed(written) == squeezed(after)
+    assert with_hooks(written, STOP, is_ours) == written
+    assert without_hooks(written, is_ours) == before
+
+
+@pytest.mark.parametrize("unit", ["\t", "   ", "    "])
+def test_ours_is_written_as_the_file_is(unit: str) -> None:
+    value = {"a": [1], "hooks": {"Stop": [group("stop")]}}
+    before = json.dumps({"a": [1]}, indent=unit).replace("\n", "\r\n")
+    assert with_hooks(before, STOP, is_ours) == json.dumps(value, indent=unit).replace("\n", "\r\n")
+
+
+def test_ours_is_brought_up_to_date_where_it_stands() -> None:
+    old = {"type": "command", "command": "ctx hook stop", "async": True}
+    before = """\
+{
+  "hooks": {
+    // Ours comes first here, and only for one tool.
+    "Stop": [{"matcher": "Bash", "hooks": [
+      %s, /* beside */
+      {"type": "command", "command": "make"}
+    ]}],
+    "Old": [{"hooks": [%s]}],
+    "Older": [{"hooks": [{"type": "command", "command": "make"}, %s]}]
+  }
+}
+""" % (json.dumps(old), json.dumps(old), json.dumps(old))  # noqa: UP031
+    after = """\
+{
+  "hooks": {
+    // Ours comes first here, and only for one tool.
+    "Stop": [{"matcher": "Bash", "hooks": [
+      {
+        "type": "command",
+        "command": "ctx hook stop",
+        "timeout": 10
+      }, /* beside */
+      {"type": "command", "command": "make"}
+    ]}],
+    "Older": [{"hooks": [{"type": "command", "command": "make"}]}]
+  }
+}
+"""
+    assert with_hooks(before, STOP, is_ours) == after
+    assert (
+        without_hooks(after, is_ours)
+        == """\
+{
+  "hooks": {
+    // Ours comes first here, and only for one tool.
+    "Stop": [{"matcher": "Bash", "hooks": [ /* beside */
+      {"type": "command", "command": "make"}
+    ]}],
+    "Older": [{"hooks": [{"type": "command", "command": "make"}]}]
+  }
+}
+"""
+    )
+
+
+def test_more_and_fewer_hooks_of_one_event() -> None:
+    one, three = {"SessionStart": group("a")}, {"SessionStart": group("a", "b", "c")}
+    text = with_hooks("{}", one, is_ours)
+    grown = with_hooks(text, three, is_ours)
+    assert grown == with_hooks("{}", three, is_ours)
+    assert with_hooks(grown, one, is_ours) == text
+    # In whatever order their owner has put them, once is enough.
+    swapped = with_hooks("{}", {"SessionStart": group("c", "a", "b")}, is_ours)
+    assert with_hooks(swapped, three, is_ours) == swapped
+    twice = with_hooks("{}", {"SessionStart": group("a", "a")}, is_ours)
+    assert with_hooks(twice, one, is_ours) == text
+
+
+def test_a_comment_swallows_nothing() -> None:
+    ours = json.dumps(hook("stop"))
+    before = '{"hooks": {"Stop": [{"hooks": [ // c\n  %s, {"command": "make"}]}]}}' % ours  # noqa: UP031
+    assert without_hooks(before, is_ours) == (
+        '{"hooks": {"Stop": [{"hooks": [ // c\n  {"command": "make"}]}]}}'
+    )
+    before = '{"hooks": {"Stop": [{"hooks": [{"command": "make"}, // c\n%s]}]}}' % ours  # noqa: UP031
+    assert without_hooks(before, is_ours) == (
+        '{"hooks": {"Stop": [{"hooks": [{"command": "make"} // c\n]}]}}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[]", "line 1, column 1: the settings should be an object, { … }."),
+        ("\ufeff 3", "line 1, column 2: the settings should be an object, { … }."),
+        ('{\n  "hooks": []\n}', "line 2, column 12: the hooks should be an object, { … }."),
+        (
+            '{"hooks":\r\n{\r\n"Stop": {}}}',
+            "line 3, column 9: Stop should be a list, [ … ].",
+        ),
+        ('{"a": 1', "line 1, column 8: a } is missing at the end."),
+        ('{"a": [1', "line 1, column 9: a ] is missing at the end."),
+        ("{", "line 1, column 2: a } is missing at the end."),
+        ('{"a" 1}', "line 1, column 6: a colon should stand here."),
+        ('{"a":', "line 1, column 6: something is missing at the end."),
+        ('{"a": 1\n"b": 2}', "line 2, column 1: a comma, or }, should stand here."),
+        ('{"a": [1 2]}', "line 1, column 10: a comma, or ], should stand here."),
+        ("{a: 1}", "line 1, column 2: a name in quotes, or }, should stand here."),
+        ("{,}", "line 1, column 2: a name in quotes, or }, should stand here."),
+        ('{"a": tru}', "line 1, column 7: this is no JSON value."),
+        ('{"a": NaN}', "line 1, column 7: this is no JSON value."),
+        ('{"a": 01}', "line 1, column 8: a comma, or }, should stand here."),
+        (
+            '{"a": "\n"}',
+            "line 1, column 7: this text has no end, or a character that needs a \\.",
+        ),
+        (
+            '{"a": "\\x"}',
+            "line 1, column 7: this text has no end, or a character that needs a \\.",
+        ),
+        ('{"a": 1 /* }', "line 1, column 9: a comma, or }, should stand here."),
+        ("{} {}", "line 1, column 4: nothing should follow here."),
+        ("[" * 200, "line 1, column 101: this is nested too deep."),
+    ],
+)
+def test_what_cannot_be_understood(text: str, told: str) -> None:
+    with pytest.raises(SettingsUnreadable) as raised:
+        with_hooks(text, STOP, is_ours)
+    assert raised.value.message == told
+
+
+def test_nothing_of_ours_is_taken_out_of_what_has_nothing_of_ours() -> None:
+    for text in ("[]", '{"hooks": 3}', '{"hooks": {"Stop": {}, "X": [1, {"hooks": {}}]}}', "", " "):
+        assert without_hooks(text, is_ours) == text
+
+
+def test_ours_is_also_taken_out_of_what_counts_for_nothing() -> None:
+    text = '{"hooks": {"Stop": [%s]}, "hooks": {}}' % GROUP  # noqa: UP031
+    assert without_hooks(text, is_ours) == '{"hooks": {}}'
+    assert registered(text, is_ours) == ()
+
+
+def test_what_is_registered() -> None:
+    text = with_hooks('{"hooks": {"Stop": [{"hooks": [{"command": "make"}]}]}}', BOTH, is_ours)
+    assert registered(text, is_ours) == (
+        Registered("Stop", "", hook("stop")),
+        Registered("SessionStart", "", hook("start")),
+    )
+    assert registered(text, is_ours)[0].command == "ctx hook stop"
+
+
+def test_why_the_client_does_not_load_a_file() -> None:
+    assert unreadable('\ufeff{"a": "// no comment", "b": [",]"]}\r\n') == ""
+    assert unreadable('{\n  "a": 1, // one\n}') == (
+        "line 2, column 9: a comma that plain JSON does not have"
+    )
+    assert unreadable('{ // c\n  "a": 1,\n}') == (
+        "line 1, column 3: a comment that plain JSON does not have"
+    )
+
+
+def test_why_hooks_have_no_effect() -> None:
+    assert without_effect("") == without_effect("{}") == ""
+    assert without_effect('{"disableAllHooks": false}') == ""
+    assert without_effect('{"disableAllHooks": true}') == (
+        "`disableAllHooks` is set; Claude Code runs no hook as long as it is"
+    )
+    assert without_effect('{"disableAllHooks": true,}') == (
+        "line 1, column 25: a comma that plain JSON does not have; Claude Code loads nothing of a "
+        "file with such a thing in it"
+    )
+
+
+def entries_of(events: list[str], words: list[str]) -> Entries:
+    return {event: group(*words) for event in events}
+
+
+wanted = st.builds(
+    entries_of,
+    st.lists(st.sampled_from([*EVENTS, "SessionEnd"]), unique=True, min_size=1),
+    st.lists(st.sampled_from("abc"), unique=True, min_size=1),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(documents() | gaps | st.just("\ufeff"), wanted)
+def test_in_and_out_again_leaves_every_byte(text: str, entries: Entries) -> None:
+    written = with_hooks(text, entries, is_ours)
+    assert with_hooks(written, entries, is_ours) == written
+    assert without_hooks(written, is_ours) == text
+
+
+@settings(deadline=None, max_examples=40)
+@given(documents(), wanted, wanted)
+def test_another_version_in_between_leaves_every_byte(
+    text: str, old: Entries, new: Entries
+) -> None:
+    written = with_hooks(with_hooks(text, old, is_ours), new, is_ours)
+    found = sorted((each.event, each.command) for each in registered(written, is_ours))
+    wanted = [(event, each["command"]) for event in new for each in new[event]["hooks"]]
+    assert found == sorted(wanted)
+    assert without_hooks(written, is_ours) == text
+
+
+def with_ours(plain: dict[str, Any], entries: Entries) -> dict[str, Any]:
+    """What the settings say afterwards, without any text: events in any order."""
+    hooks = {event: list(groups) for event, groups in plain.get("hooks", {}).items()}
+    for event, ours in entries.items():
+        hooks.setdefault(event, []).append(ours)
+    return {**plain, "hooks": hooks}
+
+
+@settings(deadline=None, max_examples=40)
+@given(documents(), wanted)
+def test_only_ours_is_added(text: str, entries: Entries) -> None:
+    written = with_hooks(text, entries, is_ours)
+    assert jsonc.parse(written).root.plain == with_ours(jsonc.parse(text).root.plain, entries)
+    # A text that the client can read stays one.
+    if not unreadable(text):
+        assert json.loads(written.removeprefix("\ufeff")) == jsonc.parse(written).root.plain
+
+
+@settings(deadline=None, max_examples=60)
+@given(documents(), st.data())
+def test_a_text_is_json_where_the_standard_library_says_so(text: str, data: st.DataObject) -> None:
+    """Texts with a mistake in them, most of the time: any character replaced by a few others."""
+    at = data.draw(st.integers(0, max(len(text) - 1, 0)))
+    typed = data.draw(st.sampled_from(["", ",", "}", "]", "{", '"', ":", "1", "\\", "/", "\x01"]))
+    mangled = (text[:at] + typed + text[at + 1 :]).removeprefix("\ufeff")
+    try:
+        expected = json.loads(mangled)
+    except ValueError:
+        expected = "no JSON"
+    try:
+        document = jsonc.parse(mangled)
+        found = document.root.plain if document.not_json is None else "no JSON"
+    except SettingsUnreadable:
+        found = "no JSON"
+    assert found == expected

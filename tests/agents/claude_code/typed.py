@@ -1,0 +1,38 @@
+"""What a text tells its reader to type, and whether it can be typed."""
+
+import re
+import shlex
+
+from ctx.cli import options
+from ctx.cli.main import COMMANDS, module_of
+
+
+def fences(text: str, language: str) -> list[str]:
+    """The blocks of code in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def shell_lines(text: str) -> list[str]:
+    """The lines for a shell, and the commands of ours that are named beside them."""
+    lines = [line for block in fences(text, "bash") for line in block.splitlines()]
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    codes = [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose)]
+    return lines + [code for code in codes if code.startswith("ctx ")]
+
+
+def try_to_type(line: str) -> None:
+    """UsageError where a line is wrong."""
+    words = shlex.split(line)
+    assert words[0] == "ctx"
+    leading, name, rest = options.split(words[1:])
+    if name is None:
+        assert words == ["ctx", "--version"]
+        return
+    assert name in COMMANDS
+    if len(words) == 2:
+        # It is named, and perhaps not meant to be typed without an argument.
+        return
+    module = module_of(name)
+    if hasattr(module, "prepare"):
+        rest = module.prepare(rest)
+    options.command_parser(name, "x", module).parse_args(leading + rest)

@@ -1,0 +1,82 @@
+"""`ctx doctor`"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx
+
+
+@pytest.fixture(autouse=True)
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A client and this ctx on the PATH, and nothing else of that name."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    (folder / "claude").write_text("#!/bin/sh\necho '2.1.325 (Claude Code)'\n")
+    (folder / "ctx").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ctx "$@"\n')
+    for program in folder.iterdir():
+        program.chmod(0o755)
+    return folder
+
+
+def stable(text: str, programs: Path) -> str:
+    text = re.sub(r"ok +ctx +\d.*", "ok ctx VERSION", text.replace(str(programs), "BIN"))
+    text = re.sub(r"tried session-start, .*, subagent-stop", "tried ALL", text)
+    text = re.sub(r"[\d,]+ MB free on the disk of \S+", "N MB free", text)
+    return re.sub(r" {2,}", "  ", re.sub(r"0\.\d MB", "0.N MB", text))
+
+
+def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> None:
+    ran = ctx("doctor")
+    assert ran.code == 1
+    assert stable(ran.out, programs) == (
+        """  ok ctx VERSION
+  warning  store  ~/.ctx/store.db is not there yet.
+  → `ctx install` makes it.
+  ok  room  N MB free
+  ok  settings  nothing set, so all defaults
+  ok  capture  no event has come yet
+  ok  trouble of hooks  none in the last day
+  ok  client  Claude Code 2.1.325: BIN/claude
+  problem  hooks  No hook of ctx is registered with Claude Code.
+  → `ctx install` registers them.
+  ok  PATH  `ctx` is BIN/ctx, of the same version as this one
+  warning  skill  It is not in ~/.claude/skills/ctx: Claude does not know its commands.
+  → `ctx install` writes it.
+1 problem and 2 warnings.
+"""
+    )
+    assert ctx("install").code == 0
+    ran = ctx("doctor")
+    assert (ran.code, ran.err) == (0, "")
+    assert stable(ran.out, programs) == (
+        """  ok ctx VERSION
+  ok  store  ~/.ctx/store.db: 0 nodes, 0.N MB, whole
+  ok  permissions  ~/.ctx is yours alone
+  ok  room  N MB free
+  ok  settings  nothing set, so all defaults
+  ok  capture  no event has come yet
+  ok  trouble of hooks  none in the last day
+  ok  client  Claude Code 2.1.325: BIN/claude
+  ok  hooks  8 in ~/.claude/settings.json, up to date
+  ok  hooks run  tried ALL: fine
+  ok  PATH  `ctx` is BIN/ctx, of the same version as this one
+  ok  skill  ~/.claude/skills/ctx, up to date
+Everything is fine.
+"""
+    )
+
+
+def test_as_json(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+    ran = ctx("doctor", "--format=json")
+    assert ran.code == 1
+    answer = json.loads(ran.out)
+    assert (answer["problems"], answer["warnings"]) == (1, 2)
+    assert set(answer["checks"][0]) == {"name", "state", "seen", "advice"}
+    assert {check["state"] for check in answer["checks"]} == {"ok", "warning", "problem"}
+    # It has only looked.
+    assert list(surroundings.iterdir()) == []

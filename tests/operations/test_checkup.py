@@ -1,0 +1,196 @@
+"""What is looked at in the store's folder, and what is said about it."""
+
+import shlex
+import sqlite3
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.cli.settings import Settings
+from ctx.ids import CLI_SESSION
+from ctx.memory import store
+from ctx.operations.checkup import Check, check_up
+from ctx.sessions import spool
+from ctx.workspace import Surroundings
+from tests.conftest import Ctx
+from tests.memory.foreign.databases import go_store
+
+Said = Callable[[str], list[tuple[str, str]]]
+
+
+def look(folder: Path) -> tuple[Check, ...]:
+    found = Settings.from_environment()._replace(folder=str(folder))
+    around = Surroundings(
+        str(folder), found.user_store, found.environment, (), CLI_SESSION, found.database
+    )
+    return tuple(check_up(around))
+
+
+@pytest.fixture
+def said(folder: Path) -> Said:
+    """State and sight of what one check says."""
+
+    def about(name: str) -> list[tuple[str, str]]:
+        return [(check.state, check.seen) for check in look(folder) if check.name == name]
+
+    return about
+
+
+@pytest.fixture
+def home(surroundings: Path) -> Path:
+    return surroundings / ".ctx"
+
+
+def test_a_store_that_is_in_order(ctx: Ctx, home: Path, folder: Path) -> None:
+    ctx("add", "--type=fact", "--tag=tier:reference", "One")
+    checks = look(folder)
+    assert [check.name for check in checks] == [
+        "ctx",
+        "store",
+        "permissions",
+        "room",
+        "settings",
+        "capture",
+        "trouble of hooks",
+    ]
+    assert {check.state for check in checks} == {"ok"}
+    assert {check.advice for check in checks} == {""}
+    assert checks[1].seen.startswith(f"{home}/store.db: 1 node, 0.")
+    assert checks[1].seen.endswith(" MB, whole")
+
+
+def test_looking_makes_nothing(home: Path, folder: Path, said: Said) -> None:
+    assert said("store") == [("warning", f"{home}/store.db is not there yet.")]
+    assert said("permissions") == []
+    assert not home.exists()
+
+
+def test_a_damaged_store(ctx: Ctx, home: Path, said: Said) -> None:
+    ctx("add", "--type=fact", "One")
+    path = home / "store.db"
+    data = bytearray(path.read_bytes())
+    data[4096:] = bytes(len(data) - 4096)
+    path.write_bytes(data)
+    ((state, seen),) = said("store")
+    assert state == "problem"
+    assert seen.startswith(str(path))
+
+
+def test_a_store_of_the_go_program(home: Path, said: Said) -> None:
+    home.mkdir(mode=0o700)
+    go_store(home / "store.db")
+    before = (home / "store.db").read_bytes()
+    assert said("store") == [("warning", f"{home}/store.db is a store of the Go program `ctx`.")]
+    assert (home / "store.db").read_bytes() == before
+
+
+def test_a_database_of_another_program(home: Path, said: Said) -> None:
+    home.mkdir(mode=0o700)
+    with sqlite3.connect(home / "store.db") as connection:
+        connection.execute("PRAGMA application_id = 77")
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    assert said("store") == [("problem", f"{home}/store.db is a database of another program.")]
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "words"),
+    [(1, "warning", "was written by an older ctx"), (99, "problem", "has version 99")],
+)
+def test_a_store_of_another_version(
+    home: Path, said: Said, version: int, state: str, words: str
+) -> None:
+    store.open_for_writing(str(home / "store.db")).close()
+    with sqlite3.connect(home / "store.db") as connection:
+        connection.execute("DELETE FROM schema_version WHERE version > 1")
+        connection.execute("UPDATE schema_version SET version = ?", (version,))
+    connection.close()
+    ((found, seen),) = said("store")
+    assert found == state
+    assert words in seen
+
+
+def test_what_others_can_read(ctx: Ctx, home: Path, folder: Path) -> None:
+    ctx("add", "--type=fact", "One")
+    home.chmod(0o755)
+    (home / "hook.log").touch(0o644)
+    (check,) = [check for check in look(folder) if check.name == "permissions"]
+    assert check == Check(
+        "permissions",
+        "warning",
+        f"Others can read {home} and 1 more.",
+        f"`chmod -R go= {home}` makes it yours alone.",
+    )
+    subprocess.run(shlex.split(check.advice.split("`")[1]), check=True)
+    assert look(folder)[2].state == "ok"
+
+
+def test_settings_that_are_wrong(home: Path, said: Said) -> None:
+    home.mkdir(mode=0o700)
+    (home / "config.toml").write_text("[context]\nbudget = 'much'\nbugdet = 3\n")
+    assert [state for state, _ in said("settings")] == ["problem", "warning"]
+    (home / "config.toml").write_text("[context]\nbudget = 3000\n")
+    assert said("settings") == [("ok", "1 set")]
+
+
+@pytest.mark.parametrize(("value", "states"), [("1", ["warning"]), ("0", []), ("", [])])
+def test_hooks_that_are_switched_off(
+    monkeypatch: pytest.MonkeyPatch, said: Said, value: str, states: list[str]
+) -> None:
+    monkeypatch.setenv("CTX_OFF", value)
+    assert [state for state, _ in said("switched off")] == states
+
+
+EVENT = b'{"session_id": "s", "hook_event_name": "PostToolUse", "cwd": "/", "tool_name": "Bash"}'
+
+
+def ago(minutes: int) -> int:
+    return clock.now_ms() - minutes * 60_000
+
+
+def test_what_hooks_reported(ctx: Ctx, home: Path, folder: Path, said: Said) -> None:
+    spool.put(str(home), spool.new_id(ago(3)), "post-tool-use", EVENT)
+    assert said("capture") == [("ok", "the last event came 3 min ago, 1 waiting to be taken in")]
+    spool.put(str(home), spool.new_id(ago(125)), "post-tool-use", EVENT)
+    (check,) = [check for check in look(folder) if check.name == "capture"]
+    assert check == Check(
+        "capture",
+        "warning",
+        "the last event came 3 min ago, 2 waiting to be taken in, the oldest for 2 h.",
+        "`ctx hook apply` takes them in, or says why not.",
+    )
+    assert ctx("hook", "apply").code == 0
+    assert said("capture") == [("ok", "the last event came 3 min ago")]
+
+
+def test_what_was_given_up(home: Path, said: Said) -> None:
+    failed = home / "spool" / "failed"
+    failed.mkdir(parents=True)
+    (failed / spool.new_id(ago(1))).write_bytes(EVENT)
+    assert said("capture") == [
+        ("ok", "no event has come yet"),
+        ("warning", "Given up, because they could not be taken in: 1."),
+    ]
+
+
+def test_what_hooks_complained_about(home: Path, said: Said) -> None:
+    home.mkdir(mode=0o700)
+    old, new = clock.iso(ago(60 * 25)), clock.iso(ago(5))
+    log = home / "hook.log"
+    log.write_text(f"{old} stop Old\n")
+    assert said("trouble of hooks") == [("ok", "none in the last day")]
+    log.write_bytes(f"{old} stop Old\n{new} stop One\n{new} stop Two \xff\n".encode("latin-1"))
+    assert said("trouble of hooks") == [
+        ("warning", f"2 in the last day; the last one: {new} stop Two \N{REPLACEMENT CHARACTER}")
+    ]
+
+
+def test_a_folder_that_cannot_be_looked_at(home: Path, said: Said) -> None:
+    home.mkdir(mode=0o700)
+    (home / "hook.log").mkdir()
+    ((state, seen),) = said("trouble of hooks")
+    assert state == "problem"
+    assert "Is a directory while looking at it" in seen
