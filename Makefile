@@ -1,10 +1,12 @@
 # try: see it work. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
+# clients: the real agents that some tests talk to.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+OLDER_CLAUDE := 2.0.47
 
-.PHONY: try test check bench docs format clean
+.PHONY: try test check bench clients docs format clean
 
 try: $(STAMP)
 	@scripts/try $(BIN)/ctx
@@ -20,6 +22,12 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
+
+# Only the program inside the wheel is wanted, not what the wheel depends on.
+clients: $(STAMP)
+	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt claude-agent-sdk
+	npm install --silent --ignore-scripts --omit=optional --no-save --no-package-lock \
+	  --prefix .cache/claude-$(OLDER_CLAUDE) @anthropic-ai/claude-code@$(OLDER_CLAUDE)
 
 docs: $(STAMP)
 	$(BIN)/python docs/generate.py
@@ -37,4 +45,4 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,232 @@
+"""A real Claude Code client, and a person who talks to it: a home, a project, conversations.
+
+The client runs in an environment of its own and is kept off the network; the model it talks to is
+the script of the test.
+"""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.e2e.claude_code.api import Reply, Request, Script, serving
+
+SECONDS = 60
+"""The longest that one prompt may take."""
+
+CTX = Path(sys.executable).with_name("ctx")
+API_KEY = "none"
+
+
+class Client(NamedTuple):
+    """An installed client."""
+
+    command: tuple[str, ...]
+    version: str
+
+    @property
+    def tells_about_hooks(self) -> bool:
+        """Whether it can report what each hook answered. Older ones tell of the first alone."""
+        return tuple(map(int, self.version.split("."))) >= (2, 1, 100)
+
+
+class Answered(NamedTuple):
+    """What a hook gave to the client."""
+
+    event: str
+    exit_code: int
+    output: dict[str, Any]
+
+    @property
+    def notice(self) -> str:
+        """The line that the person is shown, if any."""
+        return str(self.output.get("systemMessage", ""))
+
+
+class Said(NamedTuple):
+    """One prompt and what came of it."""
+
+    session: str
+    """The conversation in which one could go on: after `/clear` it is another than before."""
+    result: str
+    requests: tuple[Request, ...]
+    """What reached the model in the conversation itself, in order."""
+    to_subagents: tuple[Request, ...]
+    hooks: tuple[Answered, ...]
+    seconds: float
+
+    @property
+    def request(self) -> Request:
+        """The first that reached the model: it carries the prompt."""
+        return self.requests[0]
+
+    @property
+    def notices(self) -> list[str]:
+        return [hook.notice for hook in self.hooks if hook.notice]
+
+
+class Person:
+    """Somebody with a fresh home, a project, a client, and nothing else."""
+
+    def __init__(self, home: Path, project: Path, client: Client) -> None:
+        self.home = home
+        self.project = project
+        self.client = client
+        self._programs = home / "bin"
+        self._programs.mkdir()
+        self.puts_on_path("claude", client.command)
+        (home / "tmp").mkdir()
+        self._started: list[subprocess.Popen[str]] = []
+
+    def leaves(self) -> None:
+        """End whatever is left of what the clients started."""
+        for process in self._started:
+            # The group has the number of its first process, which no other gets meanwhile.
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.communicate()
+
+    def puts_on_path(self, name: str, command: Sequence[str | Path]) -> None:
+        script = self._programs / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, command))} "$@"\n')
+        script.chmod(0o755)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that a program of this person is told: nothing of whoever runs the tests."""
+        return {
+            "HOME": str(self.home),
+            "PATH": f"{self._programs}:/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "SHELL": "/bin/sh",
+            "TERM": "dumb",
+            "TMPDIR": str(self.home / "tmp"),
+            "GIT_CONFIG_NOSYSTEM": "1",
+        }
+
+    def environment_at(self, api: str) -> dict[str, str]:
+        """What a client is told beside: where its model is, and to leave the network alone."""
+        return self.environment | {
+            "ANTHROPIC_API_KEY": API_KEY,
+            "ANTHROPIC_BASE_URL": api,
+            "NO_PROXY": "127.0.0.1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_TMPDIR": str(self.home / "tmp"),
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_TELEMETRY": "1",
+            "IS_SANDBOX": "1",
+        }
+
+    def ctx(self, *words: str) -> Any:
+        """What a command of ctx answers, typed in the project."""
+        done = subprocess.run(
+            [CTX, *words, "--format", "json"],
+            cwd=self.project,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"ctx {shlex.join(words)}: {done.stdout}{done.stderr}"
+        return json.loads(done.stdout)
+
+    def adds(self, content: str, *words: str) -> str:
+        """Keep a fact that is in every context, or what the words say instead; its id."""
+        words = words or ("--type", "fact", "--tag", "tier:reference")
+        added = self.ctx("add", *words, content)
+        return str(added["node"]["id"])
+
+    def nodes(self) -> dict[str, dict[str, Any]]:
+        """All nodes by their content, the oldest first, each of which is there once."""
+        self.settles()
+        nodes = self.ctx("list", "--limit", "0")["nodes"]
+        assert len({node["content"] for node in nodes}) == len(nodes), nodes
+        return {node["content"]: node for node in reversed(nodes)}
+
+    def settles(self) -> None:
+        """Have done what a hook left for later, because the machine was busy."""
+        self.ctx("hook", "apply")
+
+    def complaints(self) -> list[str]:
+        """What hooks have written into their log. That one was too slow is the machine's fault."""
+        log = self.home / ".ctx" / "hook.log"
+        lines = log.read_text().splitlines() if log.exists() else []
+        return [line for line in lines if "took longer than" not in line]
+
+    def say(
+        self,
+        prompt: str,
+        *replies: str | Reply,
+        resume: str | None = None,
+        fork: bool = False,
+        to_subagents: Sequence[str | Reply] = (),
+        options: Sequence[str] = (),
+    ) -> Said:
+        """Say something, in a new conversation or going on with one; the model answers with the
+        replies, one for each request."""
+        script = Script(replies, to_subagents)
+        arguments = [*self._arguments(prompt, resume, fork), *options]
+        started = time.monotonic()
+        with serving(script) as address:
+            out = self.claude(*arguments, api=address)
+        seconds = time.monotonic() - started
+        lines = [json.loads(line) for line in out.splitlines()]
+        assert not script.unplayed, f"{prompt}: the model was not asked for {script.unplayed}"
+        last = next(line for line in reversed(lines) if line["type"] == "result")
+        assert not last["is_error"], last
+        hooks = tuple(_answered(line) for line in lines if line.get("subtype") == "hook_response")
+        assert not [hook for hook in hooks if hook.exit_code], hooks
+        of_the_model = [request for request in script.requests if request.tools]
+        return Said(
+            last["session_id"],
+            last["result"],
+            tuple(request for request in of_the_model if not request.of_subagent),
+            tuple(request for request in of_the_model if request.of_subagent),
+            hooks,
+            seconds,
+        )
+
+    def _arguments(self, prompt: str, resume: str | None, fork: bool) -> list[str]:
+        words = ["-p", prompt, "--output-format", "stream-json", "--verbose"]
+        # Nobody is there to be asked whether a tool may be used.
+        words += ["--allowedTools", "Bash,Read,Write,Edit,Task,Agent"]
+        if self.client.tells_about_hooks:
+            words += ["--include-hook-events"]
+        if resume:
+            words += ["--resume", resume]
+        if fork:
+            words += ["--fork-session"]
+        return words
+
+    def claude(self, *arguments: str, api: str = "http://127.0.0.1:9") -> str:
+        """What the client prints. A hook that it does not wait for may end later than it."""
+        process = subprocess.Popen(
+            [*self.client.command, *arguments],
+            cwd=self.project,
+            env=self.environment_at(api),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        out, err = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, f"{arguments}: {out}{err}"
+        return out
+
+
+def _answered(line: dict[str, Any]) -> Answered:
+    output = line["stdout"]
+    return Answered(line["hook_event"], line["exit_code"], json.loads(output) if output else {})

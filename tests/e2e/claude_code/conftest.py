@@ -1,0 +1,89 @@
+"""The clients that the tests run, where they are installed (`make clients`)."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import git
+from tests.e2e.claude_code.client import Client, Person
+
+NEWEST = "2.1.325"
+OLDER = "2.0.47"
+
+OLDER_CLIENT = pytest.mark.parametrize("client", [OLDER], indirect=True)
+BOTH_CLIENTS = pytest.mark.parametrize("client", [NEWEST, OLDER], indirect=True)
+
+# Every test clears what begins with CTX_, so this is read before the first one.
+NAMED = {
+    NEWEST: os.environ.get("CTX_TEST_CLAUDE"),
+    OLDER: os.environ.get("CTX_TEST_CLAUDE_OLD"),
+}
+MUST_BE_INSTALLED = os.environ.get("CTX_TEST_REQUIRE_CLAUDE") == "1"
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest) -> Client:
+    """The newest client, or the one that the test names."""
+    name = getattr(request, "param", NEWEST)
+    command = _command(name)
+    if command is None:
+        reason = f"Claude Code {name} is not installed: `make clients` does it."
+        if MUST_BE_INSTALLED:
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return Client(command, _version(command))
+
+
+@cache
+def _version(command: tuple[str, ...]) -> str:
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    return done.stdout.split()[0]
+
+
+def _command(name: str) -> tuple[str, ...] | None:
+    path = NAMED[name] or (_in_wheel() if name == NEWEST else _from_npm(name))
+    if path is None or not Path(path).exists():
+        return None
+    if not path.endswith(".js"):
+        return (path,)
+    node = shutil.which("node")
+    return (node, path) if node else None
+
+
+def _in_wheel() -> str | None:
+    """The program that the PyPI package `claude-agent-sdk` carries."""
+    found = find_spec("claude_agent_sdk")
+    if found is None or found.origin is None:
+        return None
+    return str(Path(found.origin).with_name("_bundled") / "claude")
+
+
+def _from_npm(version: str) -> str:
+    checkout = Path(__file__).parents[3]
+    modules = checkout / ".cache" / f"claude-{version}" / "node_modules"
+    return str(modules / "@anthropic-ai" / "claude-code" / "cli.js")
+
+
+@pytest.fixture
+def newcomer(client: Client, surroundings: Path, tmp_path: Path) -> Iterator[Person]:
+    """Somebody who has a client and a project, and has not heard of ctx."""
+    project = tmp_path / "shop"
+    project.mkdir()
+    git("init", "-q", "-b", "main", cwd=project)
+    person = Person(surroundings, project, client)
+    yield person
+    person.leaves()
+
+
+@pytest.fixture
+def person(newcomer: Person) -> Iterator[Person]:
+    """The same one after `ctx install`. No hook has anything to complain about."""
+    newcomer.ctx("install")
+    yield newcomer
+    assert newcomer.complaints() == []

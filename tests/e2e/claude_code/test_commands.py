@@ -1,0 +1,147 @@
+"""What a model asks of its memory in its answers, command by command."""
+
+from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.claude_code.client import Person
+
+
+def test_summarise_then_expand(person: Person) -> None:
+    one = person.adds("Sessions are cookies.")
+    two = person.adds("Cookies are signed.")
+    summary = "Sessions are signed cookies."
+    person.say(
+        "Sum it up.",
+        f'<ctx:summarize nodes="{one[:12]},{two[:12]}" archive="true">{summary}</ctx:summarize>',
+    )
+    nodes = person.nodes()
+    assert {content: node["tags"] for content, node in nodes.items()} == {
+        "Sessions are cookies.": ["project:shop", "tier:off-context"],
+        "Cookies are signed.": ["project:shop", "tier:off-context"],
+        summary: ["project:shop", "tier:reference"],
+    }
+    edges = person.ctx("edges", nodes[summary]["id"])["edges"]
+    assert {(edge["type"], edge["to_id"]) for edge in edges} == {
+        ("DERIVED_FROM", one),
+        ("DERIVED_FROM", two),
+    }
+
+    node = nodes[summary]["id"][:12]
+    second = person.say("What about sessions?", f'<ctx:expand node="{node}"/>')
+    context = second.request.given_at("SessionStart")
+    assert summary in context
+    assert "Cookies are signed." not in context
+
+    third = person.say("In detail?", "They are cookies.", resume=second.session)
+    given = third.request.newest.injected
+    assert given.count("Sessions are cookies.") == 1
+    assert given.count("Cookies are signed.") == 1
+
+    fourth = person.say("Thanks.", "Gladly.", resume=second.session)
+    assert "Cookies are signed." not in fourth.request.newest.injected
+
+
+def test_a_task_from_its_start_to_its_end(person: Person) -> None:
+    person.say(
+        "Let us do the tokens.",
+        '<ctx:task name="Token refresh" action="start"/>\n'
+        '<ctx:remember type="observation" tags="tier:working">Called twice.</ctx:remember>\n'
+        '<ctx:remember type="decision" tags="tier:working" rationale="It is simple.">'
+        "One refresh at a time.</ctx:remember>",
+    )
+    tags = {content: node["tags"] for content, node in person.nodes().items()}
+    assert tags["Called twice."] == ["project:shop", "task:token-refresh", "tier:working"]
+
+    second = person.say("Done.", '<ctx:task name="Token refresh" action="end" summarize="true"/>')
+    assert "Called twice." in second.request.given_at("SessionStart")
+    tags = {content: node["tags"] for content, node in person.nodes().items()}
+    assert "tier:off-context" in tags["Called twice."]
+    assert "tier:reference" in tags["One refresh at a time."]
+
+    context = person.say("What now?", "Rest.").request.given_at("SessionStart")
+    assert "One refresh at a time." in context
+    assert "\n- [observation:" not in context
+
+
+def test_supersede_link_and_status(person: Person) -> None:
+    old, new, why = (
+        person.adds(f"Deploys happen on {day}.") for day in ("Mondays", "Tuesdays", "quiet days")
+    )
+    first = person.say(
+        "It changed.",
+        f'<ctx:supersede old="{old[:12]}" new="{new[:12]}"/> and'
+        f" <ctx:link from='{new[:12]}' to='{why[:12]}' type='DEPENDS_ON'/>\n\n<ctx:status/>",
+    )
+    assert [*person.nodes()] == ["Deploys happen on Tuesdays.", "Deploys happen on quiet days."]
+    edges = person.ctx("edges", new)["edges"]
+    assert {(edge["type"], edge["from_id"], edge["to_id"]) for edge in edges} == {
+        ("SUPERSEDES", new, old),
+        ("DEPENDS_ON", new, why),
+    }
+
+    second = person.say("How full is your memory?", "Two facts.", resume=first.session)
+    assert "Nodes: 3" in second.request.newest.given_at("UserPromptSubmit")
+    # The context that was given at the start has one node less.
+    assert f"No longer in it: [fact:{old[:12]}]" in second.request.newest.given_at("SessionStart")
+
+
+def test_a_wrong_command_is_explained_and_stops_no_other(person: Person) -> None:
+    first = person.say(
+        "Remember a lot.",
+        '<ctx:remember type="fact"></ctx:remember>\n'
+        '<ctx:remember type="fact">Right.</ctx:remember>\n'
+        '<ctx:supersede old="01ZZZZZZZZZZ" new="01ZZZZZZZZZY"/>\n'
+        '<ctx:rember type="fact">Misspelt.</ctx:rember>',
+    )
+    assert [*person.nodes()] == ["Right."]
+    (notice,) = [hook.notice for hook in first.hooks if hook.event == "Stop"]
+    assert "3" in notice
+
+    second = person.say("And?", "I see.", resume=first.session)
+    told = second.request.newest.given_at("UserPromptSubmit")
+    assert "01ZZZZZZZZZZ" in told
+    assert "<ctx:rember" in told
+    assert "<ctx:remember type=" in told, "the right form"
+
+    third = person.say("Go on.", "Yes.", resume=first.session)
+    assert "<ctx:rember" not in third.request.newest.injected
+
+
+def test_every_message_of_a_turn_counts_once(person: Person) -> None:
+    """Also those before a tool was used. Of the last one the client tells twice: its last block
+    when the turn ends, and all of it in the transcript, a moment later."""
+    look = Tool("Bash", {"command": "true", "description": "Look"})
+    first = person.say(
+        "Look, then tell.",
+        Reply(('<ctx:remember type="fact">Before.</ctx:remember>',), (look,)),
+        Reply(
+            (
+                'I looked. <ctx:remember type="fact">First block.</ctx:remember>',
+                'And saw. <ctx:remember type="fact">Last block.</ctx:remember>',
+            )
+        ),
+    )
+    person.say("Fine.", "Yes.", resume=first.session)
+    person.say("More?", '<ctx:remember type="fact">Later.</ctx:remember>', resume=first.session)
+    assert [*person.nodes()] == ["Before.", "First block.", "Last block.", "Later."]
+
+
+def test_what_is_quoted_or_said_by_a_subagent_is_no_command(person: Person) -> None:
+    delegated = Tool(
+        "Agent",
+        {
+            "description": "Look",
+            "prompt": "Look around.",
+            "subagent_type": "general-purpose",
+            "run_in_background": False,
+        },
+    )
+    said = person.say(
+        "How do you remember?",
+        Reply(("Somebody else knows.",), (delegated,)),
+        'Like `<ctx:remember type="fact">Inline.</ctx:remember>` or\n\n```xml\n'
+        '<ctx:remember type="fact">Fenced.</ctx:remember>\n```\n\n'
+        '    <ctx:remember type="fact">Indented.</ctx:remember>\n',
+        to_subagents=['<ctx:remember type="fact">By a subagent.</ctx:remember>'],
+    )
+    assert len(said.to_subagents) == 1
+    person.say("I see.", "Yes.", resume=said.session)
+    assert person.nodes() == {}

@@ -1,0 +1,74 @@
+"""What `ctx install` does to a client, and `ctx uninstall` undoes."""
+
+from tests.e2e.claude_code.client import CTX, Person
+
+REMEMBERS = '<ctx:remember type="fact" tags="tier:reference">Known.</ctx:remember>'
+
+
+def test_installed_and_taken_out_again(newcomer: Person) -> None:
+    settings = newcomer.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    own = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}\n'
+    settings.write_text(own)
+    seen = newcomer.ctx("install")["clients"]
+    assert [client["version"] for client in seen] == [newcomer.client.version]
+    installed = settings.read_text()
+    newcomer.ctx("install")
+    assert settings.read_text() == installed
+
+    first = newcomer.say("Remember.", REMEMBERS)
+    assert "\n- ctx: " in first.request.injected, "the skill"
+    assert [*newcomer.nodes()] == ["Known."]
+    assert newcomer.ctx("doctor")["problems"] == 0
+
+    newcomer.ctx("uninstall")
+    assert settings.read_text() == own
+    second = newcomer.say("What do you know?", REMEMBERS.replace("Known", "Lost"))
+    assert "ctx" not in second.request.given_at("SessionStart")
+    assert "\n- ctx: " not in second.request.injected
+    assert "Known." not in second.request.text
+    assert [*newcomer.nodes()] == ["Known."]
+
+
+def test_installed_for_one_project(newcomer: Person) -> None:
+    newcomer.puts_on_path("ctx", [CTX])
+    newcomer.ctx("install", "--project")
+    assert not (newcomer.home / ".claude" / "settings.json").exists()
+    assert _knows_afterwards(newcomer)
+
+    newcomer.project = newcomer.home / "elsewhere"
+    newcomer.project.mkdir()
+    assert newcomer.say("Hello.", "Hi.").request.given_at("SessionStart") == ""
+
+
+def test_installed_twice_gives_the_context_once(person: Person) -> None:
+    """A project's settings come with it; a person has installed ctx for everything."""
+    person.puts_on_path("ctx", [CTX])
+    person.ctx("install", "--project")
+    assert _knows_afterwards(person)
+    asked = person.say("And?", '<ctx:recall query="known"/>')
+    then = person.say("Well?", "Yes.", resume=asked.session)
+    assert then.request.newest.injected.count("## Recall Results") == 1
+
+
+def test_a_program_that_is_gone_stops_nobody(person: Person) -> None:
+    settings = person.home / ".claude" / "settings.json"
+    registered = settings.read_text()
+    assert "/claude_code/entry.py" in registered
+    settings.write_text(registered.replace("/claude_code/entry.py", "/claude_code/gone.py"))
+    assert person.say("Hello.", "Hi.").result == "Hi."
+
+
+def test_a_store_that_is_broken_stops_nobody(newcomer: Person) -> None:
+    newcomer.ctx("install")
+    (newcomer.home / ".ctx" / "store.db").write_bytes(b"no database" * 1000)
+    said = newcomer.say("Remember.", REMEMBERS)
+    assert said.result == REMEMBERS
+    assert newcomer.complaints() != []
+
+
+def _knows_afterwards(person: Person) -> bool:
+    person.say("Remember.", REMEMBERS)
+    assert [*person.nodes()] == ["Known."]
+    given = person.say("What do you know?", "That.").request
+    return given.injected.count("Known.") == 1 and given.injected.count("<!-- ctx:end -->") == 1

@@ -1,0 +1,31 @@
+"""The plugin that `ctx install --plugin` writes, in the client that is to load it."""
+
+import pytest
+
+from tests.e2e.claude_code.client import CTX, Person
+
+REMEMBERS = '<ctx:remember type="fact" tags="tier:reference">We deploy on Tuesdays.</ctx:remember>'
+
+
+@pytest.fixture
+def plugin(newcomer: Person) -> str:
+    newcomer.puts_on_path("ctx", [CTX])
+    folder = str(newcomer.home / "plugin")
+    newcomer.ctx("install", "--plugin", folder)
+    return folder
+
+
+def test_the_client_accepts_it(newcomer: Person, plugin: str) -> None:
+    assert "Validation passed" in newcomer.claude("plugin", "validate", plugin)
+
+
+def test_its_hooks_skill_and_commands_work(newcomer: Person, plugin: str) -> None:
+    loaded = ["--plugin-dir", plugin]
+    first = newcomer.say("/ctx:remember We deploy on Tuesdays.", REMEMBERS, options=loaded)
+    assert "We deploy on Tuesdays." in first.request.text
+    assert '<ctx:remember type="fact" tags="tier:reference">' in first.request.text
+    assert "\n- ctx:ctx: " in first.request.injected, "the skill"
+
+    second = newcomer.say("/ctx:status", "One fact.", options=loaded)
+    assert "] We deploy on Tuesdays.\n" in second.request.given_at("SessionStart")
+    assert "Nodes: 1 (" in second.request.text

@@ -1,0 +1,118 @@
+"""Conversations that are resumed, forked, cleared, compacted, or go on side by side."""
+
+import sqlite3
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.claude_code.client import Person
+from tests.e2e.claude_code.conftest import OLDER_CLIENT
+
+
+def test_a_resumed_conversation_is_given_only_what_changed(person: Person) -> None:
+    person.adds("Deploys happen on Tuesdays.")
+    first = person.say("Hello.", "Hi.")
+    assert "Deploys happen" in first.request.given_at("SessionStart")
+
+    second = person.say("Still there?", "Yes.", resume=first.session)
+    assert second.request.newest.given_at("SessionStart") == ""
+
+    person.adds("Releases have names.")
+    third = person.say("And now?", "Yes.", resume=first.session)
+    given = third.request.newest.given_at("SessionStart")
+    assert "Releases have names." in given
+    assert "Deploys happen" not in given
+
+
+@OLDER_CLIENT
+def test_a_client_that_forgets_what_hooks_gave_is_given_all_of_it_again(person: Person) -> None:
+    person.adds("Deploys happen on Tuesdays.")
+    first = person.say("Hello.", "Hi.")
+    second = person.say("Still there?", "Yes.", resume=first.session)
+    assert second.request.injected.count("Deploys happen on Tuesdays.") == 1
+
+
+def test_a_fork_takes_along_what_is_pending_and_repeats_nothing(person: Person) -> None:
+    first = person.say(
+        "Remember.",
+        '<ctx:remember type="fact" tags="tier:reference">Once.</ctx:remember>'
+        '<ctx:recall query="once"/>',
+    )
+    fork = person.say("Elsewhere.", "Yes.", resume=first.session, fork=True)
+    assert fork.session != first.session
+    assert "- [fact:" in fork.request.newest.given_at("SessionStart")
+    assert "## Recall Results" in fork.request.newest.given_at("UserPromptSubmit")
+    person.say("On.", '<ctx:remember type="fact">Twice.</ctx:remember>', resume=fork.session)
+    assert [*person.nodes()] == ["Once.", "Twice."]
+
+
+def test_what_is_pending_survives_clear(person: Person) -> None:
+    person.adds("Deploys happen on Tuesdays.")
+    first = person.say("When?", '<ctx:recall query="deploys"/>')
+    cleared = person.say("/clear", resume=first.session)
+    assert cleared.session != first.session
+    second = person.say("And?", "On Tuesdays.", resume=cleared.session)
+    assert "## Recall Results" in second.request.given_at("UserPromptSubmit")
+    # Nothing is left of the old conversation, so the new one has the whole context.
+    assert second.request.given_at("SessionStart").count("- [fact:") == 1
+
+    again = person.say("Hello?", "Hi.", resume=first.session)
+    assert "## Recall Results" not in again.request.newest.injected
+
+
+def test_after_compaction_the_state_comes_first(person: Person) -> None:
+    person.adds("Deploys happen on Tuesdays.", "--type", "fact", "--tag", "tier:pinned")
+    first = person.say(
+        "Let us do the tokens.",
+        '<ctx:task name="Token refresh" action="start"/>'
+        '<ctx:remember type="observation" tags="tier:working">Called twice.</ctx:remember>'
+        '<ctx:remember type="open-question">Who calls it?</ctx:remember>',
+    )
+    compacted = person.say("/compact", "<summary>Tokens.</summary>", resume=first.session)
+    assert compacted.session == first.session
+    second = person.say("Go on.", "Yes.", resume=first.session)
+    context = second.request.given_at("SessionStart")
+    in_order = ["Token refresh", "Called twice.", "Deploys happen on Tuesdays."]
+    places = [context.find(text) for text in in_order]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert "Who calls it?" in context
+    assert context.count("Called twice.") == 1
+
+
+def test_two_conversations_at_once_in_one_project(person: Person) -> None:
+    def begin(name: str) -> str:
+        said = person.say(
+            f"I am {name}.",
+            f'<ctx:remember type="fact">{name} was here.</ctx:remember>'
+            f'<ctx:recall query="{name}"/>',
+        )
+        return said.session
+
+    def go_on(session: str) -> str:
+        said = person.say("Who am I?", "Somebody.", resume=session)
+        return said.request.newest.given_at("UserPromptSubmit")
+
+    with ThreadPoolExecutor() as pool:
+        sessions = list(pool.map(begin, ["Anna", "Berta"]))
+        given = list(pool.map(go_on, sessions))
+    assert sorted(person.nodes()) == ["Anna was here.", "Berta was here."]
+    for text, own, other in zip(given, ["Anna", "Berta"], ["Berta", "Anna"], strict=True):
+        assert f"{own} was here." in text
+        assert f"{other} was here." not in text
+
+
+def test_what_tools_did_is_kept_as_events(person: Person) -> None:
+    def shell(command: str) -> Reply:
+        return Reply((), (Tool("Bash", {"command": command, "description": "Try"}),))
+
+    said = person.say("Try it.", shell("echo fine"), shell("exit 3"), "One worked.")
+    person.settles()
+    with closing(sqlite3.connect(person.home / ".ctx" / "store.db")) as store:
+        rows = store.execute(
+            "SELECT event, tool FROM events WHERE session = ?", (said.session,)
+        ).fetchall()
+    found = Counter(rows)
+    assert found["PostToolUse", "Bash"] == 1
+    assert found["PostToolUseFailure", "Bash"] == 1

@@ -1,0 +1,29 @@
+"""The same at a terminal, where the client stays and its person sees what hooks say."""
+
+from tests.e2e.claude_code.client import Person
+from tests.e2e.claude_code.terminal import at_terminal
+
+
+def test_a_conversation_that_is_cleared(person: Person) -> None:
+    source = person.adds("Cookies are signed.", "--type", "fact")
+    summed_up = ("--content", "Sessions are safe.", "--tag", "tier:reference")
+    summary = person.ctx("summarize", source, *summed_up)["summary"]["id"]
+    with at_terminal(
+        person,
+        f'First answer. <ctx:expand node="{summary[:12]}"/> <ctx:recall query="safe"/>',
+        'Second answer. <ctx:remember type="fact"></ctx:remember>',
+    ) as terminal:
+        terminal.shows("SessionStart:startup says: ctx: 1 node")
+        terminal.types("How safe are sessions?")
+        terminal.shows("First answer.")
+        terminal.types("/clear")
+        terminal.shows("SessionStart:clear says: ctx: 2 nodes")
+        terminal.types("Why?")
+        terminal.shows("Second answer.")
+        terminal.shows("Stop says: ctx: 1 command failed")
+    first, second = terminal.requests
+    assert "Sessions are safe." in first.given_at("SessionStart")
+    assert "Cookies are signed." not in first.injected
+    # What was asked for before belongs to whoever goes on.
+    assert "Cookies are signed." in second.given_at("SessionStart")
+    assert "## Recall Results" in second.given_at("UserPromptSubmit")
