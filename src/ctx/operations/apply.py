@@ -10,6 +10,7 @@ when the process ends, however it ends.
 import errno
 import fcntl
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -198,9 +199,11 @@ def _attempted(home: str, name: str) -> Iterator[str | None]:
     tried = spool.attempt(home, name)
     try:
         yield tried
-    except CtxError:
-        # The store or the disk refused. It waits for a better moment.
-        if tried is not None:
+    except (CtxError, OSError, sqlite3.DatabaseError) as error:
+        # The store or the disk refused, and the event waits for a better moment. Where SQLite was
+        # asked for something that makes no sense, it is the event's fault after all.
+        is_misuse = isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError)
+        if tried is not None and not is_misuse:
             spool.leave(home, tried)
         raise
 

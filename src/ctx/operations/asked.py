@@ -13,6 +13,7 @@ from ctx.memory.claims import Claim
 from ctx.sessions import commands as grammar
 from ctx.sessions import spool, transcript
 from ctx.sessions.events import Event
+from ctx.sessions.transcript import Message, Turn
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
@@ -30,10 +31,10 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
     response = said.get("response")
     if isinstance(response, str):
         # Whoever tries it by hand may try it twice.
-        return _found(f"{event.session} {event.id}", response), ""
+        return _found(f"{event.session} {event.id}", transcript.storable(response)), ""
     last = said.get("last_assistant_message")
-    last = last.strip() if isinstance(last, str) else ""
-    turn = _turn(memory, event, name, last, deadline)
+    last = transcript.storable(last).strip() if isinstance(last, str) else ""
+    turn = _turn(event, name, last, deadline)
     _name(memory, event.session, turn)
     asked: list[Asked] = []
     for message in turn.messages:
@@ -45,7 +46,7 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
     return asked, turn.problem
 
 
-def _turn(memory: Memory, event: Event, name: str, last: str, deadline: float) -> transcript.Turn:
+def _turn(event: Event, name: str, last: str, deadline: float) -> Turn:
     """What the agent said since the last Stop, as the transcript has it.
 
     The client may write the end of it down only while the hook runs, so it is waited for: what
@@ -53,31 +54,48 @@ def _turn(memory: Memory, event: Event, name: str, last: str, deadline: float) -
     """
     path = event.said.get("transcript_path")
     if not isinstance(path, str) or not path:
-        return transcript.Turn((), "")
+        return Turn((), "")
     start, end = spool.span_of(name)
-    before = transcript.Turn((), "")
-    if start is None:
-        # Nothing was seen of it yet: its last turn, and what came after.
-        before, start = transcript.last_turn(path, end, deadline), end or 0
+    turn = transcript.last_turn(path, end, deadline)
+    # A Stop may be the second one for the same answer, and another may have been missed.
+    read = turn if start is None else _joined([transcript.since(path, start, end, deadline), turn])
+    if not last or end is None or transcript.has_final(turn, last):
+        return read
     patience = min(deadline, clock.monotonic() + _LATE_S)
     while True:
-        after = transcript.since(path, start, None, deadline)
-        turn = _joined([before, after])
-        is_late = last and not _has_new(memory, event, turn, last)
-        if not is_late or clock.monotonic() > patience:
-            return turn
+        late = _up_to(transcript.since(path, end, None, deadline), last)
+        if late is not None:
+            return _continued(read, late)
+        if clock.monotonic() > patience:
+            return read
         clock.sleep(_POLL_S)
 
 
-def _has_new(memory: Memory, event: Event, turn: transcript.Turn, last: str) -> bool:
-    """Whether the answer is there that the client calls its last, and not only one like it."""
-    if not transcript.has_final(turn, last):
-        return False
-    final = f"{event.session} {turn.messages[-1].id} 0" if turn.messages else ""
-    return not claims.is_taken(memory.graph.connection, final)
+def _up_to(turn: Turn, last: str) -> Turn | None:
+    """What was said up to the answer that the client calls its last; None where it is not there."""
+    for count, message in enumerate(turn.messages, 1):
+        if transcript.has_final(Turn((message,), ""), last):
+            return Turn(turn.messages[:count], turn.problem)
+    return None
 
 
-def _name(memory: Memory, session: str, turn: transcript.Turn) -> None:
+def _joined(turns: Sequence[Turn]) -> Turn:
+    """Several readings as one. Of a message in two of them, the later has more."""
+    texts = {message.id: message.text for turn in turns for message in turn.messages}
+    messages = tuple(Message(*each) for each in texts.items())
+    return Turn(messages, next((turn.problem for turn in turns if turn.problem), ""))
+
+
+def _continued(turn: Turn, late: Turn) -> Turn:
+    """Two readings of which the second begins where the first ends, maybe inside a message."""
+    texts = {message.id: message.text for message in turn.messages}
+    for message in late.messages:
+        known = texts.get(message.id)
+        texts[message.id] = f"{known}\n\n{message.text}" if known else message.text
+    return Turn(tuple(Message(*each) for each in texts.items()), turn.problem or late.problem)
+
+
+def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
     key = f"unnamed_answer:{session}"
     done = pending.get(memory.graph, key)
@@ -85,7 +103,7 @@ def _name(memory: Memory, session: str, turn: transcript.Turn) -> None:
         return
     count = len(grammar.parse(done))
     for message in turn.messages:
-        if transcript.has_final(transcript.Turn((message,), ""), done):
+        if transcript.has_final(Turn((message,), ""), done):
             found = _found(f"{session} {message.id}", message.text)
             with transaction(memory.graph.connection):
                 # The client calls only the end of a message its last.
@@ -94,16 +112,6 @@ def _name(memory: Memory, session: str, turn: transcript.Turn) -> None:
                         claims.take(memory.graph.connection, Claim(claim, session, "?"))
                 pending.take(memory.graph, key)
             return
-
-
-def _joined(turns: Sequence[transcript.Turn]) -> transcript.Turn:
-    """Several readings as one. A message may begin in one and end in the next."""
-    texts: dict[str, str] = {}
-    for message in (message for turn in turns for message in turn.messages):
-        known = texts.get(message.id)
-        texts[message.id] = f"{known}\n\n{message.text}" if known else message.text
-    messages = tuple(transcript.Message(*each) for each in texts.items())
-    return transcript.Turn(messages, next((t.problem for t in turns if t.problem), ""))
 
 
 def _unnamed(event: Event, text: str) -> str:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from ctx import tokens
 from ctx.errors import CtxError, DatabaseFailure, DiskFailure, UsageError
 from ctx.ids import NodeId
 from ctx.memory import claims, pending
@@ -111,8 +112,11 @@ def _recall(memory: Memory, command: Command, claim: Claim) -> None:
     options = recall.Options(command.attributes["query"], _RECALLED, _RECALL_BUDGET)
     recalled = recall.recall(memory, options)
     head, tail = recall.frame(recalled._replace(query=redact(recalled.query).text))
-    nodes = layers.items_of(memory.graph.connection, [node.id for node in recalled.nodes])
-    items = [[item, f"{text}\n\n"] for item, text in nodes]
+    given = layers.items_of(memory.graph.connection, [node.id for node in recalled.nodes])
+    items = [
+        (item._replace(tokens=tokens.estimate(text)), f"{text}\n\n")
+        for (item, _), text in zip(given, recall.items(recalled), strict=True)
+    ]
     _leave(memory, claim, "recall_results", {"head": head, "items": items, "tail": f"{tail}\n"})
 
 

@@ -58,7 +58,12 @@ def recall(memory: Memory, options: Options) -> Recalled:
 
 def as_markdown(recalled: Recalled) -> str:
     """The block that is put into a prompt."""
-    return _block(recalled, (_item(recalled, node) for node in recalled.nodes))
+    return _block(recalled, items(recalled))
+
+
+def items(recalled: Recalled) -> list[str]:
+    """The nodes of that block, each by itself."""
+    return [_item(recalled, node) for node in recalled.nodes]
 
 
 def frame(recalled: Recalled) -> tuple[str, str]:
@@ -108,8 +113,8 @@ def _item(recalled: Recalled, node: Node) -> str:
     return shown(entry, with_tags=True)
 
 
-def _block(recalled: Recalled, items: Iterable[str]) -> str:
-    parts = ["## Recall Results", f"Query: {code(recalled.query)}", _found(recalled), *items, "---"]
+def _block(recalled: Recalled, nodes: Iterable[str]) -> str:
+    parts = ["## Recall Results", f"Query: {code(recalled.query)}", _found(recalled), *nodes, "---"]
     return "\n\n".join(parts) + "\n"
 
 

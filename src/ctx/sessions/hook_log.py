@@ -17,7 +17,8 @@ def add(home: str, what: str, message: str) -> None:
     line = " ".join(message.split())[:_LONGEST_LINE]
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     path = f"{home}/{NAME}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    # Whatever lies there, it must not keep a hook waiting.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
     try:
         try:
             fd = os.open(path, flags, 0o600)

@@ -68,7 +68,7 @@ def has_final(turn: Turn, last_assistant_message: str) -> bool:
 
     That text may be all of a message or its last block. If the client names none, none is missing.
     """
-    final = _storable(last_assistant_message).strip()
+    final = storable(last_assistant_message).strip()
     if not final or not turn.messages:
         return not final
     text = turn.messages[-1].text.strip()
@@ -257,7 +257,7 @@ def _text(block: Any) -> str:
     if not isinstance(block, dict) or block.get("type") != "text":
         return ""
     text = block.get("text")
-    return _storable(text) if isinstance(text, str) and text.strip() else ""
+    return storable(text) if isinstance(text, str) and text.strip() else ""
 
 
 def _is_result(blocks: list[Any]) -> bool:
@@ -286,7 +286,7 @@ def _messages(entries: Iterable[_Entry]) -> tuple[Message, ...]:
     return tuple(Message(name, "\n\n".join(texts)) for name, texts in found if texts)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text without halves of characters, which a client may leave where it cuts a text."""
     try:
         text.encode()

@@ -133,6 +133,8 @@ def _answer(hook: Hook, said: bytes) -> bytes:
         reason = "is too large" if len(said) > _LARGEST_INPUT else "is not a JSON object"
         hook.log(f"what the client said {reason} ({len(said):,} bytes)")
         return NOTHING
+    if not hook.environment.get("CLAUDE_PID"):
+        live.touch(hook.home, field(said, b"session_id"))
     if hook.word in ANSWERED:
         from ctx.agents.claude_code import answers
 
@@ -141,8 +143,6 @@ def _answer(hook: Hook, said: bytes) -> bytes:
     if hook.word == "stop":
         return _stop(hook, said, event_id)
     spool.put(hook.home, event_id, hook.word, said)
-    if not hook.environment.get("CLAUDE_PID"):
-        live.touch(hook.home, field(said, b"session_id"))
     if hook.word == "session-end":
         from ctx.agents.claude_code import answers
 
@@ -165,7 +165,9 @@ def _stop(hook: Hook, said: bytes, event_id: str) -> bytes:
         kind = f"{spool.STOP}.{'' if start is None else start}-{size or ''}"
     spool.put(hook.home, event_id, kind, said, durable=kind != spool.STOP)
     if seen and size:
-        live.write(hook.home, seen, str(size))
+        # A line that is half written is looked at again.
+        whole = tail.rfind(b"\n") + 1
+        live.write(hook.home, seen, str(size - len(tail) + whole if whole else start or size))
     if kind != spool.STOP:
         from ctx.agents.claude_code import answers
 

@@ -12,6 +12,7 @@ import json
 from contextlib import closing
 from sqlite3 import Connection
 
+from ctx import clock
 from ctx.agents.claude_code.hook import Hook
 from ctx.agents.claude_code.store import for_writing
 from ctx.retrieval import layers
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _KINDS = ("command_problems", "recall_results", "status_output", "expand_nodes")
 _LONGEST_CHAIN = 8
+_KEPT_MS = 86_400_000
 _EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
 
 
@@ -56,12 +58,13 @@ def _take(
 ) -> "list[tuple[str, str]]":
     keys = [f"{kind}:{each}" for kind in kinds for each in _chain(hook, session)]
     places = ", ".join("?" * len(keys))
-    where = f"FROM pending WHERE key IN ({places})"
+    where = f"FROM pending WHERE key IN ({places}) AND created_at >= ?"
+    values = [*keys, clock.iso(hook.now_ms() - _KEPT_MS)]
     # To look costs nobody anything; to take needs the lock.
-    if not connection.execute(f"SELECT 1 {where}", keys).fetchone():
+    if not connection.execute(f"SELECT 1 {where}", values).fetchone():
         return []
     with closing(for_writing(hook)) as writing:
-        rows = writing.execute(f"DELETE {where} RETURNING key, value", keys).fetchall()
+        rows = writing.execute(f"DELETE {where} RETURNING key, value", values).fetchall()
     rows.sort(key=lambda row: keys.index(row[0]))
     return [(key.partition(":")[0], value) for key, value in rows]
 
