@@ -147,6 +147,11 @@ def place(folder: str, home: str) -> Place:
         name = os.path.basename(os.path.dirname(checkout.common_dir))
     elif checkout:
         name = os.path.basename(checkout.top)
+    if name and not name.isascii():
+        import unicodedata
+
+        # As tags are spelled: some file systems write an accent as a character of its own.
+        name = unicodedata.normalize("NFC", name)
     top = checkout.top if checkout else store.root if store else os.path.abspath(folder)
     if name is None or checkout is None:
         return Place(top, name, "current_task")

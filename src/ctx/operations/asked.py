@@ -5,6 +5,7 @@ transcript names messages; where it does not have one, prompt and words stand fo
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 
 from ctx import clock
@@ -23,6 +24,7 @@ Asked = tuple[str, grammar.Command | grammar.Wrong]
 # How long the end of an answer is waited for.
 _LATE_S = 0.8
 _POLL_S = 0.02
+_MOST_PARAGRAPHS = 200
 
 
 def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[list[Asked], str]:
@@ -42,7 +44,9 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
     if last and not transcript.has_final(turn, last):
         asked += _found(_unnamed(event, last), last)
         with transaction(memory.graph.connection):
-            pending.put(memory.graph, f"unnamed_answer:{event.session}", last)
+            # Its words may hold secrets: what is kept only tells whether others are the same.
+            done = json.dumps([_digest(last), len(grammar.parse(last))])
+            pending.put(memory.graph, f"unnamed_answer:{event.session}", done)
     return asked, turn.problem
 
 
@@ -101,9 +105,11 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
     done = pending.get(memory.graph, key)
     if done is None:
         return
-    count = len(grammar.parse(done))
+    digest, count = json.loads(done)
     for message in turn.messages:
-        if transcript.has_final(Turn((message,), ""), done):
+        # As many of its last paragraphs as the client may have called its last words.
+        blocks = message.text.rsplit("\n\n", _MOST_PARAGRAPHS)
+        if digest in (_digest("\n\n".join(blocks[at:])) for at in range(len(blocks))):
             found = _found(f"{session} {message.id}", message.text)
             with transaction(memory.graph.connection):
                 # The client calls only the end of a message its last.
@@ -116,8 +122,12 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
 
 def _unnamed(event: Event, text: str) -> str:
     """What names an answer where the transcript does not."""
-    digest = hashlib.blake2b(text.strip().encode("utf-8", "replace"), digest_size=16).hexdigest()
-    return f"{event.session} {event.said.get('prompt_id', '')} {digest}"
+    return f"{event.session} {event.said.get('prompt_id', '')} {_digest(text)}"
+
+
+def _digest(text: str) -> str:
+    words = " ".join(text.split()).encode("utf-8", "replace")
+    return hashlib.blake2b(words, digest_size=16).hexdigest()
 
 
 def _found(identity: str, text: str) -> list[Asked]:

@@ -9,13 +9,13 @@ afford.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from ctx import clock, tokens
-from ctx.ids import NodeId
+from ctx.ids import NodeId, Ulid
 from ctx.memory import model
 from ctx.retrieval.compose import STATE, Composed, Entry, Frame, LeftOut, compose, item, short_item
 from ctx.retrieval.contexts import NOTHING, Context, Item
@@ -54,16 +54,24 @@ class Wanted(NamedTuple):
 
 def context(connection: Connection, wanted: Wanted, first: Sequence[NodeId] = ()) -> Context:
     """The view `default`; before everything else the nodes that an agent was at."""
+    parts_before = islice(_in_parts(connection, wanted, first), wanted.part)
+    return [NOTHING, *parts_before][-1]
+
+
+def _in_parts(
+    connection: Connection, wanted: Wanted, first: Sequence[NodeId] = ()
+) -> Iterator[Context]:
+    """One part after the other, until there is nothing left; the last is empty then."""
     budget = min(wanted.budget // parts(wanted.budget), LARGEST_PART)
+    before = there(connection, first)
     past: set[NodeId] = set()
-    part = NOTHING
-    for _ in range(wanted.part):
-        ids = _without(past, [*first, *_matching(connection, wanted)])
-        part = _composed(connection, ids, first, budget, PREFACE)
-        past.update(each.id for each in part.items)
+    while True:
+        ids = _without(past, chain(before, _matching(connection, wanted)))
+        part = _composed(connection, ids, before, budget, PREFACE)
+        yield part
         if not part.items:
-            break
-    return part
+            return
+        past.update(each.id for each in part.items)
 
 
 def parts(budget: int) -> int:
@@ -73,14 +81,30 @@ def parts(budget: int) -> int:
 
 def changed(connection: Connection, wanted: Wanted, given: dict[str, str]) -> Context:
     """What the context has now and a receipt has not, or not in this state."""
-    now = context(connection, wanted)
-    news = [each.id for each in now.items if given.get(each.id) != each.digest]
-    there = {each.id for each in now.items}
-    gone = _gone(connection, [node_id for node_id in given if node_id not in there])
+    found = islice(_in_parts(connection, wanted), parts(wanted.budget))
+    now = [each for part in found for each in part.items]
+    news = [each.id for each in now if given.get(each.id) != each.digest]
+    seen = {each.id for each in now}
+    gone = _gone(connection, [node_id for node_id in given if node_id not in seen])
     if not news and not gone:
         return NOTHING
-    preface = CHANGED + (f" No longer in it: {', '.join(gone)}." if gone else "")
-    return _composed(connection, iter(news), (), min(wanted.budget, LARGEST_PART), preface)
+    budget = min(wanted.budget, LARGEST_PART)
+    preface = CHANGED + (_told_gone(gone, budget // 3) if gone else "")
+    return _composed(connection, iter(news), (), budget, preface)
+
+
+def there(connection: Connection, node_ids: Iterable[str]) -> list[NodeId]:
+    """Those of the nodes that still hold: neither deleted nor superseded nor put away."""
+    return [NodeId(Ulid(each)) for each in node_ids if not _gone(connection, [each])]
+
+
+def _told_gone(gone: Sequence[str], most: int) -> str:
+    """What is no longer in it, as far as there is room for it."""
+    count = len(gone)
+    while count > 1 and tokens.estimate(", ".join(gone[:count])) > most:
+        count //= 2
+    more = f" and {len(gone) - count:,} more" if count < len(gone) else ""
+    return f" No longer in it: {', '.join(gone[:count])}{more}."
 
 
 def state(

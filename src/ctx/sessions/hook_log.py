@@ -14,7 +14,7 @@ _LONGEST_LINE = 500
 
 def add(home: str, what: str, message: str) -> None:
     """Add a line. Where that fails too, there is nowhere left to say it."""
-    line = " ".join(message.split())[:_LONGEST_LINE]
+    line = " ".join(f"{what} {message}".split())[:_LONGEST_LINE]
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     path = f"{home}/{NAME}"
     # Whatever lies there, it must not keep a hook waiting.
@@ -28,7 +28,7 @@ def add(home: str, what: str, message: str) -> None:
         try:
             if os.fstat(fd).st_size > _LARGEST:
                 os.replace(path, f"{path}.1")
-            os.write(fd, f"{at} {what} {line}\n".encode("utf-8", "backslashreplace"))
+            os.write(fd, f"{at} {line}\n".encode("utf-8", "backslashreplace"))
         finally:
             os.close(fd)
     except OSError:

@@ -87,7 +87,7 @@ def before(home: str, session: str) -> str:
 def is_live(home: str, session: str, now_s: float) -> bool:
     """Whether the client of a session still runs."""
     process = read(home, session).partition("\n")[0]
-    if process.isdigit():
+    if process.isdecimal():
         try:
             os.kill(int(process), 0)
         except (ProcessLookupError, OverflowError):

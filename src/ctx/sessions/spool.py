@@ -68,6 +68,20 @@ def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = Fal
     except OSError:
         os.unlink(temporary)
         raise
+    if durable:
+        _sync_names(folder)
+
+
+def _sync_names(folder: str) -> None:
+    """A file that is on the disk is found there only if its name is too."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    except OSError:
+        # Some file systems cannot do that, and keep names in order without.
+        pass
+    finally:
+        os.close(fd)
 
 
 def waiting(home: str) -> list[str]:
@@ -97,12 +111,12 @@ def span_of(name: str) -> tuple[int | None, int | None]:
     if not has_commands(name):
         return None, None
     start, _, end = plain(name).split(".")[2].partition("-")
-    return (int(start) if start.isdigit() else None, int(end) if end.isdigit() else None)
+    return (int(start) if start.isdecimal() else None, int(end) if end.isdecimal() else None)
 
 
 def made_ms(event_id: str) -> int:
     first = event_id.partition("-")[0]
-    return int(first) if first.isdigit() and len(first) < 16 else 0
+    return int(first) if first.isdecimal() and len(first) < 16 else 0
 
 
 def path_of(home: str, name: str) -> str:
@@ -115,7 +129,7 @@ def attempt(home: str, name: str) -> str | None:
     So one that always ends the process is not tried without end: None, it is put aside.
     """
     tries = name.partition("~")[2]
-    count = int(tries) + 1 if tries.isdigit() else 1
+    count = int(tries) + 1 if tries.isdecimal() else 1
     if count > _MOST_TRIES:
         os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
         os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{plain(name)}")

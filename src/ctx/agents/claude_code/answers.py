@@ -184,13 +184,15 @@ def _event(hook: Hook, said: bytes) -> "dict[str, Any] | None":
 
 
 def _folder(hook: Hook, event: "dict[str, Any]") -> str:
-    told = event.get("cwd") or hook.environment.get("CLAUDE_PROJECT_DIR") or ""
-    return told if isinstance(told, str) and os.path.isabs(told) else os.getcwd()
+    for told in (event.get("cwd"), hook.environment.get("CLAUDE_PROJECT_DIR")):
+        if isinstance(told, str) and os.path.isabs(told) and "\0" not in told:
+            return told
+    return os.getcwd()
 
 
 def _part(hook: Hook) -> int:
     number = hook.options[1] if hook.options[:1] == ["--part"] and len(hook.options) > 1 else "1"
-    return int(number) if number.isdecimal() and 0 < int(number) < 100 else 1
+    return int(number) if number.isdecimal() and len(number) < 3 and int(number) else 1
 
 
 def _go_live(hook: Hook, event: "dict[str, Any]") -> None:
@@ -234,7 +236,13 @@ def _context(
     wanted = layers.Wanted(place.project, _task(connection, place), budget, part)
     before = _given_before(hook, session) if source == "resume" else {}
     if before and lineage.remembers(event.get("transcript_path")):
-        return layers.changed(connection, wanted, before) if part == 1 else contexts.NOTHING
+        if part > 1:
+            return contexts.NOTHING
+        found = layers.changed(connection, wanted, before)
+        # What is gone is said once.
+        still = {each: before[each] for each in layers.there(connection, before)}
+        live.write(hook.home, f"{session}.receipt", json.dumps(still))
+        return found
     if source == "compact" and part == 1:
         now = layers.state(connection, place.project, wanted.task, session)
         return layers.context(connection, wanted, _saved(hook, session, now))

@@ -9,6 +9,7 @@ time that it keeps itself. What went wrong is a line in `CTX_HOME/hook.log`.
 """
 
 import os
+import stat
 import time
 from _thread import allocate_lock, start_new_thread
 
@@ -213,8 +214,12 @@ def field(said: bytes, name: bytes) -> str:
     if b"\\" in value:
         import json
 
-        found = json.loads(said).get(name.decode())
-        return found if isinstance(found, str) else ""
+        try:
+            found = json.loads(said)
+        except (ValueError, RecursionError):
+            return ""
+        told = found.get(name.decode()) if isinstance(found, dict) else None
+        return told if isinstance(told, str) else ""
     return value.decode("utf-8", "replace")
 
 
@@ -257,26 +262,31 @@ def _write(answer: bytes) -> None:
 
 
 def _size(path: str) -> int:
+    """Of a plain file; anything else would keep us waiting, or has no end."""
     try:
-        return os.stat(path).st_size if path else 0
-    except OSError:
+        status = os.stat(path)
+    except (OSError, ValueError):
         return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _seen(home: str, name: str, size: int) -> "int | None":
     """How much of the transcript was there at the last Stop; None where that is not known."""
     text = live.read(home, name) if name else ""
-    return int(text) if text.isdigit() and len(text) < 16 and int(text) <= size else None
+    return int(text) if text.isdecimal() and len(text) < 16 and int(text) <= size else None
 
 
 def _tail(path: str, start: int, size: int) -> bytes:
     """The bytes since then, at most the last megabytes of them."""
     if size <= start:
         return b""
-    # A transcript is a plain file; a pipe would keep us waiting.
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        os.lseek(fd, max(start, size - _LARGEST_TAIL), os.SEEK_SET)
-        return os.read(fd, _LARGEST_TAIL)
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return b""
+    try:
+        start = max(start, size - _LARGEST_TAIL)
+        os.lseek(fd, start, os.SEEK_SET)
+        return os.read(fd, size - start)
     finally:
         os.close(fd)

@@ -35,7 +35,7 @@ def forked_from(event: "dict[str, Any]", process: str, now_s: float) -> str:
                 if entry.name.endswith(".jsonl") and entry.name != own:
                     age = now_s - entry.stat().st_mtime
                     found.append((abs(age - ago), entry.name.removesuffix(".jsonl")))
-    except OSError:
+    except (OSError, ValueError):
         return ""
     return min(found)[1] if found else ""
 
@@ -67,5 +67,5 @@ def remembers(path: "Any") -> bool:
                 return True
             file.seek(max(_ENDS, os.fstat(file.fileno()).st_size - _ENDS))
             return _KEPT in file.read(_ENDS)
-    except OSError:
+    except (OSError, ValueError):
         return False
