@@ -18,6 +18,8 @@ STORE_NAME = ".ctx"
 CONFIG_NAME = "config.toml"
 
 _LARGEST_CONFIG = 256 * 1024
+_NOT_IN_TAGS = "\"'`,;()"
+_LONGEST_NAME = 100
 
 
 class UserStore(NamedTuple):
@@ -138,6 +140,7 @@ def find_project(start: str, home: str) -> Project | None:
 
 def place(folder: str, home: str) -> Place:
     """Where a folder is: a project is named by its store, else by its repository's folder."""
+    folder = os.path.realpath(folder)
     checkout = git.find_checkout(folder)
     store = find_project(folder, home)
     name = None
@@ -147,15 +150,22 @@ def place(folder: str, home: str) -> Place:
         name = os.path.basename(os.path.dirname(checkout.common_dir))
     elif checkout:
         name = os.path.basename(checkout.top)
-    if name and not name.isascii():
-        import unicodedata
-
-        # As tags are spelled: some file systems write an accent as a character of its own.
-        name = unicodedata.normalize("NFC", name)
-    top = checkout.top if checkout else store.root if store else os.path.abspath(folder)
+    name = fit_for_a_tag(name) if name else None
+    top = checkout.top if checkout else store.root if store else folder
     if name is None or checkout is None:
         return Place(top, name, "current_task")
     return Place(top, name, f"current_task:{name}:{checkout.worktree}")
+
+
+def fit_for_a_tag(name: str) -> str | None:
+    """The name as it can stand in `project:<name>`; None where nothing is left of it."""
+    if not name.isascii():
+        import unicodedata
+
+        # Some file systems write an accent as a character of its own.
+        name = unicodedata.normalize("NFC", name)
+    kept = "".join(c if c.isprintable() and c not in _NOT_IN_TAGS else " " for c in name)
+    return "-".join(kept.split()).rstrip(":*")[:_LONGEST_NAME] or None
 
 
 def _declared_name(config_file: str) -> str:

@@ -9,10 +9,13 @@ from ctx.agents.claude_code import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
-from ctx.cli.settings import Settings
+from ctx.cli.settings import Settings, variables
+from ctx.config.resolve import survey
+from ctx.errors import CtxError
 from ctx.operations import apply
 from ctx.operations.apply import Applied, Refused, Stop
 from ctx.sessions import hook_log, spool
+from ctx.workspace import Memory
 
 EXAMPLES = """
 ctx hook session-start < event.json          what an agent is given when it starts
@@ -70,38 +73,53 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.subcommand == "apply":
-        _apply(settings, output, quick=options.quick)
+        try:
+            _apply(settings, output, quick=options.quick)
+        except CtxError as error:
+            # Nobody reads what is printed when a hook has started it.
+            hook_log.add(settings.user_store.home, "apply", str(error))
+            raise
         return
     words: list[str] = []
     if getattr(options, "response", None) is not None:
         words = ["--response", options.response]
     elif getattr(options, "part", "1") != "1":
         words = ["--part", options.part]
-    running = hook.Hook(options.subcommand, words, dict(settings.environment))
-    output.result(hook.answer(running, hook.read_stdin).decode())
+    environment = {**variables(), "CTX_DB": settings.database}
+    if getattr(options, "in_folder", None):
+        environment["CLAUDE_PROJECT_DIR"] = settings.folder
+    running = hook.Hook(options.subcommand, words, environment)
+    output.result(hook.answer(running, lambda: hook.read_stdin(running)).decode())
 
 
 def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
     home = settings.user_store.home
-    with apply.alone(home) as held, opening.writing(settings, output) as memory:
+    with apply.alone(home) as held:
         if not held:
             output.show(apply.NOTHING._replace(waiting=len(spool.waiting(home))), render)
             return
-        timeout_s = memory.config.number("hooks.transcript_timeout_seconds")
-        done = apply.commands(memory, home, timeout_s)
-        if quick:
-            # A hook waits for this, and for no more; it may have gone meanwhile.
-            with suppress(ReaderGone):
-                output.show(done, render)
-                output.flush()
-        more = apply.events(memory, home)
-        refused = (*done.refused, *more.refused)
-        for told in _problems(done.stops, refused):
-            output.warn(told)
-            # Nobody reads what is printed when a hook has started it.
-            hook_log.add(home, "apply", told)
-        if not quick:
-            output.show(more._replace(stops=done.stops, refused=refused), render)
+        with opening.writing(settings, output) as memory:
+            done, more = _applied(memory, home, output, quick=quick)
+    for told in _problems((*done.stops, *more.stops), (*done.refused, *more.refused)):
+        output.warn(told)
+        hook_log.add(home, "apply", told)
+    if not quick:
+        stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
+        output.show(more._replace(stops=stops, refused=refused), render)
+
+
+def _applied(memory: Memory, home: str, output: Output, *, quick: bool) -> tuple[Applied, Applied]:
+    """What agents asked for, and then everything else."""
+    # What is wrong with other settings is no reason not to do it.
+    config = survey(f"{home}/config.toml", None, memory.surroundings.environment, ())
+    timeout_s = config.number("hooks.transcript_timeout_seconds")
+    done = apply.commands(memory, home, timeout_s)
+    if quick:
+        # A hook waits for this, and for no more; it may have gone meanwhile.
+        with suppress(ReaderGone):
+            output.show(done, render)
+            output.flush()
+    return done, apply.events(memory, home, timeout_s)
 
 
 def _problems(stops: Sequence[Stop], refused: Sequence[Refused]) -> list[str]:

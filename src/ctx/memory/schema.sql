@@ -100,7 +100,8 @@ CREATE TABLE receipts (
 CREATE INDEX idx_receipts_session ON receipts(session, id);
 
 -- What hooks reported. The id is the name of the file that the hook wrote; the body is its JSON,
--- without secrets and with long texts cut.
+-- without secrets and with long texts cut. `status`, `attempts` and `reason` belong to whoever
+-- makes memory out of them.
 CREATE TABLE events (
     id TEXT PRIMARY KEY,
     session TEXT NOT NULL,

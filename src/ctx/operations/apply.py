@@ -11,8 +11,8 @@ import errno
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, layout
@@ -20,6 +20,7 @@ from ctx.config.resolve import survey
 from ctx.errors import ContentRefused, CtxError
 from ctx.layout import Place
 from ctx.memory import pending, receipts
+from ctx.memory.receipts import Receipt
 from ctx.operations import commands as doing
 from ctx.operations.asked import asked_in
 from ctx.operations.commands import Outcome
@@ -41,7 +42,10 @@ _LARGEST_FILE = 64 * 1024 * 1024 + 1
 # Characters that no node should have.
 _LARGE = 50_000
 # A file that belongs to a session nobody came back to.
-_OLD_MS = 30 * 86_400_000
+_OLD_S = 30 * 86_400
+_HOUR_S = 3_600
+# So many events are taken in at once.
+_BATCH = 64
 
 
 class Stop(NamedTuple):
@@ -109,18 +113,15 @@ def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
     refused: list[Refused] = []
     for name in filter(spool.has_commands, spool.waiting(home)):
         with _attempted(home, name) as tried:
-            if tried is None:
-                refused.append(_refusal(name, "It was tried three times."))
-                continue
             try:
                 event = kept.read(name, _said(home, tried))
             except ContentRefused as error:
-                refused.append(_refusal(name, error.message))
+                refused.append(_refusal(home, tried, error.message))
             else:
                 stops.append(_stop(memory, event, name, clock.monotonic() + timeout_s))
                 with transaction(memory.graph.connection):
                     kept.keep(memory.graph.connection, event)
-            disk.discard(spool.path_of(home, tried))
+                disk.discard(spool.path_of(home, tried))
     return NOTHING._replace(stops=tuple(stops), refused=tuple(refused))
 
 
@@ -147,54 +148,67 @@ def _memory_of(memory: Memory, event: Event) -> Memory:
     return Memory(memory.graph, surroundings, AUTHOR)
 
 
-def events(memory: Memory, home: str) -> Applied:
-    """Take in what hooks have reported, and make contexts anew."""
-    taken_in = 0
-    given = 0
-    refused: list[Refused] = []
+def events(memory: Memory, home: str, timeout_s: float) -> Applied:
+    """Take in what hooks have reported, and make contexts anew.
+
+    Commands that come meanwhile are done first: whoever wants them done waits for our lock.
+    """
+    taken = NOTHING
     folders: dict[str, None] = {}
-    for name in spool.waiting(home):
-        if spool.has_commands(name):
-            continue
-        with _attempted(home, name) as tried:
-            if tried is None:
-                refused.append(_refusal(name, "It was tried three times."))
-                continue
-            try:
-                if spool.kind_of(name) == spool.RECEIPT:
-                    _keep_receipt(memory, name, _said(home, tried))
-                    given += 1
-                else:
-                    folders[_keep_event(memory, name, _said(home, tried))] = None
-                    taken_in += 1
-            except ContentRefused as error:
-                refused.append(_refusal(name, error.message))
-            disk.discard(spool.path_of(home, tried))
+    names = [name for name in spool.waiting(home) if not spool.has_commands(name)]
+    for start in range(0, len(names), _BATCH):
+        taken = _sum(taken, _keep(memory, home, names[start : start + _BATCH], folders))
+        taken = _sum(taken, commands(memory, home, timeout_s))
     for folder in filter(os.path.isabs, folders):
         _refresh(memory, layout.place(folder, home), home)
     with transaction(memory.graph.connection):
         kept.forget_old(memory.graph.connection)
         receipts.forget_old(memory.graph.connection)
+        contexts.forget_old(memory.graph.connection)
     _forget_old_files(home)
-    return NOTHING._replace(events=taken_in, receipts=given, refused=tuple(refused))
+    return _sum(taken, commands(memory, home, timeout_s))
 
 
-def _keep_receipt(memory: Memory, name: str, said: bytes) -> None:
-    receipt = read_receipt(name, said)
-    with transaction(memory.graph.connection):
-        receipts.keep(memory.graph.connection, receipt)
+def _sum(one: Applied, other: Applied) -> Applied:
+    return Applied(
+        (*one.stops, *other.stops),
+        one.events + other.events,
+        one.receipts + other.receipts,
+        (*one.refused, *other.refused),
+        one.waiting + other.waiting,
+    )
 
 
-def _keep_event(memory: Memory, name: str, said: bytes) -> str:
-    """Keep an event; the folder that it happened in."""
-    event = kept.read(name, said)
-    with transaction(memory.graph.connection):
-        kept.keep(memory.graph.connection, event)
-    return event.folder
+def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, None]) -> Applied:
+    """Take in some events and receipts at once: all of them are durable together."""
+    refused: list[Refused] = []
+    found: list[tuple[str, Event | Receipt]] = []
+    with ExitStack() as stack:
+        for name in names:
+            tried = stack.enter_context(_attempted(home, name))
+            try:
+                said = _said(home, tried)
+                is_receipt = spool.kind_of(name) == spool.RECEIPT
+                found.append(
+                    (tried, read_receipt(name, said) if is_receipt else kept.read(name, said))
+                )
+            except ContentRefused as error:
+                refused.append(_refusal(home, tried, error.message))
+        with transaction(memory.graph.connection):
+            for _, each in found:
+                if isinstance(each, Receipt):
+                    receipts.keep(memory.graph.connection, each)
+                else:
+                    kept.keep(memory.graph.connection, each)
+                    folders[each.folder] = None
+    for tried, _ in found:
+        disk.discard(spool.path_of(home, tried))
+    given = sum(isinstance(each, Receipt) for _, each in found)
+    return NOTHING._replace(events=len(found) - given, receipts=given, refused=tuple(refused))
 
 
 @contextmanager
-def _attempted(home: str, name: str) -> Iterator[str | None]:
+def _attempted(home: str, name: str) -> Iterator[str]:
     """The event under the name that it has while it is being handled."""
     tried = spool.attempt(home, name)
     try:
@@ -203,16 +217,24 @@ def _attempted(home: str, name: str) -> Iterator[str | None]:
         # The store or the disk refused, and the event waits for a better moment. Where SQLite was
         # asked for something that makes no sense, it is the event's fault after all.
         is_misuse = isinstance(error, sqlite3.ProgrammingError | sqlite3.IntegrityError)
-        if tried is not None and not is_misuse:
+        if not is_misuse and os.path.lexists(spool.path_of(home, tried)):
             spool.leave(home, tried)
         raise
 
 
 def _said(home: str, name: str) -> bytes:
-    return disk.read_plain(spool.path_of(home, name), _LARGEST_FILE)
+    """What a file of the spool says. `ContentRefused` where that cannot be found out."""
+    if spool.is_hopeless(name):
+        raise ContentRefused("It was tried three times.")
+    try:
+        return disk.read_plain(spool.path_of(home, name), _LARGEST_FILE)
+    except OSError as error:
+        raise ContentRefused(f"It cannot be read: {error.strerror}.") from error
 
 
-def _refusal(name: str, reason: str) -> Refused:
+def _refusal(home: str, name: str, reason: str) -> Refused:
+    """Put aside what cannot be kept, where a person can look at it."""
+    spool.give_up(home, name)
     return Refused(spool.id_of(name), spool.kind_of(name), reason)
 
 
@@ -224,23 +246,25 @@ def _refresh(memory: Memory, place: Place, home: str) -> None:
         return
     config = survey(memory.surroundings.user_store.config_file, None, environment, ())
     budget = config.integer("context.budget")
-    with transaction(connection):
-        task = pending.get(memory.graph, place.task_key)
-        for part in range(1, layers.parts(budget) + 1):
-            key = contexts.Key(place, settings, part)
-            if contexts.ready(connection, key) is None:
-                wanted = layers.Wanted(place.project, task, budget, part)
-                made = layers.context(connection, wanted)
-                contexts.keep(connection, key, made, clock.iso(clock.now_ms()))
+    task = pending.get(memory.graph, place.task_key)
+    for part in range(1, layers.parts(budget) + 1):
+        key = contexts.Key(place, settings, part)
+        if contexts.ready(connection, key) is None:
+            # Nobody has to wait while it is composed; whether it still holds is asked again.
+            stamp = contexts.stamp(connection)
+            made = layers.context(connection, layers.Wanted(place.project, task, budget, part))
+            with transaction(connection):
+                if contexts.stamp(connection) == stamp:
+                    contexts.keep(connection, key, made, clock.iso(clock.now_ms()))
 
 
 def _forget_old_files(home: str) -> None:
-    folder = live.path_of(home, "")
-    before = (clock.now_ms() - _OLD_MS) / 1000
-    for name in disk.names(folder):
-        path = f"{folder}{name}"
-        try:
-            if os.stat(path).st_mtime < before:
-                disk.discard(path)
-        except FileNotFoundError:
-            pass
+    """Small files of sessions long ago, and what hooks that were killed did not finish."""
+    now_s = clock.now_ms() / 1000
+    places = ((live.path_of(home, ""), _OLD_S, ""), (spool.path_of(home, ""), _HOUR_S, "tmp-"))
+    for folder, age_s, prefix in places:
+        for name in disk.names(folder):
+            path = f"{folder}{name}"
+            with suppress(OSError):
+                if name.startswith(prefix) and os.stat(path).st_mtime < now_s - age_s:
+                    os.unlink(path)

@@ -1,30 +1,33 @@
 """What an agent asked for in an answer: which commands, each under a name that is its own.
 
-A command is named by its session, the message that it stands in, and its place there. The
-transcript names messages; where it does not have one, prompt and words stand for its name.
+A command is named by its session, the message that it stands in, what it says, and how often the
+message has said that before. So it is the same one however much of the message a reading has. The
+transcript names messages; where it does not have one yet, prompt and words stand for its name.
 """
 
 import hashlib
-import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 from ctx import clock
-from ctx.memory import claims, pending
+from ctx.memory import claims
 from ctx.memory.claims import Claim
 from ctx.sessions import commands as grammar
 from ctx.sessions import spool, transcript
+from ctx.sessions.commands import Command, Wrong
 from ctx.sessions.events import Event
 from ctx.sessions.transcript import Message, Turn
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
-Asked = tuple[str, grammar.Command | grammar.Wrong]
+Asked = tuple[str, Command | Wrong]
 """A command, under its name."""
 
 # How long the end of an answer is waited for.
 _LATE_S = 0.8
 _POLL_S = 0.02
 _MOST_PARAGRAPHS = 200
+_UNNAMED = "~"
 
 
 def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[list[Asked], str]:
@@ -37,17 +40,19 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
     last = said.get("last_assistant_message")
     last = transcript.storable(last).strip() if isinstance(last, str) else ""
     turn = _turn(event, name, last, deadline)
+    if last and turn.messages and last.startswith(turn.messages[-1].text.strip()):
+        # The client has told more of the message than it has written down.
+        turn = Turn((*turn.messages[:-1], turn.messages[-1]._replace(text=last)), turn.problem)
     _name(memory, event.session, turn)
-    asked: list[Asked] = []
-    for message in turn.messages:
-        asked += _found(f"{event.session} {message.id}", message.text)
-    if last and not transcript.has_final(turn, last):
-        asked += _found(_unnamed(event, last), last)
-        with transaction(memory.graph.connection):
-            # Its words may hold secrets: what is kept only tells whether others are the same.
-            done = json.dumps([_digest(last), len(grammar.parse(last))])
-            pending.put(memory.graph, f"unnamed_answer:{event.session}", done)
-    return asked, turn.problem
+    asked = [
+        each
+        for message in turn.messages
+        for each in _found(f"{event.session} {message.id}", message.text)
+    ]
+    if not last or transcript.has_final(turn, last):
+        return asked, turn.problem
+    prompt = said.get("prompt_id", "")
+    return asked + _found(f"{event.session} {_UNNAMED}{prompt} {_digest(last)}", last), ""
 
 
 def _turn(event: Event, name: str, last: str, deadline: float) -> Turn:
@@ -61,8 +66,13 @@ def _turn(event: Event, name: str, last: str, deadline: float) -> Turn:
         return Turn((), "")
     start, end = spool.span_of(name)
     turn = transcript.last_turn(path, end, deadline)
-    # A Stop may be the second one for the same answer, and another may have been missed.
-    read = turn if start is None else _joined([transcript.since(path, start, end, deadline), turn])
+    read = turn
+    if start is not None:
+        # Another Stop may have been missed. What is read twice has the same name twice.
+        before = transcript.since(path, start, end, deadline)
+        known = set(turn.messages)
+        earlier = (message for message in before.messages if message not in known)
+        read = Turn((*earlier, *turn.messages), turn.problem or before.problem)
     if not last or end is None or transcript.has_final(turn, last):
         return read
     patience = min(deadline, clock.monotonic() + _LATE_S)
@@ -83,52 +93,59 @@ def _up_to(turn: Turn, last: str) -> Turn | None:
     return None
 
 
-def _joined(turns: Sequence[Turn]) -> Turn:
-    """Several readings as one. Of a message in two of them, the later has more."""
-    texts = {message.id: message.text for turn in turns for message in turn.messages}
-    messages = tuple(Message(*each) for each in texts.items())
-    return Turn(messages, next((turn.problem for turn in turns if turn.problem), ""))
-
-
 def _continued(turn: Turn, late: Turn) -> Turn:
     """Two readings of which the second begins where the first ends, maybe inside a message."""
-    texts = {message.id: message.text for message in turn.messages}
-    for message in late.messages:
-        known = texts.get(message.id)
-        texts[message.id] = f"{known}\n\n{message.text}" if known else message.text
-    return Turn(tuple(Message(*each) for each in texts.items()), turn.problem or late.problem)
+    first, rest = turn.messages[-1:], late.messages
+    if first and rest and first[0].id == rest[0].id:
+        joined = Message(first[0].id, f"{first[0].text}\n\n{rest[0].text}")
+        return Turn((*turn.messages[:-1], joined, *rest[1:]), turn.problem or late.problem)
+    return Turn((*turn.messages, *rest), turn.problem or late.problem)
 
 
 def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
-    key = f"unnamed_answer:{session}"
-    done = pending.get(memory.graph, key)
-    if done is None:
-        return
-    digest, count = json.loads(done)
-    for message in turn.messages:
-        # As many of its last paragraphs as the client may have called its last words.
-        blocks = message.text.rsplit("\n\n", _MOST_PARAGRAPHS)
-        if digest in (_digest("\n\n".join(blocks[at:])) for at in range(len(blocks))):
-            found = _found(f"{session} {message.id}", message.text)
-            with transaction(memory.graph.connection):
-                # The client calls only the end of a message its last.
-                for claim, _ in found[len(found) - count :]:
-                    if not claims.is_taken(memory.graph.connection, claim):
-                        claims.take(memory.graph.connection, Claim(claim, session, "?"))
-                pending.take(memory.graph, key)
-            return
+    connection = memory.graph.connection
+    unnamed: dict[str, list[str]] = {}
+    prefix = f"{session} {_UNNAMED}"
+    for (claim,) in connection.execute(
+        "SELECT id FROM commands WHERE session = ? AND substr(id, 1, ?) = ? ORDER BY rowid",
+        (session, len(prefix), prefix),
+    ):
+        unnamed.setdefault(claim.split(" ")[-3], []).append(claim)
+    for message in turn.messages if unnamed else ():
+        # The client calls only the end of a message its last words.
+        paragraphs = message.text.rsplit("\n\n", _MOST_PARAGRAPHS)
+        ends = ("\n\n".join(paragraphs[at:]) for at in range(len(paragraphs)))
+        digest = next((each for each in map(_digest, ends) if each in unnamed), None)
+        if digest is not None:
+            with transaction(connection):
+                for claim in unnamed.pop(digest):
+                    _claim_named(memory, session, message, claim)
 
 
-def _unnamed(event: Event, text: str) -> str:
-    """What names an answer where the transcript does not."""
-    return f"{event.session} {event.said.get('prompt_id', '')} {_digest(text)}"
+def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> None:
+    """Give a claim the name that its command has in the message."""
+    connection = memory.graph.connection
+    what = claim.split(" ")[-2]
+    for name, _ in reversed(_found(f"{session} {message.id}", message.text)):
+        if name.split(" ")[-2] == what and not claims.is_taken(connection, name):
+            claims.take(connection, Claim(name, session, "?"))
+            break
+    connection.execute("DELETE FROM commands WHERE id = ?", (claim,))
+
+
+def _found(identity: str, text: str) -> list[Asked]:
+    return list(_numbered(identity, grammar.parse(text)))
+
+
+def _numbered(identity: str, found: Iterable[Command | Wrong]) -> Iterable[Asked]:
+    said: Counter[str] = Counter()
+    for each in found:
+        what = _digest(repr(each._replace(position=0)))
+        yield f"{identity} {what} {said[what]}", each
+        said[what] += 1
 
 
 def _digest(text: str) -> str:
     words = " ".join(text.split()).encode("utf-8", "replace")
-    return hashlib.blake2b(words, digest_size=16).hexdigest()
-
-
-def _found(identity: str, text: str) -> list[Asked]:
-    return [(f"{identity} {found.position}", found) for found in grammar.parse(text)]
+    return hashlib.blake2b(words, digest_size=12).hexdigest()

@@ -47,8 +47,22 @@ def check_up(surroundings: Surroundings) -> Iterator[Check]:
         "capture": _capture,
         "trouble of hooks": _trouble,
     }
+    if is_in_the_way(surroundings.user_store.home):
+        looks = {"ctx": _program, "store": _no_folder, "room": _room}
     for name, look in looks.items():
         yield from looked(name, look(surroundings))
+
+
+def is_in_the_way(folder: str) -> bool:
+    """Whether something else stands where a folder should be, such as a file or a dead link."""
+    return os.path.lexists(folder) and not os.path.isdir(folder)
+
+
+def nearest_folder(path: str) -> str:
+    """The folder itself, or the one in which it would be made."""
+    while not os.path.isdir(path):
+        path = os.path.dirname(path)
+    return path
 
 
 def looked(name: str, checks: Iterator[Check]) -> Iterator[Check]:
@@ -71,12 +85,21 @@ def _program(_surroundings: Surroundings) -> Iterator[Check]:
     yield ok("ctx", told)
 
 
+def _no_folder(surroundings: Surroundings) -> Iterator[Check]:
+    seen = (
+        f"{shown(surroundings.user_store.home)} is not a folder, and the user store would be one."
+    )
+    yield Check("store", "problem", seen, "Move it away, or set CTX_HOME to a folder.")
+
+
 def _store(surroundings: Surroundings) -> Iterator[Check]:
     path = surroundings.graph
     if not size_of(path):
-        yield Check(
-            "store", "warning", f"{shown(path)} is not there yet.", "`ctx install` makes it."
-        )
+        folder = nearest_folder(os.path.dirname(path))
+        advice = "`ctx install` makes it, and so does the first `ctx add`."
+        if not os.access(folder, os.W_OK | os.X_OK):
+            advice = f"It cannot be made: `ls -ld {shlex.quote(shown(folder))}` shows why."
+        yield Check("store", "warning", f"{shown(path)} is not there yet.", advice)
     elif go_ctx.is_go_store(path):
         seen = f"{shown(path)} is a store of the Go program `ctx`."
         yield Check("store", "warning", seen, "`ctx status` takes it over, and keeps a copy of it.")
@@ -109,11 +132,14 @@ def _contents(path: str) -> Check:
 def _permissions(surroundings: Surroundings) -> Iterator[Check]:
     """What is remembered is for its owner's eyes."""
     home, database = surroundings.user_store.home, surroundings.graph
-    if not os.path.isdir(home):
+    folder = nearest_folder(home)
+    needed = os.W_OK | os.X_OK | (os.R_OK if folder == home else 0)
+    if not os.access(folder, needed):
+        seen = f"{shown(folder)} cannot be written to by this user."
+        advice = f"`ls -ld {shlex.quote(shown(folder))}` shows whose it is; CTX_HOME names another."
+        yield Check("permissions", "problem", seen, advice)
         return
-    if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        seen = f"{shown(home)} cannot be written to by this user."
-        yield Check("permissions", "problem", seen, f"`ls -ld {shown(home)}` shows whose it is.")
+    if folder != home:
         return
     paths = [home, *(os.path.join(home, name) for name in disk.names(home))]
     paths += [f"{database}{suffix}" for suffix in ("", *JOURNALS)]
@@ -136,9 +162,7 @@ def _is_open(path: str) -> bool:
 
 
 def _room(surroundings: Surroundings) -> Iterator[Check]:
-    folder = surroundings.user_store.home
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
+    folder = nearest_folder(surroundings.user_store.home)
     disk_there = os.statvfs(folder)
     free = disk_there.f_bavail * disk_there.f_frsize
     seen = f"{free / 1_000_000:,.0f} MB free on the disk of {shown(folder)}"

@@ -5,16 +5,18 @@ it asks for waits in `pending` for the next prompt of the session, and so does w
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import tokens
-from ctx.errors import CtxError, DatabaseFailure, DiskFailure, UsageError
+from ctx.errors import CtxError, DatabaseFailure, DiskFailure, QueryInvalid, UsageError
 from ctx.ids import NodeId
 from ctx.memory import claims, pending
 from ctx.memory.claims import AlreadyDone, Claim
 from ctx.memory.graph import Graph
+from ctx.memory.model import KNOWLEDGE_TYPES, NODE_TYPES, Redaction
 from ctx.operations import add, link, recall, status, summarize, task
+from ctx.operations.compose import Visible
 from ctx.redaction import redact
 from ctx.retrieval import layers
 from ctx.sessions.commands import Command, Wrong, right_form
@@ -23,6 +25,11 @@ from ctx.workspace import Memory
 
 _RECALLED = 10
 _RECALL_BUDGET = 2_500
+_MOST_WAITING = 50
+
+
+Redacted = Sequence[Redaction]
+"""The secrets that were not kept."""
 
 
 class Outcome(NamedTuple):
@@ -43,7 +50,7 @@ def execute(memory: Memory, found: Command | Wrong, claim_id: str) -> Outcome:
             _report(memory, claim, found)
             return Outcome(failed=1)
         try:
-            _DOING[found.name](memory.once(claim), found, claim)
+            redacted = _DOING[found.name](memory.once(claim), found, claim)
         except (DatabaseFailure, DiskFailure):
             # It is not the command that is wrong.
             raise
@@ -53,15 +60,17 @@ def execute(memory: Memory, found: Command | Wrong, claim_id: str) -> Outcome:
             return Outcome(failed=1)
     except AlreadyDone:
         return Outcome(repeated=1)
+    if redacted:
+        _tell_of_secrets(memory, redacted)
     return Outcome(done=1)
 
 
-def _remember(memory: Memory, command: Command, _claim: Claim) -> None:
+def _remember(memory: Memory, command: Command, _claim: Claim) -> Redacted:
     given = command.attributes
     if given.get("scope") == "project" and memory.project_tag is None:
         raise UsageError("There is no project here that it could belong to.")
     rationale = given.get("rationale")
-    add.add(
+    added = add.add(
         memory,
         add.Options(
             command.content,
@@ -73,11 +82,12 @@ def _remember(memory: Memory, command: Command, _claim: Claim) -> None:
             everywhere=given.get("scope") == "user",
         ),
     )
+    return added.redacted
 
 
-def _summarize(memory: Memory, command: Command, _claim: Claim) -> None:
+def _summarize(memory: Memory, command: Command, _claim: Claim) -> Redacted:
     given = command.attributes
-    summarize.summarize(
+    made = summarize.summarize(
         memory,
         summarize.Options(
             _nodes(memory.graph, given["nodes"]),
@@ -86,30 +96,34 @@ def _summarize(memory: Memory, command: Command, _claim: Claim) -> None:
             given.get("archive") == "true",
         ),
     )
+    return made.redacted
 
 
-def _link(memory: Memory, command: Command, _claim: Claim) -> None:
+def _link(memory: Memory, command: Command, _claim: Claim) -> Redacted:
     given = command.attributes
     from_id, to_id = (memory.graph.find(given[end]) for end in ("from", "to"))
-    link.link(memory, from_id, to_id, given["type"])
+    return link.link(memory, from_id, to_id, given["type"]).redacted
 
 
-def _supersede(memory: Memory, command: Command, _claim: Claim) -> None:
+def _supersede(memory: Memory, command: Command, _claim: Claim) -> Redacted:
     given = command.attributes
     new, old = (memory.graph.find(given[end]) for end in ("new", "old"))
-    link.link(memory, new, old, "SUPERSEDES")
+    return link.link(memory, new, old, "SUPERSEDES").redacted
 
 
-def _task(memory: Memory, command: Command, _claim: Claim) -> None:
+def _task(memory: Memory, command: Command, _claim: Claim) -> Redacted:
     given = command.attributes
     if given["action"] == "start":
-        task.start(memory, given["name"])
-    else:
-        task.end(memory, given["name"], summarize=given.get("summarize") == "true")
+        return task.start(memory, given["name"]).redacted
+    task.end(memory, given["name"], summarize=given.get("summarize") == "true")
+    return ()
 
 
-def _recall(memory: Memory, command: Command, claim: Claim) -> None:
-    options = recall.Options(command.attributes["query"], _RECALLED, _RECALL_BUDGET)
+def _recall(memory: Memory, command: Command, claim: Claim) -> Redacted:
+    # An agent sees nothing of other projects, also where it works in none.
+    visible = Visible(project=memory.project or "")
+    query = command.attributes["query"]
+    options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible)
     recalled = recall.recall(memory, options)
     head, tail = recall.frame(recalled._replace(query=redact(recalled.query).text))
     given = layers.items_of(memory.graph.connection, [node.id for node in recalled.nodes])
@@ -118,16 +132,18 @@ def _recall(memory: Memory, command: Command, claim: Claim) -> None:
         for (item, _), text in zip(given, recall.items(recalled), strict=True)
     ]
     _leave(memory, claim, "recall_results", {"head": head, "items": items, "tail": f"{tail}\n"})
+    return ()
 
 
-def _status(memory: Memory, _command: Command, claim: Claim) -> None:
+def _status(memory: Memory, _command: Command, claim: Claim) -> Redacted:
     told = status.as_text(status.status(memory, new=False))
     with transaction(memory.graph.connection):
         claims.take(memory.graph.connection, claim)
         pending.put(memory.graph, f"status_output:{memory.session}", told)
+    return ()
 
 
-def _expand(memory: Memory, command: Command, claim: Claim) -> None:
+def _expand(memory: Memory, command: Command, claim: Claim) -> Redacted:
     graph = memory.graph
     node = graph.node(graph.find(command.attributes["node"]))
     if node.type != "summary":
@@ -136,9 +152,10 @@ def _expand(memory: Memory, command: Command, claim: Claim) -> None:
     if not sources:
         raise UsageError("The summary has no sources any more.")
     _leave(memory, claim, "expand_nodes", *sources)
+    return ()
 
 
-_DOING: Mapping[str, Callable[[Memory, Command, Claim], None]] = {
+_DOING: Mapping[str, Callable[[Memory, Command, Claim], Redacted]] = {
     "remember": _remember,
     "recall": _recall,
     "summarize": _summarize,
@@ -151,8 +168,10 @@ _DOING: Mapping[str, Callable[[Memory, Command, Claim], None]] = {
 
 
 def _report(memory: Memory, claim: Claim, wrong: Wrong) -> None:
+    # Nodes that stand for code are not an agent's to write.
+    problem = wrong.problem.replace(", ".join(NODE_TYPES), ", ".join(KNOWLEDGE_TYPES))
     # What it wrote may hold a secret.
-    clean = wrong._replace(written=redact(wrong.written).text, problem=redact(wrong.problem).text)
+    clean = wrong._replace(written=redact(wrong.written).text, problem=redact(problem).text)
     _leave(memory, claim, "command_problems", _told(clean), problem=clean.problem)
 
 
@@ -161,9 +180,24 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
     key = f"{kind}:{memory.session}"
     with transaction(memory.graph.connection):
         claims.take(memory.graph.connection, claim, problem)
-        waiting = json.loads(pending.get(memory.graph, key) or "[]")
-        waiting += [each for each in more if each not in waiting]
-        pending.put(memory.graph, key, json.dumps(waiting))
+        _add_waiting(memory, key, *more)
+
+
+def _add_waiting(memory: Memory, key: str, *more: Any) -> None:
+    waiting = json.loads(pending.get(memory.graph, key) or "[]")
+    # As it will be read: what was asked for twice is given once.
+    told = [each for each in json.loads(json.dumps(more)) if each not in waiting]
+    # More than this nobody could be given.
+    if told and len(waiting) < _MOST_WAITING:
+        pending.put(memory.graph, key, json.dumps(waiting + told))
+
+
+def _tell_of_secrets(memory: Memory, redacted: Redacted) -> None:
+    """The agent should know that what it said is not what is kept."""
+    where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
+    told = f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
+    with transaction(memory.graph.connection):
+        _add_waiting(memory, f"command_problems:{memory.session}", told)
 
 
 def _told(wrong: Wrong) -> str:
@@ -177,13 +211,16 @@ def _told(wrong: Wrong) -> str:
 
 
 def _sentence(error: CtxError) -> str:
-    return " ".join(filter(None, (error.message, error.detail, error.hint)))
+    # A query's details point at a place in it, which needs lines of its own and even letters.
+    detail = "" if isinstance(error, QueryInvalid) else error.detail
+    return " ".join(filter(None, (error.message, detail, error.hint)))
 
 
 def _written(command: Command) -> str:
-    given = "".join(f' {name}="{value}"' for name, value in command.attributes.items())
+    values = {name: text.replace('"', "&quot;") for name, text in command.attributes.items()}
+    given = "".join(f' {name}="{value}"' for name, value in values.items())
     content = " ".join(command.content.split())
-    text = f"<ctx:{command.name}{given}>{content}"
+    text = f"<ctx:{command.name}{given}" + (f">{content}" if content else "/>")
     return text if len(text) <= 120 else f"{text[:119]}…"
 
 

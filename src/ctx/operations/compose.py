@@ -29,7 +29,8 @@ class Visible(NamedTuple):
     """What a reading command may see, beside what it asks for."""
 
     project: str | None = None
-    """The project whose nodes count, beside those of none. None: where the command works."""
+    """The project whose nodes count, beside those of none. None: where the command works; a
+    name that no project has: of none."""
     all_projects: bool = False
     include_superseded: bool = False
 
@@ -100,9 +101,13 @@ def scope_of(memory: Memory, visible: Visible) -> Scope:
     """What is in sight: of projects this one, of working notes those of the current task."""
     return Scope(
         include_superseded=visible.include_superseded,
-        project=None if visible.all_projects else visible.project or memory.project,
+        project=None if visible.all_projects else _project(memory, visible),
         task=pending.current_task(memory.graph, memory.task_key),
     )
+
+
+def _project(memory: Memory, visible: Visible) -> str | None:
+    return memory.project if visible.project is None else visible.project
 
 
 def of_other_projects(connection: Connection, query: Query, scope: Scope, now_ms: int) -> LeftOut:

@@ -12,6 +12,8 @@ from ctx.memory.receipts import Receipt
 from ctx.sessions import spool
 from ctx.workspace import Memory
 
+_ALL = 2**31
+
 
 class Given(NamedTuple):
     """A node that was given, and what has become of it."""
@@ -36,6 +38,9 @@ class Explained(NamedTuple):
     at: str
     project: str | None
     tokens: int
+    """Of everything that was given."""
+    frame: int
+    """Of what stood around the nodes: how to use memory, headings, what was left out."""
     items: tuple[Given, ...]
 
 
@@ -46,10 +51,10 @@ class Receipts(NamedTuple):
 
 
 def why(memory: Memory, named: str | None) -> Explained:
-    """A receipt; where none is named, the last one of this project, else the last one."""
+    """A receipt; where none is named, the last one of those that `last` lists."""
     if named is not None:
         return _explained(memory, _named(memory, named))
-    found = _newest(memory, memory.project, 1) or _newest(memory, None, 1)
+    found = last(memory, 1).receipts
     if not found:
         raise ReceiptNotFound(
             "No agent was given anything yet.",
@@ -59,8 +64,13 @@ def why(memory: Memory, named: str | None) -> Explained:
 
 
 def last(memory: Memory, limit: int) -> Receipts:
-    """The last receipts of this project; outside of any, of all."""
-    return Receipts(tuple(_newest(memory, memory.project, limit)))
+    """The last receipts of this project, or all of them if the limit is 0.
+
+    Outside of any project, and where a project has none yet, they are those of all.
+    """
+    most = limit or _ALL
+    found = _newest(memory, memory.project, most) or _newest(memory, None, most)
+    return Receipts(tuple(found))
 
 
 def _named(memory: Memory, text: str) -> Receipt:
@@ -121,4 +131,5 @@ def _explained(memory: Memory, receipt: Receipt) -> Explained:
         )
         for item in receipt.items
     )
-    return Explained(*receipt[:6], items)
+    frame = receipt.tokens - sum(item.tokens for item in items)
+    return Explained(*receipt[:6], frame, items)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import NamedTuple
 
+from ctx import clock
 from ctx.ids import NodeId
 from ctx.layout import Place
 
@@ -34,6 +35,10 @@ class Context(NamedTuple):
 
 
 NOTHING = Context("", 0, ())
+FORMAT = 1
+"""Goes up with every change to how the same nodes are told."""
+
+_KEPT_S = 30 * 86_400
 
 
 class Key(NamedTuple):
@@ -46,13 +51,18 @@ class Key(NamedTuple):
 
 
 def settings(home: str, environment: Mapping[str, str]) -> str:
-    """Empty where nothing is set."""
-    told = environment.get("CTX_CONTEXT_BUDGET", "")
+    """What is set; a context is another one also where another ctx would make it."""
+    told = f"{FORMAT} {environment.get('CTX_CONTEXT_BUDGET', '')}"
     try:
         status = os.stat(f"{home}/config.toml")
     except OSError:
         return told
     return f"{told} {status.st_mtime_ns}-{status.st_size}"
+
+
+def is_default(told: str) -> bool:
+    """Whether nothing is set."""
+    return told == f"{FORMAT} "
 
 
 def stamp(connection: Connection) -> int:
@@ -88,6 +98,12 @@ def keep(connection: Connection, key: Key, context: Context, made_at: str) -> No
             json.dumps(context.items),
         ),
     )
+
+
+def forget_old(connection: Connection) -> None:
+    """Inside a transaction."""
+    before = clock.iso(clock.now_ms() - _KEPT_S * 1000)
+    connection.execute("DELETE FROM contexts WHERE made_at < ?", (before,))
 
 
 def _name(key: Key) -> str:

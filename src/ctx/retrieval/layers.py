@@ -27,17 +27,20 @@ LARGEST_PART = 2_500
 """Tokens of a part: no text of so many has as many units, and there is room for more beside it."""
 MOST_PARTS = 8
 
-PREFACE = (
-    "This is what memory (ctx) holds for this work. `ctx recall WORDS` in a shell finds more at"
-    ' once. To keep something, write `<ctx:remember type="decision" tags="tier:reference">…'
-    "</ctx:remember>` into an answer, outside of code. The skill `ctx` says the rest."
+_HOW = (
+    ' `<ctx:recall query="WORDS"/>` in an answer finds more for the next prompt, `ctx recall WORDS`'
+    ' in a shell at once. `<ctx:remember type="decision" tags="tier:reference">…</ctx:remember>` in'
+    " an answer, outside of code, keeps something. The skill `ctx` says the rest."
 )
+PREFACE = f"This is what memory (ctx) holds for this work.{_HOW}"
+EMPTY = f"Memory (ctx) holds nothing for this work yet.{_HOW}"
 CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
 
 # Of nodes that are not shown, so many are counted.
 _MOST_COUNTED = 500
 _MOST_STATE = 40
 _LONG_PREVIEW = 2_000
+_SMALL = 400
 # Years with fewer digits would not sort as text; queries stop there too.
 _YEAR_1000_MS = -30_610_224_000_000
 
@@ -67,11 +70,18 @@ def _in_parts(
     past: set[NodeId] = set()
     while True:
         ids = _without(past, chain(before, _matching(connection, wanted)))
-        part = _composed(connection, ids, before, budget, PREFACE)
+        part = _composed(connection, ids, before, budget, _preface(budget))
+        if not part.items and not past and "left out" not in part.text[:100]:
+            part = _composed(connection, iter(()), (), budget, EMPTY if budget > _SMALL else "")
         yield part
         if not part.items:
             return
         past.update(each.id for each in part.items)
+
+
+def _preface(budget: int) -> str:
+    """Where there is hardly room for nodes, they are more important."""
+    return PREFACE if budget > _SMALL else ""
 
 
 def parts(budget: int) -> int:
@@ -114,17 +124,19 @@ def state(
     what it said in this session. The newest first."""
     rows = connection.execute(
         "SELECT id FROM nodes AS n WHERE superseded_by IS NULL AND id IN ("
-        "  SELECT node_id FROM tags WHERE tag = 'tier:working'"
-        "  UNION SELECT id FROM nodes WHERE type = 'open-question'"
-        "  UNION SELECT subject FROM records WHERE session = ?1 AND session <> ''"
-        "   AND kind = 'node.put')"
+        "  SELECT * FROM (SELECT node_id FROM tags WHERE tag = 'tier:working'"
+        "   ORDER BY node_id DESC LIMIT ?5)"
+        "  UNION SELECT * FROM (SELECT id FROM nodes WHERE type = 'open-question'"
+        "   ORDER BY id DESC LIMIT ?5)"
+        "  UNION SELECT * FROM (SELECT subject FROM records WHERE session = ?1 AND session <> ''"
+        "   AND kind = 'node.put' ORDER BY subject DESC LIMIT ?5))"
         " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:off-context')"
-        " AND (?2 IS NULL OR (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
-        "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1)"
+        " AND (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
+        "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
         " AND (?3 IS NULL OR (SELECT min(tag <> 'task:' || ?3) FROM tags WHERE node_id = n.id"
         "  AND tag >= 'task:' AND tag < 'task;') IS NOT 1)"
         " ORDER BY type <> 'task', id DESC LIMIT ?4",
-        (session, project, task, _MOST_STATE),
+        (session, project or "", task, _MOST_STATE, _MOST_STATE * 50),
     )
     return [row[0] for row in rows]
 
@@ -230,9 +242,7 @@ def _matching(connection: Connection, wanted: Wanted) -> Iterator[NodeId]:
     row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
     if row is None or row[0] is None:
         return
-    scope = " ".join(
-        word for word, value in (("project", wanted.project), ("task", wanted.task)) if value
-    )
+    scope = "task" if wanted.task else ""
     ((mode, statements),) = json.loads(row[0]).items()
     now_ms = clock.now_ms()
     if mode == "text":
@@ -264,7 +274,8 @@ def _ranked(
 def _filled(value: Any, wanted: Wanted, now_ms: int) -> str | int:
     match value:
         case ["project"]:
-            return f"project:{wanted.project}"
+            # Outside of any project, nothing of one is shown.
+            return f"project:{wanted.project or ''}"
         case ["task"]:
             return f"task:{wanted.task}"
         case ["ago", age_ms, behind]:

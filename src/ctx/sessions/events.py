@@ -5,6 +5,7 @@ is about what was done, and files and outputs have other places.
 """
 
 import json
+from math import isfinite
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -14,6 +15,9 @@ from ctx.redaction import redact
 from ctx.sessions import spool
 
 _LONGEST_TEXT = 16_000
+# No secret is longer.
+_BEYOND = 8_000
+_SAME_MS = 3_000
 _KEPT_DAYS = 30
 _DAY_MS = 86_400_000
 _MOST_DEPTH = 40
@@ -62,13 +66,19 @@ def read(name: str, said: bytes) -> Event:
 
 
 def keep(connection: Connection, event: Event) -> None:
-    """Inside a transaction. To keep it twice is harmless."""
+    """Inside a transaction. To keep it twice is harmless.
+
+    Where hooks are registered in two places, the client says everything twice at once.
+    """
+    body = json.dumps(_kept("", event.said, _MOST_DEPTH))
+    since = clock.iso(spool.made_ms(event.id) - _SAME_MS)
     connection.execute(
         "INSERT OR IGNORE INTO events (id, session, event, at, folder, tool, tool_use, body)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM events"
+        " WHERE session = ?2 AND event = ?3 AND at >= ?9 AND body = ?8)",
         (
             *(event.id, event.session, event.name, event.at, event.folder),
-            *(event.tool, event.tool_use, json.dumps(_kept("", event.said, _MOST_DEPTH))),
+            *(event.tool, event.tool_use, body, since),
         ),
     )
 
@@ -89,8 +99,9 @@ def _kept(name: str, value: Any, depth: int) -> Any:
     match value:
         case str():
             # What a value is called may say what it is.
-            named = f"{name}="
-            return _cut(redact(named + _safe(value)).text.removeprefix(named))
+            return _clean(f"{name}=", _safe(value))
+        case float() if not isfinite(value):
+            return str(value)
         case dict() if depth:
             return {
                 redact(_safe(str(key))).text: _kept(str(key), each, depth - 1)
@@ -104,12 +115,14 @@ def _kept(name: str, value: Any, depth: int) -> Any:
             return value
 
 
-def _cut(text: str) -> str:
+def _clean(named: str, text: str) -> str:
+    """A text without secrets. Of a long one only the ends are looked at, and a little beyond."""
     if len(text) <= _LONGEST_TEXT:
-        return text
+        return redact(named + text).text.removeprefix(named)
     half = _LONGEST_TEXT // 2
-    left_out = len(text) - 2 * half
-    return f"{text[:half]}\n… {left_out:,} characters left out …\n{text[-half:]}"
+    first = redact(named + text[: half + _BEYOND]).text.removeprefix(named)[:half]
+    last = redact(text[-half - _BEYOND :]).text[-half:]
+    return f"{first}\n… {len(text) - 2 * half:,} characters left out …\n{last}"
 
 
 def _safe(text: str) -> str:

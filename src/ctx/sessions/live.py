@@ -43,10 +43,16 @@ def write(home: str, name: str, text: str) -> None:
         os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
         fd = os.open(temporary, flags, 0o600)
     try:
-        os.write(fd, text.encode("utf-8", "surrogateescape"))
-    finally:
-        os.close(fd)
-    os.replace(temporary, path)
+        try:
+            view = memoryview(text.encode("utf-8", "surrogateescape"))
+            while view:
+                view = view[os.write(fd, view) :]
+        finally:
+            os.close(fd)
+        os.replace(temporary, path)
+    except OSError:
+        os.unlink(temporary)
+        raise
 
 
 def read(home: str, name: str) -> str:
@@ -56,6 +62,28 @@ def read(home: str, name: str) -> str:
             return file.read(_LARGEST).decode("utf-8", "surrogateescape")
     except OSError:
         return ""
+
+
+def written_ms(home: str, name: str) -> int:
+    """When a file was written; 0 where there is none."""
+    try:
+        return os.stat(path_of(home, name)).st_mtime_ns // 1_000_000
+    except OSError:
+        return 0
+
+
+def claim(home: str, name: str, now_ms: int, for_ms: int) -> bool:
+    """Whether nobody has claimed a name within this time; it is claimed then."""
+    path = path_of(home, name)
+    try:
+        os.makedirs(home, 0o700, exist_ok=True)
+        os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except FileExistsError:
+        if now_ms - written_ms(home, name) < for_ms:
+            return False
+        os.utime(path)
+    return True
 
 
 def remove(home: str, name: str) -> None:

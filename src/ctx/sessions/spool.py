@@ -10,10 +10,11 @@ under a temporary name and renamed, so that whoever finds one finds it whole. Fi
 the order of their names and removed when what they say is in the store, so that to handle one
 twice is harmless.
 
-Hooks load this module: it imports nothing but `os`.
+Hooks load this module: it imports nothing but `os` and `sys`.
 """
 
 import os
+import sys
 
 EVENTS = {
     "session-start": "SessionStart",
@@ -61,7 +62,7 @@ def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = Fal
             while view:
                 view = view[os.write(fd, view) :]
             if durable:
-                os.fsync(fd)
+                _sync(fd)
         finally:
             os.close(fd)
         os.rename(temporary, f"{folder}/{event_id}.{kind}")
@@ -72,11 +73,21 @@ def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = Fal
         _sync_names(folder)
 
 
+def _sync(fd: int) -> None:
+    if sys.platform == "darwin":
+        import fcntl
+
+        # There fsync stops at the drive's cache.
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(fd)
+
+
 def _sync_names(folder: str) -> None:
     """A file that is on the disk is found there only if its name is too."""
     fd = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(fd)
+        _sync(fd)
     except OSError:
         # Some file systems cannot do that, and keep names in order without.
         pass
@@ -123,20 +134,27 @@ def path_of(home: str, name: str) -> str:
     return f"{home}/{FOLDER}/{name}"
 
 
-def attempt(home: str, name: str) -> str | None:
+def attempt(home: str, name: str) -> str:
     """Note that an event is about to be handled: `…~1`, `…~2`. Its name then.
 
-    So one that always ends the process is not tried without end: None, it is put aside.
+    So one that always ends the process is not tried without end.
     """
     tries = name.partition("~")[2]
-    count = int(tries) + 1 if tries.isdecimal() else 1
-    if count > _MOST_TRIES:
-        os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
-        os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{plain(name)}")
-        return None
-    tried = f"{plain(name)}~{count}"
+    tried = f"{plain(name)}~{int(tries) + 1 if tries.isdecimal() else 1}"
     os.rename(path_of(home, name), path_of(home, tried))
     return tried
+
+
+def is_hopeless(name: str) -> bool:
+    """Whether an event was tried often enough."""
+    tries = name.partition("~")[2]
+    return tries.isdecimal() and int(tries) > _MOST_TRIES
+
+
+def give_up(home: str, name: str) -> None:
+    """Put an event aside."""
+    os.makedirs(path_of(home, FAILED), 0o700, exist_ok=True)
+    os.rename(path_of(home, name), f"{path_of(home, FAILED)}/{plain(name)}")
 
 
 def leave(home: str, name: str) -> None:

@@ -44,6 +44,7 @@ def open_truth(
     the next opening goes on from there.
     """
     with explained(path), disk.explained("opening a database"):
+        _refuse_what_is_no_file(path)
         _finish_replacing(path)
         disk.make_folder(folder_of(path))
         try:
@@ -62,6 +63,7 @@ def read_truth(
     path: str, *, application_id: int, migrations: Sequence[Change], busy_ms: int = BUSY_MS
 ) -> Connection:
     """Open a database of truth without ever writing, also where nothing can be written."""
+    _refuse_what_is_no_file(path)
     _finish_replacing(path)
     # Another program's file is refused before SQLite makes files for shared memory beside it.
     if application_id_of(path) not in (None, application_id):
@@ -73,6 +75,14 @@ def read_truth(
                 hint="Run a command that may write to it; that brings it up to date.",
             )
         return connection
+
+
+def _refuse_what_is_no_file(path: str) -> None:
+    """A pipe would keep us waiting for whoever is at its other end."""
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise DatabaseFailure(
+            f"{shown(path)} is not a file.", hint="Move it elsewhere, or choose another place."
+        )
 
 
 def connect_for_reading(path: str, busy_ms: int = BUSY_MS) -> Connection:

@@ -7,10 +7,11 @@ written to only to take what was waiting for a session.
 
 import json
 import os
+import sqlite3
 from contextlib import closing, contextmanager
 from sqlite3 import Connection
 
-from ctx import layout
+from ctx import clock, layout
 from ctx.agents.claude_code import applying, lineage
 from ctx.agents.claude_code.hook import NOTHING, WORK_S, Hook
 from ctx.agents.claude_code.store import for_reading, path_of
@@ -21,12 +22,14 @@ from ctx.sessions import live, spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
 # Of the time that a hook has, what is left for its answer once other work is done.
 _ANSWERING_S = 0.4
 _DEFAULT_BUDGET = 2_000
+_MOST_PARTS = 8
+_AT_ONCE_MS = 1_000
 
 
 def session_start(hook: Hook, said: bytes) -> bytes:
@@ -34,35 +37,58 @@ def session_start(hook: Hook, said: bytes) -> bytes:
     event = _event(hook, said)
     if event is None:
         return NOTHING
-    session, source, part = event["session_id"], event.get("source", "startup"), _part(hook)
-    if part == 1:
-        with _unharmed(hook):
+    session, part = event["session_id"], _part(hook)
+    with _unharmed(hook):
+        if not _is_first(hook, session, said, part):
+            return b""
+        if part == 1:
             spool.put(hook.home, spool.new_id(hook.now_ms()), hook.word, said)
             _go_live(hook, event)
-    if any(map(spool.has_commands, spool.waiting(hook.home))):
+    if part == 1 and any(map(spool.has_commands, spool.waiting(hook.home))):
         applying.apply(hook, hook.left - _ANSWERING_S)
     if not os.path.exists(path_of(hook.environment, hook.home)):
         hook.log("there is no store yet; it is made now")
         applying.start(hook)
         return NOTHING
     place = layout.place(_folder(hook, event), hook.home)
-    with closing(for_reading(hook)) as connection:
-        text, tokens, items = _context(hook, connection, place, event, part)
-        if part == 1 and _expands(connection):
-            from ctx.agents.claude_code import waiting
+    try:
+        with closing(for_reading(hook)) as connection:
+            text, tokens, items = _context(hook, connection, place, event, part)
+            if part == 1 and _expands(connection):
+                from ctx.agents.claude_code import waiting
 
-            more, nodes = waiting.take_expanded(hook, connection, session, text)
-            text, items = text + more, (*items, *nodes)
-            tokens += sum(each.tokens for each in nodes)
+                more, nodes = waiting.take_expanded(hook, connection, session, text)
+                text, items = text + more, (*items, *nodes)
+                tokens += sum(each.tokens for each in nodes)
+    except sqlite3.OperationalError:
+        # It may be a store of an older ctx, which is brought up to date for the next time.
+        applying.start(hook)
+        raise
     if not text or (part > 1 and not items):
         return NOTHING
     with _unharmed(hook):
         _receipt(hook, event, place, items, tokens)
-    if part > 1 or (source == "resume" and not items):
-        return _additional("SessionStart", text, "")
-    nodes_given = "1 node" if len(items) == 1 else f"{len(items):,} nodes"
-    message = f"ctx: {nodes_given}, {tokens:,} tokens; `ctx why` lists them"
-    return _additional("SessionStart", text, message if items else "ctx: memory is empty here")
+    return _additional("SessionStart", text, _message(text, items, tokens) if part == 1 else "")
+
+
+def _is_first(hook: Hook, session: str, said: bytes, part: int) -> bool:
+    """Whether nobody answers already.
+
+    Where hooks are registered in two places, the client runs both at once.
+    """
+    from zlib import crc32
+
+    process = hook.environment.get("CLAUDE_PID", "").encode()
+    name = f"{session}.start-{crc32(said + process):08x}-{part}"
+    return live.claim(hook.home, name, hook.now_ms(), _AT_ONCE_MS)
+
+
+def _message(text: str, items: "Sequence[Item]", tokens: int) -> str:
+    """What the user is told."""
+    if items:
+        nodes = "1 node" if len(items) == 1 else f"{len(items):,} nodes"
+        return f"ctx: {nodes}, {tokens:,} tokens; `ctx why` lists them"
+    return "" if "left out" in text[:100] or "No longer" in text else "ctx: memory is empty here"
 
 
 def prompt_submit(hook: Hook, said: bytes) -> bytes:
@@ -78,7 +104,7 @@ def prompt_submit(hook: Hook, said: bytes) -> bytes:
         done = applying.apply(hook, WORK_S - _ANSWERING_S)
         failed = _failures(each for each in done if each["session"] == event["session_id"])
     with closing(for_reading(hook)) as connection:
-        if not connection.execute("SELECT 1 FROM pending WHERE key LIKE '%:%' LIMIT 1").fetchone():
+        if not _has_waiting(connection):
             return NOTHING
         from ctx.agents.claude_code import waiting
 
@@ -138,15 +164,29 @@ def respond(hook: Hook, said: bytes, response: str) -> bytes:
     event["response"] = response
     event_id = spool.new_id(hook.now_ms())
     spool.put(hook.home, event_id, f"{spool.STOP}.-", json.dumps(event).encode(), durable=True)
-    return work(hook, event_id)
+    return work(hook, event_id, event["session_id"])
 
 
-def work(hook: Hook, event_id: str) -> bytes:
+def work(hook: Hook, event_id: str, session: str) -> bytes:
     """Have an agent's commands done, and tell the user if some could not be."""
     hook.limit = WORK_S
+    began_ms = hook.now_ms()
     done = applying.apply(hook, WORK_S - _ANSWERING_S)
-    failed = _failures(each for each in done if each["event"] == event_id)
+    mine = [each for each in done if each["event"] == event_id]
+    failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
     return _printed({"systemMessage": failed}) if failed else NOTHING
+
+
+def _failures_since(hook: Hook, session: str, began_ms: int) -> str:
+    """The same where another process was faster, as far as it has come."""
+    since = clock.iso(began_ms - 1000)
+    with closing(for_reading(hook)) as connection:
+        rows = connection.execute(
+            "SELECT problem IS NOT NULL FROM commands WHERE session = ? AND at >= ?",
+            (session, since),
+        ).fetchall()
+    failed = sum(row[0] for row in rows)
+    return _failures([{"done": len(rows) - failed, "failed": failed}])
 
 
 def _failures(stops: "Iterable[dict[str, Any]]") -> str:
@@ -240,8 +280,10 @@ def _context(
             return contexts.NOTHING
         found = layers.changed(connection, wanted, before)
         # What is gone is said once.
-        still = {each: before[each] for each in layers.there(connection, before)}
-        live.write(hook.home, f"{session}.receipt", json.dumps(still))
+        held = set(layers.there(connection, before))
+        still = {each: digest for each, digest in before.items() if each in held}
+        with _unharmed(hook):
+            _note_given(hook, session, still)
         return found
     if source == "compact" and part == 1:
         now = layers.state(connection, place.project, wanted.task, session)
@@ -253,7 +295,7 @@ def _context(
 
 
 def _budget(hook: Hook, settings: str) -> int:
-    if not settings:
+    if contexts.is_default(settings):
         return _DEFAULT_BUDGET
     from ctx.config.resolve import survey
 
@@ -265,6 +307,11 @@ def _task(connection: Connection, place: Place) -> "str | None":
     found = connection.execute("SELECT value FROM pending WHERE key = ?", (place.task_key,))
     row = found.fetchone()
     return row[0] if row else None
+
+
+def _has_waiting(connection: Connection) -> bool:
+    sql = "SELECT 1 FROM pending WHERE key NOT LIKE 'current\\_task%' ESCAPE '\\' LIMIT 1"
+    return connection.execute(sql).fetchone() is not None
 
 
 def _expands(connection: Connection) -> bool:
@@ -287,11 +334,27 @@ def _saved(hook: Hook, session: str, now: "list[Any]") -> "list[Any]":
 
 
 def _given_before(hook: Hook, session: str) -> "dict[str, str]":
-    try:
-        given = json.loads(live.read(hook.home, f"{session}.receipt") or "{}")
-    except ValueError:
-        return {}
-    return given if isinstance(given, dict) else {}
+    """What a session was given when it started, all parts of it."""
+    known: dict[str, str] = {}
+    for part in range(1, _MOST_PARTS + 1):
+        try:
+            given = json.loads(live.read(hook.home, _receipt_name(session, part)) or "{}")
+        except ValueError:
+            continue
+        known.update(given if isinstance(given, dict) else {})
+    return known
+
+
+def _note_given(hook: Hook, session: str, given: "dict[str, str]") -> None:
+    """Remember all of it in one place, instead of what the parts remember."""
+    for part in range(2, _MOST_PARTS + 1):
+        live.remove(hook.home, _receipt_name(session, part))
+    live.write(hook.home, _receipt_name(session, 1), json.dumps(given))
+
+
+def _receipt_name(session: str, part: int) -> str:
+    # Parts are given at the same time: each has a file of its own.
+    return f"{session}.receipt" if part == 1 else f"{session}.receipt-{part}"
 
 
 def _receipt(
@@ -299,8 +362,6 @@ def _receipt(
 ) -> None:
     """Note which nodes an agent was given, and in which state."""
     given = list(items)
-    if not given:
-        return
     session = event["session_id"]
     told = {
         "session": session,
@@ -311,11 +372,12 @@ def _receipt(
     }
     spool.put(hook.home, spool.new_id(hook.now_ms()), spool.RECEIPT, json.dumps(told).encode())
     if hook.word == "session-start":
-        # A conversation that begins anew has forgotten what it was given before.
-        anew = event.get("source") != "resume" and _part(hook) == 1
-        known = {} if anew else _given_before(hook, session)
-        known.update((each.id, each.digest) for each in given)
-        live.write(hook.home, f"{session}.receipt", json.dumps(known))
+        digests: dict[str, str] = {each.id: each.digest for each in given}
+        if event.get("source") == "resume":
+            _note_given(hook, session, {**_given_before(hook, session), **digests})
+        else:
+            # A conversation that begins anew has forgotten what it was given before.
+            live.write(hook.home, _receipt_name(session, _part(hook)), json.dumps(digests))
 
 
 def _additional(event: str, text: str, message: str) -> bytes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _RUN = (
-    "import sys; sys.path.append(sys.argv.pop(1));"
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
     " from ctx.cli.main import main; sys.exit(main(sys.argv[1:]))"
 )
 
@@ -40,12 +40,19 @@ def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
         if not part or told.endswith(b"\n}\n"):
             break
     os.close(read)
+    if time.monotonic() >= deadline and not told.endswith(b"\n}\n"):
+        hook.log(f"what an agent asked for was not done within {seconds:.1f} s; it waits")
+        return []
     try:
         done = json.loads(told)
     except ValueError:
-        hook.log(f"what an agent asked for was not done within {seconds:.1f} s; it waits")
+        # It has written down itself why.
+        hook.log("what an agent asked for could not be done; it waits")
         return []
-    return done["stops"] if isinstance(done, dict) and "stops" in done else []
+    if done.get("waiting"):
+        hook.log("another process looks after what agents asked for")
+    stops: list[dict[str, Any]] = done.get("stops", [])
+    return stops
 
 
 def start(hook: Hook) -> None:

@@ -32,6 +32,8 @@ NOTHING = b"{}\n"
 
 _LARGEST_INPUT = 64 * 1024 * 1024
 _LARGEST_TAIL = 4 * 1024 * 1024
+_AT_ONCE_S = 0.1
+_OPTIONS = ("--response", "--part")
 _COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:")
 
 
@@ -44,7 +46,15 @@ class Hook:
         self.environment = environment
         self.began = time.monotonic()
         self.limit = ANSWER_S if word in ANSWERED else CAPTURE_S
+        if self.has_response:
+            self.limit = WORK_S
         self.home = _home(environment)
+        self._has_logged = False
+
+    @property
+    def has_response(self) -> bool:
+        """Whether the answer is given on the command line, for whoever tries it by hand."""
+        return self.word == "stop" and self.options[:1] == ["--response"]
 
     @property
     def left(self) -> float:
@@ -55,8 +65,10 @@ class Hook:
         return time.time_ns() // 1_000_000
 
     def log(self, message: str) -> None:
-        """A line for `ctx doctor`."""
-        hook_log.add(self.home, self.word, message)
+        """A line for `ctx doctor`. What follows from the first trouble is not worth another."""
+        if not self._has_logged:
+            self._has_logged = True
+            hook_log.add(self.home, self.word, message)
 
 
 def main(arguments: "list[str]") -> "NoReturn":
@@ -66,24 +78,12 @@ def main(arguments: "list[str]") -> "NoReturn":
 
 
 def main_of_project(arguments: "list[str]") -> "NoReturn":
-    """Run `ctx hook …`, as a project's settings or a plugin register it.
-
-    The client runs hooks of both. Where the user's own settings have this one too, it is enough.
-    """
-    hook = Hook(arguments[0], arguments[1:], dict(os.environ))
-    if hook.environment.get("CLAUDECODE") and _is_registered(hook):
-        os._exit(0)
-    _run(hook)
-
-
-def _is_registered(hook: Hook) -> bool:
-    folder = hook.environment.get("CLAUDE_CONFIG_DIR") or os.path.expanduser("~/.claude")
-    try:
-        with open(f"{folder}/settings.json", encoding="utf-8", errors="replace") as file:
-            lines = file.read()
-    except OSError:
-        return False
-    return f"claude_code/entry.py {hook.word} " in lines.replace("'", "").replace('\\"', "")
+    """Run `ctx hook …`: as settings or a plugin register it, or as a person types it."""
+    words: list[str] = []
+    for word in arguments[1:]:
+        name, sign, value = word.partition("=")
+        words += [name, value] if sign and name in _OPTIONS else [word]
+    _run(Hook(arguments[0], words, dict(os.environ)))
 
 
 def _run(hook: Hook) -> "NoReturn":
@@ -98,14 +98,22 @@ def _run(hook: Hook) -> "NoReturn":
     def keep_time() -> None:
         while (left := hook.left) > 0:
             time.sleep(left)
-        hook.log(f"took longer than {hook.limit} s")
-        end(NOTHING)
-        # Nobody reads what the other thread says.
-        time.sleep(CAPTURE_S)
+        if answering.acquire(False):
+            _write(NOTHING)
+        # What hangs may be the disk that the log is on.
+        start_new_thread(note, ())
+        noted.acquire(timeout=CAPTURE_S)
         os._exit(0)
 
+    noted = allocate_lock()
+    noted.acquire()
+
+    def note() -> None:
+        hook.log(f"took longer than {hook.limit} s")
+        noted.release()
+
     start_new_thread(keep_time, ())
-    end(answer(hook, read_stdin))
+    end(answer(hook, lambda: read_stdin(hook)))
     # The other one has said something already, and ends the process.
     time.sleep(2 * CAPTURE_S)
     os._exit(0)
@@ -126,7 +134,7 @@ def _answer(hook: Hook, said: bytes) -> bytes:
     if hook.word not in spool.EVENTS:
         hook.log(f"there is no hook {hook.word[:40]!r}")
         return NOTHING
-    if hook.word == "stop" and hook.options[:1] == ["--response"]:
+    if hook.has_response:
         from ctx.agents.claude_code import answers
 
         return answers.respond(hook, said, " ".join(hook.options[1:2]))
@@ -172,7 +180,7 @@ def _stop(hook: Hook, said: bytes, event_id: str) -> bytes:
     if kind != spool.STOP:
         from ctx.agents.claude_code import answers
 
-        return answers.work(hook, event_id)
+        return answers.work(hook, event_id, session)
     if len(spool.waiting(hook.home)) > spool.MANY:
         from ctx.agents.claude_code import applying
 
@@ -227,7 +235,11 @@ def _home(environment: "dict[str, str]") -> str:
     """The user store's folder; empty where there is no telling."""
     home = environment.get("CTX_HOME", "")
     if home:
-        return os.path.abspath(os.path.expanduser(home))
+        try:
+            return os.path.abspath(os.path.expanduser(home))
+        except FileNotFoundError:
+            # It is told from a folder that is gone.
+            return ""
     person = environment.get("HOME", "")
     if not os.path.isabs(person):
         import pwd
@@ -239,10 +251,16 @@ def _home(environment: "dict[str, str]") -> str:
     return f"{person}/.ctx"
 
 
-def read_stdin() -> bytes:
+def read_stdin(hook: Hook) -> bytes:
     """All of it. What is far too much is read too, because the client waits for that."""
     if os.isatty(0):
         return b""
+    if hook.has_response:
+        import select
+
+        # Whoever types it may have nothing to say there.
+        if not select.select([0], [], [], _AT_ONCE_S)[0]:
+            return b""
     parts: list[bytes] = []
     size = 0
     while part := os.read(0, 1 << 20):

@@ -6,6 +6,8 @@ have given them when they resume. Both can be found out.
 
 import os
 
+from ctx.sessions import live
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -50,10 +52,10 @@ def _resumed(process: str) -> str:
     except OSError:
         return ""
     for word, following in zip(words, [*words[1:], b""], strict=True):
-        if word in _RESUMING:
-            return following.decode("ascii", "replace")
-        if word.startswith(b"--resume="):
-            return word.partition(b"=")[2].decode("ascii", "replace")
+        named = following if word in _RESUMING else word.partition(b"--resume=")[2]
+        text = named.decode("ascii", "replace")
+        if live.is_session(text):
+            return text
     return ""
 
 

@@ -2,7 +2,7 @@
 
 `ctx hook apply` leaves it there, in the table `pending`, when it has done an agent's commands:
 
-    command_problems:<session>   texts that say what was wrong with a command
+    command_problems:<session>   texts that say what was wrong with a command, or was left out
     recall_results:<session>     for each question a head, items (each with its text), and a tail
     status_output:<session>      a text
     expand_nodes:<session>       ids of nodes
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _KINDS = ("command_problems", "recall_results", "status_output", "expand_nodes")
 _LONGEST_CHAIN = 8
 _KEPT_MS = 86_400_000
+_ALWAYS = "9999"
 _EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
 
 
@@ -56,26 +57,33 @@ def take_expanded(
 def _take(
     hook: Hook, connection: Connection, session: str, kinds: "tuple[str, ...]"
 ) -> "list[tuple[str, str]]":
-    keys = [f"{kind}:{each}" for kind in kinds for each in _chain(hook, session)]
-    places = ", ".join("?" * len(keys))
-    where = f"FROM pending WHERE key IN ({places}) AND created_at >= ?"
-    values = [*keys, clock.iso(hook.now_ms() - _KEPT_MS)]
-    # To look costs nobody anything; to take needs the lock.
-    if not connection.execute(f"SELECT 1 {where}", values).fetchone():
-        return []
-    with closing(for_writing(hook)) as writing:
-        rows = writing.execute(f"DELETE {where} RETURNING key, value", values).fetchall()
-    rows.sort(key=lambda row: keys.index(row[0]))
-    return [(key.partition(":")[0], value) for key, value in rows]
+    found: list[tuple[str, str]] = []
+    oldest = clock.iso(hook.now_ms() - _KEPT_MS)
+    for each, until in _chain(hook, session):
+        keys = [f"{kind}:{each}" for kind in kinds]
+        places = ", ".join("?" * len(keys))
+        where = f"FROM pending WHERE key IN ({places}) AND created_at BETWEEN ? AND ?"
+        values = [*keys, oldest, until]
+        # To look costs nobody anything; to take needs the lock.
+        if connection.execute(f"SELECT 1 {where}", values).fetchone():
+            with closing(for_writing(hook)) as writing:
+                rows = writing.execute(f"DELETE {where} RETURNING key, value", values).fetchall()
+            found += [(key.partition(":")[0], value) for key, value in rows]
+    return sorted(found, key=lambda row: kinds.index(row[0]))
 
 
-def _chain(hook: Hook, session: str) -> "list[str]":
-    """The sessions that this one goes on from, the oldest first, and itself."""
-    chain = [session]
-    while len(chain) < _LONGEST_CHAIN and (before := live.before(hook.home, chain[0])):
-        if before in chain:
+def _chain(hook: Hook, session: str) -> "list[tuple[str, str]]":
+    """The sessions that this one goes on from, the oldest first, and itself.
+
+    Each with the time until which what waits for it moves along: when it was cleared or forked.
+    What comes later is for whoever goes on with it.
+    """
+    chain = [(session, _ALWAYS)]
+    while len(chain) < _LONGEST_CHAIN and (before := live.before(hook.home, chain[0][0])):
+        if before in [name for name, _ in chain]:
             break
-        chain.insert(0, before)
+        moved_ms = live.written_ms(hook.home, f"{chain[0][0]}.before")
+        chain.insert(0, (before, min(clock.iso(moved_ms), chain[0][1])))
     return chain
 
 

@@ -3,9 +3,10 @@
 A hook composes a context in milliseconds: it must neither parse nor compile. So the statements of
 a view's query lie beside the query, as JSON:
 
-    {"filters": {"project task": [["tier:pinned", "SELECT …", ["tier:pinned", ["project"]]], …], …}}
+    {"filters": {"": [["tier:pinned", "SELECT …", ["tier:pinned", ["project"]]], …], "task": […]}}
 
-There is a list for each scope: with a project or not, with a task or not. A statement gives the
+There is a list without a task, and one with it. Both know their project, if only to leave out
+what belongs to one. A statement gives the
 ids of one tier; where the query has words, ids, ranks and tiers, and the first statement that
 finds anything is the answer. What is only known later stands in brackets: `["project"]`,
 `["task"]`, and `["ago", 86400000, "~"]` for a time that long ago with a `~` behind it.
@@ -26,12 +27,7 @@ from ctx.memory.query.times import Time
 
 # No tag has this character in it.
 _LATER = "\0"
-_SCOPES = {
-    "": Scope(),
-    "project": Scope(project=_LATER),
-    "task": Scope(task=_LATER),
-    "project task": Scope(project=_LATER, task=_LATER),
-}
+_SCOPES = {"": Scope(project=_LATER), "task": Scope(project=_LATER, task=_LATER)}
 # A moment that no query names: a time that is counted back from it can be told from a date.
 _THEN_MS = 32_535_215_999_000 - 123_457_000
 
