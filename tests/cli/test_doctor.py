@@ -2,7 +2,9 @@
 
 import json
 import re
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,7 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
     assert stable(ran.out, programs) == (
         """  ok ctx VERSION
   warning  store  ~/.ctx/store.db is not there yet.
-  → `ctx install` makes it.
+  → `ctx install` makes it, and so does the first `ctx add`.
   ok  room  N MB free
   ok  settings  nothing set, so all defaults
   ok  capture  no event has come yet
@@ -80,3 +82,66 @@ def test_as_json(folder: Path, surroundings: Path, ctx: Ctx) -> None:
     assert {check["state"] for check in answer["checks"]} == {"ok", "warning", "problem"}
     # It has only looked.
     assert list(surroundings.iterdir()) == []
+
+
+def test_a_file_in_the_place_of_the_store_hides_nothing_else(
+    folder: Path, surroundings: Path, ctx: Ctx
+) -> None:
+    (surroundings / ".ctx").write_text("")
+    ran = ctx("doctor", "--format=json")
+    assert (ran.code, ran.err) == (1, "")
+    found = {check["name"]: check["state"] for check in json.loads(ran.out)["checks"]}
+    assert found == {
+        "ctx": "ok",
+        "store": "problem",
+        "room": "ok",
+        "client": "ok",
+        "hooks": "problem",
+        "PATH": "ok",
+        "skill": "warning",
+    }
+
+
+UNWRITABLE = """
+import os, sys
+from ctx.cli.main import main
+# The first call loads the modules, which the other user may not be allowed to read.
+main(["doctor"])
+sys.stdout.flush()
+os.dup2(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+if os.getuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+code = main(["doctor", "--format=json"])
+sys.stdout.flush()
+sys.exit(code)
+"""
+
+
+def test_where_nothing_can_be_written_nobody_is_told_to_install(programs: Path) -> None:
+    """As another user, because root may write anywhere."""
+    with tempfile.TemporaryDirectory() as space:
+        home = Path(space, "home")
+        home.mkdir(mode=0o755)
+        home.chmod(0o555)
+        Path(space).chmod(0o755)
+        environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+        ran = subprocess.run(
+            [sys.executable, "-c", UNWRITABLE, f"{space}/said"],
+            cwd=space,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert (ran.returncode, ran.stderr) == (1, "")
+        answer = json.loads(Path(space, "said").read_text())
+        home.chmod(0o755)
+    found = {check["name"]: (check["state"], check["advice"]) for check in answer["checks"]}
+    first = f"Make {home} writable for this user, then `ctx install`"
+    assert found["store"] == ("warning", f"It cannot be made: `ls -ld {home}` shows why.")
+    assert found["permissions"] == (
+        "problem",
+        f"`ls -ld {home}` shows whose it is; CTX_HOME names another.",
+    )
+    assert found["hooks"] == ("problem", f"{first} registers them.")
+    assert found["skill"] == ("warning", f"{first} writes it.")

@@ -77,7 +77,7 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
             return _assignments(typed)
         case "own-tag":
             return offer(_stored(what, node, settings), typed)
-        case "node" | "deleted" | "change" | "tag" | "project" | "view" | "task":
+        case "node" | "deleted" | "change" | "receipt" | "tag" | "project" | "view" | "task":
             return offer(_stored(what, typed, settings), typed)
 
 
@@ -107,6 +107,7 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
         "node": _nodes,
         "deleted": _deleted,
         "change": _changes,
+        "receipt": _receipts,
         "tag": _tags,
         "own-tag": _own_tags,
         "project": _projects,
@@ -193,6 +194,15 @@ def _own_tags(store: "Connection", node: str) -> Iterator[Candidate]:
 
     graph = Graph(store)
     yield from map(Candidate, graph.tags_of(graph.find(node)))
+
+
+def _receipts(store: "Connection", typed: str) -> Iterator[Candidate]:
+    """What agents were given, the last first."""
+    for receipt, event, at in store.execute(
+        "SELECT id, event, at FROM receipts WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?",
+        (typed, typed + _BEHIND_ALL, MOST),
+    ):
+        yield Candidate(receipt, f"{event}, {at}")
 
 
 def _projects(store: "Connection", typed: str) -> Iterator[Candidate]:

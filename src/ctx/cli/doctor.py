@@ -3,10 +3,13 @@
 import argparse
 from functools import partial
 
-from ctx.agents.claude_code.doctor import Diagnosis, Setup, examine
+from ctx.agents.claude_code import clients
+from ctx.agents.claude_code.doctor import Diagnosis, examine
+from ctx.agents.claude_code.setup import Setup
 from ctx.cli import settings as surroundings
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
+from ctx.errors import DiskFailure
 from ctx.workspace import Surroundings
 
 EXAMPLES = """
@@ -27,12 +30,23 @@ def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int
         settings.environment,
         settings.overrides,
         settings.joined_session,
-        settings.database,
+        _database(settings),
     )
     home = settings.expanded("~")
-    diagnosis = examine(Setup(around, settings.claude_folder, home, surroundings.variables()))
+    variables, folder = surroundings.variables(), settings.claude_folder
+    with output.progress("Asking Claude Code for its version") as tick:
+        found = clients.installed(variables.get("PATH", ""), home, folder, tick)
+    diagnosis = examine(Setup(around, folder, found, variables))
     output.show(diagnosis, partial(render, home=home))
     return 1 if diagnosis.problems else 0
+
+
+def _database(settings: Settings) -> str:
+    try:
+        return settings.database
+    except DiskFailure:
+        # What is in its way is said beside everything else.
+        return settings.user_store.database
 
 
 def render(diagnosis: Diagnosis, *, home: str) -> list[Block]:

@@ -20,6 +20,7 @@ Completes = Literal[
     "node",
     "deleted",
     "change",
+    "receipt",
     "tag",
     "own-tag",
     "project",

@@ -3,13 +3,17 @@
 import argparse
 
 from ctx.cli import arguments, opening
+from ctx.cli.options import completing
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.memory.receipts import Receipt
 from ctx.operations.why import Explained, Given, Receipts, last, why
 
 EXAMPLES = """
-ctx why                     what the last agent here was given, and what it cost
-ctx why --list              the last receipts
+ctx why                     what the last agent was given in this project, and what it cost
+ctx why --list              the last receipts of this project; of all, where it has none
+ctx why --list --limit=0    all of them
 ctx why 1768906800123       one of them, by its id or by its session
 """
 
@@ -17,20 +21,19 @@ _GLANCE = 60
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    receipt = parser.add_argument(
         "receipt", nargs="?", metavar="RECEIPT", help="the beginning of its id, or a session"
     )
+    completing(receipt, "receipt")
     parser.add_argument("--list", action="store_true", help="list the last receipts")
-    parser.add_argument(
-        "--limit",
-        type=arguments.whole_number,
-        default=20,
-        metavar="N",
-        help="list so many (default: 20)",
-    )
+    arguments.limit(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.list and options.receipt is not None:
+        raise UsageError(
+            "--list takes no receipt.", hint=f"`ctx why {options.receipt[:80]}` shows that one."
+        )
     with opening.reading(settings, output) as memory:
         if options.list:
             output.show(last(memory, options.limit), render_list)
@@ -41,15 +44,23 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def render(explained: Explained) -> list[Block]:
     place = f" for {explained.project}" if explained.project else ""
     head = (
-        f"{explained.event}{place}, {explained.at}: {count(len(explained.items), 'node')},"
+        f"{explained.event}{place}, {explained.at}: {_amount(explained)},"
         f" {explained.tokens:,} tokens"
     )
     rows = [(each.label, f"{each.tokens:,}", _now(each)) for each in explained.items]
+    if explained.frame:
+        rows.append(("frame", f"{explained.frame:,}", "(everything but the nodes)"))
     return [
         Line(head),
         Line(f"Session {explained.session}, receipt {explained.receipt}"),
         Table(("node", "tokens", "content"), rows, ("id", "number", "text")),
     ]
+
+
+def _amount(given: Explained | Receipt) -> str:
+    if not given.items and given.event == "SessionStart":
+        return "memory had nothing for it"
+    return count(len(given.items), "node")
 
 
 def _now(each: Given) -> str:
@@ -62,13 +73,13 @@ def _now(each: Given) -> str:
 
 def render_list(found: Receipts) -> list[Block]:
     if not found.receipts:
-        return [Line("No agent was given anything here yet.")]
+        return [Line("No agent was given anything yet.")]
     rows = [
         (
             each.id,
             since(each.at),
             each.event,
-            count(len(each.items), "node"),
+            _amount(each),
             f"{each.tokens:,} tokens",
             each.project or "",
         )

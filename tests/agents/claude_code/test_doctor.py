@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from ctx import __version__
-from ctx.agents.claude_code import registration, skill
-from ctx.agents.claude_code.doctor import Diagnosis, Setup, examine
+from ctx.agents.claude_code import clients, registration, skill
+from ctx.agents.claude_code.doctor import Diagnosis, examine
+from ctx.agents.claude_code.setup import Setup
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION
 from ctx.operations.checkup import Check
@@ -48,10 +49,9 @@ def claude(surroundings: Path) -> Path:
 
 def diagnosis(folder: Path) -> Diagnosis:
     found = Settings.from_environment()._replace(folder=str(folder))
-    around = Surroundings(
-        str(folder), found.user_store, found.environment, (), CLI_SESSION, found.database
-    )
-    return examine(Setup(around, found.claude_folder, found.expanded("~"), variables()))
+    around = Surroundings(str(folder), found.user_store, found.environment, (), CLI_SESSION)
+    there = clients.installed(variables()["PATH"], found.expanded("~"), found.claude_folder)
+    return examine(Setup(around, found.claude_folder, there, variables()))
 
 
 def about(name: str, folder: Path) -> list[Check]:
@@ -88,8 +88,8 @@ def test_clients_and_their_versions(programs: Path, folder: Path) -> None:
         Check(
             "client",
             "warning",
-            "Claude Code is not on the PATH.",
-            "Install it, then run `ctx install` again.",
+            "Claude Code is neither on the PATH nor in one of its usual places.",
+            "Install it, then run `ctx install` again. An editor's own one is not looked for.",
         )
     ]
     program(programs / "claude", "2.1.325 (Claude Code)")
@@ -141,19 +141,146 @@ def test_an_event_that_a_client_does_not_know(programs: Path, claude: Path, fold
     program(programs / "claude", "2.0.47 (Claude Code)")
     command = registration.plain_command("post-tool-use-failure")
     settings(claude / "settings.json", one("PostToolUseFailure", command))
-    assert about("hooks", folder) == [
+    assert about("client settings", folder) == [
         Check(
-            "hooks",
+            "client settings",
             "problem",
-            f"{claude}/settings.json has PostToolUseFailure, which not every client here knows.",
-            "`ctx install` takes it out: an older client drops all hooks for it.",
+            f"{claude}/settings.json, line 3, column 5: Claude Code 2.0.47 does not know"
+            " PostToolUseFailure, and drops all hooks of the file for it.",
+            "`ctx install` takes our hook out of it.",
         )
     ]
 
 
+@pytest.mark.parametrize("name", ["Foo", "PostToolUseFailure"])
+def test_an_event_of_somebody_else_that_a_client_does_not_know(
+    programs: Path, claude: Path, folder: Path, name: str
+) -> None:
+    """One client that does not know it is enough, wherever it is."""
+    old = claude / "local"
+    old.mkdir()
+    program(programs / "claude", "2.1.325 (Claude Code)")
+    program(old / "claude", "2.0.47 (Claude Code)")
+    settings(claude / "settings.json", {**users("2.0.47"), name: {"hooks": []}})
+    found = diagnosis(folder)
+    line = (claude / "settings.json").read_text().splitlines().index(f'    "{name}": [') + 1
+    assert named("client settings", found) == [
+        Check(
+            "client settings",
+            "problem",
+            f"{claude}/settings.json, line {line}, column 5: Claude Code 2.0.47 does not know"
+            f" {name}, and drops all hooks of the file for it.",
+            f"Take it out, or bring {old}/claude up to date.",
+        )
+    ]
+    # Nobody is told that all is well with that file.
+    assert named("hooks", found) == []
+    (old / "claude").unlink()
+    (claude / "settings.json").write_text(json.dumps({"hooks": {name: []}}))
+    assert states("client settings", folder) == []
+
+
+def test_what_only_its_owner_can_take_out(programs: Path, claude: Path, repo: Path) -> None:
+    """`ctx install` does not change a project's local settings."""
+    program(programs / "claude", "2.0.47 (Claude Code)")
+    local = repo / ".claude" / "settings.local.json"
+    settings(local, one("PostToolUseFailure", "ctx hook post-tool-use-failure || true"))
+    (check,) = about("client settings", repo)
+    assert check.advice == f"Take it out, or bring {programs}/claude up to date."
+
+
+def test_events_of_others_that_all_clients_know(programs: Path, claude: Path, folder: Path) -> None:
+    program(programs / "claude", "2.0.47 (Claude Code)")
+    settings(claude / "settings.json", {**users("2.0.47"), "Notification": {"hooks": []}})
+    found = diagnosis(folder)
+    assert named("client settings", found) == []
+    assert [check.state for check in named("hooks", found)] == ["ok"]
+
+
+def without(entries: dict[str, Any], *events: str) -> dict[str, Any]:
+    return {event: group for event, group in entries.items() if event not in events}
+
+
+def test_hooks_that_are_missing(programs: Path, claude: Path, repo: Path) -> None:
+    program(programs / "claude", "2.1.325 (Claude Code)")
+    settings(claude / "settings.json", without(users("2.1.325"), "Stop", "SessionEnd"))
+    missing = Check(
+        "hooks", "problem", "Not registered: Stop, SessionEnd.", "`ctx install` registers them."
+    )
+    assert about("hooks", repo) == [missing]
+    # Who has them in the project too has them.
+    settings(repo / ".claude" / "settings.json", registration.project_entries())
+    assert states("hooks", repo) == ["ok", "ok"]
+    (claude / "settings.json").unlink()
+    shared = without(registration.project_entries(), "Stop", "SessionEnd")
+    settings(repo / ".claude" / "settings.json", shared)
+    advice = "`ctx install --project` registers them."
+    assert about("hooks", repo) == [missing._replace(advice=advice)]
+
+
+def test_hooks_that_run_only_for_some(programs: Path, claude: Path, folder: Path) -> None:
+    program(programs / "claude", "2.1.325 (Claude Code)")
+    entries = users("2.1.325")
+    # The last two leave nothing out.
+    matchers = {
+        "SessionStart": "resume",
+        "PostToolUse": "Bash|Write",
+        "PreCompact": "*",
+        "Stop": "x",
+    }
+    for event, matcher in matchers.items():
+        entries[event] = {**entries[event], "matcher": matcher}
+    settings(claude / "settings.json", entries)
+    assert about("hooks", folder) == [
+        Check(
+            "hooks",
+            "warning",
+            f"{claude}/settings.json runs {event} only for `{matchers[event]}`.",
+            'Make its matcher "", unless you want it so: nothing else reaches memory.',
+        )
+        for event in ("SessionStart", "PostToolUse")
+    ]
+
+
+def test_hooks_of_ours_in_a_form_of_their_own(programs: Path, claude: Path, folder: Path) -> None:
+    """None of them is missing, and none could be brought up to date."""
+    program(programs / "claude", "2.1.325 (Claude Code)")
+    lines = (
+        "ctx hook stop 2>/dev/null || true",
+        "cd / && ctx hook stop",
+        "sh -c 'ctx hook stop'",
+        "CTX_HOME=/data ctx hook stop",
+    )
+    hooks: list[dict[str, Any]] = [{"type": "command", "command": line} for line in lines]
+    hooks.append({"type": "command", "command": "ctx", "args": ["hook", "stop"]})
+    settings(
+        claude / "settings.json", {"Stop": {"hooks": hooks}, **without(users("2.1.325"), "Stop")}
+    )
+    assert about("hooks", folder) == [
+        Check(
+            "hooks",
+            "warning",
+            f"{claude}/settings.json, line {number}, column 11: a hook of ctx that `ctx install`"
+            f" does not manage, for Stop: {line}",
+            "Take it out, then run `ctx install`: beside another it runs twice.",
+        )
+        for number, line in zip((6, 10, 14, 18, 22), [*lines, "ctx hook stop"], strict=True)
+    ]
+
+
+def test_hooks_of_others_are_not_ours(programs: Path, claude: Path, folder: Path) -> None:
+    program(programs / "claude", "2.1.325 (Claude Code)")
+    entries = users("2.1.325")
+    for command in ("notify-send done", "echo ctx", "ctx status"):
+        entries["Stop"]["hooks"].append({"type": "command", "command": command})
+    settings(claude / "settings.json", entries)
+    assert states("hooks", folder) == ["ok"]
+
+
 def test_hooks_of_another_time(programs: Path, claude: Path, folder: Path) -> None:
     gone = registration.command_line("stop", interpreter="/gone/python", entry=registration.ENTRY)
-    settings(claude / "settings.json", one("Stop", gone))
+    program(programs / "claude", "2.1.325 (Claude Code)")
+    settings(claude / "settings.json", {**users("2.1.325"), **one("Stop", gone)})
     found = diagnosis(folder)
     assert named("hooks", found) == [
         Check(
@@ -163,11 +290,11 @@ def test_hooks_of_another_time(programs: Path, claude: Path, folder: Path) -> No
             "`ctx install` brings them up to date.",
         )
     ]
-    (check,) = named("hooks run", found)
-    assert check.state == "problem"
+    fine, check = named("hooks run", found)
+    assert (fine.state, check.state) == ("ok", "problem")
     assert check.seen.startswith("stop: it does nothing.")
     assert "/gone/python" in check.seen
-    assert check.advice == f"`ctx install` registers it anew; now it is: {gone}"
+    assert check.advice == f"`ctx install` registers it anew. Now it is: {gone}"
 
 
 def test_hooks_of_a_project_need_ctx_on_the_path(programs: Path, claude: Path, repo: Path) -> None:
@@ -224,6 +351,53 @@ def test_settings_that_run_no_hooks(
     (check,) = about("client settings", folder)
     assert check.state == "problem"
     assert words in check.seen
+    assert check.advice
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("{", "Mend the file: as it is, the client takes no hooks from it."),
+        ("[]", "Mend the file: as it is, the client takes no hooks from it."),
+        (b"\xff", "Save the file as UTF-8."),
+        (None, "Put a plain file in the place of the link."),
+    ],
+)
+def test_what_install_could_not_change_comes_first(
+    programs: Path, claude: Path, folder: Path, text: str | bytes | None, advice: str
+) -> None:
+    """Nobody is sent to a command that would only refuse."""
+    path = claude / "settings.json"
+    if text is None:
+        path.symlink_to(path)
+    else:
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    found = diagnosis(folder)
+    (check,) = named("client settings", found)
+    assert (check.state, check.advice) == ("problem", advice)
+    assert str(path) in check.seen
+    assert named("hooks", found)[0].advice == f"Mend {path}, then `ctx install` registers them."
+    assert named("skill", found)[0].advice == f"Mend {path}, then `ctx install` writes it."
+
+
+def test_a_file_in_the_place_of_the_store(
+    programs: Path, claude: Path, surroundings: Path, folder: Path
+) -> None:
+    home = surroundings / ".ctx"
+    home.write_text("")
+    found = diagnosis(folder)
+    assert named("store", found) == [
+        Check(
+            "store",
+            "problem",
+            f"{home} is not a folder, and the user store would be one.",
+            "Move it away, or set CTX_HOME to a folder.",
+        )
+    ]
+    assert named("hooks", found)[0].advice == (
+        f"Move {home} away, then `ctx install` registers them."
+    )
+    assert named("PATH", found) != []
 
 
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
@@ -283,6 +457,18 @@ def test_the_skill(programs: Path, claude: Path, folder: Path) -> None:
     assert about("skill", folder) == [Check("skill", "ok", f"{place}, up to date", "")]
     (place / "SKILL.md").write_text("Mine.\n")
     assert about("skill", folder) == [Check("skill", "ok", f"{place}, changed by you", "")]
+    ours = skill.files()["SKILL.md"]
+    (place / "SKILL.md").write_text(f"Mine.\n{ours}")
+    assert about("skill", folder) == [Check("skill", "ok", f"{place}, changed by you", "")]
+    (place / "SKILL.md").write_text(f"Mine.\n{skill.marked('As it was once.')}")
+    assert about("skill", folder) == [
+        Check(
+            "skill",
+            "warning",
+            f"{place} was changed by you, and is of another version of ctx.",
+            "`ctx install` brings it up to date, and puts your pages aside as *.edited.",
+        )
+    ]
     skill.write(str(place))
     (place / "examples.md").unlink()
     assert about("skill", folder) == [

@@ -11,6 +11,7 @@
     clients        which clients are installed, and their versions
     registration   which hooks are registered for them, as what command lines
     jsonc          JSON with comments, and where everything in it stands
+    splice         putting an element into such a text, and taking it out
     settings_file  settings.json, changed without touching anything but our hooks
     foreign_file   a file of another program, replaced where it lies
     child          a program that is run to see what it says
@@ -18,6 +19,9 @@
     skill          the pages that tell Claude how to use its memory
     plugin         the same as a plugin
     projection     a block in AGENTS.md, for agents that have no hooks
+    events         which events a client knows, by its version
+    setup          what the doctor looks at
+    hook_checks    what the doctor says about hooks
     doctor         whether all of it works
 
 The client's files are their owner's: what is put there can be told from everything else, and is

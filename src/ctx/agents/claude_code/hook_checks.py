@@ -1,0 +1,146 @@
+"""What the doctor says about hooks: whether the client takes them, which there are, if they work.
+
+A file of settings belongs to its owner, who may have changed our hooks, or wired them up by hand.
+What is only unusual is a warning; what keeps memory from working is a problem.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from ctx.agents.claude_code import events, install, registration
+from ctx.agents.claude_code.clients import Client
+from ctx.agents.claude_code.registration import Group
+from ctx.agents.claude_code.setup import Named, Settings, Setup
+from ctx.operations.checkup import Check, ok
+from ctx.sqlite.connection import shown
+
+
+def readable(setup: Setup) -> Iterator[Check]:
+    """Whether the client can read its settings, and whether it runs hooks at all."""
+    for file in setup.files:
+        if file.problem:
+            yield Check("client settings", "problem", file.problem, file.advice)
+        if file.plain.get("disableAllHooks") is True:
+            seen = f"{shown(file.path)} switches all hooks off."
+            yield Check("client settings", "problem", seen, "Take `disableAllHooks` out of it.")
+        for event, client in _spoiling(setup, file):
+            seen = (
+                f"{shown(file.path)}, {event.place}: Claude Code {client.version} does not know"
+                f" {event.event}, and drops all hooks of the file for it."
+            )
+            advice = f"Take it out, or bring {shown(client.path)} up to date."
+            is_ours = any(hook.event == event.event for hook in file.hooks)
+            if is_ours and file in _installed(setup):
+                advice = _by_install(setup, file, "takes our hook out of it")
+            yield Check("client settings", "problem", seen, advice)
+
+
+def _spoiling(setup: Setup, file: Settings) -> Iterator[tuple[Named, Client]]:
+    """Events for which a client drops all hooks of a file, whoever has put them in."""
+    for event in file.events:
+        for client in setup.clients:
+            if client.version and events.spoils_hooks(event.event, client.version):
+                yield event, client
+                break
+
+
+def registered(setup: Setup) -> Iterator[Check]:
+    """Whether all hooks are registered, and as this ctx would register them now."""
+    if setup.has_plugin:
+        yield ok("hooks", "the plugin `ctx` is switched on")
+    missing = _missing(setup)
+    if missing == list(_wanted(setup)):
+        seen = "No hook of ctx is registered with Claude Code."
+        yield Check("hooks", "problem", seen, setup.by_install("registers them"))
+    elif missing:
+        seen = f"Not registered: {', '.join(missing)}."
+        mine = setup.user.hooks or not (setup.is_project and setup.project.hooks)
+        advice = _by_install(setup, setup.user if mine else setup.project, "registers them")
+        yield Check("hooks", "problem", seen, advice)
+    for file in setup.files:
+        told = [*_in_file(setup, file)]
+        yield from told
+        if file.hooks and not missing and not told and not any(_spoiling(setup, file)):
+            yield ok("hooks", f"{len(file.hooks):,} in {shown(file.path)}, up to date")
+
+
+def _missing(setup: Setup) -> list[str]:
+    """The events for which nothing here runs ctx, in whichever form."""
+    there = {hook.event for file in setup.files for hook in file.hooks}
+    there.update(hook.event for file in setup.files for hook in file.unmanaged)
+    there.update(registration.project_entries() if setup.has_plugin else ())
+    return [event for event in _wanted(setup) if event not in there]
+
+
+def _wanted(setup: Setup) -> Mapping[str, Group]:
+    """What there should be: for the user, unless only a project or the plugin has our hooks."""
+    shared = setup.has_plugin or any(file.hooks for file in setup.files[1:])
+    return registration.project_entries() if shared and not setup.user.hooks else setup.wanted
+
+
+def _installed(setup: Setup) -> tuple[Settings, ...]:
+    """The files that `ctx install` changes."""
+    return setup.files[:2]
+
+
+def _by_install(setup: Setup, file: Settings, does: str) -> str:
+    if file is setup.user:
+        return setup.by_install(does)
+    return f"`ctx install --project` {does}."
+
+
+def _in_file(setup: Setup, file: Settings) -> Iterator[Check]:
+    """What is not as this ctx would write it."""
+    where = shown(file.path)
+    entries = setup.wanted if file is setup.user else registration.project_entries()
+    if file in _installed(setup) and _differs(file, entries):
+        seen = f"{where} has hooks as this ctx would not register them."
+        yield Check("hooks", "warning", seen, _by_install(setup, file, "brings them up to date"))
+    for hook in file.hooks:
+        if hook.is_narrowed:
+            seen = f"{where} runs {hook.event} only for `{hook.matcher}`."
+            advice = 'Make its matcher "", unless you want it so: nothing else reaches memory.'
+            yield Check("hooks", "warning", seen, advice)
+    for other in file.unmanaged:
+        seen = (
+            f"{where}, {other.place}: a hook of ctx that `ctx install` does not manage, for"
+            f" {other.event}: {other.line[:200]}"
+        )
+        advice = "Take it out, then run `ctx install`: beside another it runs twice."
+        yield Check("hooks", "warning", seen, advice)
+
+
+def _differs(file: Settings, entries: Mapping[str, Group]) -> bool:
+    """Whether a hook is not as it should be, is there twice, or only a part of it is there."""
+    standing = [(hook.event, hook.hook) for hook in file.hooks]
+    events_there = {hook.event for hook in file.hooks}
+    wanted = [
+        (event, hook)
+        for event, group in entries.items()
+        if event in events_there
+        for hook in group["hooks"]
+    ]
+    return len(standing) != len(wanted) or any(hook not in standing for hook in wanted)
+
+
+def tried(setup: Setup) -> Iterator[Check]:
+    """Run each command that is registered somewhere, once."""
+    commands = [hook.command for file in setup.files for hook in file.hooks]
+    if setup.has_plugin:
+        groups = registration.project_entries().values()
+        commands += [hook["command"] for group in groups for hook in group["hooks"]]
+    outcomes: dict[str, list[str]] = {}
+    for command in dict.fromkeys(commands):
+        word = registration.word_of(command) or ""
+        problem = install.try_command(command, word, setup.variables)
+        outcomes.setdefault(problem, []).append(command)
+    for problem, tried_ones in outcomes.items():
+        words = [registration.word_of(command) or "" for command in tried_ones]
+        told = ", ".join(dict.fromkeys(words))
+        if not problem:
+            yield ok("hooks run", f"tried {told}: fine")
+        elif tried_ones[0] == registration.plain_command(words[0]):
+            advice = f"`{tried_ones[0]}` needs this ctx on the PATH of the client."
+            yield Check("hooks run", "problem", f"{told}: {problem}", advice)
+        else:
+            advice = f"{setup.by_install('registers it anew')} Now it is: {tried_ones[0]}"
+            yield Check("hooks run", "problem", f"{told}: {problem}", advice)

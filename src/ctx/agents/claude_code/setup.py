@@ -1,0 +1,161 @@
+"""What the doctor looks at: clients, their settings, and what should stand in them."""
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ctx import disk, layout
+from ctx.agents.claude_code import foreign_file, jsonc, registration, settings_file
+from ctx.agents.claude_code.clients import Client
+from ctx.agents.claude_code.jsonc import Document
+from ctx.agents.claude_code.registration import Group
+from ctx.agents.claude_code.settings_file import Registered, Unmanaged
+from ctx.config.resolve import survey
+from ctx.errors import CtxError
+from ctx.operations.checkup import is_in_the_way, nearest_folder
+from ctx.sqlite.connection import shown
+from ctx.workspace import Surroundings
+
+
+class Named(NamedTuple):
+    """An event for which a file of settings has hooks."""
+
+    event: str
+    place: str
+    """`line 3, column 5`."""
+
+
+class Settings(NamedTuple):
+    """A file of the client's settings, as far as it can be read."""
+
+    path: str
+    hooks: tuple[Registered, ...] = ()
+    """Ours, as `ctx install` puts them in."""
+    unmanaged: tuple[Unmanaged, ...] = ()
+    """Hooks that run ctx in another form."""
+    events: tuple[Named, ...] = ()
+    """All that it names, ours and those of others."""
+    plain: Mapping[str, Any] = {}
+    problem: str = ""
+    """Why the client does not read it."""
+    advice: str = ""
+    is_broken: bool = False
+    """Whether we cannot read it either, and so not change it."""
+
+    @property
+    def has_plugin(self) -> bool:
+        """Whether our plugin is switched on, from whichever marketplace it came."""
+        plugins = self.plain.get("enabledPlugins")
+        named = plugins.items() if isinstance(plugins, dict) else ()
+        return any(name.startswith("ctx@") and is_on is True for name, is_on in named)
+
+
+class Setup:
+    """What is looked at, each thing once."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        claude_folder: str,
+        clients: tuple[Client, ...],
+        variables: Mapping[str, str],
+    ) -> None:
+        self.surroundings = surroundings
+        self.claude_folder = claude_folder
+        self.clients = clients
+        self.variables = variables
+        """The whole environment: hooks have it too."""
+
+    @cached_property
+    def project_folder(self) -> str:
+        """Where the project has settings of its own."""
+        place = layout.place(self.surroundings.folder, self.surroundings.user_store.home)
+        return os.path.join(place.folder, ".claude")
+
+    @cached_property
+    def user(self) -> Settings:
+        return _read(os.path.join(self.claude_folder, "settings.json"))
+
+    @cached_property
+    def project(self) -> Settings:
+        return _read(os.path.join(self.project_folder, "settings.json"))
+
+    @cached_property
+    def is_project(self) -> bool:
+        """Whether there is a project here, and not the user's own folder."""
+        return os.path.realpath(self.project_folder) != os.path.realpath(self.claude_folder)
+
+    @cached_property
+    def files(self) -> tuple[Settings, ...]:
+        """All that the client reads here, one behind the other."""
+        if not self.is_project:
+            return (self.user,)
+        return self.user, self.project, _read(f"{self.project_folder}/settings.local.json")
+
+    @property
+    def has_plugin(self) -> bool:
+        return any(file.has_plugin for file in self.files)
+
+    @cached_property
+    def wanted(self) -> dict[str, Group]:
+        """What `ctx install` would register for the user now."""
+        config = survey(
+            self.surroundings.user_store.config_file, None, self.surroundings.environment, ()
+        )
+        return registration.user_entries(
+            [client.version for client in self.clients],
+            interpreter=registration.interpreter(),
+            budget=config.integer("context.budget"),
+        )
+
+    def by_install(self, does: str) -> str:
+        """The advice to run `ctx install`; first, what would keep it from working."""
+        home = self.surroundings.user_store.home
+        if is_in_the_way(home):
+            return f"Move {shown(home)} away, then `ctx install` {does}."
+        if self.user.is_broken:
+            return f"Mend {shown(self.user.path)}, then `ctx install` {does}."
+        for folder in map(nearest_folder, (home, self.claude_folder)):
+            if not os.access(folder, os.W_OK | os.X_OK):
+                return f"Make {shown(folder)} writable for this user, then `ctx install` {does}."
+        return f"`ctx install` {does}."
+
+
+def _read(path: str) -> Settings:
+    try:
+        with disk.explained("reading it"):
+            text = foreign_file.read(path)
+        if text is None or jsonc.is_blank(text):
+            return Settings(path)
+        document = jsonc.parse(text)
+        hooks = settings_file.registered(text, registration.is_ours)
+        others = settings_file.unmanaged(text, registration.is_ours, registration.mentions)
+        reason = settings_file.unreadable(text)
+    except CtxError as error:
+        return _broken(path, error)
+    plain = document.root.plain
+    if not isinstance(plain, dict):
+        problem = f"{shown(path)} is not an object."
+        return Settings(path, problem=problem, advice=_MEND, is_broken=True)
+    named = tuple(_events(text, document))
+    problem = f"{shown(path)}, {reason}." if reason else ""
+    return Settings(path, hooks, others, named, plain, problem, _MEND if reason else "")
+
+
+_MEND = "Mend the file: as it is, the client takes no hooks from it."
+
+
+def _broken(path: str, error: CtxError) -> Settings:
+    where = "" if shown(path) in error.message else f"{shown(path)}, "
+    advice = error.hint if error.hint and error.hint != error.default_hint else _MEND
+    if os.path.islink(path) and not os.path.exists(path):
+        advice = "Put a plain file in the place of the link."
+    return Settings(path, problem=where + error.message, advice=advice, is_broken=True)
+
+
+def _events(text: str, document: Document) -> Iterator[Named]:
+    hooks = jsonc.last(document.root, "hooks")
+    if hooks is not None and isinstance(hooks.value.plain, dict):
+        for event in hooks.value.elements:
+            yield Named(event.key, jsonc.place(text, event.start))

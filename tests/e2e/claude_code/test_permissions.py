@@ -1,0 +1,44 @@
+"""A model asks memory in a shell: what the client lets it do, with and without our rule."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.e2e.claude_code.api import Reply, Script, Tool, serving
+from tests.e2e.claude_code.client import CTX, Person
+from tests.e2e.claude_code.conftest import BOTH_CLIENTS
+
+DOCS = Path(__file__).parents[3] / "docs" / "claude-code.md"
+
+
+def rule() -> dict[str, dict[str, list[str]]]:
+    """What the docs tell a person to put into the settings."""
+    blocks = re.findall(r"```json\n(.+?)```", DOCS.read_text(), re.DOTALL)
+    (found,) = [each for each in map(json.loads, blocks) if "permissions" in each]
+    return found  # type: ignore[no-any-return]
+
+
+def in_a_shell(person: Person, command: str) -> str:
+    """What the model is told after it has tried to run a command and nobody could be asked."""
+    tool = Tool("Bash", {"command": command, "description": "Ask memory"})
+    script = Script([Reply((), (tool,)), "Done."], ())
+    with serving(script) as address:
+        person.claude("-p", "Look it up.", "--output-format", "json", api=address)
+    return [request for request in script.requests if request.tools][-1].newest.text
+
+
+@BOTH_CLIENTS
+def test_reading_memory_needs_the_rule(person: Person) -> None:
+    person.puts_on_path("ctx", (CTX,))
+    node = person.adds("Deploys run on Mondays.", "--type=fact", "--tag=tier:off-context")
+    assert "Deploys run" not in in_a_shell(person, "ctx recall deploys")
+    path = person.home / ".claude" / "settings.json"
+    settings = json.loads(path.read_text())
+    path.write_text(json.dumps(settings | rule()))
+    # The client looks at each of them, and runs all or none.
+    asked = (
+        f"ctx recall deploys && ctx search deploys && ctx show {node[:12]} && ctx query type:fact"
+    )
+    assert in_a_shell(person, asked).count("Deploys run on Mondays.") == 4
+    assert "approval" in in_a_shell(person, f"ctx delete {node[:12]} --yes")
+    assert [*person.nodes()] == ["Deploys run on Mondays."]

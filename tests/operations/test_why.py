@@ -1,0 +1,183 @@
+"""What an agent was given, found again by whoever asks for it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import clock
+from ctx.errors import AmbiguousId, ReceiptNotFound
+from ctx.memory.changes import changing
+from ctx.memory.receipts import Item, Receipt
+from ctx.operations import add
+from ctx.operations.why import Explained, Given, Receipts, last, why
+from ctx.sessions import spool
+from ctx.workspace import Memory
+from tests.memory import graphs
+from tests.sessions.conversations import SESSION, Client
+
+AT = 1_768_906_800_123
+WHEN = "2026-01-20T11:00:00Z"
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> Client:
+    # Receipts are kept for so long; these are as old as they say.
+    monkeypatch.setattr(clock, "now_ms", lambda: AT + 60_000)
+    return Client(surroundings / ".ctx", repo)
+
+
+def give(client: Client, number: int, **changed: Any) -> str:
+    """Write down what was given, as a hook does; its id."""
+    told = {"session": SESSION, "event": "SessionStart", "project": "app", "tokens": 9, "items": []}
+    receipt_id = f"{AT + number}-7-{number:08x}"
+    data = json.dumps({**told, **changed}).encode()
+    spool.put(client.home, receipt_id, spool.RECEIPT, data)
+    return receipt_id
+
+
+def ids(found: Receipts) -> list[str]:
+    return [receipt.id for receipt in found.receipts]
+
+
+def test_nothing_yet(client: Client) -> None:
+    with client.memory() as memory:
+        assert last(memory, 20) == Receipts(())
+        with pytest.raises(ReceiptNotFound) as refused:
+            why(memory, None)
+        assert refused.value.message == "No agent was given anything yet."
+        assert refused.value.hint == (
+            "`ctx install` registers the hooks that do it; `ctx doctor` checks them."
+        )
+        with pytest.raises(ReceiptNotFound) as refused:
+            why(memory, "nobody")
+        assert refused.value.message == (
+            "There is no receipt 'nobody', and no session of that name."
+        )
+
+
+def nodes_of(memory: Memory) -> list[list[Any]]:
+    """Nodes as a hook notes that it gave them."""
+    contents = ("Stays.", "Is changed.", "Is deleted.")
+    nodes = [add.add(memory, add.Options(content, "fact")).node for content in contents]
+    return [[node.id, f"fact:{node.id[:12]}", node.updated_at, 7, "digest"] for node in nodes]
+
+
+@pytest.mark.parametrize("taken_in", [False, True])
+def test_nodes_as_they_were_and_as_they_are(
+    client: Client, taken_in: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with client.memory() as memory:
+        items = nodes_of(memory)
+    receipt_id = give(client, 1, items=items, tokens=123)
+    if taken_in:
+        client.apply()
+        assert client.waiting() == []
+    monkeypatch.setattr(clock, "now_ms", lambda: AT + 3_600_000)
+    one, two, three = items
+    with client.memory() as memory:
+        with changing(memory.graph, "test", graphs.WHO) as change:
+            change.update_node(two[0], content="Was changed.")
+            change.delete_node(three[0])
+            change.tag(one[0], "word:any")
+        assert why(memory, None) == Explained(
+            receipt_id,
+            SESSION,
+            "SessionStart",
+            WHEN,
+            "app",
+            123,
+            123 - 3 * 7,
+            (
+                Given(one[0], one[1], 7, one[2], "Stays.", False),
+                Given(two[0], two[1], 7, two[2], "Was changed.", True),
+                Given(three[0], three[1], 7, three[2], None, True),
+            ),
+        )
+        kept = tuple(Item(*item[:4]) for item in items)
+        receipt = Receipt(receipt_id, SESSION, "SessionStart", WHEN, "app", 123, kept)
+        assert last(memory, 20) == Receipts((receipt,))
+
+
+@pytest.mark.parametrize("taken_in", [0, 2, 4])
+def test_by_id_and_by_session(client: Client, taken_in: int) -> None:
+    """Whether it was taken in already or still waits makes no difference."""
+    made = []
+    for number, session in enumerate(["a-session", "b-session", "a-session", "b-session"]):
+        if number == taken_in:
+            client.apply()
+        made.append(give(client, number, session=session))
+    if taken_in == 4:
+        client.apply()
+    with client.memory() as memory:
+        for receipt_id in made:
+            assert why(memory, receipt_id).receipt == receipt_id
+            assert why(memory, receipt_id[:13]).receipt == receipt_id
+        assert why(memory, "a-session").receipt == made[2]
+        assert why(memory, "b-session").receipt == made[3]
+        assert why(memory, None).receipt == made[3]
+        assert ids(last(memory, 20)) == made[::-1]
+        assert ids(last(memory, 3)) == made[:0:-1]
+        assert ids(last(memory, 0)) == made[::-1]
+        with pytest.raises(ReceiptNotFound):
+            why(memory, "a-sess")
+        with pytest.raises(AmbiguousId) as refused:
+            why(memory, str(AT)[:10])
+        assert refused.value.message == f"Several receipts begin with {str(AT)[:10]}."
+        assert refused.value.detail == "\n".join(
+            f"  {receipt_id}  {WHEN}  SessionStart" for receipt_id in made[::-1]
+        )
+
+
+def test_of_this_project_before_any_other(client: Client, tmp_path: Path) -> None:
+    here = give(client, 1)
+    elsewhere = give(client, 2, project="other")
+    nowhere = give(client, 3, project=None)
+    for _ in range(2):
+        client.folder = tmp_path / "app"
+        with client.memory() as memory:
+            assert memory.project == "app"
+            assert why(memory, None).receipt == here
+            assert ids(last(memory, 20)) == [here]
+            assert why(memory, elsewhere).project == "other"
+        client.folder = tmp_path
+        with client.memory() as memory:
+            assert memory.project is None
+            assert why(memory, None).receipt == nowhere
+            assert ids(last(memory, 20)) == [nowhere, elsewhere, here]
+        client.apply()
+
+
+def test_another_project_is_better_than_nothing(client: Client) -> None:
+    """One rule for the last one and for the list: this project's, or else everybody's."""
+    elsewhere = give(client, 2, project="other")
+    with client.memory() as memory:
+        assert why(memory, None).receipt == elsewhere
+        assert ids(last(memory, 20)) == [elsewhere]
+    here = give(client, 1)
+    with client.memory() as memory:
+        assert why(memory, None).receipt == here
+        assert ids(last(memory, 20)) == [here]
+
+
+@pytest.mark.parametrize("taken_in", [False, True])
+def test_all_of_them(client: Client, taken_in: bool) -> None:
+    made = [give(client, number) for number in range(25)]
+    if taken_in:
+        client.apply()
+    with client.memory() as memory:
+        assert ids(last(memory, 20)) == made[:4:-1]
+        assert ids(last(memory, 0)) == made[::-1]
+
+
+def test_a_receipt_that_is_none_does_not_hide_the_others(client: Client) -> None:
+    good = give(client, 1)
+    spool.put(client.home, f"{AT + 2}-7-a", spool.RECEIPT, b"{")
+    spool.put(client.home, f"{AT + 3}-7-a", spool.RECEIPT, b"[]")
+    give(client, 4, items=7)
+    with client.memory() as memory:
+        assert why(memory, None).receipt == good
+    assert client.apply().receipts == 1
+    with client.memory() as memory:
+        assert ids(last(memory, 20)) == [good]
