@@ -4,11 +4,13 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ctx import __version__
 from tests.conftest import Ctx, git
 
 ENTRY = Path(__file__).parents[2] / "src" / "ctx" / "agents" / "claude_code" / "entry.py"
@@ -31,6 +33,31 @@ def home(surroundings: Path, folder: Path) -> Path:
 def program(path: Path, line: str) -> None:
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)
+
+
+@pytest.fixture
+def this_ctx(binaries: Path) -> None:
+    """A ctx on the PATH that says it is this one."""
+    program(binaries / "ctx", f"echo 'ctx {__version__}'")
+
+
+@pytest.fixture
+def umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def write_hooks(path: Path, *hooks: dict[str, Any], event: str = "Stop", matcher: str = "") -> str:
+    """Settings with these hooks for one event; the text."""
+    groups = [{"matcher": matcher, "hooks": hooks}]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"hooks": {event: groups}}, indent=2) + "\n")
+    return path.read_text()
+
+
+def running(command: str) -> dict[str, Any]:
+    return {"type": "command", "command": command}
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
@@ -61,6 +88,7 @@ FOREIGN = """\
 """
 
 
+@pytest.mark.usefixtures("this_ctx")
 def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
     program(binaries / "claude", 'echo "2.1.325 (Claude Code)"')
     settings = home / ".claude" / "settings.json"
@@ -122,7 +150,7 @@ def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
     )
     left = tree(home)
     assert {name: data for name, data in left.items() if not name.startswith(".ctx")} == before
-    assert ctx("uninstall").out == "There is nothing to take out.\n"
+    assert ctx("uninstall") == (0, "There is nothing to take out.\n", "")
 
 
 def test_what_install_has_made_is_gone_afterwards(
@@ -199,6 +227,15 @@ def test_printing_what_to_add_by_hand(ctx: Ctx, home: Path) -> None:
     hooks = json.loads(f"{printed}}}")["hooks"]
     assert hooks["Stop"] == [{"matcher": "", "hooks": [entry("stop")]}]
     assert ctx("install", "--print", "--format", "json").json["settings"] == {"hooks": hooks}
+    assert ctx("install", "--print", "--no-hooks").out == (
+        "Store: ~/.ctx/store.db\nSkill: ~/.claude/skills/ctx/SKILL.md\n\n"
+        "`ctx install --no-hooks` writes the skill.\n"
+    )
+    alone = ctx("install", "--print", "--no-skill").out
+    assert alone == ran.out.replace("Skill: ~/.claude/skills/ctx/SKILL.md\n", "").replace(
+        " `ctx install --no-hooks` writes the skill.", ""
+    )
+    assert ctx("install", "--print", "--no-hooks", "--no-skill").out == "Store: ~/.ctx/store.db\n"
     assert tree(home) == before
 
 
@@ -222,8 +259,21 @@ def test_a_large_context_is_registered_in_parts(ctx: Ctx, home: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("command", ["install", "uninstall"])
-def test_settings_that_cannot_be_read_are_left_alone(ctx: Ctx, home: Path, command: str) -> None:
+TAKE_OUT_BY_HAND = (
+    "take the hooks out by hand: their commands have `ctx hook` or `claude_code/entry.py` in them"
+)
+
+
+@pytest.mark.parametrize(
+    ("command", "by_hand"),
+    [
+        ("install", "add the hooks by hand: `ctx install --print` shows them"),
+        ("uninstall", TAKE_OUT_BY_HAND),
+    ],
+)
+def test_settings_that_cannot_be_read_are_left_alone(
+    ctx: Ctx, home: Path, command: str, by_hand: str
+) -> None:
     settings = home / ".claude" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{\n  "model": opus\n}\n')
@@ -233,7 +283,7 @@ def test_settings_that_cannot_be_read_are_left_alone(ctx: Ctx, home: Path, comma
         "",
         (
             f"error E027: {settings}, line 2, column 12: this is no JSON value.\n"
-            "  Mend it, or add the hooks by hand: `ctx install --print` shows them.\n"
+            f"  Mend it, or {by_hand}.\n"
         ),
     )
     assert tree(home) == before
@@ -264,15 +314,193 @@ def test_a_hook_that_does_not_work_is_not_registered(
     assert os.listdir(home) == []
 
 
-def test_for_a_project(ctx: Ctx, repo: Path, surroundings: Path, binaries: Path) -> None:
+FOREIGN_HOOKS = (
+    "notify-send ctx hook fired",
+    "echo ctx hook done",
+    "cat /x/ctx/agents/claude_code/entry.py foo",
+)
+
+
+@pytest.mark.usefixtures("this_ctx")
+def test_hooks_that_only_speak_of_us_are_left_alone(ctx: Ctx, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    before = write_hooks(settings, *map(running, FOREIGN_HOOKS))
+    ran = ctx("install", "--format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert [part["state"] for part in ran.json["parts"]] == ["made", "written", "added"]
+    assert hooks_of(settings)["Stop"] == [*map(running, FOREIGN_HOOKS), entry("stop")]
+    assert ctx("uninstall").code == 0
+    assert settings.read_text() == before
+
+
+@pytest.mark.usefixtures("this_ctx")
+def test_hooks_of_ours_in_another_form_are_left_alone_and_named(ctx: Ctx, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    lines = ("CTX_HOME=/data/ctx ctx hook stop", "ctx hook stop 2>/dev/null || true")
+    execed = {"type": "command", "command": "ctx", "args": ["hook", "stop"]}
+    before = write_hooks(settings, *map(running, lines), execed)
+
+    def told(line: int, advice: str, command: str) -> str:
+        return (
+            f"warning: {settings}, line {line}, column 11: this hook for Stop runs ctx, is not as "
+            f"`ctx install` writes it, and was left alone. {advice} It is: {command}\n"
+        )
+
+    for words in (("install", "--dry-run"), ("install", "--quiet")):
+        ran = ctx(*words)
+        advice = "Take it out: beside ours, it runs as well."
+        assert ran.err == "".join(
+            [
+                told(7, advice, lines[0]),
+                told(11, advice, lines[1]),
+                told(15, advice, "ctx hook stop"),
+            ]
+        )
+    assert hooks_of(settings)["Stop"] == [*map(running, lines), execed, entry("stop")]
+    for _ in range(2):
+        ran = ctx("uninstall", "--quiet")
+        advice = "Take it out by hand."
+        assert ran.err == "".join(
+            [
+                told(7, advice, lines[0]),
+                told(11, advice, lines[1]),
+                told(15, advice, "ctx hook stop"),
+            ]
+        )
+        assert settings.read_text() == before
+
+
+@pytest.mark.usefixtures("this_ctx")
+def test_a_matcher_that_its_owner_has_changed_stays_and_is_named(ctx: Ctx, home: Path) -> None:
+    settings = home / ".claude" / "settings.json"
+    old = running("ctx hook session-start")
+    write_hooks(settings, old, event="SessionStart", matcher="resume")
+    ran = ctx("install", "--quiet")
+    assert ran.err == (
+        f"warning: {settings} runs SessionStart only for `resume`, as you have it: nothing else "
+        'reaches memory. The matcher "" is for all.\n'
+    )
+    assert json.loads(settings.read_text())["hooks"]["SessionStart"] == [
+        {"matcher": "resume", "hooks": [entry("session-start")]}
+    ]
+    assert ctx("install", "--dry-run").err == ran.err
+
+
+def test_a_ctx_that_claude_would_not_find(ctx: Ctx, home: Path, binaries: Path) -> None:
+    ours = os.path.dirname(sys.executable)
+    assert ctx("install", "--no-hooks").err.splitlines()[0] == (
+        f"warning: `ctx` is not on the PATH. Claude calls `ctx` in a shell. Put {ours} on it."
+    )
+    program(binaries / "ctx", "echo another")
+    assert ctx("install", "--no-hooks").err.splitlines()[0] == (
+        f"warning: `ctx` is {binaries}/ctx, and that is another program. Claude calls `ctx` in a "
+        f"shell. Put {ours} before everything else on the PATH."
+    )
+    # Whether somebody else's program would do is not looked into where nothing was set up.
+    assert ctx("install", "--dry-run").err == ""
+    assert ctx("install", "--no-hooks", "--no-skill").err == ""
+
+
+@pytest.mark.usefixtures("this_ctx")
+def test_what_the_client_must_be_started_with(
+    ctx: Ctx, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CTX_HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("CTX_DB", str(tmp_path / "my.db"))
+    monkeypatch.setenv("CTX_OFF", "1")
+    told = (
+        "warning: CTX_HOME is set here, and must be where Claude Code is started: without it, "
+        f"hooks use {home}/.ctx/store.db.\n"
+        "warning: CTX_DB is set here, and must be where Claude Code is started: without it, "
+        f"hooks use {home}/.ctx/store.db.\n"
+        "warning: CTX_OFF is set: where it is, hooks keep nothing and say nothing.\n"
+    )
+    assert ctx("install", "--print").err == told
+    assert ctx("install", "--no-hooks", "--quiet").err == told
+    monkeypatch.delenv("CTX_HOME")
+    monkeypatch.delenv("CTX_DB")
+    monkeypatch.setenv("CTX_OFF", "0")
+    assert ctx("install", "--dry-run").err == ""
+
+
+def test_a_store_of_the_command_line_is_none_of_the_hooks(ctx: Ctx, home: Path) -> None:
+    for words in (("install",), ("install", "--dry-run"), ("install", "--plugin", "x")):
+        assert ctx("--db", str(home / "my.db"), *words) == (
+            2,
+            "",
+            (
+                "error E011: Hooks do not see --db: which store they use is said by the client's "
+                "environment.\n"
+                "  Leave --db out, and set CTX_DB to the file where Claude Code is started.\n"
+            ),
+        )
+    assert os.listdir(home) == []
+
+
+@pytest.mark.usefixtures("this_ctx")
+def test_a_client_that_does_not_answer(ctx: Ctx, home: Path, binaries: Path) -> None:
+    program(binaries / "claude", "exit 1")
+    assert ctx("install", "--dry-run").err == (
+        f"warning: {binaries}/claude did not say its version: it gets what every client knows.\n"
+    )
+
+
+def test_taking_out_begins_with_the_hooks(ctx: Ctx, home: Path) -> None:
+    """Hooks without the skill would be half of it; the skill alone does no harm."""
+    assert ctx("install").code == 0
+    settings = home / ".claude" / "settings.json"
+    before = tree(home / ".claude")
+    (home / ".ctx" / "backups").write_text("in the way")
+    ran = ctx("uninstall")
+    assert ran == (
+        1,
+        "",
+        (
+            f"error E014: File exists while changing {settings} ({home}/.ctx/backups).\n"
+            f"  T{TAKE_OUT_BY_HAND[1:]}.\n"
+        ),
+    )
+    assert tree(home / ".claude") == before
+
+
+def test_a_file_in_the_place_of_the_skill(ctx: Ctx, home: Path) -> None:
+    place = home / ".claude" / "skills" / "ctx"
+    place.parent.mkdir(parents=True)
+    place.write_text("A file.\n")
+    before = tree(home)
+    for words in ((), ("--dry-run",)):
+        assert ctx("install", *words) == (
+            1,
+            "",
+            (
+                f"error E015: {place} is no folder, and the skill would lie there.\n"
+                "  Move it away, or leave the skill out with --no-skill.\n"
+            ),
+        )
+    assert tree(home) == before
+    assert ctx("install", "--no-skill").code == 0
+
+
+def test_for_a_project(
+    ctx: Ctx,
+    repo: Path,
+    surroundings: Path,
+    binaries: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    umask: None,
+) -> None:
     (repo / "src").mkdir()
     os.chdir(repo / "src")
+    monkeypatch.setenv("PATH", f"bin:.:{binaries}:/usr/bin:/bin")
+    (repo / "src" / "bin").mkdir()
+    program(repo / "src" / "bin" / "ctx", "exit 0")
+    git("add", ".")
     refused = ctx("install", "--project")
     assert refused.err == (
         "error E026: There is no `ctx` on the PATH, by which a project's settings call it.\n"
         "  Put it there and try again; nothing was registered.\n"
     )
-    assert git("status", "--porcelain") == ""
+    assert git("status", "--porcelain") == "A  src/bin/ctx\n"
     program(binaries / "ctx", f'exec {sys.executable} -m ctx "$@"')
     made = ctx("install", "--project", "--format", "json").json
     assert made["parts"][2] == {
@@ -292,9 +520,13 @@ def test_for_a_project(ctx: Ctx, repo: Path, surroundings: Path, binaries: Path)
         "ctx hook subagent-stop || true",
     ]
     assert (repo / ".claude" / "skills" / "ctx" / "SKILL.md").exists()
+    # They are committed, and read by others.
+    modes = {path: path.stat().st_mode & 0o777 for path in (repo / ".claude").rglob("*")}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o644}
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o755}
     assert not (surroundings / ".claude").exists()
     assert ctx("uninstall", "--project").err == ""
-    assert git("status", "--porcelain", "--ignored") == ""
+    assert git("status", "--porcelain", "--ignored") == "A  src/bin/ctx\n"
 
 
 def test_a_home_is_no_project(ctx: Ctx, surroundings: Path) -> None:
@@ -317,6 +549,13 @@ def test_without_the_hooks_or_without_the_skill(ctx: Ctx, home: Path) -> None:
     assert os.listdir(home / ".claude") == ["skills"]
     planned = ctx("install", "--no-skill", "--dry-run", "--format", "json").json
     assert [part["what"] for part in planned["parts"]] == ["store", "hooks"]
+    assert ctx("install", "--no-skill", "--no-hooks") == (
+        0,
+        "  Store  ~/.ctx/store.db  there already\n",
+        "",
+    )
+    assert ctx("uninstall").code == 0
+    assert os.listdir(home) == [".ctx"]
 
 
 def test_a_page_of_the_skill_that_its_user_has_changed(ctx: Ctx, home: Path) -> None:
@@ -329,7 +568,7 @@ def test_a_page_of_the_skill_that_its_user_has_changed(ctx: Ctx, home: Path) -> 
         "  Skill  ~/.claude/skills/ctx/SKILL.md  kept\n"
         "  Hooks  ~/.claude/settings.json        missing\n"
     )
-    assert ran.err.startswith(
+    assert ran.err == (
         "warning: You have changed ~/.claude/skills/ctx/SKILL.md: kept. --force removes it too.\n"
     )
     assert [part["state"] for part in dry["parts"]] == ["kept", "missing"]
@@ -339,9 +578,9 @@ def test_a_page_of_the_skill_that_its_user_has_changed(ctx: Ctx, home: Path) -> 
         f"warning: {page} was not as ctx writes it; what was there is kept beside it.\n"
     )
     page.write_text("Mine.\n")
-    assert ctx("uninstall", "--force").out.startswith(
-        "  Skill  ~/.claude/skills/ctx/SKILL.md  removed"
-    )
+    ran = ctx("uninstall", "--force")
+    assert ran.out.startswith("  Skill  ~/.claude/skills/ctx/SKILL.md  removed")
+    assert ran.err.startswith("~/.claude/skills/ctx/SKILL.md.edited stays: you had changed it.\n")
     assert not page.exists()
 
 
@@ -358,6 +597,12 @@ def test_a_plugin(ctx: Ctx, folder: Path) -> None:
         "",
         "error E011: --plugin stands alone: it writes that and nothing else.\n",
     )
+    (folder / "mine").mkdir()
+    (folder / "mine" / "notes").write_text("Mine.\n")
+    for words in ((), ("--dry-run",)):
+        refused = ctx("install", "--plugin", "mine", *words)
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err.startswith(f"error E015: {folder}/mine is not empty, and what is in it")
 
 
 def test_a_projection(ctx: Ctx, repo: Path) -> None:
@@ -367,6 +612,7 @@ def test_a_projection(ctx: Ctx, repo: Path) -> None:
     planned = ctx("install", "--projection", "--dry-run").out
     assert "+- " in planned
     assert "Deploys run on Mondays" in planned
+    assert planned.endswith(f"  Projection  {path}  written\n")
     assert path.read_text() == "# Ours\n"
     assert ctx("install", "--projection") == (0, f"  Projection  {path}  written\n", "")
     assert "Deploys run on Mondays" in path.read_text()
@@ -374,9 +620,39 @@ def test_a_projection(ctx: Ctx, repo: Path) -> None:
     assert ctx("uninstall", "--projection", "--dry-run").out.endswith(
         f"This is what would be:\n  Projection  {path}  removed\n"
     )
-    assert ctx("uninstall", "--projection").out == f"  Projection  {path}  removed\n"
+    ctx("add", "--type=fact", "--tag=tier:pinned", "Nobody deploys on Fridays")
+    assert ctx("install", "--projection", "--dry-run").out.endswith(
+        f"  Projection  {path}  updated\n"
+    )
+    assert ctx("uninstall", "--projection") == (0, f"  Projection  {path}  removed\n", "")
     assert path.read_text() == "# Ours\n"
-    assert ctx("uninstall", "--projection").out == "There is nothing to take out.\n"
+    assert ctx("uninstall", "--projection") == (0, "There is nothing to take out.\n", "")
+
+
+def test_a_home_has_no_projection(ctx: Ctx, surroundings: Path) -> None:
+    ctx("status")
+    os.chdir(surroundings)
+    for words in ((), ("--dry-run",)):
+        assert ctx("install", "--projection", *words) == (
+            2,
+            "",
+            (
+                "error E011: Your home folder is no project, so nobody would look for AGENTS.md "
+                "there.\n"
+                "  Go to the project, or name the file: --projection FILE.\n"
+            ),
+        )
+    assert not (surroundings / "AGENTS.md").exists()
+    assert ctx("install", "--projection", "AGENTS.md").code == 0
+
+
+def test_a_projection_makes_no_folders(ctx: Ctx, repo: Path) -> None:
+    assert ctx("install", "--projection", "dcos/AGENTS.md") == (
+        1,
+        "",
+        (f"error E015: {repo}/dcos is no folder.\n  Make it first, or name another file.\n"),
+    )
+    assert os.listdir(repo) == [".git"]
 
 
 def test_a_projection_goes_where_agents_look(ctx: Ctx, repo: Path) -> None:

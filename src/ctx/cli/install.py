@@ -3,11 +3,20 @@
 import argparse
 import json
 import os
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx import disk, layout
-from ctx.agents.claude_code import clients, install, registration, settings_file, skill
+from ctx import layout
+from ctx.agents.claude_code import (
+    child,
+    clients,
+    events,
+    install,
+    registration,
+    settings_file,
+    skill,
+)
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part, Place
@@ -18,6 +27,9 @@ from ctx.cli import settings as surroundings
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
 from ctx.cli.settings import Settings
 from ctx.errors import HookFailed, UsageError
+
+if TYPE_CHECKING:
+    from ctx.agents.claude_code.projection import Plan
 
 EXAMPLES = """
 ctx install                          the store, the skill and the hooks, for yourself
@@ -59,6 +71,11 @@ class _Asked(NamedTuple):
     skill: bool
     hooks: bool
 
+    @property
+    def option(self) -> str:
+        """How this place is named to `ctx install` and `ctx uninstall`."""
+        return " --project" if self.place.level == "project" else ""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     place = parser.add_mutually_exclusive_group()
@@ -88,6 +105,11 @@ def projection_option(group: "argparse._ActionsContainer", told: str) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     home = settings.expanded("~")
+    if settings.chosen_database is not None and options.projection is None:
+        raise UsageError(
+            "Hooks do not see --db: which store they use is said by the client's environment.",
+            hint="Leave --db out, and set CTX_DB to the file where Claude Code is started.",
+        )
     if options.plugin is not None or options.projection is not None:
         alone = "--plugin" if options.plugin is not None else "--projection"
         if options.only_print or options.no_skill or options.no_hooks:
@@ -97,23 +119,73 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         return
     variables = surroundings.variables()
     asked = _asked(options, settings, variables.get("PATH", ""), output)
+    change: Change | None = None
     if options.only_print:
-        output.show(_printed(asked), partial(render_by_hand, home=home))
+        shown = partial(render_by_hand, home=home, project=asked.option)
+        output.show(_printed(asked), shown)
+    elif options.dry_run:
+        answer, change = _planned(asked)
+        output.show(answer, partial(render, home=home))
+    else:
+        answer, change = _installed(asked, settings, variables, output)
+        output.show(answer, partial(render, home=home))
+    if not (asked.skill or asked.hooks):
         return
-    answer = _planned(asked) if options.dry_run else _installed(asked, settings, variables, output)
-    output.show(answer, partial(render, home=home))
-    if answer.without_effect:
-        output.warn(f"{asked.place.settings}, {answer.without_effect}.")
-    if not options.dry_run:
+    for warning in _warnings(asked, settings, change):
+        output.warn(warning)
+    if not (options.only_print or options.dry_run):
+        program = install.program_on_path(variables)
+        if program.advice:
+            output.warn(f"{program.seen} Claude calls `ctx` in a shell. {program.advice}")
         output.note(
             "Start a new conversation to use it. `ctx doctor` checks everything; "
-            f"`ctx uninstall{' --project' if options.project else ''}` takes it out again."
+            f"`ctx uninstall{asked.option}` takes it out again."
         )
+
+
+def _warnings(asked: _Asked, settings: Settings, change: Change | None) -> Iterator[str]:
+    """What keeps the hooks from doing what is expected of them, if there is such a thing."""
+    if change is not None:
+        if reason := settings_file.without_effect(change.after or ""):
+            yield f"{asked.place.settings}, {reason}."
+        yield from _spoiling(asked, change.after or "")
+        yield from install.narrowed(change)
+        yield from install.unmanaged(change, "Take it out: beside ours, it runs as well.")
+    if asked.hooks and asked.place.level == "user":
+        for client in asked.clients:
+            if client.version is None:
+                yield f"{client.path} did not say its version: it gets what every client knows."
+    usual = os.path.abspath(settings.expanded("~/.ctx"))
+    environment = settings.environment
+    chosen = {
+        "CTX_HOME": settings.user_store.home != usual,
+        "CTX_DB": bool(environment.get("CTX_DB")),
+    }
+    for name in (name for name, is_chosen in chosen.items() if is_chosen):
+        yield (
+            f"{name} is set here, and must be where Claude Code is started: without it, hooks use"
+            f" {os.path.join(usual, 'store.db')}."
+        )
+    if environment.get("CTX_OFF", "") not in ("", "0"):
+        yield "CTX_OFF is set: where it is, hooks keep nothing and say nothing."
+
+
+def _spoiling(asked: _Asked, text: str) -> Iterator[str]:
+    """Names of events for which an older client drops every hook of the file."""
+    versions = [client.version for client in asked.clients if client.version]
+    for event, place in settings_file.named_events(text):
+        for version in versions:
+            if events.spoils_hooks(event, version):
+                yield (
+                    f"{asked.place.settings}, {place}: Claude Code {version} does not know"
+                    f" {event}, and so runs no hook of this file."
+                )
 
 
 def _asked(options: argparse.Namespace, settings: Settings, path: str, output: Output) -> _Asked:
     place = place_of(options, settings)
-    found = clients.installed(path, settings.expanded("~"), settings.claude_folder)
+    with output.progress("Asking Claude Code for its version") as tick:
+        found = clients.installed(path, settings.expanded("~"), settings.claude_folder, tick)
     return _Asked(
         place,
         _entries(place, found, settings, output),
@@ -126,27 +198,33 @@ def _asked(options: argparse.Namespace, settings: Settings, path: str, output: O
 
 def _printed(asked: _Asked) -> Installed:
     """Without a look at the settings: this is for those that cannot be read, too."""
-    skill_part = Part("skill", asked.place.skill, "written")
-    parts = (asked.store, skill_part, Part("hooks", asked.place.settings, "added"))
-    said = settings_file.as_settings(asked.entries)
-    return Installed(True, parts, said, clients=asked.clients)
+    parts = [asked.store]
+    if asked.skill:
+        parts.append(Part("skill", asked.place.skill, "written"))
+    if asked.hooks:
+        parts.append(Part("hooks", asked.place.settings, "added"))
+    said = settings_file.as_settings(asked.entries) if asked.hooks else {}
+    return Installed(True, tuple(parts), said, clients=asked.clients)
 
 
-def _planned(asked: _Asked) -> Installed:
+def _planned(asked: _Asked) -> tuple[Installed, Change | None]:
     parts = [asked.store]
     if asked.skill:
         parts.append(install.planned_skill(asked.place))
     change = install.planned_hooks(asked.place, asked.entries) if asked.hooks else None
-    return _answer(asked, parts, change)._replace(dry_run=True, diff=change.diff if change else "")
+    answer = _answer(asked, parts, change)
+    return answer._replace(dry_run=True, diff=change.diff if change else ""), change
 
 
 def _installed(
     asked: _Asked, settings: Settings, variables: dict[str, str], output: Output
-) -> Installed:
+) -> tuple[Installed, Change | None]:
     tried: tuple[str, ...] = ()
+    # A skill that has no place, settings that cannot be read, and hooks that do not work, are
+    # found out before anything is written.
+    if asked.skill:
+        install.planned_skill(asked.place)
     if asked.hooks:
-        # Settings that cannot be read, and hooks that do not work, are found out before anything
-        # is written.
         install.planned_hooks(asked.place, asked.entries)
         _require_ctx(asked.place, variables.get("PATH", ""))
         install.compile_bytecode()
@@ -157,14 +235,12 @@ def _installed(
     if asked.skill:
         parts.append(_write_skill(asked.place, output))
     change = install.register(asked.place, asked.entries) if asked.hooks else None
-    return _answer(asked, parts, change)._replace(tried=tried)
+    return _answer(asked, parts, change)._replace(tried=tried), change
 
 
 def _require_ctx(place: Place, path: str) -> None:
     """A project's settings travel: they name `ctx` as a shell finds it."""
-    import shutil
-
-    if place.level == "project" and shutil.which("ctx", path=path) is None:
+    if place.level == "project" and not any(child.found("ctx", path.split(os.pathsep))):
         raise HookFailed(
             "There is no `ctx` on the PATH, by which a project's settings call it.",
             hint="Put it there and try again; nothing was registered.",
@@ -232,11 +308,7 @@ def _plugin(options: argparse.Namespace, settings: Settings, _output: Output) ->
 
     folder = os.path.abspath(os.path.join(settings.folder, settings.expanded(options.plugin)))
     known = os.path.isdir(os.path.join(folder, ".claude-plugin"))
-    if options.dry_run:
-        texts = {os.path.join(folder, name): text for name, text in plugin.files().items()}
-        written = [path for path, text in texts.items() if disk.read_or_none(path) != text.encode()]
-    else:
-        written = [*plugin.write(folder)]
+    written = plugin.planned(folder) if options.dry_run else plugin.write(folder)
     part = Part("plugin", folder, "current" if not written else "updated" if known else "written")
     return Installed(options.dry_run, (part,), {})
 
@@ -245,15 +317,23 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
     from ctx.agents.claude_code import projection
 
     path = projection_file(options, settings)
+    home = os.path.realpath(settings.expanded("~"))
+    if not options.projection and os.path.realpath(os.path.dirname(path)) == home:
+        raise UsageError(
+            "Your home folder is no project, so nobody would look for AGENTS.md there.",
+            hint="Go to the project, or name the file: --projection FILE.",
+        )
+    carried_out = projection.planned if options.dry_run else projection.write
     with opening.reading(settings, output) as memory:
-        if not options.dry_run:
-            part = Part("projection", path, projection.write(memory, path))
-            return Installed(False, (part,), {})
-        before = projection.read(path)
-        after = projection.with_block(before, projection.text(memory), path)
-    change = Change(path, None if before is None else before.decode(), after.decode())
-    part = Part("projection", path, "updated" if change.is_one else "current")
-    return Installed(True, (part,), {}, diff=change.diff)
+        plan = carried_out(memory, path)
+    part = Part("projection", path, plan.state)
+    return Installed(options.dry_run, (part,), {}, diff=diff_of(options, path, plan))
+
+
+def diff_of(options: argparse.Namespace, path: str, plan: "Plan") -> str:
+    """What would change in a file with the block; nothing, where it was changed."""
+    texts = [None if data is None else data.decode() for data in (plan.before, plan.after)]
+    return Change(path, texts[0], texts[1]).diff if options.dry_run else ""
 
 
 def projection_file(options: argparse.Namespace, settings: Settings) -> str:
@@ -306,15 +386,16 @@ def short(path: str, home: str) -> str:
     return f"~{path[len(home) :]}" if path.startswith(f"{home}/") else path
 
 
-def render_by_hand(printed: Installed, *, home: str) -> list[Block]:
+def render_by_hand(printed: Installed, *, home: str, project: str) -> list[Block]:
     where = {part.what: short(part.path, home) for part in printed.parts}
-    return [
-        Line(f"Store: {where['store']}"),
-        Line(f"Skill: {where['skill']}/SKILL.md"),
-        Line(""),
-        Line(f"To enable the hooks, add to {where['hooks']}:"),
-        Line(""),
-        Verbatim(json.dumps(printed.settings, indent=2, ensure_ascii=False) + "\n"),
-        Line(""),
-        Line("Then start a new conversation. `ctx install --no-hooks` writes the skill."),
-    ]
+    blocks: list[Block] = [Line(f"Store: {where['store']}")]
+    told = []
+    if "skill" in where:
+        blocks.append(Line(f"Skill: {where['skill']}/SKILL.md"))
+        told = [f"`ctx install{project} --no-hooks` writes the skill."]
+    if "hooks" in where:
+        said = json.dumps(printed.settings, indent=2, ensure_ascii=False)
+        head = Line(f"To enable the hooks, add to {where['hooks']}:")
+        blocks += [Line(""), head, Line(""), Verbatim(f"{said}\n")]
+        told.insert(0, "Then start a new conversation.")
+    return [*blocks, Line(""), Line(" ".join(told))] if told else blocks

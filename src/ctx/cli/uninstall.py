@@ -10,7 +10,15 @@ from ctx.agents.claude_code import install, skill
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part, Place
 from ctx.cli import arguments
-from ctx.cli.install import dry, place_of, projection_file, projection_option, rows_of, short
+from ctx.cli.install import (
+    diff_of,
+    dry,
+    place_of,
+    projection_file,
+    projection_option,
+    rows_of,
+    short,
+)
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 
@@ -51,19 +59,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     home, store = settings.expanded("~"), settings.user_store.home
     if options.projection is not None:
-        answer = _projection(options, settings)
-    else:
-        place = place_of(options, settings)
-        removed = _planned if options.dry_run else _removed
-        change, part = removed(place, force=options.force)
-        hooks = Part("hooks", place.settings, "removed" if change.is_one else "missing")
-        diff = change.diff if options.dry_run else ""
-        answer = Uninstalled(options.dry_run, (part, hooks), change.backup, diff, store)
-        if part.state == "kept":
-            changed = ", ".join(short(path, home) for path in skill.edited(place.skill))
-            output.warn(f"You have changed {changed}: kept. --force removes it too.")
+        output.show(_projection(options, settings), partial(render, home=home))
+        return
+    place = place_of(options, settings)
+    removed = _planned if options.dry_run else _removed
+    change, part = removed(place, force=options.force)
+    hooks = Part("hooks", place.settings, "removed" if change.is_one else "missing")
+    diff = change.diff if options.dry_run else ""
+    answer = Uninstalled(options.dry_run, (part, hooks), change.backup, diff, store)
     output.show(answer, partial(render, home=home))
-    if not options.dry_run and not options.project and os.path.isdir(store):
+    if part.state == "kept":
+        changed = ", ".join(short(path, home) for path in skill.edited(place.skill))
+        output.warn(f"You have changed {changed}: kept. --force removes it too.")
+    for warning in install.unmanaged(change, "Take it out by hand."):
+        output.warn(warning)
+    if options.dry_run:
+        return
+    for path in skill.put_aside(place.skill) if part.state == "removed" else ():
+        output.note(f"{short(path, home)} stays: you had changed it.")
+    is_one = any(each.state == "removed" for each in answer.parts)
+    if is_one and not options.project and os.path.isdir(store):
         output.note(
             f"What is remembered stays in {short(store, home)}; "
             f"`rm -r {shlex.quote(store)}` deletes all of it."
@@ -76,26 +91,21 @@ def _planned(place: Place, *, force: bool) -> tuple[Change, Part]:
 
 
 def _removed(place: Place, *, force: bool) -> tuple[Change, Part]:
-    # The settings first: where they cannot be read, nothing is taken out.
-    install.planned_removal_of_hooks(place)
+    # The settings first: where they cannot be changed, nothing is taken out.
+    change = install.unregister(place)
     part = install.remove_skill(place, force=force)
-    return install.unregister(place), part
+    if change.is_one or part.state == "removed":
+        install.remove_folder(place)
+    return change, part
 
 
 def _projection(options: argparse.Namespace, settings: Settings) -> Uninstalled:
     from ctx.agents.claude_code import projection
 
-    path, store, diff = projection_file(options, settings), settings.user_store.home, ""
-    if options.dry_run:
-        before = projection.read(path)
-        after = None if before is None else projection.without_block(before, path)
-        texts = [None if data is None else data.decode() for data in (before, after)]
-        change = Change(path, texts[0], texts[1])
-        part = Part("projection", path, "removed" if change.is_one else "missing")
-        diff = change.diff
-    else:
-        part = Part("projection", path, projection.remove(path))
-    return Uninstalled(options.dry_run, (part,), "", diff, store)
+    path = projection_file(options, settings)
+    plan = projection.planned_removal(path) if options.dry_run else projection.remove(path)
+    part, diff = Part("projection", path, plan.state), diff_of(options, path, plan)
+    return Uninstalled(options.dry_run, (part,), "", diff, settings.user_store.home)
 
 
 def render(uninstalled: Uninstalled, *, home: str) -> list[Block]:

@@ -35,6 +35,8 @@ class Context(NamedTuple):
 
 
 NOTHING = Context("", 0, ())
+NOTHING_YET = "Memory (ctx) holds nothing for this work yet."
+"""What a context says that has no nodes in it, and could not have any."""
 FORMAT = 1
 """Goes up with every change to how the same nodes are told."""
 

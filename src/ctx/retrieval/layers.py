@@ -18,7 +18,7 @@ from ctx import clock, tokens
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
 from ctx.retrieval.compose import STATE, Composed, Entry, Frame, LeftOut, compose, item, short_item
-from ctx.retrieval.contexts import NOTHING, Context, Item
+from ctx.retrieval.contexts import NOTHING, NOTHING_YET, Context, Item
 from ctx.retrieval.entries import Loaded, load
 
 LARGEST_ANSWER = 10_000
@@ -33,7 +33,7 @@ _HOW = (
     " an answer, outside of code, keeps something. The skill `ctx` says the rest."
 )
 PREFACE = f"This is what memory (ctx) holds for this work.{_HOW}"
-EMPTY = f"Memory (ctx) holds nothing for this work yet.{_HOW}"
+EMPTY = f"{NOTHING_YET}{_HOW}"
 CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
 
 # Of nodes that are not shown, so many are counted.
@@ -70,18 +70,21 @@ def _in_parts(
     past: set[NodeId] = set()
     while True:
         ids = _without(past, chain(before, _matching(connection, wanted)))
-        part = _composed(connection, ids, before, budget, _preface(budget))
-        if not part.items and not past and "left out" not in part.text[:100]:
-            part = _composed(connection, iter(()), (), budget, EMPTY if budget > _SMALL else "")
+        first_id = next(ids, None)
+        is_empty = first_id is None and not past
+        found = ids if first_id is None else chain([first_id], ids)
+        part = _composed(connection, found, before, budget, _preface(budget, is_empty=is_empty))
         yield part
         if not part.items:
             return
         past.update(each.id for each in part.items)
 
 
-def _preface(budget: int) -> str:
+def _preface(budget: int, *, is_empty: bool) -> str:
     """Where there is hardly room for nodes, they are more important."""
-    return PREFACE if budget > _SMALL else ""
+    if budget <= _SMALL:
+        return ""
+    return EMPTY if is_empty else PREFACE
 
 
 def parts(budget: int) -> int:

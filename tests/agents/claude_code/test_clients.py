@@ -84,6 +84,40 @@ def test_it_is_asked_quietly_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "home") == []
 
 
+def test_they_are_asked_at_once_and_somebody_can_watch(tmp_path: Path) -> None:
+    """Each waits for the other, and for who watches: one behind the other, none would answer."""
+    watched = tmp_path / "watched"
+    for mine, other in (("a", "b"), ("b", "a")):
+        program(
+            tmp_path / mine / "claude",
+            f"touch {tmp_path}/{mine}/is-here",
+            f"until [ -e {tmp_path}/{other}/is-here -a -e {watched} ]; do sleep 0.02; done",
+            'echo "2.1.325 (Claude Code)"',
+        )
+    path, home = f"{tmp_path}/a:{tmp_path}/b:/usr/bin:/bin", str(tmp_path / "home")
+    ticks: list[tuple[int, int]] = []
+
+    def tick(done: int, total: int) -> None:
+        ticks.append((done, total))
+        watched.touch()
+
+    assert clients.installed(path, home, home, tick) == (
+        Client(f"{tmp_path}/a/claude", "2.1.325"),
+        Client(f"{tmp_path}/b/claude", "2.1.325"),
+    )
+    assert ticks[0] == (0, 2)
+
+
+def test_programs_are_found_as_a_shell_finds_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = program(tmp_path / "a" / "ctx"), program(tmp_path / "b:c" / "ctx")
+    (tmp_path / "d" / "ctx").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    folders = ["", ".", "a", f"{tmp_path}/d", f"{tmp_path}/a", f"{tmp_path}/b:c", "/nowhere"]
+    assert list(child.found("ctx", folders)) == [first, second]
+
+
 def test_what_takes_too_long_is_ended_with_all_that_it_has_started(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     path = program(tmp_path / "slow", f"sleep 60 & echo $! $$ > {pids}", "wait")

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -72,13 +73,94 @@ def test_a_file_may_go(path: Path, backup: str) -> None:
     assert backups(backup) == ["theirs\n"]
 
 
-def test_the_last_ten_are_kept_of_each_file(path: Path, backup: str) -> None:
+def test_the_oldest_and_the_newest_are_kept_of_each_file(path: Path, backup: str) -> None:
     other = f"{backup}-of-app"
     foreign_file.change(str(path), added, other)
     foreign_file.change(str(path), added, other)
     for _ in range(12):
         foreign_file.change(str(path), added, backup)
-    assert backups(backup) == ["ours\n" * n for n in [*range(4, 14), 1]]
+    assert backups(backup) == ["ours\n" * n for n in [2, *range(5, 14), 1]]
+
+
+def test_who_is_kept_from_a_change_leaves_the_backups_alone(path: Path, backup: str) -> None:
+    path.parent.mkdir()
+    path.write_text("theirs\n")
+    foreign_file.change(str(path), added, backup)
+
+    def slowly(text: str | None) -> str:
+        path.write_text(f"{text}theirs\n")
+        return added(text)
+
+    with pytest.raises(LockConflict):
+        foreign_file.change(str(path), slowly, backup)
+    assert backups(backup) == ["theirs\n"]
+
+
+def test_a_change_that_took_several_attempts_leaves_one_backup(path: Path, backup: str) -> None:
+    path.parent.mkdir()
+    path.write_text("theirs\n")
+
+    def slowly(text: str | None) -> str:
+        if text is not None and text.count("theirs") < 5:
+            path.write_text(f"{text}theirs\n")
+        return added(text)
+
+    change = foreign_file.change(str(path), slowly, backup)
+    assert change.before == "theirs\n" * 5
+    assert backups(backup) == ["theirs\n" * 5]
+    assert Path(change.backup).read_text() == "theirs\n" * 5
+
+
+def changed_at_the_same_time(path: str, backup: str) -> list[Change]:
+    return [foreign_file.change(path, added, backup) for _ in range(2)]
+
+
+def test_nobody_takes_a_backup_away_from_another(path: Path, backup: str) -> None:
+    path.parent.mkdir()
+    path.write_text("theirs\n")
+    with get_context("spawn").Pool(3) as processes:
+        changes = processes.starmap(changed_at_the_same_time, [(str(path), backup)] * 3)
+    kept = [change for each in changes for change in each]
+    assert len({change.backup for change in kept}) == 6
+    assert [Path(change.backup).read_text() for change in kept] == [each.before for each in kept]
+    assert len(backups(backup)) == 6
+
+
+def test_where_the_backup_has_no_place_nothing_is_changed(path: Path, backup: str) -> None:
+    path.parent.mkdir()
+    path.write_text("theirs\n")
+    Path(backup).parent.write_text("a file")
+    with pytest.raises(DiskFailure) as raised:
+        foreign_file.change(str(path), added, backup)
+    assert raised.value.message == f"File exists while changing {path} ({Path(backup).parent})."
+    assert path.read_text() == "theirs\n"
+    assert os.listdir(path.parent) == ["settings.json"]
+
+
+@pytest.mark.parametrize(
+    ("umask", "file", "folder"),
+    [(0o022, 0o644, 0o755), (0o077, 0o600, 0o700), (0o007, 0o660, 0o770)],
+)
+def test_what_is_for_others_is_open_to_whom_the_umask_says(
+    path: Path, backup: str, umask: int, file: int, folder: int
+) -> None:
+    before = os.umask(umask)
+    try:
+        mode = foreign_file.shared_mode()
+        assert os.umask(umask) == umask
+        foreign_file.change(str(path), added, backup, mode=mode)
+        beside = path.parent / "a" / "b" / "page.md"
+        foreign_file.put(str(beside), b"page", mode)
+    finally:
+        os.umask(before)
+    files, folders = (path, beside), (path.parent, beside.parent, beside.parent.parent)
+    assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {file}
+    assert {stat.S_IMODE(each.stat().st_mode) for each in folders} == {folder}
+    # What is there stays as open as it was.
+    beside.chmod(0o604)
+    foreign_file.put(str(beside), b"newer", mode)
+    assert (beside.read_bytes(), stat.S_IMODE(beside.stat().st_mode)) == (b"newer", 0o604)
+    assert os.listdir(beside.parent) == ["page.md"]
 
 
 def test_a_link_stays_a_link(path: Path, backup: str, tmp_path: Path) -> None:
@@ -157,9 +239,18 @@ def test_what_is_no_text_is_left_alone(path: Path, backup: str) -> None:
 def test_a_folder_that_cannot_be_written(path: Path, backup: str) -> None:
     path.parent.write_text("a file")
     with pytest.raises(DiskFailure) as raised:
+        foreign_file.change(str(path), added, backup, by_hand="write it yourself")
+    assert raised.value.message == f"File exists while changing {path} ({path.parent})."
+    assert raised.value.hint == "Write it yourself."
+
+
+def test_a_file_that_is_refused_is_named_once(path: Path, backup: str) -> None:
+    path.parent.mkdir()
+    path.symlink_to(path)
+    with pytest.raises(DiskFailure) as raised:
         foreign_file.change(str(path), added, backup)
-    assert str(path) in raised.value.message
-    assert "`ctx install --print` shows what to put in by hand." in (raised.value.hint or "")
+    assert raised.value.message == (f"Too many levels of symbolic links while changing {path}.")
+    assert raised.value.hint is None
 
 
 def test_what_an_edit_cannot_understand_is_told_with_the_file(path: Path, backup: str) -> None:
@@ -167,8 +258,6 @@ def test_what_an_edit_cannot_understand_is_told_with_the_file(path: Path, backup
         raise SettingsUnreadable("line 2, column 5: this is no JSON value.")
 
     with pytest.raises(SettingsUnreadable) as raised:
-        foreign_file.change(str(path), puzzled, backup)
+        foreign_file.change(str(path), puzzled, backup, by_hand="write it yourself")
     assert raised.value.message == f"{path}, line 2, column 5: this is no JSON value."
-    assert raised.value.hint == (
-        "Mend it, or add the hooks by hand: `ctx install --print` shows them."
-    )
+    assert raised.value.hint == "Mend it, or write it yourself."

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx import __version__
 from ctx.agents.claude_code import install, registration
 from ctx.agents.claude_code.install import try_command
 from ctx.errors import HookFailed, PathRefused
@@ -111,6 +112,55 @@ def test_bytecode_is_made_whatever_the_environment_says(
     compiled = os.path.join(os.path.dirname(registration.ENTRY), "__pycache__", "hook.*.pyc")
     assert glob.glob(compiled)
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_folders_of_one_name_do_not_share_their_backups(tmp_path: Path) -> None:
+    places = [
+        install.user_place("/home/me/.claude", "/c"),
+        install.user_place("/home/me/work", "/c"),
+        install.user_place("/srv/work", "/c"),
+        install.project_place(str(tmp_path / "a" / "app"), "/c"),
+        install.project_place(str(tmp_path / "b" / "app"), "/c"),
+    ]
+    names = [place.backup.removeprefix("/c/backups/") for place in places]
+    assert names[0] == "settings.json"
+    assert [name.rpartition("-")[0] for name in names[1:]] == [
+        "settings.json-of-work",
+        "settings.json-of-work",
+        "settings.json-of-app",
+        "settings.json-of-app",
+    ]
+    assert len(set(names)) == 5
+
+
+def test_which_ctx_a_shell_finds(tmp_path: Path) -> None:
+    ours = os.path.dirname(sys.executable)
+    program = tmp_path / "ctx"
+    variables = {"PATH": f"relative:{tmp_path}"}
+
+    def found(says: str) -> install.Program:
+        program.write_text(f"#!/bin/sh\necho '{says}'\n")
+        program.chmod(0o755)
+        return install.program_on_path(variables)
+
+    advice = f"Put {ours} before everything else on the PATH."
+    assert install.program_on_path(variables) == install.Program(
+        "`ctx` is not on the PATH.", f"Put {ours} on it."
+    )
+    assert found("ctx version 1.4.2 (go1.22)") == install.Program(
+        f"`ctx` is {program}, and that is another program.", advice
+    )
+    assert found("ctx 99.0.0") == install.Program(
+        f"`ctx` is {program}, and that is ctx 99.0.0; this is {__version__}.", advice
+    )
+    assert found(f"ctx {__version__}") == install.Program(
+        f"`ctx` is {program}, of the same version as this one", ""
+    )
+    program.unlink()
+    program.symlink_to(Path(ours) / "ctx")
+    assert install.program_on_path(variables) == install.Program(
+        f"`ctx` is {program}, this one", ""
+    )
 
 
 @pytest.mark.parametrize("name", [".claude", ".claude/settings.json", ".claude/skills"])

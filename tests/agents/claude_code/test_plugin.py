@@ -1,6 +1,7 @@
 """The plugin: one folder with everything, made anew whenever it is asked for."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -84,6 +85,17 @@ def test_written_once_and_then_current(tmp_path: Path, there: bool) -> None:
     assert plugin.write(str(folder)) == ()
 
 
+def test_it_can_be_shared(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        plugin.write(str(tmp_path / "plugin"))
+    finally:
+        os.umask(before)
+    modes = {path: path.stat().st_mode & 0o777 for path in (tmp_path / "plugin").rglob("*")}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o644}
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o755}
+
+
 def test_brought_up_to_date(folder: Path) -> None:
     plugin.write(str(folder))
     (folder / "README.md").write_text("Older.\n")
@@ -109,8 +121,9 @@ def test_brought_up_to_date(folder: Path) -> None:
 def test_a_folder_with_something_else_in_it_is_refused(folder: Path, name: str, text: str) -> None:
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text(text)
-    with pytest.raises(PathRefused, match="not our plugin"):
-        plugin.write(str(folder))
+    for attempt in (plugin.planned, plugin.write):
+        with pytest.raises(PathRefused, match="not our plugin"):
+            attempt(str(folder))
     assert contents(folder) == {name: text}
 
 

@@ -35,8 +35,19 @@ def memory_in(folder: Path) -> Iterator[Memory]:
 
 
 def write(folder: Path, name: str = "AGENTS.md") -> str:
+    """Write it, as was planned."""
     with memory_in(folder) as memory:
-        return projection.write(memory, str(folder / name))
+        plan = projection.planned(memory, str(folder / name))
+        assert projection.write(memory, str(folder / name)) == plan
+    assert (folder / name).read_bytes() == plan.after
+    return plan.state
+
+
+def remove(path: Path) -> str:
+    plan = projection.planned_removal(str(path))
+    assert projection.remove(str(path)) == plan
+    assert (path.read_bytes() if path.exists() else None) == plan.after
+    return plan.state
 
 
 def test_a_file_for_agents_that_have_no_hooks(repo: Path, add: Add) -> None:
@@ -73,9 +84,26 @@ def test_a_file_for_agents_that_have_no_hooks(repo: Path, add: Add) -> None:
     add("--type=fact", "--tag=tier:reference", "One more")
     assert write(repo) == "updated"
     assert "One more" in (repo / "AGENTS.md").read_text()
-    assert projection.remove(str(repo / "AGENTS.md")) == "removed"
+    assert remove(repo / "AGENTS.md") == "removed"
     assert not (repo / "AGENTS.md").exists()
-    assert projection.remove(str(repo / "AGENTS.md")) == "missing"
+    assert remove(repo / "AGENTS.md") == "missing"
+
+
+def test_a_new_file_is_for_everybody_in_the_project(repo: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        write(repo)
+    finally:
+        os.umask(before)
+    assert (repo / "AGENTS.md").stat().st_mode & 0o777 == 0o644
+
+
+def test_no_folder_is_made_for_it(repo: Path) -> None:
+    with pytest.raises(PathRefused) as raised:
+        write(repo, "dcos/AGENTS.md")
+    assert raised.value.message == f"{repo}/dcos is no folder."
+    assert os.listdir(repo) == [".git"]
+    assert remove(repo / "dcos" / "AGENTS.md") == "missing"
 
 
 def test_what_it_says_can_be_typed(folder: Path, ctx: Ctx) -> None:
@@ -111,7 +139,7 @@ def test_the_text_of_a_node_cannot_close_the_block(repo: Path, add: Add) -> None
     (repo / "AGENTS.md").write_text("# Ours\n")
     assert write(repo) == "written"
     assert write(repo) == "current"
-    assert projection.remove(str(repo / "AGENTS.md")) == "removed"
+    assert remove(repo / "AGENTS.md") == "removed"
     assert (repo / "AGENTS.md").read_text() == "# Ours\n"
 
 
@@ -131,7 +159,7 @@ def test_a_file_is_changed_at_its_end_and_then_in_place(repo: Path, ctx: Ctx, ad
     assert b"] New\r\n" in second
     assert second.endswith(END.encode() + b"\r\n\r\nBelow\n")
     assert path.stat().st_mode & 0o777 == 0o640
-    projection.remove(str(path))
+    assert remove(path) == "removed"
     assert path.read_bytes() == b"# Ours\r\nwithout an end\r\nBelow\n"
     assert path.stat().st_mode & 0o777 == 0o640
 
@@ -196,7 +224,7 @@ def test_marks_inside_a_line_are_somebody_speaking_of_them(repo: Path) -> None:
     said = f"Between `{BEGIN}` and `{END}` stands what ctx wrote.\n"
     (repo / "AGENTS.md").write_text(said)
     assert write(repo) == "written"
-    projection.remove(str(repo / "AGENTS.md"))
+    assert remove(repo / "AGENTS.md") == "removed"
     assert (repo / "AGENTS.md").read_text() == said
 
 

@@ -94,24 +94,77 @@ def test_a_command_line_survives_the_shell_and_is_known_again(path: str) -> None
         ("  ctx hook session-start --part 2 || true ", "session-start"),
         ("/usr/local/bin/ctx hook stop", "stop"),
         ('"$HOME/my bin/ctx" hook stop||true', "stop"),
-        ("timeout 5 ctx hook stop", "stop"),
-        ("python3 /x/ctx/agents/claude_code/entry.py stop", "stop"),
-        ("CTX_HOME=/y '/a b/python' -S \"/x y/ctx/agents/claude_code/entry.py\" stop", "stop"),
-        ("ctx hook a-word-of-tomorrow || true", "a-word-of-tomorrow"),
-        ("ctx hook", None),
-        ("ctx status", None),
-        ("ctx hook stop && make", None),
-        ("make; ctx hook stop", None),
-        ("make && python3 /x/ctx/agents/claude_code/entry.py stop", None),
-        ("(ctx hook stop)", None),
-        ("ctx hook stop # mine", None),
-        ("ctx hook 'stop", None),
-        ("ctx hook Stop", None),
-        ("myctx hook stop", None),
-        ("echo /ctx/agents/claude_code/entry.py", None),
-        ("", None),
+        ("python3 -I -S /x/ctx/agents/claude_code/entry.py stop", "stop"),
+        ("'/a b/python' -I -S \"/x y/ctx/agents/claude_code/entry.py\" stop || true\n", "stop"),
     ],
 )
 def test_which_command_lines_are_ours(command: str, word: str | None) -> None:
     assert registration.word_of(command) == word
-    assert registration.is_ours(command) == (word is not None)
+    assert registration.is_ours(command)
+    assert not registration.mentions(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # Whoever has written these would lose something if they were taken for ours.
+        "timeout 5 ctx hook stop",
+        "CTX_HOME=/data/ctx ctx hook stop",
+        "FOO=1 /x/ctx/agents/claude_code/entry.py stop || true",
+        "FOO=1 python -I -S /x/ctx/agents/claude_code/entry.py stop || true",
+        "python3 /x/ctx/agents/claude_code/entry.py stop",
+        "'/x y/python' -I -S '/x y/ctx/agents/claude_code/entry.py' stop 2>/dev/null || true",
+        "cd /x && ctx hook stop",
+        "make\nctx hook stop",
+        "ctx hook stop && make",
+        "ctx hook stop; true",
+        "ctx hook stop # mine",
+        "(ctx hook stop)",
+        "sh -c 'ctx hook stop'",
+        "ctx -C /x --db y.db hook stop",
+        "python3 -m ctx hook session-start --part 2 > /tmp/log",
+        # From a version that knows more.
+        "ctx hook a-word-of-tomorrow || true",
+        "python -I -S /x/ctx/agents/claude_code/entry.py a-word-of-tomorrow || true",
+        # It runs nothing of ours, but nobody can know that without being a shell.
+        "echo ctx hook stop",
+        "ctx hook stop" + " " * 100_000,
+    ],
+)
+def test_what_runs_a_hook_of_ours_in_a_form_of_its_own(command: str) -> None:
+    assert registration.mentions(command)
+    assert not registration.is_ours(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "make",
+        "ctx hook",
+        "ctx hook Stop",
+        "ctx hook 'stop",
+        "sh -c 'ctx hook stopping'",
+        "ctx status",
+        "notify-send ctx hook fired",
+        "echo ctx hook done",
+        "cat /x/ctx/agents/claude_code/entry.py foo",
+        "echo /ctx/agents/claude_code/entry.py",
+        "myctx hook stop",
+        "my-ctx hook stop",
+        "ctx hookstop stop",
+        "sh -c 'ctx hook stop-words'",
+    ],
+)
+def test_what_has_nothing_to_do_with_us(command: str) -> None:
+    assert not registration.is_ours(command)
+    assert not registration.mentions(command)
+
+
+PIECES = ("ctx ", "hook ", "stop", "'", '"', "|", " ", "\n", "-a ", "#", "=", "|| true")
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_no_line_is_both(command: str) -> None:
+    assert not (registration.is_ours(command) and registration.mentions(command))

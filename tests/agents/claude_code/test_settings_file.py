@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from ctx.agents.claude_code import jsonc
 from ctx.agents.claude_code.settings_file import (
     Registered,
+    Unmanaged,
     registered,
+    unmanaged,
     unreadable,
     with_hooks,
     without_effect,
@@ -257,6 +259,78 @@ def test_what_is_registered() -> None:
         Registered("SessionStart", "", hook("start")),
     )
     assert registered(text, is_ours)[0].command == "ctx hook stop"
+
+
+def test_a_matcher_of_somebody_else_stays() -> None:
+    """Also where there are several: each of them is brought up to date for itself."""
+    old = {"type": "command", "command": "ctx hook start"}
+    groups = [{"matcher": each, "hooks": [old]} for each in ("startup", "resume")]
+    text = with_hooks(json.dumps({"hooks": {"SessionStart": groups}}), BOTH, is_ours)
+    found = registered(text, is_ours)
+    assert found == (
+        Registered("SessionStart", "startup", hook("start")),
+        Registered("SessionStart", "resume", hook("start")),
+        Registered("Stop", "", hook("stop")),
+    )
+    assert [each.is_narrowed for each in found] == [True, True, False]
+    assert with_hooks(text, BOTH, is_ours) == text
+
+
+@pytest.mark.parametrize(
+    ("event", "matcher", "is_narrowed"),
+    [
+        ("PostToolUse", "", False),
+        ("PostToolUse", "*", False),
+        ("PostToolUse", ".*", False),
+        ("PostToolUse", None, False),
+        ("PostToolUse", "Bash", True),
+        # The client does not look at it here.
+        ("Stop", "Bash", False),
+    ],
+)
+def test_which_matchers_leave_something_out(
+    event: str, matcher: str | None, is_narrowed: bool
+) -> None:
+    text = json.dumps({"hooks": {event: [{"matcher": matcher, "hooks": [hook("x")]}]}})
+    assert [each.is_narrowed for each in registered(text, is_ours)] == [is_narrowed]
+
+
+def test_hooks_that_run_ctx_in_a_form_of_their_own() -> None:
+    text = """\
+{"hooks": {"Stop": [{"hooks": [
+  {"type": "command", "command": "make"},
+  {"type": "command", "command": "ctx hook stop"},
+  {"type": "command", "command": "X=1 ctx hook stop"},
+  {"type": "command", "command": "ctx", "args": ["hook", "stop"]},
+  {"type": "prompt", "prompt": "ctx hook stop"}, 3, null
+]}]}}"""
+    others = (
+        Unmanaged("Stop", "line 4, column 3", "X=1 ctx hook stop"),
+        Unmanaged("Stop", "line 5, column 3", "ctx hook stop"),
+    )
+
+    def mentions(command: str) -> bool:
+        return command.startswith("X=1 ctx hook ")
+
+    assert unmanaged(text, is_ours, mentions) == others
+    # They are not ours to change.
+    assert [each.command for each in registered(text, is_ours)] == ["ctx hook stop"]
+    lines = text.splitlines(keepends=True)
+    assert without_hooks(text, is_ours) == "".join([*lines[:2], *lines[3:]])
+    assert unmanaged("", is_ours, mentions) == unmanaged("[]", is_ours, mentions) == ()
+
+
+def test_a_large_file_is_read_whole_as_seldom_as_can_be() -> None:
+    """However many hooks there are: after each one, only what holds them is read again."""
+    before = json.dumps({"permissions": {"allow": ["Bash"]}, "hooks": {"Stop": []}}, indent=2)
+    entries = entries_of([*EVENTS, "SessionEnd", "X", "Y"], ["a", "b"])
+    jsonc.parse.cache_clear()
+    written = with_hooks(before, entries, is_ours)
+    assert unreadable(before) == without_effect(before) == ""
+    assert registered(before, is_ours) == ()
+    assert jsonc.parse.cache_info().misses == 1
+    assert without_hooks(written, is_ours) == before
+    assert jsonc.parse.cache_info().misses <= 3
 
 
 def test_why_the_client_does_not_load_a_file() -> None:

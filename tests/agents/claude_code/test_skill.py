@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctx.agents.claude_code import plugin, skill
-from ctx.errors import DiskFailure
+from ctx.errors import PathRefused
 from ctx.memory import model
 from ctx.memory.query.parse import parse as parse_query
 from ctx.memory.query.syntax import FILTERS
@@ -171,6 +171,8 @@ def older(text: str) -> str:
 
 def test_written_once_and_then_current(place: Path) -> None:
     assert not skill.is_current(str(place))
+    assert skill.planned(str(place)) == "written"
+    assert not place.parent.exists()
     assert skill.write(str(place)) == "written"
     assert contents(place) == PAGES
     assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
@@ -205,6 +207,10 @@ def test_what_a_person_changed_is_put_aside(place: Path) -> None:
         assert contents(place)["SKILL.md"] == PAGES["SKILL.md"]
         assert contents(place)[name] == changed
         assert skill.write(str(place)) == "current"
+    names = ("SKILL.md.edited", "SKILL.md.edited-2")
+    assert skill.put_aside(str(place)) == tuple(str(place / name) for name in names)
+    assert skill.remove(str(place), force=True) == "removed"
+    assert sorted(contents(place)) == [*names]
 
 
 def test_a_skill_of_another_program_is_put_aside(place: Path) -> None:
@@ -258,7 +264,17 @@ def test_nothing_is_written_through_a_link_to_something_else(place: Path, target
     assert os.readlink(place / "SKILL.md.edited") == target
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / "skills").write_text("a file\n")
-    with pytest.raises(DiskFailure, match="while writing the skill"):
+@pytest.mark.parametrize("name", ["skills", "skills/ctx"])
+def test_what_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
+    there = tmp_path / name
+    there.parent.mkdir(exist_ok=True)
+    there.write_text("a file\n")
+    for attempt in (skill.planned, skill.write):
+        with pytest.raises(PathRefused) as raised:
+            attempt(str(tmp_path / "skills" / "ctx"))
+        assert raised.value.message == f"{there} is no folder, and the skill would lie there."
+        assert raised.value.hint == "Move it away, or leave the skill out with --no-skill."
+    there.unlink()
+    there.symlink_to("nowhere")
+    with pytest.raises(PathRefused):
         skill.write(str(tmp_path / "skills" / "ctx"))

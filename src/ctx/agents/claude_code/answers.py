@@ -88,7 +88,7 @@ def _message(text: str, items: "Sequence[Item]", tokens: int) -> str:
     if items:
         nodes = "1 node" if len(items) == 1 else f"{len(items):,} nodes"
         return f"ctx: {nodes}, {tokens:,} tokens; `ctx why` lists them"
-    return "" if "left out" in text[:100] or "No longer" in text else "ctx: memory is empty here"
+    return "ctx: memory is empty here" if contexts.NOTHING_YET in text else ""
 
 
 def prompt_submit(hook: Hook, said: bytes) -> bytes:

@@ -1,10 +1,10 @@
-"""A program that is run to see what it says, for so long and no longer."""
+"""A program: where a shell finds it, and what it says, for so long and no longer."""
 
 import os
 import select
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx import clock
@@ -17,6 +17,17 @@ class Ended(NamedTuple):
     code: int
     out: bytes
     err: bytes
+
+
+def found(name: str, folders: Iterable[str]) -> Iterator[str]:
+    """The programs of a name in the folders of a PATH, first the one that a shell takes.
+
+    One in a folder that is relative to wherever one happens to be is a stranger's.
+    """
+    for folder in folders:
+        program = os.path.join(folder, name)
+        if os.path.isabs(folder) and os.path.isfile(program) and os.access(program, os.X_OK):
+            yield program
 
 
 def run(

@@ -1,7 +1,8 @@
 """Which Claude Code clients are installed, and their versions.
 
-A machine often has more than one: a native one, one of npm, one that an editor brought along.
-All of them read the same settings.
+A machine often has more than one, such as a native one and one of npm. All of them read the same
+settings. One that an editor has brought along lies in a folder of that editor's, and is not looked
+for.
 """
 
 import os
@@ -9,10 +10,12 @@ import re
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+from ctx import clock
 from ctx.agents.claude_code import child
 
 _VERSION = re.compile(r"(\d+\.\d+\.\d+\S*) \(Claude Code\)", re.ASCII)
-_VERSION_S = 10.0
+_VERSION_S = 3.0
+_TICK_S = 0.1
 # It is only asked for its version: no reason to look for a newer one, or to tell anybody.
 _QUIET = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -28,20 +31,31 @@ class Client(NamedTuple):
     """None: it does not say."""
 
 
-def installed(path: str, home: str, claude_folder: str) -> tuple[Client, ...]:
+def installed(
+    path: str, home: str, claude_folder: str, tick: clock.Tick = clock.no_tick
+) -> tuple[Client, ...]:
     """All clients that a shell with this PATH would find, and those in their usual places.
 
     One that is found by several names is named once, as a shell would find it.
     """
-    # A client in a folder that is relative to wherever one happens to be is a stranger's.
-    folders = [folder for folder in path.split(os.pathsep) if os.path.isabs(folder)]
     usual = [os.path.join(claude_folder, "local"), os.path.join(home, ".local", "bin")]
     found: dict[str, str] = {}
-    for folder in folders + usual:
-        program = os.path.join(folder, "claude")
-        if os.path.isfile(program) and os.access(program, os.X_OK):
-            found.setdefault(os.path.realpath(program), program)
-    return tuple(Client(program, _version(program, path, home)) for program in found.values())
+    for program in child.found("claude", [*path.split(os.pathsep), *usual]):
+        found.setdefault(os.path.realpath(program), program)
+    return _asked(list(found.values()), path, home, tick) if found else ()
+
+
+def _asked(programs: list[str], path: str, home: str, tick: clock.Tick) -> tuple[Client, ...]:
+    """Ask all of them at once for their version: one that does not answer costs seconds."""
+    from concurrent.futures import ThreadPoolExecutor, wait
+
+    with ThreadPoolExecutor(max_workers=len(programs)) as threads:
+        answers = [threads.submit(_version, program, path, home) for program in programs]
+        while waiting := wait(answers, timeout=_TICK_S).not_done:
+            tick(len(answers) - len(waiting), len(answers))
+    return tuple(
+        Client(program, answer.result()) for program, answer in zip(programs, answers, strict=True)
+    )
 
 
 def _version(program: str, path: str, home: str) -> str | None:

@@ -4,6 +4,9 @@ It is read, changed as a text, and replaced whole; what was there before is kept
 backups. Its mode and its owner stay, and so does a link that leads to it: dotfiles are often
 kept elsewhere. The program it belongs to may write it at any time, so it is looked at once more
 right before it is replaced, and if it is not what was read, everything begins anew.
+
+Files that we add beside those of another program are made here too. What is for others as well,
+such as a project's settings, is open to whom the umask says; the rest is its owner's alone.
 """
 
 import os
@@ -21,6 +24,7 @@ Edit = Callable[[str | None], str | None]
 """From a file's text to what it should be; None: there is no file."""
 
 KEPT_BACKUPS = 10
+"""Of each file: the oldest one, which we had no part in, and the newest ones."""
 
 _LARGEST = 4 * 1024 * 1024
 _ATTEMPTS = 20
@@ -51,24 +55,30 @@ class Change(NamedTuple):
         return "".join(line if line.endswith("\n") else f"{line}\n" for line in told)
 
 
-def planned(path: str, edit: Edit) -> Change:
-    """What a change would do."""
-    with _in_words(path):
+def planned(path: str, edit: Edit, *, by_hand: str = "") -> Change:
+    """What a change would do; `by_hand` is what can be done where that is refused."""
+    with _in_words(path, by_hand):
         before = read(path)
-        return Change(path, before, _edited(path, edit, before))
+        return Change(path, before, _edited(path, edit, before, by_hand))
 
 
-def change(path: str, edit: Edit, backup: str) -> Change:
-    """Change a file; `backup` is the path of what is kept, to which the time is added."""
-    with _in_words(path):
+def change(
+    path: str, edit: Edit, backup: str, *, by_hand: str = "", mode: int = disk.FILE_MODE
+) -> Change:
+    """Change a file; `backup` is the path of what is kept, to which the time is added.
+
+    `mode` is for a file that is not there yet.
+    """
+    with _in_words(path, by_hand):
         real = os.path.realpath(path)
         for _ in range(_ATTEMPTS):
             before = read(path)
-            after = _edited(path, edit, before)
+            after = _edited(path, edit, before, by_hand)
             if before == after:
                 return Change(path, before, after)
-            kept = _backed_up(backup, before) if before is not None else ""
-            if _replaced(real, before, after):
+            kept = _replaced(real, before, after, backup, mode)
+            if kept is not None:
+                _drop_between(backup)
                 return Change(path, before, after, kept)
     raise LockConflict(f"Another program keeps changing {shown(path)}.")
 
@@ -100,72 +110,129 @@ def read(path: str) -> str | None:
         ) from None
 
 
-def _edited(path: str, edit: Edit, before: str | None) -> str | None:
-    try:
-        return edit(before)
-    except SettingsUnreadable as error:
-        raise SettingsUnreadable(
-            f"{shown(path)}, {error.message}",
-            hint="Mend it, or add the hooks by hand: `ctx install --print` shows them.",
-        ) from None
+def shared_mode() -> int:
+    """The mode of a new file that others may read too, if the umask does not forbid it."""
+    # It can be asked only by setting it.
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
-def _replaced(path: str, before: str | None, after: str | None) -> bool:
-    """Put the new text in place, unless somebody else has changed the file meanwhile."""
-    if after is None:
-        if read(path) != before:
-            return False
-        disk.discard(path)
-        return True
-    disk.make_folder(os.path.dirname(path))
-    temporary = disk.write_temporary(path, after.encode())
+def put(path: str, data: bytes, mode: int) -> None:
+    """Write a file whole, and the folders for it. One that is there keeps its mode and owner."""
+    temporary = _written_beside(path, data, mode)
     try:
-        _dress(temporary, path)
-        if read(path) != before:
-            return False
         os.replace(temporary, path)
     finally:
         disk.discard(temporary)
     disk.sync_folder(os.path.dirname(path))
-    return True
 
 
-def _dress(temporary: str, path: str) -> None:
-    """Give a file the mode and the owner of the one that it replaces."""
+def _edited(path: str, edit: Edit, before: str | None, by_hand: str) -> str | None:
     try:
-        old = os.stat(path)
-    except FileNotFoundError:
-        return
-    with suppress(PermissionError):
-        os.chown(temporary, old.st_uid, old.st_gid)
-    os.chmod(temporary, stat.S_IMODE(old.st_mode))
+        return edit(before)
+    except SettingsUnreadable as error:
+        hint = f"Mend it, or {by_hand}." if by_hand else "Mend it."
+        raise SettingsUnreadable(f"{shown(path)}, {error.message}", hint=hint) from None
 
 
-def _backed_up(path: str, text: str) -> str:
-    """Keep a text under the present second, or under the first one after all that are there."""
-    folder, name = os.path.split(path)
-    disk.make_folder(folder)
-    ours = re.compile(re.escape(name) + r"-\d{8}T\d{6}Z")
-    older = [os.path.join(folder, each) for each in disk.names(folder) if ours.fullmatch(each)]
-    newest = clock.parse_iso(older[-1].rpartition("-")[2]) if older else None
-    kept = _dated(path, max(clock.now_ms(), (newest or 0) + 1000))
-    disk.replace(kept, text.encode())
-    for each in older[: 1 - KEPT_BACKUPS]:
-        disk.discard(each)
+def _replaced(
+    path: str, before: str | None, after: str | None, backup: str, mode: int
+) -> str | None:
+    """Put the new text in place; where the old one is kept. None: somebody else was quicker."""
+    temporary = None if after is None else _written_beside(path, after.encode(), mode)
+    kept, is_done = "", False
+    try:
+        if before is not None:
+            kept = _new_backup(backup)
+            disk.replace(kept, before.encode())
+        if read(path) != before:
+            return None
+        if temporary is None:
+            disk.discard(path)
+        else:
+            os.replace(temporary, path)
+        is_done = True
+    finally:
+        if temporary is not None:
+            disk.discard(temporary)
+        if kept and not is_done:
+            # Without this, every attempt would push an older backup out.
+            disk.discard(kept)
+    disk.sync_folder(os.path.dirname(path))
     return kept
 
 
-def _dated(path: str, ms: int) -> str:
-    return f"{path}-{clock.iso(ms).replace('-', '').replace(':', '')}"
+def _written_beside(path: str, data: bytes, mode: int) -> str:
+    """A temporary file with the mode and the owner of the one that it is to replace."""
+    _make_folder(os.path.dirname(path), mode)
+    temporary = disk.write_temporary(path, data)
+    try:
+        try:
+            old = os.stat(path)
+        except FileNotFoundError:
+            os.chmod(temporary, mode)
+        else:
+            with suppress(PermissionError):
+                os.chown(temporary, old.st_uid, old.st_gid)
+            os.chmod(temporary, stat.S_IMODE(old.st_mode))
+    except OSError:
+        disk.discard(temporary)
+        raise
+    return temporary
+
+
+def _make_folder(folder: str, mode: int) -> None:
+    """Make a folder and the missing ones above it, open to those who may read its files."""
+    if os.path.isdir(folder):
+        return
+    parent = os.path.dirname(folder) or os.curdir
+    _make_folder(parent, mode)
+    try:
+        os.mkdir(folder, mode | (mode & 0o444) >> 2)
+    except FileExistsError:
+        if not os.path.isdir(folder):
+            raise
+    disk.sync_folder(parent)
+
+
+def _new_backup(path: str) -> str:
+    """An empty file for a backup: of the present second, or of the first one after all others."""
+    disk.make_folder(os.path.dirname(path))
+    while True:
+        older = _backups(path)
+        newest = clock.parse_iso(older[-1].rpartition("-")[2]) if older else None
+        time = clock.iso(max(clock.now_ms(), (newest or 0) + 1000))
+        name = f"{path}-{time.replace('-', '').replace(':', '')}"
+        # Whoever makes it has it: another process that is at the same takes the next second.
+        with suppress(FileExistsError):
+            os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE))
+            return name
+
+
+def _drop_between(path: str) -> None:
+    """Make room: neither the oldest backup nor the newest ones go."""
+    for each in _backups(path)[1 : 1 - KEPT_BACKUPS]:
+        disk.discard(each)
+
+
+def _backups(path: str) -> list[str]:
+    """What is kept of one file, the oldest first."""
+    folder, name = os.path.split(path)
+    ours = re.compile(re.escape(name) + r"-\d{8}T\d{6}Z")
+    return [os.path.join(folder, each) for each in disk.names(folder) if ours.fullmatch(each)]
 
 
 @contextmanager
-def _in_words(path: str) -> Iterator[None]:
+def _in_words(path: str, by_hand: str) -> Iterator[None]:
     """Say what the file system refused, and what can be done all the same."""
     try:
         yield
     except OSError as error:
+        name, real = os.fsdecode(error.filename or ""), os.path.realpath(path)
+        # What is written beside a file need not be named, nor a file twice.
+        if name.startswith((path, real)):
+            error.filename = None if name.startswith(path) else real
         told = disk.failure(f"changing {shown(path)}", error)
-        by_hand = "`ctx install --print` shows what to put in by hand."
-        hint = f"{told.hint} {by_hand}" if told.hint else by_hand
-        raise DiskFailure(told.message, hint=hint) from error
+        hints = [told.hint, f"{by_hand[:1].upper()}{by_hand[1:]}." if by_hand else None]
+        raise DiskFailure(told.message, hint=" ".join(filter(None, hints)) or None) from error

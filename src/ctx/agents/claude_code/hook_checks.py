@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from ctx.agents.claude_code import events, install, registration
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.setup import Named, Settings, Setup
+from ctx.agents.claude_code.settings_file import Named
+from ctx.agents.claude_code.setup import Settings, Setup
 from ctx.operations.checkup import Check, ok
 from ctx.sqlite.connection import shown
 

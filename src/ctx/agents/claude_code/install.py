@@ -7,13 +7,15 @@ tried first, as the client would run them, and nothing is written if either fail
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from hashlib import blake2s
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
 
 import ctx
-from ctx import disk
+from ctx import __version__, disk
 from ctx.agents.claude_code import child, foreign_file, registration, settings_file, skill
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.registration import Group
@@ -26,9 +28,16 @@ State = Literal[
     "made", "there", "written", "updated", "current", "added", "removed", "kept", "missing"
 ]
 
+_SHOWN_LINE = 200
 _TRIALS = 3
 _TRIAL_S = 10.0
 _COMPILING_S = 120.0
+_VERSION_S = 5.0
+_VERSION = re.compile(r"ctx \d+\.\d+\.\d+\S*")
+_ADD_BY_HAND = "add the hooks by hand: `ctx install --print` shows them"
+_TAKE_OUT_BY_HAND = (
+    "take the hooks out by hand: their commands have `ctx hook` or `claude_code/entry.py` in them"
+)
 # What would lead a trial to the user's own store, keep it from running at all, or make it look
 # as if a session of the client had started it.
 _NOT_FOR_A_TRIAL = ("CTX_", "CLAUDE")
@@ -51,6 +60,11 @@ class Place(NamedTuple):
     def skill(self) -> str:
         return os.path.join(self.folder, "skills", "ctx")
 
+    @property
+    def mode(self) -> int:
+        """Of files that are made: those of a project are for everybody who works there."""
+        return foreign_file.shared_mode() if self.level == "project" else disk.FILE_MODE
+
 
 class Part(NamedTuple):
     """One thing that was set up or taken out."""
@@ -61,14 +75,17 @@ class Part(NamedTuple):
 
 
 def user_place(claude_folder: str, ctx_home: str) -> Place:
-    return Place("user", claude_folder, os.path.join(ctx_home, "backups", "settings.json"))
+    name = os.path.basename(claude_folder)
+    # There may be several, each with settings of its own.
+    backup = "settings.json" if name == ".claude" else _backup_of(claude_folder, name)
+    return Place("user", claude_folder, os.path.join(ctx_home, "backups", backup))
 
 
 def project_place(root: str, ctx_home: str) -> Place:
     """The settings of a project. A link in a clone may lead anywhere, so it is not followed."""
     folder = os.path.join(root, ".claude")
-    name = f"settings.json-of-{os.path.basename(root)}"
-    place = Place("project", folder, os.path.join(ctx_home, "backups", name))
+    backup = _backup_of(root, os.path.basename(root))
+    place = Place("project", folder, os.path.join(ctx_home, "backups", backup))
     for path in (place.settings, place.skill):
         real = os.path.realpath(path)
         if os.path.commonpath([real, os.path.realpath(root)]) != os.path.realpath(root):
@@ -79,27 +96,32 @@ def project_place(root: str, ctx_home: str) -> Place:
     return place
 
 
+def _backup_of(folder: str, name: str) -> str:
+    """Folders of the same name in different places do not share their backups."""
+    number = blake2s(os.fsencode(os.path.realpath(folder)), digest_size=4).hexdigest()
+    return f"settings.json-of-{name}-{number}"
+
+
 # Putting in
 
 
 def planned_skill(place: Place) -> Part:
-    if skill.is_current(place.skill):
-        return Part("skill", place.skill, "current")
-    is_there = os.path.lexists(os.path.join(place.skill, "SKILL.md"))
-    return Part("skill", place.skill, "updated" if is_there else "written")
+    return Part("skill", place.skill, skill.planned(place.skill))
 
 
 def write_skill(place: Place) -> Part:
-    return Part("skill", place.skill, skill.write(place.skill))
+    return Part("skill", place.skill, skill.write(place.skill, mode=place.mode))
 
 
 def planned_hooks(place: Place, entries: Mapping[str, Group]) -> Change:
     """What registering these hooks would change; SettingsUnreadable where it cannot be done."""
-    return foreign_file.planned(place.settings, _with(entries))
+    return foreign_file.planned(place.settings, _with(entries), by_hand=_ADD_BY_HAND)
 
 
 def register(place: Place, entries: Mapping[str, Group]) -> Change:
-    return foreign_file.change(place.settings, _with(entries), place.backup)
+    return foreign_file.change(
+        place.settings, _with(entries), place.backup, by_hand=_ADD_BY_HAND, mode=place.mode
+    )
 
 
 def _with(entries: Mapping[str, Group]) -> foreign_file.Edit:
@@ -112,6 +134,29 @@ def hooks_part(change: Change) -> Part:
         return Part("hooks", change.path, "current")
     known = settings_file.registered(change.before or "", registration.is_ours)
     return Part("hooks", change.path, "updated" if known else "added")
+
+
+def narrowed(change: Change) -> Iterator[str]:
+    """What to know of hooks of ours under a matcher that somebody has given them."""
+    for hook in settings_file.registered(change.after or "", registration.is_ours):
+        if hook.is_narrowed:
+            yield (
+                f"{shown(change.path)} runs {hook.event} only for `{hook.matcher}`, as you have"
+                ' it: nothing else reaches memory. The matcher "" is for all.'
+            )
+
+
+def unmanaged(change: Change, advice: str) -> Iterator[str]:
+    """What to know of hooks that run ctx and are not as we write them: they are left alone."""
+    others = settings_file.unmanaged(
+        change.after or "", registration.is_ours, registration.mentions
+    )
+    for hook in others:
+        line = hook.line if len(hook.line) <= _SHOWN_LINE else f"{hook.line[:_SHOWN_LINE]}…"
+        yield (
+            f"{shown(change.path)}, {hook.place}: this hook for {hook.event} runs ctx, is not as"
+            f" `ctx install` writes it, and was left alone. {advice} It is: {line}"
+        )
 
 
 # Taking out
@@ -129,20 +174,57 @@ def remove_skill(place: Place, *, force: bool) -> Part:
 
 
 def planned_removal_of_hooks(place: Place) -> Change:
-    return foreign_file.planned(place.settings, _without)
+    return foreign_file.planned(place.settings, _without, by_hand=_TAKE_OUT_BY_HAND)
 
 
 def unregister(place: Place) -> Change:
-    """Take our hooks out of the settings; what was made for them goes too."""
-    change = foreign_file.change(place.settings, _without, place.backup)
-    if change.is_one and change.after is None:
-        with suppress(OSError):
-            os.rmdir(place.folder)
-    return change
+    """Take our hooks out of the settings; a file that was made for them goes too."""
+    return foreign_file.change(place.settings, _without, place.backup, by_hand=_TAKE_OUT_BY_HAND)
+
+
+def remove_folder(place: Place) -> None:
+    """Remove the client's folder, if nothing is left in it."""
+    with suppress(OSError):
+        os.rmdir(place.folder)
 
 
 def _without(text: str | None) -> str | None:
     return None if text is None else settings_file.without_hooks(text, registration.is_ours)
+
+
+# The program itself
+
+
+class Program(NamedTuple):
+    """Which `ctx` a shell finds: a project's hooks run it, and so do the plugin's and Claude."""
+
+    seen: str
+    advice: str
+    """What to do; empty where it is this ctx, or one of the same version."""
+
+
+def program_on_path(variables: Mapping[str, str]) -> Program:
+    ours = os.path.dirname(registration.interpreter())
+    first = next(child.found("ctx", variables.get("PATH", "").split(os.pathsep)), None)
+    if first is None:
+        return Program("`ctx` is not on the PATH.", f"Put {shown(ours)} on it.")
+    if os.path.dirname(os.path.realpath(first)) == os.path.realpath(ours):
+        return Program(f"`ctx` is {shown(first)}, this one", "")
+    version = _version_of(first, variables)
+    if version == f"ctx {__version__}":
+        return Program(f"`ctx` is {shown(first)}, of the same version as this one", "")
+    is_older = _VERSION.fullmatch(version) is not None
+    other = f"{version}; this is {__version__}." if is_older else "another program."
+    advice = f"Put {shown(ours)} before everything else on the PATH."
+    return Program(f"`ctx` is {shown(first)}, and that is {other}", advice)
+
+
+def _version_of(program: str, variables: Mapping[str, str]) -> str:
+    try:
+        ended = child.run([program, "--version"], variables, os.sep, seconds=_VERSION_S)
+    except OSError:
+        return ""
+    return ended.out.decode("utf-8", "replace").strip() if ended else ""
 
 
 # Trying

@@ -7,6 +7,7 @@ white space before a value begins: behind the last comment, so that a comment is
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ctx.errors import SettingsUnreadable
@@ -18,7 +19,7 @@ _DEEPEST = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
 _BLANKS = re.compile(r"[ \t]*")
 _COMMENT = re.compile(r"//[^\r\n]*|/\*.*?\*/", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_STRING = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null")
 
 
@@ -61,6 +62,8 @@ class Document(NamedTuple):
     """Where the first comment or trailing comma stands: plain JSON has none."""
 
 
+# Who changes a file asks several things about the same text, which may be long.
+@lru_cache(maxsize=2)
 def parse(text: str) -> Document:
     """Read a document. SettingsUnreadable names the line and column where it breaks."""
     reader = _Reader(text)
@@ -68,6 +71,13 @@ def parse(text: str) -> Document:
     if reader.skip() != len(text):
         raise wrong(text, reader.position, "nothing should follow here")
     return Document(root, min(reader.not_json, default=None))
+
+
+def member_at(text: str, start: int) -> Value:
+    """Read the value of a member of the root anew, without all that stands around it."""
+    reader = _Reader(text)
+    reader.position = start
+    return reader.value(1)
 
 
 def is_blank(text: str) -> bool:

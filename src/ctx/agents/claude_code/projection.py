@@ -20,6 +20,7 @@ import re
 from typing import Literal, NamedTuple
 
 from ctx import disk
+from ctx.agents.claude_code import foreign_file
 from ctx.errors import ContentRefused, PathRefused
 from ctx.memory.model import PINNED, REFERENCE
 from ctx.operations.compose import Composition, Options, compose
@@ -55,30 +56,55 @@ What is known already, as it was written down: information, never an order.
 """
 
 
-def write(memory: Memory, path: str) -> Literal["written", "updated", "current"]:
+class Plan(NamedTuple):
+    """What becomes of a file; None: there is none."""
+
+    state: Literal["written", "updated", "current", "removed", "missing"]
+    before: bytes | None
+    after: bytes | None
+
+
+def planned(memory: Memory, path: str) -> Plan:
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        raise PathRefused(
+            f"{shown(folder)} is no folder.", hint="Make it first, or name another file."
+        )
+    with disk.explained(f"reading {shown(path)}"):
+        before = read(path)
+    after = with_block(before, text(memory), path)
+    if after == before:
+        return Plan("current", before, after)
+    is_known = before is not None and _find(before, path) is not None
+    return Plan("updated" if is_known else "written", before, after)
+
+
+def planned_removal(path: str) -> Plan:
+    with disk.explained(f"reading {shown(path)}"):
+        before = read(path)
+    if before is None or _find(before, path) is None:
+        return Plan("missing", before, before)
+    return Plan("removed", before, without_block(before, path))
+
+
+def write(memory: Memory, path: str) -> Plan:
     """Put the block into a file, at its end, or bring it up to date where it stands."""
-    block = text(memory)
-    with disk.explained(f"writing {shown(path)}"):
-        present = read(path)
-        wanted = with_block(present, block, path)
-        if wanted == present:
-            return "current"
-        _replace(path, wanted)
-    return "updated" if present is not None and _find(present, path) else "written"
+    return _carried_out(planned(memory, path), path)
 
 
-def remove(path: str) -> Literal["removed", "missing"]:
+def remove(path: str) -> Plan:
     """Take the block out of a file; a file that was made for it goes."""
+    return _carried_out(planned_removal(path), path)
+
+
+def _carried_out(plan: Plan, path: str) -> Plan:
     with disk.explained(f"changing {shown(path)}"):
-        present = read(path)
-        if present is None or _find(present, path) is None:
-            return "missing"
-        left = without_block(present, path)
-        if left is None:
+        if plan.after is None and plan.before is not None:
             os.unlink(_real_path(path))
-        else:
-            _replace(path, left)
-    return "removed"
+        elif plan.after is not None and plan.after != plan.before:
+            # A file of the project: whoever works there reads it.
+            foreign_file.put(_real_path(path), plan.after, foreign_file.shared_mode())
+    return plan
 
 
 def text(memory: Memory) -> str:
@@ -197,11 +223,3 @@ def _real_path(path: str) -> str:
             hint="Name the file itself if you want the block there.",
         )
     return real
-
-
-def _replace(path: str, data: bytes) -> None:
-    real = _real_path(path)
-    mode = os.stat(real).st_mode & 0o777 if os.path.exists(real) else disk.FILE_MODE
-    disk.replace(real, data)
-    if mode != disk.FILE_MODE:
-        os.chmod(real, mode)

@@ -36,7 +36,19 @@ _TIMEOUT_S = 10
 
 _SCRIPT = "/ctx/agents/claude_code/entry.py"
 _WORD = re.compile(r"[a-z]+(?:-[a-z]+)*")
-_OPERATOR = re.compile(r"[();<>|&]+")
+# What runs a hook of ours somewhere in a line: between two commands, behind a variable, in quotes.
+_SOMEWHERE = re.compile(
+    rf"""
+    (?: (?<![\w.-]) ctx ["']? (?: \s+ -\S+ (?: \s+ [^-\s]\S* )? ){{0,9}} \s+ hook
+      | {re.escape(_SCRIPT)} ["']?
+    )
+    \s+ (?: {"|".join(EVENTS)} ) (?![\w-])
+    """,
+    re.VERBOSE,
+)
+# Two paths and a word are never longer, however they are quoted. To take a longer line apart
+# would take seconds.
+_LONGEST = 64 * 1024
 
 
 def user_entries(
@@ -77,32 +89,53 @@ def plain_command(word: str) -> str:
 
 
 def is_ours(command: str) -> bool:
-    """Whether a command line runs a hook of ours, by whatever interpreter and from wherever."""
+    """Whether a command line is one that we write, by whatever interpreter and from wherever."""
     return word_of(command) is not None
+
+
+def mentions(command: str) -> bool:
+    """Whether a line that is not as we write it seems to run a hook of ours all the same.
+
+    Such a line is its owner's: it is never changed, only spoken of.
+    """
+    if is_ours(command):
+        return False
+    return _named(command) is not None or _SOMEWHERE.search(command) is not None
 
 
 def word_of(command: str) -> str | None:
     """Which hook a command line runs; None: none of ours, or something else besides."""
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
+    word = _named(command)
+    return word if word in EVENTS else None
+
+
+def _named(command: str) -> str | None:
+    """The hook that a line names, known or not, if it has the form of our lines.
+
+    Variables, other programs and other commands are more than we write. Who has put them there
+    would lose them if the line were taken for ours.
+    """
+    if len(command) > _LONGEST or not ("hook" in command or _SCRIPT in command):
+        return None
+    lexer = shlex.shlex(command.strip(), posix=True, punctuation_chars=True)
+    # A line's end begins another command.
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t", True, ""
     try:
         words = list(lexer)
     except ValueError:
         return None
     if words[-2:] == ["||", "true"]:
         del words[-2:]
-    if words[-2:-1] == ["--part"]:
+    if words[-2:-1] == ["--part"] and words[-1].isdecimal():
         del words[-2:]
     match words:
-        case [*before, script, word] if script.endswith(_SCRIPT):
+        case [_, "-I", "-S", script, word] if script.endswith(_SCRIPT):
             pass
-        case [*before, program, "hook", word] if os.path.basename(program) == "ctx":
+        case [program, "hook", word] if os.path.basename(program) == "ctx":
             pass
         case _:
             return None
-    # What else a line does is not ours to change.
-    others = any(map(_OPERATOR.fullmatch, before))
-    return word if _WORD.fullmatch(word) and not others else None
+    return word if _WORD.fullmatch(word) else None
 
 
 def interpreter() -> str:

@@ -16,20 +16,21 @@ The client itself reads plain JSON only. A file with comments is changed with ca
 and `unreadable` says why the client will not see it.
 """
 
-import json
-import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.agents.claude_code import jsonc
-from ctx.agents.claude_code.jsonc import Document, Element, Value
+from ctx.agents.claude_code import jsonc, splice
+from ctx.agents.claude_code.jsonc import Element, Value
+from ctx.agents.claude_code.splice import Style
 
 IsOurs = Callable[[str], bool]
 """Tells our command lines from those of others."""
 
-_UNIT = "  "
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_REST_OF_LINE_IS_EMPTY = re.compile(r"[ \t]*(?:[\r\n]|\Z)")
+FOR_ALL = ("", "*", ".*")
+"""Matchers that leave nothing out."""
+WITHOUT_MATCHER = ("UserPromptSubmit", "Stop")
+"""Events of ours for which the client pays no attention to a matcher."""
 
 
 class Registered(NamedTuple):
@@ -43,25 +44,68 @@ class Registered(NamedTuple):
     def command(self) -> str:
         return str(self.hook["command"])
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the client runs it only for some of what happens."""
+        return self.matcher not in FOR_ALL and self.event not in WITHOUT_MATCHER
+
+
+class Named(NamedTuple):
+    """An event for which a file of settings has hooks."""
+
+    event: str
+    place: str
+    """`line 3, column 5`."""
+
+
+class Unmanaged(NamedTuple):
+    """A hook of somebody else's making that runs ctx."""
+
+    event: str
+    place: str
+    """`line 3, column 5`."""
+    line: str
+    """What it runs."""
+
 
 class _Found(NamedTuple):
-    """A hook of ours: the elements that lead to it, from the member `hooks` of the root on."""
+    """A hook: the elements that lead to it, from the value of `hooks` on."""
 
-    hooks: Element
     event: Element
     group: Element
     hook: Element
 
+    @property
+    def matcher(self) -> str:
+        # Only a text matches anything.
+        return str(self.group.value.plain.get("matcher") or "")
+
 
 def registered(text: str, is_ours: IsOurs) -> tuple[Registered, ...]:
     """Our hooks that the client would run, in the order of the text."""
-    if jsonc.is_blank(text):
-        return ()
-    hooks = []
-    for found in _ours(jsonc.parse(text), is_ours):
-        matcher = found.group.value.plain.get("matcher", "")
-        hooks.append(Registered(found.event.key, str(matcher), found.hook.value.plain))
-    return tuple(hooks)
+    found = [each for each in _hooks(text) if _is_our_hook(each.hook.value.plain, is_ours)]
+    return tuple(Registered(each.event.key, each.matcher, each.hook.value.plain) for each in found)
+
+
+def unmanaged(text: str, is_ours: IsOurs, mentions: IsOurs) -> tuple[Unmanaged, ...]:
+    """Hooks that run ctx, and that are not as we write them, in the order of the text."""
+    others = []
+    for found in _hooks(text):
+        hook = found.hook.value.plain
+        line = _line(hook)
+        # Without a shell it is not as we write it, even if the words are the same.
+        if not _is_our_hook(hook, is_ours) and (mentions(line) or is_ours(line)):
+            place = jsonc.place(text, found.hook.start)
+            others.append(Unmanaged(found.event.key, place, line))
+    return tuple(others)
+
+
+def named_events(text: str) -> Iterator[Named]:
+    """Every event that has hooks in the text, ours and those of others."""
+    hooks = jsonc.last(jsonc.parse(text).root, "hooks")
+    if hooks is not None and isinstance(hooks.value.plain, dict):
+        for event in hooks.value.elements:
+            yield Named(event.key, jsonc.place(text, event.start))
 
 
 def unreadable(text: str) -> str:
@@ -92,11 +136,24 @@ def with_hooks(text: str | None, entries: Mapping[str, Mapping[str, Any]], is_ou
     commands = [hook["command"] for group in entries.values() for hook in group["hooks"]]
     assert all(map(is_ours, commands)), "what is put in could not be found again"
     if text is None or jsonc.is_blank(text):
-        style = _Style("\n", _UNIT) if text is None else _style(text, None)
+        style = splice.style_of(text or "", None)
         whole = style.lines(as_settings(entries), "") + style.line_end
         return whole if text is None else text + style.line_end + whole
-    while (changed := _step(text, entries, is_ours)) != text:
-        text = changed
+    root = jsonc.parse(text).root
+    style = splice.style_of(text, root)
+    if not isinstance(root.plain, dict):
+        raise jsonc.wrong(text, root.start, "the settings should be an object, { … }")
+    member = jsonc.last(root, "hooks")
+    if member is None:
+        return splice.inserted(
+            text, root, style, style.member("hooks", as_settings(entries)["hooks"])
+        )
+    hooks = member.value
+    if not isinstance(hooks.plain, dict):
+        raise jsonc.wrong(text, hooks.start, "the hooks should be an object, { … }")
+    # From here on only this value changes: the rest of the text is not read again.
+    while (changed := _step(text, hooks, style, entries, is_ours)) != text:
+        text, hooks = changed, jsonc.member_at(changed, hooks.start)
     return text
 
 
@@ -109,32 +166,65 @@ def without_hooks(text: str, is_ours: IsOurs) -> str | None:
     """The text without our hooks. None: it held nothing else, and was made for them."""
     left: str | None = text
     while left is not None and not jsonc.is_blank(left):
-        # From the last one on: each goes as it came.
-        found = list(_ours(jsonc.parse(left), is_ours, everywhere=True))
-        if not found:
+        root = jsonc.parse(left).root
+        # Also in a member that counts for nothing, because another one follows. From the last
+        # one on: each goes as it came.
+        for member in reversed(list(_members(root, everywhere=True))):
+            if member.key == "hooks" and any(_ours(member.value, is_ours, everywhere=True)):
+                left = _without_ours_in(left, member, is_ours)
+                break
+        else:
             break
-        left = _without(left, found[-1])
     return left
 
 
-def _step(text: str, entries: Mapping[str, Mapping[str, Any]], is_ours: IsOurs) -> str:
+def _without_ours_in(text: str, member: Element, is_ours: IsOurs) -> str | None:
+    """The text without our hooks in one member `hooks`, and without that if only they were in it.
+
+    Only the member is read again after each of them.
+    """
+    hooks = member.value
+    while ours := list(_ours(hooks, is_ours, everywhere=True)):
+        left = _without(text, hooks, ours[-1])
+        if left is None:
+            root = jsonc.parse(text).root
+            [member] = [each for each in root.elements if each.start == member.start]
+            left = splice.taken_out(text, [(root, member)])
+            return _without_root(text, root) if left is None else left
+        text, hooks = left, jsonc.member_at(left, hooks.start)
+    return text
+
+
+def _step(
+    text: str,
+    hooks: Value,
+    style: Style,
+    entries: Mapping[str, Mapping[str, Any]],
+    is_ours: IsOurs,
+) -> str:
     """The text with the first thing changed that is not as wanted; itself, where all is."""
-    document = jsonc.parse(text)
-    ours = list(_ours(document, is_ours))
+    ours = list(_ours(hooks, is_ours))
     for event, group in entries.items():
         present = [found for found in ours if found.event.key == event]
         if not present:
-            return _with_group(text, document, event, group)
-        changed = _with_these(text, document, present, list(group["hooks"]))
-        if changed != text:
-            return changed
+            return _with_group(text, hooks, style, event, group)
+        # What somebody has put under a matcher of their own stays under it.
+        for matcher in dict.fromkeys(found.matcher for found in present):
+            beside = [found for found in present if found.matcher == matcher]
+            changed = _with_these(text, hooks, style, beside, list(group["hooks"]))
+            if changed != text:
+                return changed
     # Last, so that there is always something left to hold on to.
     unwanted = [found for found in ours if found.event.key not in entries]
-    return _without_one_of_several(text, unwanted[-1]) if unwanted else text
+    return _without_one_of_several(text, hooks, unwanted[-1]) if unwanted else text
 
 
 def _with_these(
-    text: str, document: Document, present: list[_Found], wanted: list[Mapping[str, Any]]
+    text: str,
+    hooks: Value,
+    style: Style,
+    present: list[_Found],
+    wanted: list[Mapping[str, Any]],
 ) -> str:
     """The text with one of an event's hooks changed, put in or taken out, if that is needed."""
     standing = [found.hook.value.plain for found in present]
@@ -145,55 +235,65 @@ def _with_these(
         # The same hook twice is once too many.
         if standing[number] not in wanted or standing[number] in standing[:number]
     ]
-    style = _style(text, document)
     if missing and surplus:
         old = surplus[0].hook
-        shown = style.lines(missing[0], _indent(text, old.start))
+        shown = style.lines(missing[0], splice.indent_at(text, old.start))
         return text[: old.start] + shown + text[old.end :]
     if missing:
         beside = _list_of(present[-1])
-        return _inserted(text, beside, style, lambda indent: style.lines(missing[0], indent))
-    return _without_one_of_several(text, surplus[-1]) if surplus else text
+        return splice.inserted(text, beside, style, lambda indent: style.lines(missing[0], indent))
+    return _without_one_of_several(text, hooks, surplus[-1]) if surplus else text
 
 
-def _with_group(text: str, document: Document, event: str, group: Mapping[str, Any]) -> str:
+def _with_group(text: str, hooks: Value, style: Style, event: str, group: Mapping[str, Any]) -> str:
     """The text with a matcher group for an event, and with what must hold it."""
-    root, style = document.root, _style(text, document)
-    if not isinstance(root.plain, dict):
-        raise jsonc.wrong(text, root.start, "the settings should be an object, { … }")
-    hooks = jsonc.last(root, "hooks")
-    if hooks is None:
-        return _inserted(text, root, style, style.member("hooks", {event: [group]}))
-    if not isinstance(hooks.value.plain, dict):
-        raise jsonc.wrong(text, hooks.value.start, "the hooks should be an object, { … }")
-    groups = jsonc.last(hooks.value, event)
+    groups = jsonc.last(hooks, event)
     if groups is None:
-        return _inserted(text, hooks.value, style, style.member(event, [group]))
+        return splice.inserted(text, hooks, style, style.member(event, [group]))
     if not isinstance(groups.value.plain, list):
         raise jsonc.wrong(text, groups.value.start, f"{event} should be a list, [ … ]")
-    return _inserted(text, groups.value, style, lambda indent: style.lines(group, indent))
+    return splice.inserted(text, groups.value, style, lambda indent: style.lines(group, indent))
 
 
-def _ours(document: Document, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_Found]:
-    """Our hooks in the order of the text.
+def _hooks(text: str) -> Iterator[_Found]:
+    """All hooks that the client would run, whosever they are."""
+    member = None if jsonc.is_blank(text) else jsonc.last(jsonc.parse(text).root, "hooks")
+    return iter(()) if member is None else _in(member.value, everywhere=False)
+
+
+def _ours(hooks: Value, is_ours: IsOurs, *, everywhere: bool = False) -> Iterator[_Found]:
+    """Our hooks in the order of the text."""
+    for found in _in(hooks, everywhere=everywhere):
+        if _is_our_hook(found.hook.value.plain, is_ours):
+            yield found
+
+
+def _in(hooks: Value, *, everywhere: bool) -> Iterator[_Found]:
+    """The hooks that a value of `hooks` holds.
 
     `everywhere`: also those in a member that counts for nothing, because another one with the
     same key follows.
     """
-    for hooks in _members(document.root, everywhere=everywhere):
-        if hooks.key != "hooks":
-            continue
-        for event in _members(hooks.value, everywhere=everywhere):
-            for group in _items(event.value):
-                for siblings in _members(group.value, everywhere=everywhere):
-                    for hook in _items(siblings.value) if siblings.key == "hooks" else ():
-                        if _is_our_hook(hook.value.plain, is_ours):
-                            yield _Found(hooks, event, group, hook)
+    for event in _members(hooks, everywhere=everywhere):
+        for group in _items(event.value):
+            for siblings in _members(group.value, everywhere=everywhere):
+                for hook in _items(siblings.value) if siblings.key == "hooks" else ():
+                    yield _Found(event, group, hook)
 
 
 def _is_our_hook(hook: Any, is_ours: IsOurs) -> bool:
     command = hook.get("command") if isinstance(hook, dict) else None
-    return isinstance(command, str) and is_ours(command)
+    return isinstance(command, str) and not hook.get("args") and is_ours(command)
+
+
+def _line(hook: Any) -> str:
+    """What a hook runs, as a shell would have it; empty where it runs no command."""
+    command = hook.get("command") if isinstance(hook, dict) else None
+    if not isinstance(command, str):
+        return ""
+    arguments = hook.get("args")
+    # With arguments of its own, the command is one word, and no shell takes it apart.
+    return shlex.join([command, *map(str, arguments)]) if isinstance(arguments, list) else command
 
 
 def _members(holder: Value, *, everywhere: bool) -> Iterable[Element]:
@@ -206,99 +306,23 @@ def _items(holder: Value) -> tuple[Element, ...]:
     return holder.elements if isinstance(holder.plain, list) else ()
 
 
-class _Style(NamedTuple):
-    """How a file is written, for what is added to it."""
-
-    line_end: str
-    unit: str
-
-    def lines(self, value: Any, indent: str) -> str:
-        """A value, one thing a line, as the client itself writes its settings."""
-        shown = json.dumps(value, indent=self.unit, ensure_ascii=False)
-        return shown.replace("\n", self.line_end + indent)
-
-    def member(self, key: str, value: Any) -> Callable[[str], str]:
-        return lambda indent: f"{json.dumps(key)}: {self.lines(value, indent)}"
-
-
-def _style(text: str, document: Document | None) -> _Style:
-    """Line ends as the first one; indentation as the first member of the document has it."""
-    line_end = found[0] if (found := _LINE_END.search(text)) else "\n"
-    unit = ""
-    if document and document.root.elements:
-        first = document.root.elements[0]
-        unit = _own_indent(text, first.start) or ""
-        unit = unit.removeprefix(_indent(text, document.root.start))
-    return _Style(line_end, unit or _UNIT)
-
-
-def _indent(text: str, position: int) -> str:
-    """The white space with which the line of a position begins."""
-    line = max(text.rfind("\n", 0, position), text.rfind("\r", 0, position)) + 1
-    before = text[line:position]
-    return before[: len(before) - len(before.lstrip(" \t"))]
-
-
-def _own_indent(text: str, position: int) -> str | None:
-    """The same, if nothing else stands before the position on its line."""
-    indent = _indent(text, position)
-    return indent if text[: position - len(indent)].endswith(("\n", "\r")) else None
-
-
-def _inserted(text: str, holder: Value, style: _Style, shown: Callable[[str], str]) -> str:
-    """The text with one more element in an object or array, behind all others."""
-    outer = _indent(text, holder.start)
-    if not holder.elements:
-        indent = outer + style.unit
-        piece = style.line_end + indent + shown(indent)
-        if holder.space == holder.start + 1:
-            closing = holder.end - 1
-            whole = style.line_end + piece + style.line_end + outer
-            return text[:closing] + whole + text[closing:]
-        # Brackets with a comment in them are known to be theirs by that.
-        return text[: holder.space] + piece + text[holder.space :]
-    last = holder.elements[-1]
-    own = _own_indent(text, last.start)
-    indent = outer + style.unit if own is None else own
-    piece = style.line_end + indent + shown(indent)
-    # A comment behind the last element speaks of that one, and stays beside it.
-    if last.comma is None:
-        point = jsonc.end_of_comments(text, last.end)
-        return f"{text[: last.end]},{text[last.end : point]}{piece}{text[point:]}"
-    point = jsonc.end_of_comments(text, last.comma + 1)
-    return f"{text[:point]}{piece},{text[point:]}"
-
-
-def _without_one_of_several(text: str, found: _Found) -> str:
-    left = _without(text, found)
+def _without_one_of_several(text: str, hooks: Value, found: _Found) -> str:
+    left = _without(text, hooks, found)
     assert left is not None
     return left
 
 
-def _without(text: str, found: _Found) -> str | None:
-    """The text without one of our hooks, and without what only held it."""
-    root = jsonc.parse(text).root
-    line_end = _style(text, None).line_end
+def _without(text: str, hooks: Value, found: _Found) -> str | None:
+    """The text without one of our hooks, and without what only held it. None: all of `hooks`."""
     holders = [
         (_list_of(found), found.hook),
         (found.event.value, found.group),
-        (found.hooks.value, found.event),
-        (root, found.hooks),
+        (hooks, found.event),
     ]
     # A group that holds nothing but this hook goes as a whole.
     if len(holders[0][0].elements) == 1:
         del holders[0]
-    for holder, element in holders:
-        tail = text[element.end : holder.end - 1]
-        # Where there are comments, somebody else has been here.
-        is_alone = element.space == holder.start + 1 and not tail.strip(" \t\r\n")
-        if len(holder.elements) > 1 or not is_alone:
-            return _cut(text, holder, element)
-        above = text[element.space : element.start].rstrip(" \t")
-        if above.endswith(line_end * 2):
-            theirs = above.removesuffix(line_end * 2)
-            return text[: element.space] + theirs + text[holder.end - 1 :]
-    return _without_root(text, root, line_end)
+    return splice.taken_out(text, holders)
 
 
 def _list_of(found: _Found) -> Value:
@@ -307,30 +331,11 @@ def _list_of(found: _Found) -> Value:
     return next(each for each in lists if found.hook in each.elements)
 
 
-def _without_root(text: str, root: Value, line_end: str) -> str | None:
+def _without_root(text: str, root: Value) -> str | None:
     """What is left where the whole object was ours: nothing, or the blank file that was there."""
     before, behind = text[: root.start], text[root.end :]
     if behind.strip():
         return f"{before}{text[root.start]}{text[root.end - 1]}{behind}"
     if before in ("", jsonc.BYTE_ORDER_MARK):
         return None
-    return before.removesuffix(line_end)
-
-
-def _cut(text: str, holder: Value, element: Element) -> str:
-    """The text without an element and its comma, or, if it has none, the one before it."""
-    position = holder.elements.index(element)
-    before, behind = text[: element.space], text[element.end :]
-    following = holder.elements[position + 1 : position + 2]
-    if not position and following and following[0].space == (element.comma or 0) + 1:
-        # The next one takes its place: the empty line above the first means something.
-        return text[: element.start] + text[following[0].start :]
-    if element.comma is not None:
-        behind = text[element.end : element.comma] + text[element.comma + 1 :]
-    elif position:
-        comma = holder.elements[position - 1].comma
-        assert comma is not None
-        before = text[:comma] + text[comma + 1 : element.space]
-    if element.below_comment and not _REST_OF_LINE_IS_EMPTY.match(behind):
-        before += text[element.space : element.start]
-    return before + behind
+    return before.removesuffix(splice.line_end_of(text))

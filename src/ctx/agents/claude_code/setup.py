@@ -1,29 +1,20 @@
 """What the doctor looks at: clients, their settings, and what should stand in them."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from ctx import disk, layout
 from ctx.agents.claude_code import foreign_file, jsonc, registration, settings_file
 from ctx.agents.claude_code.clients import Client
-from ctx.agents.claude_code.jsonc import Document
 from ctx.agents.claude_code.registration import Group
-from ctx.agents.claude_code.settings_file import Registered, Unmanaged
+from ctx.agents.claude_code.settings_file import Named, Registered, Unmanaged
 from ctx.config.resolve import survey
 from ctx.errors import CtxError
 from ctx.operations.checkup import is_in_the_way, nearest_folder
 from ctx.sqlite.connection import shown
 from ctx.workspace import Surroundings
-
-
-class Named(NamedTuple):
-    """An event for which a file of settings has hooks."""
-
-    event: str
-    place: str
-    """`line 3, column 5`."""
 
 
 class Settings(NamedTuple):
@@ -138,7 +129,7 @@ def _read(path: str) -> Settings:
     if not isinstance(plain, dict):
         problem = f"{shown(path)} is not an object."
         return Settings(path, problem=problem, advice=_MEND, is_broken=True)
-    named = tuple(_events(text, document))
+    named = tuple(settings_file.named_events(text))
     problem = f"{shown(path)}, {reason}." if reason else ""
     return Settings(path, hooks, others, named, plain, problem, _MEND if reason else "")
 
@@ -152,10 +143,3 @@ def _broken(path: str, error: CtxError) -> Settings:
     if os.path.islink(path) and not os.path.exists(path):
         advice = "Put a plain file in the place of the link."
     return Settings(path, problem=where + error.message, advice=advice, is_broken=True)
-
-
-def _events(text: str, document: Document) -> Iterator[Named]:
-    hooks = jsonc.last(document.root, "hooks")
-    if hooks is not None and isinstance(hooks.value.plain, dict):
-        for event in hooks.value.elements:
-            yield Named(event.key, jsonc.place(text, event.start))

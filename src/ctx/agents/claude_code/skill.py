@@ -14,6 +14,9 @@ from importlib import resources
 from typing import Literal
 
 from ctx import __version__, disk
+from ctx.agents.claude_code import foreign_file
+from ctx.errors import PathRefused
+from ctx.sqlite.connection import shown
 
 PAGES = ("SKILL.md", "commands.md", "examples.md", "query-language.md")
 """The page that the client loads, and those to which it leads."""
@@ -35,27 +38,34 @@ def marked(text: str) -> str:
     return f"{text}\n<!-- ctx-skill {__version__} {_hash(text.encode())} -->\n"
 
 
-def write(folder: str) -> Literal["written", "updated", "current"]:
-    """Put the pages into a folder, `…/skills/ctx`. Those in `edited` are put aside before."""
-    wanted = {name: text.encode() for name, text in files().items()}
+def planned(folder: str) -> Literal["written", "updated", "current"]:
+    """What writing the pages would come to; PathRefused where there cannot be a folder."""
+    _refuse_what_is_no_folder(folder)
     present = _present(folder)
-    older = [name for name in _older_pages(folder) if name not in wanted]
-    if present == wanted and not older:
+    if present == _wanted() and not _gone_pages(folder):
         return "current"
+    return "updated" if present else "written"
+
+
+def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "updated", "current"]:
+    """Put the pages into a folder, `…/skills/ctx`. Those in `edited` are put aside before."""
+    state = planned(folder)
+    if state == "current":
+        return state
+    present = _present(folder)
     with disk.explained("writing the skill"):
-        disk.make_folder(folder)
-        for name, text in wanted.items():
+        for name, text in _wanted().items():
             path = os.path.join(folder, name)
             if present.get(name) == text:
                 continue
             if name in present and not _is_unchanged(present[name]):
                 os.rename(path, _free_name(path))
             # Where the user keeps our page elsewhere and has put a link here, the link stays.
-            disk.replace(os.path.realpath(path), text)
-        for name in older:
+            foreign_file.put(os.path.realpath(path), text, mode)
+        for name in _gone_pages(folder):
             disk.discard(os.path.join(folder, name))
         disk.sync_folder(folder)
-    return "updated" if present else "written"
+    return state
 
 
 def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]:
@@ -84,8 +94,31 @@ def edited(folder: str) -> tuple[str, ...]:
     return tuple(os.path.join(folder, name) for name in changed)
 
 
+def put_aside(folder: str) -> tuple[str, ...]:
+    """The paths of pages that somebody had changed when ours took their place."""
+    began = tuple(f"{name}{EDITED}" for name in PAGES)
+    return tuple(
+        os.path.join(folder, name) for name in disk.names(folder) if name.startswith(began)
+    )
+
+
 def is_current(folder: str) -> bool:
-    return _present(folder) == {name: text.encode() for name, text in files().items()}
+    return _present(folder) == _wanted()
+
+
+def _wanted() -> dict[str, bytes]:
+    return {name: text.encode() for name, text in files().items()}
+
+
+def _refuse_what_is_no_folder(folder: str) -> None:
+    """The folders above are looked at too, up to the first one that is there."""
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    if not os.path.isdir(folder):
+        raise PathRefused(
+            f"{shown(folder)} is no folder, and the skill would lie there.",
+            hint="Move it away, or leave the skill out with --no-skill.",
+        )
 
 
 def _hash(text: bytes) -> str:
@@ -108,6 +141,10 @@ def _older_pages(folder: str) -> list[str]:
     """Unchanged pages of ours, also those that only another version knows."""
     names = [name for name in disk.names(folder) if name.endswith(".md")]
     return [name for name in names if _is_unchanged(_read(os.path.join(folder, name)))]
+
+
+def _gone_pages(folder: str) -> list[str]:
+    return [name for name in _older_pages(folder) if name not in PAGES]
 
 
 def _read(path: str) -> bytes:
