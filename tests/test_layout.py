@@ -4,6 +4,7 @@ import pytest
 
 from ctx import layout
 from ctx.errors import NotAProject
+from ctx.memory import model
 from tests.conftest import Ctx, git
 
 
@@ -113,3 +114,67 @@ def test_links_are_followed_to_the_one_true_place(
 def test_a_broken_git_file_is_no_checkout(folder: Path, content: str) -> None:
     (folder / ".git").write_text(content)
     assert layout.project_at(str(folder)).checkout is None or content == "gitdir: ."
+
+
+@pytest.mark.parametrize(
+    ("name", "project"),
+    [
+        ("app", "app"),
+        ("my project", "my-project"),
+        ("  spaced\tout  ", "spaced-out"),
+        ('it\'s (new), `x`; "y"', "it-s-new-x-y"),
+        ("ends: with*:", "ends:-with"),
+        ("cafe\u0301", "caf\u00e9"),
+        ("設計 更新", "設計-更新"),
+        ("line\nbreak\u200b", "line-break"),
+        ("x" * 200, "x" * 100),
+        (" ", None),
+        ("()", None),
+        (":*", None),
+    ],
+)
+def test_a_project_is_named_as_a_tag_can_be(
+    tmp_path: Path, surroundings: Path, name: str, project: str | None
+) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    place = layout.place(str(folder), str(surroundings / ".ctx"))
+    assert place.project == project
+    assert place.folder == str(folder)
+    if project:
+        assert model.tag(f"project:{project}") == f"project:{project}"
+        assert place.task_key == f"current_task:{project}:main"
+
+
+def test_what_is_remembered_in_a_project_with_an_odd_name(
+    ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "my project"
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    monkeypatch.chdir(folder)
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Mine.").code == 0
+    (node,) = ctx("list", "--format=json").json["nodes"]
+    assert "project:my-project" in node["tags"]
+    assert "Mine." in ctx("compose").out
+
+
+def test_a_folder_is_the_same_place_through_a_link(
+    repo: Path, surroundings: Path, tmp_path: Path
+) -> None:
+    home = str(surroundings / ".ctx")
+    (repo / "src").mkdir()
+    link = tmp_path / "other name"
+    link.symlink_to(repo)
+    inside = tmp_path / "inside"
+    inside.symlink_to(repo / "src")
+    here = layout.place(str(repo), home)
+    assert here.project == "app"
+    for folder in (link, link / "src", inside):
+        assert layout.place(str(folder), home) == here
+    without_git = tmp_path / "plain"
+    without_git.mkdir()
+    (tmp_path / "to-plain").symlink_to(without_git)
+    found = layout.place(str(tmp_path / "to-plain"), home)
+    assert found == layout.place(str(without_git), home)

@@ -1,0 +1,203 @@
+"""What a hook costs an agent, in CPU time: whole processes, as they are registered.
+
+The floor of a hook that only keeps an event is an interpreter that does nothing; that of one that
+answers from the store is an interpreter that loads `json` and `sqlite3`. Each round runs every
+side once. `node -e 0` stands beside them, because most hooks of other programs begin with that.
+
+The store has 10,000 nodes. A context that is *ready* was made before and is only given; one that is
+*composed* is made while the agent waits, because memory has changed since.
+
+    python -m bench hooks [ROUNDS]
+"""
+
+import fcntl
+import json
+import os
+import random
+import shutil
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import timing
+from bench.memory import vocabulary
+from bench.timing import Cost, Figure, ms, times
+from ctx.agents.claude_code import hook
+from ctx.ids import NodeId
+from ctx.memory import store
+from ctx.memory.changes import Who, changing
+from ctx.memory.graph import Graph
+from ctx.memory.model import Evidence
+
+ROUNDS = 100
+NODES = 10_000
+TIERS = {"off-context": 6_480, "reference": 3_000, "working": 500, "pinned": 20}
+TYPES = ("fact", "decision", "pattern", "observation")
+PATIENCE_S = 60
+
+PYTHON = [sys.executable, "-I", "-S"]
+ENTRY = str(Path(hook.__file__).with_name("entry.py"))
+CTX = str(Path(sys.executable).with_name("ctx"))
+
+EMPTY = "python -I -S -c pass"
+LOADED = 'python -I -S -c "import json, sqlite3"'
+FLOORS = {
+    EMPTY: [*PYTHON, "-c", "pass"],
+    LOADED: [*PYTHON, "-c", "import json, sqlite3"],
+}
+COMMON = {
+    "session_id": "5dd65eaa-e3b0-4b25-afae-79ee4238d2da",
+    "prompt_id": "afe3b301-9428-4cb5-a132-a8249d3d4dd2",
+    "permission_mode": "default",
+}
+SAID: dict[str, dict[str, Any]] = {
+    "post-tool-use": {
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "make test", "description": "Run the tests"},
+        "tool_response": {"stdout": "1,234 passed in 5.67s\n" * 40, "stderr": ""},
+        "tool_use_id": "toolu_01",
+        "duration_ms": 5_700,
+    },
+    "stop": {
+        "hook_event_name": "Stop",
+        "stop_hook_active": False,
+        "last_assistant_message": "The tests pass now.",
+    },
+    "prompt-submit": {"hook_event_name": "UserPromptSubmit", "prompt": "Now the docs, please."},
+    "session-start": {"hook_event_name": "SessionStart", "source": "startup"},
+}
+
+
+class Bench:
+    """A person with a large memory, in a repository."""
+
+    def __init__(self, space: str) -> None:
+        self.home = f"{space}/.ctx"
+        self.folder = f"{space}/shop"
+        self.environment = surroundings(space)
+        os.makedirs(f"{self.folder}/.git")
+        Path(self.folder, ".git", "HEAD").write_text("ref: refs/heads/main\n")
+        self.database = f"{self.home}/store.db"
+        build(self.database)
+        transcript = f"{space}/transcript.jsonl"
+        Path(transcript).write_text(f"{json.dumps({'type': 'user', 'text': 'x' * 400})}\n" * 400)
+        for word, said in SAID.items():
+            told = {**COMMON, "transcript_path": transcript, "cwd": self.folder, **said}
+            Path(self.event(word)).write_text(f"{json.dumps(told)}\n")
+
+    def event(self, word: str) -> str:
+        return f"{self.folder}/{word}.json"
+
+    def run(self, command: list[str], word: str) -> Cost:
+        """With nothing in the spool but what this hook puts there."""
+        shutil.rmtree(f"{self.home}/spool", ignore_errors=True)
+        return timing.of_child(
+            command, environment=self.environment, folder=self.folder, reads=self.event(word)
+        )
+
+    def run_entry(self, word: str) -> Cost:
+        return self.run([*PYTHON, ENTRY, word], word)
+
+    def compose(self) -> Cost:
+        """A session starts after memory was changed, and leaves a context for the next one."""
+        with closing(sqlite3.connect(self.database)) as connection, connection:
+            connection.execute("DELETE FROM contexts")
+        cost = self.run_entry("session-start")
+        self._wait_until_ready()
+        return cost
+
+    def _wait_until_ready(self) -> None:
+        """Until the process that the hook has started is done: it must not be in anybody's way."""
+        deadline = time.monotonic() + PATIENCE_S
+        with closing(sqlite3.connect(self.database)) as connection:
+            while not connection.execute("SELECT count(*) FROM contexts").fetchone()[0]:
+                if time.monotonic() > deadline:
+                    raise SystemExit("No context was made.")
+                time.sleep(0.01)
+        with open(f"{self.home}/spool/LOCK") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def surroundings(space: str) -> Mapping[str, str]:
+    """This environment, but with a home of its own and no settings for ctx or by an agent."""
+    ours = ("CTX_", "CLAUDE")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**kept, "HOME": space, "CTX_HOME": f"{space}/.ctx"}
+
+
+def build(path: str) -> None:
+    rng = random.Random(4)
+    words = vocabulary(rng)
+    tiers = [tier for tier, count in TIERS.items() for _ in range(count)]
+    rng.shuffle(tiers)
+    made: list[NodeId] = []
+    with closing(store.open_for_writing(path)) as connection:
+        while len(made) < NODES:
+            with changing(Graph(connection), "import", Who("bench", "bench")) as change:
+                for tier in tiers[len(made) : len(made) + 1_000]:
+                    text = " ".join(rng.choices(words, k=rng.randint(8, 60)))
+                    node_id = change.add_node(rng.choice(TYPES), text)
+                    change.tag(node_id, f"tier:{tier}")
+                    change.tag(node_id, f"project:{rng.choice(('shop', 'other', 'third'))}")
+                    if made:
+                        change.link(node_id, rng.choice(made), "DEPENDS_ON", Evidence("bench"))
+                    made.append(node_id)
+
+
+def figures(rounds: int, bench: Bench) -> list[Figure]:
+    child = partial(timing.of_child, environment=bench.environment, folder=bench.folder)
+    sides: dict[str, Callable[[], Cost]] = {
+        name: partial(child, command) for name, command in FLOORS.items()
+    }
+    node = shutil.which("node")
+    if node:
+        sides["node -e 0"] = partial(child, [node, "-e", "0"])
+    limits = {
+        "post-tool-use": (EMPTY, "1.5 ×"),
+        "stop, no commands": (EMPTY, "1.5 ×"),
+        "ctx hook post-tool-use": (EMPTY, ""),
+        "prompt-submit, nothing waits": (LOADED, ""),
+        "session-start, ready": (LOADED, "2 ×"),
+        "session-start, composed": (LOADED, "4 ×"),
+    }
+    ours: list[Callable[[], Cost]] = [
+        partial(bench.run_entry, "post-tool-use"),
+        partial(bench.run_entry, "stop"),
+        partial(bench.run, [CTX, "hook", "post-tool-use"], "post-tool-use"),
+        partial(bench.run_entry, "prompt-submit"),
+        partial(bench.run_entry, "session-start"),
+        bench.compose,
+    ]
+    sides |= dict(zip(limits, ours, strict=True))
+    # The first runs find no context, and compile what is not compiled yet.
+    for side in reversed(sides.values()):
+        side()
+    cost = timing.alternate(rounds, sides)
+    lines = [Figure(name, "", ms(cost.cpu(name))) for name in FLOORS]
+    if node:
+        lines.append(Figure("node -e 0", "", "", ms(cost.cpu("node -e 0"))))
+    for name, (floor, limit) in limits.items():
+        ratio = times(cost.cpu_ratio(name, floor))
+        lines.append(Figure(name, ms(cost.cpu(name)), ms(cost.cpu(floor)), "", ratio, limit))
+    return lines
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
+    with tempfile.TemporaryDirectory() as space:
+        bench = Bench(space)
+        size = os.path.getsize(bench.database)
+        lines = figures(rounds, bench)
+    print(f"CPU, medians of {rounds} rounds; a store of {NODES:,} nodes, {size:,} bytes")
+    timing.print_table(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,567 @@
+"""Whatever has become of the store, the disk or the client, a hook does no harm.
+
+It ends with 0 and in time, says nothing or one JSON object, keeps the event wherever an event can
+be kept, and leaves one line in its log where something was wrong.
+"""
+
+import errno
+import os
+import pty
+import random
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from ctx.agents.claude_code.hook import Hook, answer
+from ctx.sessions import spool
+from tests.agents.claude_code.running import (
+    NOTHING,
+    SESSION,
+    SILENT,
+    WORDS,
+    Hooks,
+    Ran,
+    additional,
+    command,
+    reap,
+)
+from tests.conftest import Ctx
+from tests.faults import Disk
+
+ANSWERED = ("session-start", "prompt-submit", "pre-compact")
+LIMITS = {word: "1.0 s" if word in ANSWERED else "0.25 s" for word in WORDS}
+# The longest that a hook may take is 3.5 s; the rest is for a machine that is busy.
+IN_TIME_S = 20
+
+STORE_OF_VERSION_1 = Path(__file__).parents[2] / "golden" / "stores" / "v1.db"
+REMEMBER = "<ctx:remember type='fact'>Deploys run on Fridays.</ctx:remember>"
+
+
+@pytest.fixture
+def hooks(surroundings: Path, folder: Path, ctx: Ctx) -> Iterator[Hooks]:
+    """Somebody who has one node in memory."""
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
+    hooks = Hooks(surroundings / ".ctx", folder)
+    yield hooks
+    hooks.close()
+
+
+def run_all(hooks: Hooks) -> dict[str, Ran]:
+    return {word: hooks.run(word, hooks.event(word)) for word in WORDS}
+
+
+def lines_of(hooks: Hooks, word: str) -> list[str]:
+    return [each for each in hooks.log() if each.startswith(f"{word} ")]
+
+
+def stored(hooks: Hooks) -> list[str]:
+    """The events that are in the store by now."""
+    with closing(sqlite3.connect(hooks.home / "store.db")) as connection:
+        return [row[0] for row in connection.execute("SELECT event FROM events ORDER BY id")]
+
+
+def kept(hooks: Hooks) -> list[str]:
+    """The events that wait in the spool, as the client calls them."""
+    kinds = [kind.split(".")[0] for kind, _ in hooks.spooled()]
+    return [spool.EVENTS[kind] for kind in kinds if kind in spool.EVENTS]
+
+
+# The store
+
+
+def _foreign(path: Path) -> None:
+    path.unlink()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE nodes (name TEXT)")
+        connection.execute("INSERT INTO nodes VALUES ('theirs')")
+
+
+def _overwritten(start: int) -> Callable[[Path], object]:
+    def damage(path: Path) -> None:
+        data = bytearray(path.read_bytes())
+        data[start:] = random.Random(start).randbytes(len(data) - start)
+        path.write_bytes(data)
+
+    return damage
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+STORES: dict[str, Callable[[Path], object]] = {
+    "noise": _overwritten(0),
+    "noise after the first page": _overwritten(4096),
+    "a text": lambda path: path.write_text("Dear diary,\n" * 1000),
+    "cut in half": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "cut to ten bytes": lambda path: os.truncate(path, 10),
+    "another program's": _foreign,
+    "a folder": _folder,
+}
+
+
+@pytest.mark.parametrize("damage", STORES.values(), ids=STORES)
+def test_a_store_that_cannot_be_read(hooks: Hooks, damage: Callable[[Path], object]) -> None:
+    path = hooks.home / "store.db"
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    damage(path)
+    before = path.read_bytes() if path.is_file() else None
+    for word, ran in run_all(hooks).items():
+        assert ran == (NOTHING if word in ANSWERED else SILENT), word
+        assert len(lines_of(hooks, word)) == (word in ANSWERED), word
+    hooks.settle()
+    # Nobody has made it worse, and all that was heard is still there.
+    assert (path.read_bytes() if path.is_file() else None) == before
+    assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+
+
+NO_STORES: dict[str, Callable[[Path], object]] = {
+    "missing": lambda path: path.unlink(),
+    "empty": lambda path: path.write_bytes(b""),
+}
+
+
+@pytest.mark.parametrize("damage", NO_STORES.values(), ids=NO_STORES)
+def test_no_store(hooks: Hooks, damage: Callable[[Path], object]) -> None:
+    """One is made while nobody waits for it, and everything that was heard is in it."""
+    damage(hooks.home / "store.db")
+    assert hooks.run("session-start", hooks.event("session-start")) == NOTHING
+    assert len(lines_of(hooks, "session-start")) == 1
+    hooks.settle()
+    for word in WORDS[1:]:
+        ran = hooks.run(word, hooks.event(word))
+        assert (ran.code, ran.err) == (0, b""), word
+        assert ran.out in (SILENT.out, NOTHING.out), word
+        assert len(lines_of(hooks, word)) <= 1, word
+    hooks.settle()
+    assert sorted([*stored(hooks), *kept(hooks)]) == sorted(spool.EVENTS.values())
+
+
+def test_a_store_of_a_newer_version(hooks: Hooks) -> None:
+    with closing(sqlite3.connect(hooks.home / "store.db")) as connection, connection:
+        connection.execute("INSERT INTO schema_version VALUES (999, '2030-01-01T00:00:00Z')")
+        connection.execute("PRAGMA user_version = 999")
+        connection.execute("ALTER TABLE nodes RENAME COLUMN content TO text")
+    for word, ran in run_all(hooks).items():
+        expected = NOTHING if word in ("session-start", "prompt-submit") else SILENT
+        assert ran == expected, word
+        assert len(lines_of(hooks, word)) == (word == "session-start"), word
+    hooks.settle()
+    assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+
+
+def test_a_store_of_an_older_version(hooks: Hooks) -> None:
+    """It is brought up to date while nobody waits for that."""
+    for path in hooks.home.glob("store.db*"):
+        path.unlink()
+    shutil.copy(STORE_OF_VERSION_1, hooks.home / "store.db")
+    assert hooks.run("session-start", hooks.event("session-start")) == NOTHING
+    assert len(lines_of(hooks, "session-start")) == 1
+    hooks.settle()
+    ran = hooks.run("session-start", hooks.event("session-start", source="clear"))
+    assert "The API speaks OAuth 2.1." in additional(ran)
+    assert len(lines_of(hooks, "session-start")) == 1
+    hooks.settle()
+    assert [*stored(hooks), *kept(hooks)] == ["SessionStart"] * 2
+
+
+@contextmanager
+def locked(hooks: Hooks, *statements: str) -> Iterator[None]:
+    """Another process writes, and takes its time."""
+    with closing(sqlite3.connect(hooks.home / "store.db", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        yield
+
+
+@pytest.mark.parametrize("mode", ["IMMEDIATE", "EXCLUSIVE"])
+def test_a_store_that_is_being_written_to(hooks: Hooks, mode: str) -> None:
+    with locked(hooks, f"BEGIN {mode}"):
+        ran = run_all(hooks)
+        assert "Money is in cents." in additional(ran.pop("session-start"))
+        assert ran.pop("prompt-submit") == NOTHING
+        assert set(ran.values()) == {SILENT}
+        assert hooks.log() == []
+        assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+    hooks.settle()
+
+
+def test_a_store_that_nobody_else_may_read(hooks: Hooks) -> None:
+    alone = ("PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE", "DELETE FROM pending")
+    with locked(hooks, *alone):
+        for word, ran in run_all(hooks).items():
+            assert ran == (NOTHING if word in ANSWERED else SILENT), word
+            assert len(lines_of(hooks, word)) == (word in ANSWERED), word
+        assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
+    hooks.settle()
+
+
+def test_commands_wait_for_a_store_that_is_being_written_to(hooks: Hooks, ctx: Ctx) -> None:
+    """They are done once, when they can be, and are lost at no time."""
+    other = "0b7a9c52-0000-4000-8000-000000000000"
+    asked = {"session_id": other, "last_assistant_message": REMEMBER}
+    failed = hooks.event("stop", last_assistant_message="<ctx:remember>Which type?")
+    event_id = spool.new_id(1_768_906_800_000)
+    spool.put(str(hooks.home), event_id, "stop.-", failed)
+    with locked(hooks, "BEGIN IMMEDIATE"), ThreadPoolExecutor() as pool:
+        stop = pool.submit(hooks.run, "stop", hooks.event("stop", **asked))
+        prompt = pool.submit(hooks.run, "prompt-submit", hooks.event("prompt-submit"))
+        assert stop.result() == NOTHING
+        assert prompt.result() == NOTHING
+        assert sorted(kept(hooks)) == ["Stop", "Stop", "UserPromptSubmit"]
+        assert [len(lines_of(hooks, word)) for word in ("stop", "prompt-submit")] == [1, 1]
+    hooks.settle()
+    # Whoever was left at work has done it, or else the next prompt has it done.
+    ran = hooks.run("prompt-submit", hooks.event("prompt-submit"))
+    assert "A memory command was not done" in additional(ran)
+    hooks.settle()
+    hooks.run("stop", hooks.event("stop", **asked))
+    assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
+    hooks.settle()
+    nodes = ctx("list", "--format", "json").json["nodes"]
+    assert [node["content"] for node in nodes] == ["Deploys run on Fridays.", "Money is in cents."]
+
+
+CONFIGS = {
+    "not TOML": "[context\n",
+    "a value of another kind": '[context]\nbudget = "much"\n',
+    "a value that makes no sense": "[hooks]\ntranscript_timeout_seconds = -1\n",
+    "a name that nobody knows": "[contexts]\nbudget = 7\n",
+}
+
+
+@pytest.mark.parametrize("text", CONFIGS.values(), ids=CONFIGS)
+def test_settings_that_make_no_sense_keep_nothing_from_being_done(
+    hooks: Hooks, ctx: Ctx, text: str
+) -> None:
+    (hooks.home / "config.toml").write_text(text)
+    assert hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER)) == NOTHING
+    hooks.settle()
+    assert "Money is in cents." in additional(
+        hooks.run("session-start", hooks.event("session-start"))
+    )
+    hooks.settle()
+    assert hooks.spooled() == []
+    assert stored(hooks) == ["Stop", "SessionStart"]
+    (hooks.home / "config.toml").unlink()
+    nodes = ctx("list", "--format", "json").json["nodes"]
+    assert [node["content"] for node in nodes] == ["Deploys run on Fridays.", "Money is in cents."]
+
+
+def test_what_keeps_commands_from_being_done_is_in_the_log(hooks: Hooks) -> None:
+    (hooks.home / "store.db").unlink()
+    (hooks.home / "store.db").write_text("Dear diary,\n" * 1000)
+    assert hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER)) == NOTHING
+    hooks.settle()
+    first, second = hooks.log()
+    assert first.startswith("apply E0")
+    assert second == "stop what an agent asked for could not be done; it waits"
+    assert kept(hooks) == ["Stop"]
+
+
+# The disk
+
+
+@pytest.mark.parametrize("reason", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EACCES])
+@pytest.mark.parametrize("word", WORDS)
+def test_a_disk_that_refuses_any_one_thing(
+    hooks: Hooks, word: str, reason: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a hook would start a whole interpreter, it starts a program that does nothing."""
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    said = hooks.event(word)
+    for stop_at in range(100):
+        shutil.rmtree(hooks.home / "spool", ignore_errors=True)
+        shutil.rmtree(hooks.home / "live", ignore_errors=True)
+        (hooks.home / "hook.log").unlink(missing_ok=True)
+        disk = Disk(stop_at, refuse_with=reason)
+        with disk.installed():
+            printed = answer(Hook(word, [], hooks.environment), lambda: said)
+        if disk.operations < stop_at:
+            break
+        assert len(hooks.log()) <= 1
+        assert printed in (SILENT.out, NOTHING.out) or word == "session-start"
+        left = [path for path in hooks.home.rglob("*") if "tmp" in path.name]
+        assert left == [], disk.log
+    assert 5 <= stop_at < 100
+    reap()
+
+
+def test_a_disk_on_which_no_file_may_grow(hooks: Hooks) -> None:
+    for word in WORDS:
+        with hooks.started(command(word), stdin=subprocess.PIPE, preexec_fn=_no_space) as process:
+            out, err = process.communicate(hooks.event(word), IN_TIME_S)
+        assert Ran(process.returncode, out, err) == NOTHING, word
+    hooks.settle()
+    assert hooks.spooled() == []
+    assert {path.name for path in (hooks.home / "spool").iterdir()} <= {"LOCK"}
+
+
+def _no_space() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+MOUNTS = {
+    "read-only": 'mount --bind "$CTX_HOME" "$CTX_HOME"; mount -o remount,ro,bind "$CTX_HOME"',
+    "full": 'cp -R "$CTX_HOME" "$HOME/copy"; mount -t tmpfs -o size=1m,mode=700 none "$CTX_HOME";'
+    ' cp -R "$HOME/copy/." "$CTX_HOME"; cat /dev/zero > "$CTX_HOME/ballast" 2> /dev/null || true',
+}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="Only root can mount.")
+@pytest.mark.parametrize("mount", MOUNTS.values(), ids=MOUNTS)
+def test_a_disk_that_takes_nothing(hooks: Hooks, mount: str) -> None:
+    alone = ["unshare", "--mount", "--propagation", "private"]
+    if shutil.which("unshare") is None or subprocess.run([*alone, "true"]).returncode:
+        pytest.skip("This machine lets nobody have mounts of their own.")
+    for word in WORDS:
+        shutil.rmtree(hooks.home.parent / "copy", ignore_errors=True)
+        script = f'set -e; {mount}; exec "$@"'
+        ran = hooks.run_command(
+            [*alone, "sh", "-c", script, "sh", *command(word)], hooks.event(word)
+        )
+        assert ran == NOTHING, word
+    hooks.settle()
+    assert [path.name for path in hooks.home.iterdir()] == ["store.db"]
+
+
+def _file_instead(home: Path) -> None:
+    shutil.rmtree(home)
+    home.write_text("mine")
+
+
+BREAKAGES: dict[str, Callable[[Path], object]] = {
+    "home": _file_instead,
+    "spool": lambda home: (home / "spool").write_text("mine"),
+    "live": lambda home: (home / "live").write_text("mine"),
+    "log": lambda home: (home / "hook.log").mkdir(),
+}
+
+
+# Which hooks then have something to complain about.
+NEEDED = {"home": (), "spool": WORDS, "live": ("session-start", "pre-compact"), "log": ()}
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_something_else_where_a_file_or_folder_should_be(hooks: Hooks, name: str) -> None:
+    BREAKAGES[name](hooks.home)
+    for word, ran in run_all(hooks).items():
+        assert (ran.code, ran.err) == (0, b""), word
+        if word != "session-start":
+            assert ran.out in (SILENT.out, NOTHING.out), word
+        if name in ("spool", "live"):
+            assert len(lines_of(hooks, word)) == (word in NEEDED[name]), word
+        assert hooks.run(word, b"nonsense") == NOTHING
+    hooks.settle()
+    path = hooks.home / {"home": "", "log": "hook.log"}.get(name, name)
+    assert path.is_dir() if name == "log" else path.read_text() == "mine"
+
+
+def test_nobody_knows_where_home_is(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    import pwd
+
+    home = pwd.getpwuid(os.getuid()).pw_dir
+    for environment in ({}, {"HOME": ""}, {"HOME": "somewhere"}, {"HOME": "./x", "CTX_HOME": ""}):
+        assert Hook("stop", [], environment).home == f"{home}/.ctx"
+
+    def nobody(number: int) -> pwd.struct_passwd:
+        raise KeyError(number)
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    for word in WORDS:
+        for environment in ({}, {"HOME": "somewhere"}):
+            assert answer(Hook(word, [], environment), lambda: b"nonsense") == b""
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("home", ["", "relative"])
+def test_a_folder_that_is_gone(hooks: Hooks, home: str) -> None:
+    """The client works in a folder that somebody has removed."""
+    if home:
+        hooks.environment["CTX_HOME"] = home
+    for word in WORDS:
+        here = hooks.folder / "here"
+        here.mkdir()
+        script = 'cd here && rmdir "$PWD" && exec "$@"'
+        said = hooks.event(word, cwd=None)
+        ran = hooks.run_command(["sh", "-c", script, "sh", *command(word)], said)
+        assert (ran.code, ran.err) == (0, b""), word
+        assert len(lines_of(hooks, word)) <= 1
+    hooks.settle()
+    assert list(hooks.folder.iterdir()) == []
+
+
+# The client
+
+
+@contextmanager
+def held_open() -> Iterator[int]:
+    """The end of a pipe that somebody holds open and never writes to."""
+    read, write = os.pipe()
+    try:
+        yield read
+    finally:
+        os.close(read)
+        os.close(write)
+
+
+def finish(process: "subprocess.Popen[bytes]") -> Ran:
+    """What a process says that ends by itself, and soon."""
+    out, err = process.communicate(timeout=IN_TIME_S)
+    return Ran(process.returncode, out or b"", err)
+
+
+def test_a_client_that_says_nothing(hooks: Hooks) -> None:
+    def wait(word: str) -> Ran:
+        with held_open() as nothing, hooks.started(command(word), stdin=nothing) as process:
+            return finish(process)
+
+    with ThreadPoolExecutor(len(WORDS)) as pool:
+        assert dict(zip(WORDS, pool.map(wait, WORDS), strict=True)) == dict.fromkeys(WORDS, NOTHING)
+    assert sorted(hooks.log()) == sorted(
+        f"{word} took longer than {limit}" for word, limit in LIMITS.items()
+    )
+
+
+def test_a_client_that_says_half_of_it(hooks: Hooks) -> None:
+    read, write = os.pipe()
+    os.write(write, hooks.event("prompt-submit")[:100])
+    with hooks.started(command("prompt-submit"), stdin=read) as process:
+        assert finish(process) == NOTHING
+    os.close(read)
+    os.close(write)
+    assert hooks.log() == ["prompt-submit took longer than 1.0 s"]
+    assert hooks.spooled() == []
+
+
+@pytest.fixture
+def hanging(hooks: Hooks) -> Iterator[Hooks]:
+    """Somebody whose store is on a disk that does not answer any more."""
+    path = hooks.home / "store.db"
+    path.unlink()
+    os.mkfifo(path)
+    yield hooks
+    # Those who were left waiting find nothing, and go.
+    os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+    hooks.settle()
+
+
+def test_a_store_that_keeps_it_waiting(hanging: Hooks) -> None:
+    for word in ANSWERED:
+        assert hanging.run(word, hanging.event(word)) == NOTHING
+    assert hanging.log() == [f"{word} took longer than 1.0 s" for word in ANSWERED]
+    assert kept(hanging) == [spool.EVENTS[word] for word in ANSWERED]
+
+
+def test_a_store_that_keeps_commands_waiting(hanging: Hooks) -> None:
+    """What a Stop has left is done before the next prompt is answered, if that takes 3.5 s."""
+    stop = hanging.event("stop", last_assistant_message=REMEMBER)
+    spool.put(str(hanging.home), spool.new_id(1_768_906_800_000), "stop.-", stop)
+    began = time.monotonic()
+    assert hanging.run("prompt-submit", hanging.event("prompt-submit")) == NOTHING
+    assert 3 < time.monotonic() - began < IN_TIME_S
+    # One line of whoever should have done them, and one of the hook, which says no more after it.
+    assert hanging.log() == [
+        f"apply E018: {hanging.home}/store.db is not a file.",
+        "prompt-submit what an agent asked for could not be done; it waits",
+    ]
+    assert kept(hanging) == ["Stop", "UserPromptSubmit"]
+
+
+def test_a_file_that_keeps_it_waiting_when_commands_are_done(hooks: Hooks) -> None:
+    """A prompt before which commands were done has 3.5 s, and nothing is lost after them."""
+    stop = hooks.event("stop", last_assistant_message="<ctx:status/>")
+    spool.put(str(hooks.home), spool.new_id(1_768_906_800_000), "stop.-", stop)
+    (hooks.home / "live").mkdir(mode=0o700)
+    os.mkfifo(hooks.home / "live" / f"{SESSION}.before")
+    assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
+    assert lines_of(hooks, "prompt-submit") == ["prompt-submit took longer than 3.5 s"]
+    (hooks.home / "live" / f"{SESSION}.before").unlink()
+    ran = hooks.run("prompt-submit", hooks.event("prompt-submit"))
+    assert "## Memory status" in additional(ran)
+
+
+@pytest.mark.parametrize("word", ["post-tool-use", "session-start"])
+def test_a_log_that_keeps_it_waiting(hooks: Hooks, word: str) -> None:
+    """A disk that hangs must not make the client hang."""
+    os.mkfifo(hooks.home / "hook.log")
+    with held_open() as nothing, hooks.started(command(word), stdin=nothing) as process:
+        assert finish(process) == NOTHING
+    assert hooks.run(word, b"nonsense") == NOTHING
+
+
+def test_a_project_that_keeps_it_waiting(hooks: Hooks) -> None:
+    os.mkfifo(hooks.folder / ".git")
+    for word in ("session-start", "pre-compact"):
+        assert hooks.run(word, hooks.event(word)) == NOTHING
+        assert lines_of(hooks, word) == [f"{word} took longer than 1.0 s"]
+
+
+def test_a_client_that_gives_no_stdin(hooks: Hooks) -> None:
+    for word in WORDS:
+        for source in ("<&-", "< /dev/null"):
+            script = f'exec "$@" {source}'
+            assert hooks.run_command(["sh", "-c", script, "sh", *command(word)], b"") == NOTHING
+        assert len(lines_of(hooks, word)) == 2
+    assert hooks.spooled() == []
+
+
+def test_a_person_who_tries_it_on_a_terminal(hooks: Hooks) -> None:
+    ours, theirs = pty.openpty()
+    for word in WORDS:
+        with hooks.started(command(word), stdin=theirs) as process:
+            assert finish(process) == NOTHING
+        (line,) = lines_of(hooks, word)
+        assert line == f"{word} what the client said is not a JSON object (0 bytes)"
+    os.close(ours)
+    os.close(theirs)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_client_that_does_not_listen(hooks: Hooks, word: str) -> None:
+    # Twice the same would be taken for a hook that is registered twice.
+    *said, last = (hooks.event(word, time=number) for number in range(4))
+    for target, each in zip((">&-", "> /dev/full", ">&- 2>&-"), said, strict=True):
+        script = f'exec "$@" {target}'
+        ran = hooks.run_command(["sh", "-c", script, "sh", *command(word)], each)
+        assert ran == SILENT
+    read, write = os.pipe()
+    os.close(read)
+    with hooks.started(command(word), stdin=subprocess.PIPE, stdout=write) as process:
+        assert process.communicate(last, IN_TIME_S)[1] == b""
+    os.close(write)
+    assert process.returncode == 0
+    assert hooks.log() == []
+    hooks.settle()
+    # Nothing that was meant for the client went anywhere else.
+    assert sorted([*stored(hooks), *kept(hooks)]) == [spool.EVENTS[word]] * 4
+    assert {data for kind, data in hooks.spooled() if kind == word} <= {*said, last}
+
+
+def test_a_client_that_does_not_read_what_it_is_told(hooks: Hooks) -> None:
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while True:
+            os.write(write, b"x" * 65536)
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    said = hooks.event("session-start")
+    with hooks.started(command("session-start"), stdin=subprocess.PIPE, stdout=write) as process:
+        assert process.communicate(said, IN_TIME_S)[1] == b""
+    assert process.returncode == 0
+    os.close(write)
+    os.close(read)
+    assert lines_of(hooks, "session-start") == ["session-start took longer than 1.0 s"]
+    assert kept(hooks) == ["SessionStart"] or stored(hooks) == ["SessionStart"]

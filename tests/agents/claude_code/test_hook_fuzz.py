@@ -1,0 +1,273 @@
+"""Whatever a hook is told, it does no harm.
+
+It ends with 0, says nothing or one JSON object that the client understands, writes nothing but into
+its own home, and leaves a line in its log where something was wrong, and none where nothing was.
+"""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import disk
+from ctx.agents.claude_code.hook import Hook, answer
+from ctx.retrieval import layers
+from ctx.sessions import live, spool
+from tests.agents.claude_code.inputs import LONE, Inputs
+from tests.agents.claude_code.running import NOTHING, SILENT, WORDS, Hooks, Ran, reap
+from tests.conftest import Ctx
+
+IN_PROCESS = 10_000
+AS_PROCESSES = 200
+THREADS = 2
+# Whoever ends a session starts a whole interpreter, which is too dear to be done for each input.
+MOST_ENDINGS = 16
+RETRIES = 9
+SEED = 20260120
+
+CAPTURED = ("post-tool-use", "post-tool-use-failure", "subagent-stop", "stop")
+
+
+class Home:
+    """A home in which a hook runs again and again, and what each run leaves there."""
+
+    def __init__(self, word: str, path: Path) -> None:
+        self.word = word
+        self.path = str(path)
+
+    def check(self, said: bytes, ran: Ran) -> None:
+        """What one run has left is right; afterwards it is gone."""
+        told = f"{self.word} {said[:300]!r}"
+        assert (ran.code, ran.err) == (0, b""), told
+        check_printed(self.word, ran.out, told)
+        is_kept, fewest, most = expected(self.word, said)
+        self._forget_claims()
+        assert self._take_kept() == [said] * is_kept, told
+        lines = self._take_lines()
+        assert fewest <= len(lines) <= most, f"{told}: {lines}"
+        assert all(re.fullmatch(r"\S+Z [a-z-]+ .{5,500}", each) for each in lines), lines
+        if not is_kept:
+            assert ran == NOTHING, told
+
+    def check_process(self, hooks: Hooks, said: bytes) -> None:
+        ran = hooks.run(self.word, said)
+        for _ in range(RETRIES):
+            if not any("took longer" in each for each in hooks.log()):
+                break
+            # On a busy machine it gives up in time, as it should. Here that proves nothing.
+            self._forget_claims()
+            self._take_kept()
+            self._take_lines()
+            ran = hooks.run(self.word, said)
+        self.check(said, ran)
+
+    def _take_kept(self) -> list[bytes]:
+        kept = []
+        for name in spool.waiting(self.path):
+            path = spool.path_of(self.path, name)
+            if spool.kind_of(name) == self.word:
+                kept.append(disk.read(path))
+            os.unlink(path)
+        return kept
+
+    def _forget_claims(self) -> None:
+        """The same start again is not the same hook run twice here."""
+        if self.word == "session-start":
+            folder = live.path_of(self.path, "")
+            for name in disk.names(folder):
+                if ".start-" in name:
+                    os.unlink(f"{folder}{name}")
+
+    def _take_lines(self) -> list[str]:
+        path = f"{self.path}/hook.log"
+        lines = disk.read_or_none(path)
+        if lines is None:
+            return []
+        os.unlink(path)
+        return lines.decode().splitlines()
+
+
+def expected(word: str, said: bytes) -> tuple[bool, int, int]:
+    """Whether an event is kept, and the fewest and most lines that are written about it."""
+    if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
+        return False, 1, 1
+    if word in CAPTURED:
+        # They are not looked at until there is time.
+        return True, 0, 0
+    try:
+        event = json.loads(said)
+    except (ValueError, RecursionError):
+        event = None
+    session = event.get("session_id") if isinstance(event, dict) else None
+    if not isinstance(session, str) or not live.is_session(session):
+        return word == "session-end", 1, 1
+    # A folder that no file system could have cannot be looked at; one that is missing can.
+    folder = event.get("cwd")
+    is_odd = isinstance(folder, str) and ("\0" in folder or folder != _as_utf8(folder))
+    return True, 0, int(is_odd)
+
+
+def _as_utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def check_printed(word: str, out: bytes, told: str) -> None:
+    """Nothing, or one JSON object with what the client knows for this event."""
+    if out in (SILENT.out, NOTHING.out):
+        return
+    assert out.endswith(b"}\n"), told
+    assert out.count(b"\n") == 1, told
+    printed: dict[str, Any] = json.loads(out)
+    assert word == "session-start", told
+    assert printed.keys() <= {"hookSpecificOutput", "systemMessage"}, told
+    assert "\n" not in printed.get("systemMessage", "")
+    given = printed["hookSpecificOutput"]
+    assert given.keys() == {"hookEventName", "additionalContext"}, told
+    assert given["hookEventName"] == spool.EVENTS[word], told
+    assert 0 < layers.units(given["additionalContext"]) <= layers.LARGEST_ANSWER, told
+
+
+def check_files(home: Path) -> None:
+    """There are only files that a hook may make, and only their owner can read them."""
+    for path in home.rglob("*"):
+        mode = path.lstat().st_mode & 0o777
+        assert mode == (0o700 if path.is_dir() else 0o600), f"{path}: {mode:o}"
+    assert {path.name for path in home.iterdir()} <= {
+        *("backups", "hook.log", "live", "spool"),
+        *("store.db", "store.db-shm", "store.db-wal"),
+    }
+    assert [name for name in os.listdir(home / "spool") if name.startswith("tmp-")] == []
+    names = os.listdir(home / "live") if (home / "live").exists() else []
+    plain = [re.sub(r"\.(stop|state|receipt)$", "", name) for name in names]
+    assert [name for name in plain if not live.is_session(name)] == []
+    assert [name for name in plain if re.search(r"\.\d+\.tmp$", name)] == []
+
+
+def outside(space: Path) -> dict[str, tuple[int, int]]:
+    """Everything in a folder that is nobody's home, and when it was last written to."""
+    return {
+        str(path): (path.lstat().st_mtime_ns, path.lstat().st_size)
+        for path in (space, *space.rglob("*"))
+    }
+
+
+@pytest.fixture
+def shop(surroundings: Path, folder: Path, ctx: Ctx) -> Path:
+    """A folder for which a context is ready. It is the home's owner who has made it."""
+    for tier in ("pinned", "reference"):
+        assert ctx("add", "--type=fact", f"--tag=tier:{tier}", f"What is {tier}.").code == 0
+    hooks = Hooks(surroundings / ".ctx", folder)
+    hooks.run("session-start", hooks.event("session-start"))
+    hooks.close()
+    assert ctx("hook", "apply").code == 0
+    (surroundings / ".ctx" / spool.FOLDER / "LOCK").unlink()
+    shutil.rmtree(surroundings / ".ctx" / live.FOLDER)
+    return folder
+
+
+@pytest.fixture
+def quick_home(shop: Path, surroundings: Path) -> Iterator[Path]:
+    """The same home in memory, where that is possible: a disk would be waited for."""
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(shutil.copytree(surroundings / ".ctx", f"{folder}/.ctx"))
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_in_this_process(
+    word: str, shop: Path, quick_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a hook would start a whole interpreter, it starts a program that does nothing."""
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    environment = {"HOME": str(quick_home.parent), "CTX_HOME": str(quick_home)}
+    home = Home(word, quick_home)
+    inputs = Inputs(SEED, spool.EVENTS[word], shop)
+    before = outside(tmp_path), os.listdir(quick_home.parent)
+    for said in (*inputs.huge(), *islice(inputs, IN_PROCESS)):
+        printed = answer(Hook(word, [], environment), lambda said=said: said)  # type: ignore[misc]
+        home.check(said, Ran(0, printed, b""))
+        reap()
+    check_files(quick_home)
+    assert (outside(tmp_path), os.listdir(quick_home.parent)) == before
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_as_processes(word: str, shop: Path, surroundings: Path, tmp_path: Path) -> None:
+    inputs = Inputs(SEED + 1, spool.EVENTS[word], shop)
+    chosen = list(islice(few_endings(word, inputs), AS_PROCESSES))
+    homes = [tmp_path / f"home {number}" / ".ctx" for number in range(THREADS)]
+    for home in homes:
+        shutil.copytree(surroundings / ".ctx", home)
+    before = outside(shop)
+
+    def run(number: int) -> int:
+        hooks = Hooks(homes[number], shop)
+        home = Home(word, homes[number])
+        mine = chosen[number::THREADS]
+        # Others who would look after the spool find that somebody is at it.
+        with open(homes[number] / spool.FOLDER / "LOCK", "w", opener=_private) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for said in mine:
+                home.check_process(hooks, said)
+            hooks.close()
+        check_files(homes[number])
+        return len(mine)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert sum(pool.map(run, range(THREADS))) == AS_PROCESSES
+    assert outside(shop) == before
+
+
+COMMAND = "<ctx:remember type='fact'>One.</ctx:remember>"
+ODD_COMMANDS: dict[str, dict[str, Any]] = {
+    "in a number of places": {"last_assistant_message": COMMAND, "prompt_id": COMMAND},
+    "in a list": {"last_assistant_message": [COMMAND]},
+    "where a path should be": {"transcript_path": COMMAND},
+    "where a session should be": {"session_id": COMMAND},
+    "half a character": {"last_assistant_message": f"{COMMAND}{LONE}"},
+    "half a character inside": {"last_assistant_message": COMMAND.replace("One", f"One{LONE}")},
+    "no character": {"last_assistant_message": COMMAND.replace("One", "One\0")},
+    "many": {"last_assistant_message": "<ctx:remember type='fact'>" * 500},
+    "long": {"last_assistant_message": COMMAND.replace("One", "One " * 300_000)},
+    "deep": {"cwd": json.loads("[" * 900 + "]" * 900), "last_assistant_message": COMMAND},
+}
+
+
+@pytest.mark.parametrize("changed", ODD_COMMANDS.values(), ids=ODD_COMMANDS)
+def test_commands_in_odd_events(changed: dict[str, Any], shop: Path, surroundings: Path) -> None:
+    """What is to be done is done by a whole interpreter, or refused and put aside."""
+    hooks = Hooks(surroundings / ".ctx", shop)
+    event = json.loads(hooks.event("stop"))
+    for said in (json.dumps({**event, **changed}).encode(), b"{" + COMMAND.encode() + b"}"):
+        ran = hooks.run("stop", said)
+        assert (ran.code, ran.err) == (0, b"")
+        assert ran == NOTHING or json.loads(ran.out).keys() == {"systemMessage"}
+        hooks.settle()
+    assert hooks.spooled() == []
+    assert len(spool.failed(str(hooks.home))) == 1 + ("session_id" in changed)
+    assert len([each for each in hooks.log() if each.startswith("stop ")]) <= 2
+    hooks.close()
+
+
+def few_endings(word: str, inputs: Inputs) -> Iterator[bytes]:
+    endings = 0
+    for said in inputs:
+        if word == "session-end" and expected(word, said) == (True, 0, 0):
+            endings += 1
+            if endings > MOST_ENDINGS:
+                continue
+        yield said
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

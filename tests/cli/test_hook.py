@@ -1,0 +1,562 @@
+"""`ctx hook`: what agents are given, once each, and what looking after the spool says."""
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import clock
+from ctx.memory import pending
+from ctx.operations import apply
+from ctx.sessions import live, spool
+from tests.agents.claude_code.running import Hooks
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+from tests.sessions.conversations import SESSION, Client, Conversation, context_of
+
+DAY_MS = 86_400_000
+RECALL = '<ctx:recall query="type:fact"/>'
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def conversation(client: Client) -> Conversation:
+    return client.talk()
+
+
+def remember(content: str) -> str:
+    return f'<ctx:remember type="fact">{content}</ctx:remember>'
+
+
+def log(client: Client) -> list[str]:
+    path = Path(client.home) / "hook.log"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [line.partition(" ")[2] for line in lines]
+
+
+# ctx hook apply
+
+
+def test_nothing_to_look_after(ctx: Ctx, client: Client) -> None:
+    assert ctx("hook", "apply").out == "0 events and 0 receipts taken in\n"
+    assert ctx("hook", "apply", "--format=json").json == {
+        "stops": [],
+        "events": 0,
+        "receipts": 0,
+        "refused": [],
+        "waiting": 0,
+    }
+
+
+def test_what_was_done(ctx: Ctx, client: Client, conversation: Conversation, add: Add) -> None:
+    add("--type=fact", "--tag=tier:pinned", "Known.")
+    conversation.start()
+    for _ in range(2):
+        conversation.prompt()
+        conversation.reply(f"{remember('One.')} {remember('Two.')} <ctx:nonsense/>")
+        conversation.stop()
+    names = [name for name in spool.waiting(client.home) if spool.has_commands(name)]
+    os.link(spool.path_of(client.home, names[0]), spool.path_of(client.home, "9-9-9.stop.-"))
+    stop = {"session": SESSION, "done": 2, "failed": 1, "repeated": 0, "large": 0, "problem": ""}
+    again = {**stop, "event": "9-9-9", "done": 0, "failed": 0, "repeated": 3}
+    assert ctx("hook", "apply", "--format=json").json == {
+        "stops": [*({"event": spool.id_of(name), **stop} for name in names), again],
+        "events": 1,
+        "receipts": 1,
+        "refused": [],
+        "waiting": 0,
+    }
+
+
+def test_what_was_done_in_words(ctx: Ctx, client: Client, conversation: Conversation) -> None:
+    conversation.start()
+    conversation.answer(f"{remember('One.')} <ctx:nonsense/>")
+    conversation.stop()
+    ran = ctx("hook", "apply")
+    assert ran.out == (
+        f"{SESSION}: 1 command done, 1 failed\n"
+        f"{SESSION}: 0 commands done, 0 failed, 2 done before\n"
+        "1 event and 0 receipts taken in\n"
+    )
+
+
+def test_a_hook_waits_for_the_commands_alone(
+    ctx: Ctx, client: Client, conversation: Conversation
+) -> None:
+    conversation.start()
+    conversation.answer(remember("One."))
+    ran = ctx("hook", "apply", "--quick", "--format=json")
+    assert [stop["done"] for stop in ran.json["stops"]] == [1]
+    assert ran.json["events"] == 0
+    assert client.waiting() == [], "the events are taken in nevertheless"
+
+
+def test_what_is_refused_is_said_where_it_can_be_found(ctx: Ctx, client: Client) -> None:
+    spool.put(client.home, "1-2-3", "post-tool-use", b"{")
+    ran = ctx("hook", "apply")
+    assert ran.code == 0
+    assert ran.err == "warning: post-tool-use 1-2-3 was not kept: It is not JSON.\n"
+    assert log(client) == ["apply post-tool-use 1-2-3 was not kept: It is not JSON."]
+
+
+def test_another_process_is_at_it(
+    ctx: Ctx, client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation.answer(remember("One."))
+    monkeypatch.setattr(apply, "_LOCK_S", 0.05)
+    with apply.alone(client.home) as held:
+        assert held
+        ran = ctx("hook", "apply")
+        assert ran.out == (
+            "0 events and 0 receipts taken in\n"
+            "1 event left: another process is looking after them.\n"
+        )
+        assert ctx("hook", "apply", "--format=json").json["waiting"] == 1
+    assert ctx("hook", "apply", "--format=json").json["stops"][0]["done"] == 1
+
+
+def test_a_mistake_in_the_command_line(ctx: Ctx) -> None:
+    ran = ctx("hook", "nonsense")
+    assert ran.code == 2
+    assert ran.err.startswith("error E011: ")
+    for word in spool.EVENTS:
+        assert f"ctx hook {word} <" in ctx("hook", word, "--help").out
+
+
+# As processes
+
+
+@pytest.fixture
+def hooks(client: Client, repo: Path) -> Iterator[Hooks]:
+    running = Hooks(Path(client.home), repo)
+    yield running
+    running.close()
+
+
+def by_name(word: str, *options: str) -> list[str]:
+    return [sys.executable, "-m", "ctx", "hook", word, *options]
+
+
+def test_a_response_by_hand(hooks: Hooks, ctx: Ctx) -> None:
+    text = f"{remember('By hand.')} <ctx:nonsense/>"
+    ran = hooks.run_command(by_name("stop", "--response", text), b"")
+    assert (ran.code, ran.err) == (0, b"")
+    assert json.loads(ran.out) == {
+        "systemMessage": "ctx: 1 of 2 commands failed; the agent is told with your next prompt"
+    }
+    nodes = ctx("list", "--format=json").json["nodes"]
+    assert [(node["content"], node["tags"]) for node in nodes] == [("By hand.", ["project:app"])]
+    said = {"session_id": "cli", "prompt": "Go on."}
+    ran = hooks.run_command(by_name("prompt-submit"), json.dumps(said).encode())
+    assert (
+        "There is no command `nonsense`"
+        in json.loads(ran.out)["hookSpecificOutput"]["additionalContext"]
+    )
+    ran = hooks.run_command(by_name("stop", "--response", "Nothing."), b"")
+    assert (ran.code, ran.out, ran.err) == (0, b"{}\n", b"")
+
+
+def test_a_stop_whose_commands_all_failed(hooks: Hooks) -> None:
+    ran = hooks.run_command(by_name("stop", "--response", "<ctx:nonsense/>"), b"")
+    assert json.loads(ran.out) == {
+        "systemMessage": "ctx: 1 command failed; the agent is told with your next prompt"
+    }
+
+
+def test_from_stop_to_prompt(hooks: Hooks, conversation: Conversation, add: Add) -> None:
+    """The registered command lines, with everything that they start."""
+    node = add("--type=fact", "--tag=tier:reference", "Refresh tokens live an hour.")
+    conversation.prompt()
+    conversation.reply('<ctx:recall query="tokens"/>')
+    ran = hooks.run("stop", json.dumps(conversation.stop_said()).encode())
+    assert (ran.code, ran.out, ran.err) == (0, b"{}\n", b"")
+    said = json.dumps(conversation.said("UserPromptSubmit", prompt="Go on.")).encode()
+    ran = hooks.run("prompt-submit", said)
+    assert json.loads(ran.out) == {
+        "hookSpecificOutput": {
+            "hookEventName": "UserPromptSubmit",
+            "additionalContext": (
+                "## Recall Results\n\nQuery: `tokens`\n\nFound 1 node:\n\n"
+                f"- [fact:{node}] Refresh tokens live an hour.\n"
+                "  - Tags: project:app, tier:reference\n\n---\n\n"
+            ),
+        }
+    }
+    assert hooks.run("prompt-submit", said).out == b"{}\n"
+    assert hooks.log() == []
+
+
+def test_a_prompt_has_what_a_stop_left_done_first(
+    hooks: Hooks, conversation: Conversation, client: Client, add: Add
+) -> None:
+    add("--type=fact", "Known.")
+    conversation.answer(f"{RECALL} <ctx:nonsense/>")
+    assert client.waiting() == ["stop.-" + str(conversation.size)]
+    said = json.dumps(conversation.said("UserPromptSubmit", prompt="Go on.")).encode()
+    answer = json.loads(hooks.run("prompt-submit", said).out)
+    assert "] Known." in context_of(answer)
+    assert answer["systemMessage"] == (
+        "ctx: 1 of 2 commands failed; the agent is told with your next prompt"
+    )
+
+
+# What waits for a session
+
+
+def waiting_recall(conversation: Conversation) -> None:
+    conversation.answer(RECALL)
+    conversation.client.apply()
+
+
+def moves_on(client: Client, conversation: Conversation, seconds: int) -> None:
+    """Say when a conversation went on from another; times are written in whole seconds."""
+    path = live.path_of(client.home, f"{conversation.session}.before")
+    os.utime(path, (clock.now_s() + seconds,) * 2)
+
+
+def test_what_waits_is_for_its_session_alone(client: Client, conversation: Conversation) -> None:
+    waiting_recall(conversation)
+    assert context_of(client.talk("another").submit()) == ""
+    assert "## Recall Results" in context_of(conversation.submit())
+    assert conversation.submit() == {}
+
+
+@pytest.mark.parametrize("process", ["", "4242"])
+def test_it_goes_along_when_a_conversation_is_cleared(
+    client: Client, conversation: Conversation, process: str
+) -> None:
+    client.process = process
+    conversation.start()
+    waiting_recall(conversation)
+    conversation.end("clear")
+    after = client.talk("after-clear")
+    assert "## Recall Results" not in context_of(after.start("clear"))
+    assert "## Recall Results" in context_of(after.submit())
+    assert after.submit() == {}
+    assert conversation.submit() == {}
+
+
+@pytest.mark.parametrize("process", ["", "4242"])
+def test_it_goes_along_however_often_it_is_cleared(
+    client: Client, conversation: Conversation, process: str
+) -> None:
+    client.process = process
+    conversation.start()
+    waiting_recall(conversation)
+    conversation.end("clear")
+    for number in range(3):
+        after = client.talk(f"after-clear-{number}")
+        after.start("clear")
+        if number < 2:
+            after.end("clear")
+    assert "## Recall Results" in context_of(after.submit())
+
+
+def test_what_a_cleared_conversation_asked_for_last(
+    client: Client, conversation: Conversation
+) -> None:
+    """It is done after the conversation was cleared, and was still asked for in it."""
+    client.process = "4242"
+    conversation.start()
+    conversation.answer(RECALL)
+    conversation.end("clear")
+    after = client.talk("after-clear")
+    after.start("clear")
+    moves_on(client, after, 1)
+    client.apply()
+    assert "## Recall Results" in context_of(after.submit())
+
+
+def test_what_is_asked_for_on_both_sides_comes_in_order(
+    client: Client, conversation: Conversation
+) -> None:
+    conversation.start()
+    conversation.answer('<ctx:recall query="type:fact"/>')
+    conversation.end("clear")
+    after = client.talk("after-clear")
+    after.start("clear")
+    moves_on(client, after, 1)
+    after.answer('<ctx:recall query="type:task"/>')
+    client.apply()
+    asked = re.findall("Query: `(.*)`", context_of(after.submit()))
+    assert asked == ["type:fact", "type:task"]
+
+
+def test_it_goes_along_when_a_conversation_is_forked(
+    client: Client, conversation: Conversation
+) -> None:
+    """The client says only how long ago the other one had its last answer."""
+    stranger = client.talk("stranger")
+    stranger.start()
+    waiting_recall(stranger)
+    os.utime(stranger.path, (clock.now_s() - 500,) * 2)
+    conversation.start()
+    waiting_recall(conversation)
+    os.utime(conversation.path, (clock.now_s() - 90,) * 2)
+    fork = client.talk("fork")
+    fork.start("fork", seconds_since_last_response=91)
+    assert context_of(fork.submit()).count("## Recall Results") == 1
+    # Whoever comes first is given it.
+    assert conversation.submit() == {}
+    assert "## Recall Results" in context_of(stranger.submit())
+
+
+def test_what_comes_after_a_fork_stays_where_it_was_asked_for(
+    client: Client, conversation: Conversation
+) -> None:
+    conversation.start()
+    conversation.answer("Nothing.")
+    fork = client.talk("fork")
+    fork.start("fork", seconds_since_last_response=0)
+    assert live.before(client.home, "fork") == SESSION
+    moves_on(client, fork, -2)
+    waiting_recall(conversation)
+    assert fork.submit() == {}
+    assert "## Recall Results" in context_of(conversation.submit())
+    # And the other way round.
+    waiting_recall(fork)
+    assert conversation.submit() == {}
+    assert "## Recall Results" in context_of(fork.submit())
+
+
+def test_of_a_fork_of_a_fork_only_what_was_there_moves_along(
+    client: Client, conversation: Conversation
+) -> None:
+    conversation.start()
+    waiting_recall(conversation)
+    fork = client.talk("fork")
+    fork.start("fork", seconds_since_last_response=0)
+    moves_on(client, fork, -2)
+    second = client.talk("second")
+    live.write(client.home, "second.before", "fork")
+    # What waits for the first one came after the first fork, though before the second.
+    assert second.submit() == {}
+    moves_on(client, fork, 2)
+    assert "## Recall Results" in context_of(second.submit())
+
+
+def test_two_clients_are_not_mixed_up(client: Client, conversation: Conversation) -> None:
+    """One clears its conversation, and another one in the same folder starts a new one."""
+    client.process = "4242"
+    conversation.start()
+    waiting_recall(conversation)
+    conversation.end("clear")
+    client.process = "4343"
+    other = client.talk("other-client")
+    other.start("clear")
+    assert other.submit() == {}
+    client.process = "4242"
+    after = client.talk("after-clear")
+    after.start("clear")
+    assert "## Recall Results" in context_of(after.submit())
+
+
+@pytest.mark.parametrize("reason", ["other", "logout", "prompt_input_exit"])
+def test_a_session_that_ends_otherwise_keeps_it(
+    client: Client, conversation: Conversation, reason: str
+) -> None:
+    conversation.start()
+    waiting_recall(conversation)
+    conversation.end(reason)
+    after = client.talk("after")
+    after.start("startup")
+    assert after.submit() == {}
+    conversation.start("resume")
+    assert "## Recall Results" in context_of(conversation.submit())
+
+
+def test_after_a_day_nobody_comes_back_for_it(
+    ctx: Ctx, client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("task", "start", "OAuth").code == 0
+    waiting_recall(conversation)
+    with client.memory() as memory:
+        connection = memory.graph.connection
+        rows = connection.execute("SELECT key FROM pending ORDER BY 1").fetchall()
+        assert rows == [("current_task:app:main",), (f"recall_results:{SESSION}",)]
+        yesterday = clock.iso(clock.now_ms() - DAY_MS - 1000)
+        connection.execute("UPDATE pending SET created_at = ?", (yesterday,))
+    assert conversation.submit() == {}
+    other = client.talk("another")
+    waiting_recall(other)
+    with client.memory() as memory:
+        rows = memory.graph.connection.execute("SELECT key FROM pending ORDER BY 1").fetchall()
+        assert rows == [("current_task:app:main",), ("recall_results:another",)]
+        assert pending.current_task(memory.graph, memory.task_key) == "oauth"
+    assert "## Recall Results" in context_of(other.submit())
+
+
+def test_a_current_task_outlives_everything(
+    client: Client, conversation: Conversation, ctx: Ctx
+) -> None:
+    conversation.start()
+    conversation.answer('<ctx:task name="OAuth" action="start"/>')
+    client.apply()
+    conversation.submit()
+    conversation.end("clear")
+    client.talk("after").start("clear")
+    client.talk("after").submit()
+    client.apply()
+    assert ctx("task", "current", "--format=json").json["task"]["task"] == "oauth"
+
+
+def test_what_is_too_much_is_cut_between_items(
+    client: Client, conversation: Conversation, add: Add, ctx: Ctx
+) -> None:
+    for number in range(9):
+        add("--type=fact", f"Fact {number} of the 更新 " + "word " * 180)
+    asked = ("fact", "word", "type:fact")
+    conversation.answer("".join(f'<ctx:recall query="{query}"/>' for query in asked))
+    client.apply()
+    answer = conversation.submit()
+    text = context_of(answer)
+    assert len(text.encode("utf-16-le")) // 2 <= 10_000
+    body, cut, rest = text.rpartition("… ")
+    assert cut
+    assert re.fullmatch(
+        r"\d+ more parts did not fit here\. `ctx recall WORDS`, `ctx query FILTERS` or"
+        r" `ctx show ID` in a shell shows the rest\.\n",
+        rest,
+    )
+    assert body.endswith("  - Tags: project:app\n\n")
+    given = ctx("why", "--format=json").json
+    assert len(given["items"]) == body.count("- [fact:")
+    assert conversation.submit() == {}, "what was cut is not given later"
+
+
+# What changed, and where an agent was
+
+
+def test_a_resumed_session_is_given_what_changed(
+    client: Client, conversation: Conversation, ctx: Ctx, add: Add
+) -> None:
+    add("--type=fact", "--tag=tier:reference", "Stays.")
+    gone = add("--type=fact", "--tag=tier:reference", "Goes.")
+    first = context_of(conversation.start())
+    assert "Stays." in first
+    assert conversation.start("resume") == {}
+    added = add("--type=fact", "--tag=tier:reference", "Is new.")
+    ctx("delete", gone, "--yes")
+    answer = conversation.start("resume")
+    text = context_of(answer)
+    assert "Stays." not in text
+    assert f"[fact:{added}] Is new." in text
+    assert f"No longer in it: [node:{gone}]." in text
+    assert answer["systemMessage"].startswith("ctx: 1 node, ")
+    assert conversation.start("resume") == {}
+    # A conversation that begins anew has forgotten all of it.
+    again = context_of(conversation.start("compact"))
+    assert "Stays." in again
+    assert "Is new." in again
+    assert conversation.start("resume") == {}
+
+
+def receipts_of(client: Client) -> dict[str, dict[str, str]]:
+    """The files that tell what a session was given, by how their names end."""
+    folder = Path(client.home) / "live"
+    found = sorted(folder.glob(f"{SESSION}.receipt*"))
+    return {path.name.partition(".")[2]: json.loads(path.read_text()) for path in found}
+
+
+def test_what_is_given_in_parts_is_known_when_it_resumes(
+    client: Client, conversation: Conversation, ctx: Ctx, add: Add
+) -> None:
+    assert ctx("config", "set", "context.budget", "6000").code == 0
+    ids = [
+        add("--type=fact", "--tag=tier:reference", f"{number} " + "word " * 60)
+        for number in range(50)
+    ]
+    client.apply()
+    for part in ("3", "1", "2"):
+        assert context_of(conversation.start("startup", "--part", part))
+    kept = receipts_of(client)
+    assert kept.keys() == {"receipt", "receipt-2", "receipt-3"}
+    assert sorted(node[:12] for part in kept.values() for node in part) == sorted(ids)
+    assert conversation.start("resume") == {}
+    assert receipts_of(client).keys() == {"receipt"}
+    assert ctx("update", ids[0], "--content=Is changed.").code == 0
+    for part in ("2", "3"):
+        assert conversation.start("resume", "--part", part) == {}
+    text = context_of(conversation.start("resume"))
+    assert re.findall(r"\[fact:(\w+)\]", text) == [ids[0]]
+    assert conversation.start("resume") == {}
+    assert len(receipts_of(client)["receipt"]) == 50
+
+
+def test_that_nothing_was_given_is_known_too(
+    ctx: Ctx, client: Client, conversation: Conversation, add: Add
+) -> None:
+    assert ctx("status").code == 0
+    conversation.start()
+    assert receipts_of(client) == {"receipt": {}}
+    assert client.waiting() == ["session-start", "receipt"]
+    assert client.apply().receipts == 1
+    told = ctx("why", "--format=json").json
+    assert told["items"] == []
+    add("--type=fact", "--tag=tier:reference", "Is new.")
+    assert "Is new." in context_of(conversation.start("resume"))
+
+
+def test_a_client_that_forgets_what_it_was_given(
+    client: Client, conversation: Conversation, add: Add
+) -> None:
+    """Older ones do not write it down; when they resume, they are given everything again."""
+    add("--type=fact", "--tag=tier:reference", "Stays.")
+    first = context_of(conversation.start())
+    conversation.path.unlink()
+    conversation.answer("Nothing.")
+    assert context_of(conversation.start("resume")) == first
+
+
+def test_what_it_was_at_comes_first_after_a_compaction(
+    client: Client, conversation: Conversation, ctx: Ctx, add: Add
+) -> None:
+    add("--type=fact", "--tag=tier:pinned", "A pin.")
+    assert ctx("task", "start", "OAuth").code == 0
+    add("--type=observation", "--tag=tier:working", "Half done.")
+    add("--type=open-question", "Which library?")
+    conversation.start()
+    client.hook("pre-compact", conversation.said("PreCompact", trigger="auto"))
+    state = Path(live.path_of(client.home, f"{SESSION}.state"))
+    assert len(json.loads(state.read_text())) == 3
+    text = context_of(conversation.start("compact"))
+    assert re.findall(r"^## .*|\] .*", text, re.MULTILINE) == [
+        "## Where you were",
+        "] OAuth",
+        "] Which library?",
+        "] Half done.",
+        "## Pinned",
+        "] A pin.",
+    ]
+    assert not state.exists()
+    # The next start is about the place, and not about where somebody was.
+    assert "## Where you were" not in context_of(client.talk("another").start())
+
+
+@pytest.mark.parametrize("source", ["startup", "clear", "compact", "fork", "resume"])
+def test_a_session_that_was_given_nothing_yet_is_given_everything(
+    conversation: Conversation, add: Add, source: str
+) -> None:
+    add("--type=fact", "--tag=tier:reference", "Stays.")
+    assert "Stays." in context_of(conversation.start(source))
+
+
+def test_what_the_user_is_told(
+    client: Client, conversation: Conversation, add: Add, ctx: Ctx
+) -> None:
+    assert ctx("status").code == 0
+    answer: dict[str, Any] = conversation.start()
+    assert answer["systemMessage"] == "ctx: memory is empty here"
+    add("--type=fact", "--tag=tier:reference", "One.")
+    answer = conversation.start("clear")
+    tokens = re.findall(r"1 node, (\d+) tokens -->", context_of(answer))
+    assert answer["systemMessage"] == f"ctx: 1 node, {tokens[0]} tokens; `ctx why` lists them"

@@ -1,0 +1,138 @@
+"""Many at once: what agents ask for is done once, and what they are given is given once."""
+
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from ctx.sessions import spool
+from tests.agents.claude_code.running import Hooks, Ran, line
+from tests.conftest import Ctx
+from tests.sessions.conversations import Client, Conversation, context_of
+
+APPLIERS = 8
+SESSIONS = 4
+STOPS = 50
+TURNS = 2
+PROMPTS = 3
+SECONDS = 120
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
+    assert ctx("status").code == 0
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def hooks(client: Client, repo: Path) -> Iterator[Hooks]:
+    running = Hooks(Path(client.home), repo)
+    yield running
+    running.close()
+
+
+def remember(content: str) -> str:
+    return f'<ctx:remember type="fact" tags="tier:reference">{content}</ctx:remember>'
+
+
+def known(client: Client) -> Counter[str]:
+    """What was remembered, and how often."""
+    with client.memory() as memory:
+        rows = memory.graph.connection.execute(
+            "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
+        ).fetchall()
+    return Counter(content for (content,) in rows if content is not None)
+
+
+def test_eight_look_after_the_spool_at_once(client: Client, ctx: Ctx) -> None:
+    conversations = [client.talk(f"session-{number}") for number in range(SESSIONS)]
+    for number in range(STOPS):
+        conversation = conversations[number % SESSIONS]
+        conversation.answer(f"{remember(f'Fact {number}.')} <ctx:status/>")
+        if number % 5 == 0:
+            # Some fire twice.
+            conversation.stop()
+    events = {spool.id_of(name) for name in spool.waiting(client.home)}
+    assert len(events) == STOPS + STOPS // 5
+    words = [sys.executable, "-m", "ctx", "hook", "apply", "--format=json"]
+    running = [
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(APPLIERS)
+    ]
+    stops = []
+    for process in running:
+        out, err = process.communicate(timeout=SECONDS)
+        assert (process.returncode, err) == (0, "")
+        stops += json.loads(out)["stops"]
+    assert sorted(stop["event"] for stop in stops) == sorted(events), "each by one of them"
+    assert sum(stop["done"] for stop in stops) == 2 * STOPS
+    assert sum(stop["repeated"] for stop in stops) == 2 * (STOPS // 5)
+    assert sum(stop["failed"] for stop in stops) == 0
+    assert known(client) == {f"Fact {number}.": 1 for number in range(STOPS)}
+    assert client.waiting() == []
+    assert spool.failed(client.home) == []
+    with client.memory() as memory:
+        kept = memory.graph.connection.execute("SELECT id FROM events").fetchall()
+    # Of the same, said twice at once, one is kept.
+    assert len(kept) == STOPS
+    assert {event_id for (event_id,) in kept} <= events
+    assert ctx("store", "check").code == 0
+
+
+def recalled(ran: Ran) -> list[str]:
+    """The questions to which an answer gives results."""
+    assert (ran.code, ran.err) == (0, b"")
+    return re.findall(r"^Query: `(\S+)`$", context_of(json.loads(ran.out or b"{}")), re.MULTILINE)
+
+
+def talk(hooks: Hooks, conversation: Conversation) -> list[list[str]]:
+    """A few turns, each with several prompts at once; what each of these was given."""
+    given: list[list[str]] = []
+    prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+    for turn in range(TURNS):
+        name = f"{conversation.session}-{turn}"
+        conversation.prompt()
+        conversation.reply(f'{remember(name)} <ctx:recall query="{name}"/>')
+        assert hooks.run("stop", line(conversation.stop_said())).code == 0
+        with ThreadPoolExecutor(PROMPTS) as prompts:
+            ran = prompts.map(lambda _: hooks.run("prompt-submit", prompt), range(PROMPTS))
+            given += map(recalled, ran)
+    return given
+
+
+def test_sessions_that_talk_at_once(client: Client, hooks: Hooks, ctx: Ctx) -> None:
+    conversations = [client.talk(f"session{number}") for number in range(SESSIONS)]
+    with ThreadPoolExecutor(SESSIONS) as talking:
+        given = list(talking.map(lambda each: talk(hooks, each), conversations))
+    hooks.settle()
+    expected = [
+        [f"{conversation.session}-{turn}" for turn in range(TURNS)]
+        for conversation in conversations
+    ]
+    for conversation, own, found in zip(conversations, expected, given, strict=True):
+        # What was not done in time is given with the next prompt.
+        prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+        last = recalled(hooks.run("prompt-submit", prompt))
+        assert sorted(name for names in (*found, last) for name in names) == own
+        assert recalled(hooks.run("prompt-submit", prompt)) == []
+    assert known(client) == {name: 1 for names in expected for name in names}
+    assert ctx("hook", "apply").code == 0
+    assert client.waiting() == []
+    assert ctx("store", "check").code == 0
+
+
+def test_one_result_is_given_to_one_of_many(client: Client, hooks: Hooks, ctx: Ctx) -> None:
+    conversation = client.talk()
+    conversation.answer('<ctx:recall query="anything"/>')
+    client.apply()
+    prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
+    with ThreadPoolExecutor(APPLIERS) as prompts:
+        ran = prompts.map(lambda _: hooks.run("prompt-submit", prompt), range(2 * APPLIERS))
+        given = list(map(recalled, ran))
+    assert sorted(given) == [[]] * (2 * APPLIERS - 1) + [["anything"]]

@@ -1,0 +1,875 @@
+"""What hooks have left is looked after: each command is done once, each event is kept once."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sqlite3 import Connection
+from tempfile import TemporaryDirectory
+from threading import Timer
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ctx import clock, layout
+from ctx.errors import DatabaseFailure, DiskFailure
+from ctx.memory import receipts
+from ctx.operations import apply, asked
+from ctx.operations.apply import Applied, Refused, Stop
+from ctx.retrieval import contexts, layers
+from ctx.sessions import spool
+from ctx.sessions.events import Event
+from ctx.workspace import Memory
+from tests.conftest import Ctx
+from tests.sessions.conversations import SESSION, TIMEOUT_S, Client, Conversation, context_of
+
+DAY_MS = 86_400_000
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not in a transcript here does not come while somebody waits for it."""
+    monkeypatch.setattr(asked, "_LATE_S", 0.02)
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def conversation(client: Client) -> Conversation:
+    return client.talk()
+
+
+def remember(content: str) -> str:
+    return f'<ctx:remember type="fact">{content}</ctx:remember>'
+
+
+def known(client: Client) -> list[str]:
+    """What is in memory, in the order in which it was remembered."""
+    with client.memory() as memory:
+        rows = memory.graph.connection.execute(
+            "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
+            " ORDER BY stamp"
+        ).fetchall()
+    return [content for (content,) in rows if content is not None]
+
+
+def claims(client: Client) -> list[str]:
+    """The names of the commands that were done."""
+    with client.memory() as memory:
+        rows = memory.graph.connection.execute("SELECT id FROM commands ORDER BY rowid").fetchall()
+    return [name for (name,) in rows]
+
+
+def stops(applied: Applied) -> list[tuple[int, int, int]]:
+    return [(stop.done, stop.failed, stop.repeated) for stop in applied.stops]
+
+
+def leave(client: Client, said: dict[str, Any], kind: str) -> str:
+    """Put an event into the spool as a hook does; its id."""
+    event_id = spool.new_id(clock.now_ms())
+    spool.put(client.home, event_id, kind, json.dumps(said).encode())
+    return event_id
+
+
+# Each command once
+
+
+def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -> None:
+    conversation.prompt()
+    conversation.reply(f"I looked.\n\n{remember('One.')}", f"{remember('Two.')} <ctx:nonsense/>")
+    conversation.reply("Now I know more.", message_id="msg_last")
+    conversation.reply(remember("Three."))
+    event_id = leave(client, conversation.stop_said(), "stop.-")
+    assert client.apply() == apply.NOTHING._replace(
+        stops=(Stop(event_id, SESSION, 3, 1, 0, 0, ""),)
+    )
+    assert known(client) == ["One.", "Two.", "Three."]
+    assert client.waiting() == []
+    with client.memory() as memory:
+        rows = memory.graph.connection.execute(
+            "SELECT id, session, name FROM commands ORDER BY rowid"
+        ).fetchall()
+        names, digests = zip(*((row[0].split(" ")[:2], row[0].split(" ")[2]) for row in rows))
+        assert names == ([SESSION, "msg_5dd6_1"],) * 3 + ([SESSION, "msg_5dd6_3"],)
+        assert len(set(digests)) == 4
+        assert [row[0].split(" ")[3] for row in rows] == ["0"] * 4
+        assert [row[1:] for row in rows] == [
+            *((SESSION, "remember"), (SESSION, "remember"), (SESSION, "?"), (SESSION, "remember"))
+        ]
+        kept = memory.graph.connection.execute("SELECT id, session, event FROM events").fetchall()
+        assert kept == [(event_id, SESSION, "Stop")]
+
+
+@pytest.mark.parametrize("apply_at_once", [True, False])
+def test_the_same_stop_five_times(
+    client: Client, conversation: Conversation, apply_at_once: bool
+) -> None:
+    conversation.start()
+    conversation.prompt()
+    conversation.reply(remember("Before."))
+    conversation.reply(remember("Once.") + " <ctx:status/> <ctx:nonsense/>")
+    for _ in range(5):
+        conversation.stop()
+        if apply_at_once:
+            client.apply()
+    client.apply()
+    assert known(client) == ["Before.", "Once."]
+    told = context_of(conversation.submit())
+    assert told.count("## A memory command was not done") == 1
+    assert told.count("## Memory status") == 1
+    assert context_of(conversation.submit()) == ""
+
+
+def test_the_same_stop_again_in_a_later_turn(client: Client, conversation: Conversation) -> None:
+    conversation.answer("Nothing.")
+    for number in range(3):
+        conversation.prompt()
+        conversation.reply(remember(f"Turn {number}."))
+        for _ in range(3):
+            conversation.stop()
+            client.apply()
+    assert known(client) == ["Turn 0.", "Turn 1.", "Turn 2."]
+
+
+@pytest.mark.parametrize("apply_between", [True, False])
+def test_first_as_the_last_message_and_later_in_the_transcript(
+    client: Client, conversation: Conversation, apply_between: bool
+) -> None:
+    """The client may be slower at writing than at telling."""
+    conversation.answer("Nothing.")
+    conversation.prompt()
+    text = f"{remember('Once.')} and {remember('Twice.')}"
+    conversation.stop(last_assistant_message=text)
+    if apply_between:
+        assert stops(client.apply()) == [(2, 0, 0)]
+    conversation.reply(text)
+    conversation.stop()
+    client.apply()
+    conversation.stop()
+    client.apply()
+    conversation.answer("Nothing more.")
+    client.apply()
+    assert known(client) == ["Once.", "Twice."]
+
+
+def test_the_last_block_of_a_message_is_told_before_it_is_written(
+    client: Client, conversation: Conversation
+) -> None:
+    conversation.answer("Nothing.")
+    conversation.prompt()
+    conversation.reply(remember("First block."), message_id="msg_1")
+    conversation.stop(last_assistant_message=remember("Last block."))
+    client.apply()
+    conversation.reply(remember("Last block."), message_id="msg_1")
+    for _ in range(2):
+        conversation.stop()
+        client.apply()
+    assert known(client) == ["First block.", "Last block."]
+
+
+def test_two_messages_with_the_same_text_in_one_turn(
+    client: Client, conversation: Conversation
+) -> None:
+    conversation.prompt()
+    for _ in range(2):
+        conversation.reply(remember("Said twice."))
+    for _ in range(2):
+        conversation.stop()
+        client.apply()
+    assert known(client) == ["Said twice."] * 2
+
+
+def test_the_same_text_in_two_turns(client: Client, conversation: Conversation) -> None:
+    for _ in range(2):
+        conversation.prompt()
+        conversation.reply(remember("Said twice."))
+        conversation.stop()
+        client.apply()
+    assert known(client) == ["Said twice."] * 2
+
+
+def test_the_same_command_twice_in_one_message(client: Client, conversation: Conversation) -> None:
+    conversation.answer(f"{remember('Said twice.')}\n{remember('Said twice.')}")
+    client.apply()
+    assert known(client) == ["Said twice."] * 2
+    first, second = claims(client)
+    assert first.rpartition(" ")[0] == second.rpartition(" ")[0]
+    assert (first[-2:], second[-2:]) == (" 0", " 1")
+    conversation.stop()
+    client.apply()
+    assert known(client) == ["Said twice."] * 2
+
+
+def test_the_same_question_twice_in_one_answer_is_answered_once(
+    client: Client, conversation: Conversation
+) -> None:
+    conversation.answer('<ctx:recall query="tokens"/> and again <ctx:recall query="tokens"/>')
+    assert stops(client.apply()) == [(2, 0, 0)]
+    assert context_of(conversation.submit()).count("## Recall Results") == 1
+
+
+def test_what_has_no_name_yet_is_named_when_the_transcript_has_it(
+    client: Client, conversation: Conversation
+) -> None:
+    conversation.answer("Nothing.")
+    conversation.prompt()
+    text = f"{remember('Twice.')} {remember('Twice.')} {remember('Once.')}"
+    conversation.stop(last_assistant_message=text)
+    client.apply()
+    unnamed = [claim.split(" ") for claim in claims(client)]
+    assert [claim[:2] for claim in unnamed] == [[SESSION, "~prompt-2"]] * 3
+    assert len({claim[2] for claim in unnamed}) == 1
+    with client.memory() as memory:
+        keys = memory.graph.connection.execute("SELECT key FROM pending").fetchall()
+    assert keys == []
+    conversation.reply("Before it.", message_id="msg_late")
+    conversation.reply(text, message_id="msg_late")
+    conversation.stop()
+    client.apply()
+    named = [claim.split(" ") for claim in claims(client)]
+    assert [claim[:2] for claim in named] == [[SESSION, "msg_late"]] * 3
+    assert {tuple(claim[2:]) for claim in named} == {tuple(claim[3:]) for claim in unnamed}
+    assert known(client) == ["Twice.", "Twice.", "Once."]
+
+
+def test_the_end_of_an_answer_is_waited_for(
+    client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that it has its name, and can be told from the same words said again."""
+    conversation.answer("Nothing.")
+    conversation.prompt()
+    text = remember("Written late.")
+    conversation.stop(last_assistant_message=text)
+    monkeypatch.setattr(asked, "_LATE_S", TIMEOUT_S)
+    writing = Timer(0.05, conversation.reply, [text], {"message_id": "msg_late"})
+    writing.start()
+    client.apply()
+    writing.join()
+    (claim,) = claims(client)
+    assert claim.split(" ")[:2] == [SESSION, "msg_late"]
+    conversation.stop()
+    client.apply()
+    assert known(client) == ["Written late."]
+
+
+class Writing:
+    """A conversation whose client may be slower at writing than at telling."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self.conversation = conversation
+        self.expected: Counter[str] = Counter()
+        self._told: dict[str, Any] = {}
+        self._late: list[tuple[str, str]] = []
+        self._number = 0
+
+    def does(self, what: str) -> None:
+        if what == "apply":
+            self.conversation.client.apply()
+        elif what == "stop again":
+            if self._told:
+                self.conversation.client.hook("stop", self._told)
+        elif what == "write":
+            self._write()
+        else:
+            self._answer(what)
+
+    def _answer(self, what: str) -> None:
+        self._write()
+        self._number += 1
+        conversation = self.conversation
+        conversation.prompt()
+        contents = ["The same." if "same" in what else f"Number {self._number}."]
+        if "twice" in what:
+            # The blocks of one message are never the same.
+            contents.append("The last block." if "blocks" in what else contents[0])
+        texts = ["Nothing."]
+        if "nothing" not in what:
+            texts = list(map(remember, contents))
+            self.expected.update(contents)
+        for at, each in enumerate(texts):
+            message_id = f"msg_{self._number}_{0 if 'blocks' in what else at}"
+            if "late" in what and at == len(texts) - 1:
+                self._late.append((each, message_id))
+            else:
+                conversation.reply(each, message_id=message_id)
+        conversation.last = texts[-1]
+        self._told = {}
+        if "unheard" not in what:
+            self._told = conversation.stop_said()
+            conversation.client.hook("stop", self._told)
+
+    def _write(self) -> None:
+        for text, message_id in self._late:
+            self.conversation.reply(text, message_id=message_id)
+        self._late = []
+
+    def ends(self) -> None:
+        self._answer("nothing")
+        self.conversation.client.apply()
+
+
+HAPPENING = st.sampled_from(
+    [
+        *("one", "one same", "one nothing", "one late", "one same late", "one unheard"),
+        *("twice", "twice same", "twice late", "twice blocks", "twice blocks late"),
+        *("apply", "apply", "stop again", "stop again", "write"),
+    ]
+)
+
+
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(st.lists(HAPPENING, min_size=1, max_size=9))
+@example(["one late", "apply", "stop again", "apply", "write", "stop again"])
+@example(["one same", "apply", "one same late", "apply", "one same"])
+@example(["one unheard", "twice same late", "stop again", "apply", "apply"])
+def test_whatever_happens_each_command_is_done_once(happening: list[str]) -> None:
+    with TemporaryDirectory() as space, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(asked, "_LATE_S", 0)
+        client = Client(Path(space) / ".ctx", Path(space))
+        writing = Writing(client.talk())
+        # From the first Stop on, nothing is missed.
+        for what in ("one nothing", *happening):
+            writing.does(what)
+        writing.ends()
+        assert Counter(known(client)) == writing.expected
+        assert client.waiting() == []
+
+
+def test_commands_are_done_in_the_order_in_which_they_were_written(
+    client: Client, conversation: Conversation
+) -> None:
+    other = client.talk("another")
+    conversation.answer('<ctx:task name="First" action="start"/>' + remember("Of the first."))
+    other.answer('<ctx:remember type="fact" tier="working">Works.</ctx:remember>')
+    conversation.answer('<ctx:task name="First" action="end"/>' + remember("After it."))
+    client.apply()
+    assert known(client) == ["First", "Of the first.", "Works.", "After it."]
+    with client.memory() as memory:
+        found = memory.graph.newest([], ["task:first"], None, None)[0]
+        tags = {node.content: node.tags[-1] for node in memory.graph.nodes(found)}
+    assert tags == {"First": "tier:off-context", "Works.": "tier:off-context"}
+
+
+# What the transcript may look like
+
+
+def test_a_fork_goes_on_where_it_begins(client: Client, conversation: Conversation) -> None:
+    """Its transcript is a copy, so that everything in it seems to have been said in it."""
+    conversation.answer(remember("Before the fork."))
+    conversation.answer(remember("Right before the fork."))
+    client.apply()
+    fork = client.talk("fork")
+    fork.path.write_bytes(conversation.path.read_bytes().replace(SESSION.encode(), b"fork"))
+    fork.start("fork")
+    for number in range(2):
+        fork.prompt()
+        fork.reply(remember(f"In the fork {number}."), message_id=f"msg_fork_{number}")
+        fork.stop()
+        client.apply()
+    # And the one that it was made from may go on as well.
+    conversation.answer(remember("Beside the fork."))
+    client.apply()
+    assert known(client) == [
+        "Before the fork.",
+        "Right before the fork.",
+        "In the fork 0.",
+        "In the fork 1.",
+        "Beside the fork.",
+    ]
+
+
+def test_a_resumed_session_goes_on(client: Client, conversation: Conversation) -> None:
+    conversation.start()
+    conversation.answer(remember("Before."))
+    conversation.end()
+    client.apply()
+    conversation.start("resume")
+    conversation.answer(remember("After."))
+    client.apply()
+    assert known(client) == ["Before.", "After."]
+
+
+def test_a_session_whose_hooks_were_forgotten(client: Client, conversation: Conversation) -> None:
+    """Where nothing is known of the last Stop, the last turn counts, and no more."""
+    for number in range(3):
+        conversation.answer(remember(f"Turn {number}."))
+    client.apply()
+    os.unlink(f"{client.home}/live/{SESSION}.stop")
+    conversation.stop()
+    conversation.answer(remember("Last turn."))
+    client.apply()
+    assert known(client) == ["Turn 0.", "Turn 1.", "Turn 2.", "Last turn."]
+
+
+def test_what_was_said_while_hooks_were_off(client: Client, conversation: Conversation) -> None:
+    conversation.answer("Nothing.")
+    for number in range(3):
+        conversation.prompt()
+        conversation.reply(remember(f"Missed {number}."))
+    conversation.answer("Nothing.")
+    assert stops(client.apply()) == [(3, 0, 0)]
+    assert known(client) == ["Missed 0.", "Missed 1.", "Missed 2."]
+
+
+def test_a_transcript_that_begins_anew(client: Client, conversation: Conversation) -> None:
+    """It is shorter than what was seen of it: the last turn counts."""
+    conversation.answer("Nothing. " * 100)
+    conversation.path.unlink()
+    conversation.answer(remember("Anew."))
+    client.apply()
+    assert known(client) == ["Anew."]
+
+
+@pytest.mark.parametrize("cut", [1, 20, 60])
+@pytest.mark.parametrize("tells_the_last", [True, False])
+def test_a_half_written_line(
+    client: Client, conversation: Conversation, cut: int, tells_the_last: bool
+) -> None:
+    """Whether the client tells its last message or not: done once, now or at the next Stop."""
+    conversation.answer("Nothing.")
+    conversation.prompt()
+    conversation.reply(remember("Half written."))
+    whole = conversation.path.read_bytes()
+    conversation.path.write_bytes(whole[:-cut])
+    told = {} if tells_the_last else {"last_assistant_message": None}
+    conversation.stop(**told)
+    client.apply()
+    is_readable = tells_the_last or cut == 1
+    assert known(client) == (["Half written."] if is_readable else [])
+    conversation.path.write_bytes(whole)
+    conversation.answer("Nothing more.")
+    client.apply()
+    assert known(client) == ["Half written."]
+
+
+def test_a_transcript_that_is_not_there(client: Client, conversation: Conversation) -> None:
+    conversation.last = remember("Only told.")
+    for _ in range(3):
+        conversation.stop()
+        assert client.apply().stops[0].problem == ""
+    conversation.last = remember("Only told too.")
+    conversation.stop(transcript_path="")
+    assert client.apply().stops[0].problem == ""
+    assert known(client) == ["Only told.", "Only told too."]
+    # Only where nothing is told either is there a problem.
+    leave(client, conversation.stop_said(last_assistant_message=None), "stop.-")
+    problem = f"There is no transcript {conversation.path}."
+    assert client.apply().stops[0].problem == problem
+
+
+def test_the_shape_of_old_transcripts(client: Client, conversation: Conversation) -> None:
+    """Neither ids nor lists, and no last message."""
+    for number in range(2):
+        conversation.prompt()
+        content = remember(f"Old {number}.")
+        conversation.entry("assistant", message={"content": content})
+        for _ in range(2):
+            conversation.stop(last_assistant_message=None, prompt_id=None)
+            client.apply()
+    assert known(client) == ["Old 0.", "Old 1."]
+
+
+def test_half_of_a_character_does_not_stop_the_rest(
+    client: Client, conversation: Conversation
+) -> None:
+    """Where a text was cut in the middle of an emoji, JSON holds what is no text."""
+    other = client.talk("another")
+    conversation.last = f"{remember('Cut 😀'.encode('utf-16', 'surrogatepass').decode('utf-16'))}"
+    conversation.last = conversation.last.replace("😀", "\ud83d") + remember("Whole.")
+    conversation.stop()
+    other.answer(remember("Another."))
+    client.apply()
+    assert client.waiting() == []
+    found = known(client)
+    assert found[1:] == ["Whole.", "Another."]
+    assert found[0].startswith("Cut ")
+
+
+def test_secrets_in_an_answer_are_not_written_down(
+    client: Client, conversation: Conversation
+) -> None:
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    conversation.last = f"The token is {secret}. {remember(f'It is {secret}.')}"
+    conversation.stop()
+    client.apply()
+    conversation.answer(f"Again {secret}. {remember(f'Again {secret}.')}")
+    client.apply()
+    assert len(known(client)) == 2
+    with client.memory() as memory:
+        assert secret not in "".join(memory.graph.connection.iterdump())
+
+
+def test_a_response_by_hand_may_be_given_twice(client: Client) -> None:
+    for _ in range(2):
+        client.hook("stop", {}, "--response", remember("By hand."))
+        client.apply()
+    assert known(client) == ["By hand."] * 2
+
+
+# Where an agent works
+
+
+def test_an_agent_works_in_its_own_folder(
+    client: Client, conversation: Conversation, tmp_path: Path
+) -> None:
+    conversation.answer(remember("In the project."))
+    elsewhere = client.talk("elsewhere")
+    elsewhere.prompt()
+    elsewhere.reply(remember("Outside."))
+    elsewhere.stop(cwd=str(tmp_path))
+    elsewhere.stop(cwd="relative")
+    client.apply()
+    with client.memory() as memory:
+        tags = {
+            node.content: node.tags
+            for node in memory.graph.nodes(memory.graph.newest(["fact"], [], None, None)[0])
+        }
+        sessions = memory.graph.connection.execute(
+            "SELECT DISTINCT session, author FROM records WHERE session <> '' ORDER BY 1"
+        ).fetchall()
+    assert tags == {"In the project.": ("project:app",), "Outside.": ()}
+    assert sessions == [(SESSION, "claude-code"), ("elsewhere", "claude-code")]
+
+
+def test_outside_of_any_project_nothing_of_one_is_found(
+    client: Client, conversation: Conversation, tmp_path: Path
+) -> None:
+    conversation.answer(remember("Of the project."))
+    client.folder = tmp_path
+    outside = client.talk("outside")
+    outside.answer(remember("Of no project."))
+    outside.answer('<ctx:recall query="type:fact"/>')
+    client.apply()
+    told = context_of(outside.submit())
+    assert "] Of no project." in told
+    assert "Of the project." not in told
+    assert "Of the project." not in context_of(outside.start())
+
+
+# What cannot be handled
+
+
+def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
+    client: Client, conversation: Conversation
+) -> None:
+    kinds = {
+        "stop.0-9": b"not JSON",
+        "stop.-": b"{}",
+        "post-tool-use": b"[]",
+        "nonsense": b"{}",
+        "receipt": b'{"items": 7}',
+    }
+    expected = {
+        "stop.0-9": "It is not JSON.",
+        "stop.-": "It names no session.",
+        "post-tool-use": "It is no event that ctx knows.",
+        "nonsense": "It is no event that ctx knows.",
+        "receipt": "It is no receipt.",
+    }
+    for number, (kind, data) in enumerate(kinds.items()):
+        spool.put(client.home, f"{number:013d}-1-a", kind, data)
+    conversation.answer(remember("Good."))
+    leave(client, conversation.said("PostToolUse", tool_name="Bash"), "post-tool-use")
+    applied = client.apply()
+    assert applied.refused == tuple(
+        Refused(f"{number:013d}-1-a", kind.partition(".")[0], expected[kind])
+        for number, kind in enumerate(kinds)
+    )
+    assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
+    assert client.waiting() == []
+    assert known(client) == ["Good."]
+    # They can be looked at, and are not reported again.
+    assert spool.failed(client.home) == [f"{n:013d}-1-a.{kind}" for n, kind in enumerate(kinds)]
+    assert client.apply() == apply.NOTHING
+
+
+def test_what_cannot_be_read_does_not_stop_the_rest(
+    client: Client, conversation: Conversation, tmp_path: Path
+) -> None:
+    names = [
+        f"{number:013d}-1-a.{kind}"
+        for number, kind in enumerate(["stop.-", "post-tool-use", "receipt", "stop.0-9"])
+    ]
+    folder = Path(client.home) / "spool"
+    folder.mkdir(parents=True)
+    for name in names[:2]:
+        (folder / name).mkdir()
+    (folder / names[2]).symlink_to(tmp_path / "gone")
+    os.mkfifo(folder / names[3])
+    conversation.answer(remember("Good."))
+    leave(client, conversation.said("PostToolUse", tool_name="Bash"), "post-tool-use")
+    applied = client.apply()
+    assert sorted(each.event for each in applied.refused) == sorted(map(spool.id_of, names))
+    assert {each.reason.partition(":")[0] for each in applied.refused} == {"It cannot be read"}
+    assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
+    assert known(client) == ["Good."]
+    assert client.waiting() == []
+    assert spool.failed(client.home) == names
+    assert client.apply() == apply.NOTHING
+
+
+def test_one_that_ends_every_process_is_put_aside(
+    client: Client, conversation: Conversation
+) -> None:
+    """What was tried three times is not tried again, and can be seen."""
+    event_id = leave(client, conversation.said("PostToolUse"), "post-tool-use")
+    for _ in range(3):
+        assert spool.attempt(client.home, spool.waiting(client.home)[0])
+    applied = client.apply()
+    assert applied.refused == (Refused(event_id, "post-tool-use", "It was tried three times."),)
+    assert applied.events == 0
+    assert spool.failed(client.home) == [f"{event_id}.post-tool-use"]
+    assert client.apply() == apply.NOTHING
+
+
+@contextmanager
+def full_store(client: Client) -> Iterator[Memory]:
+    """A memory that takes nothing more, as on a full disk."""
+    with client.memory() as memory:
+        pages = memory.graph.connection.execute("PRAGMA page_count").fetchone()[0]
+        memory.graph.connection.execute(f"PRAGMA max_page_count = {pages}")
+        yield memory
+
+
+def test_a_store_that_takes_nothing_costs_nothing(
+    client: Client, conversation: Conversation
+) -> None:
+    """It is not the event's fault, however often it is tried: it waits."""
+    conversation.prompt()
+    conversation.reply(remember("x" * 200_000))
+    conversation.stop()
+    conversation.client.hook(
+        "post-tool-use", conversation.said("PostToolUse", tool_response=["y" * 15_000] * 20)
+    )
+    before = spool.waiting(client.home)
+    assert len(before) == 2
+    for _ in range(5):
+        with pytest.raises(DiskFailure), full_store(client) as memory:
+            apply.commands(memory, client.home, TIMEOUT_S)
+        with pytest.raises(DiskFailure), full_store(client) as memory:
+            apply.events(memory, client.home, TIMEOUT_S)
+    assert spool.waiting(client.home) == before
+    applied = client.apply()
+    assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
+    assert known(client) == ["x" * 200_000]
+
+
+@contextmanager
+def damaged_store(client: Client) -> Iterator[Memory]:
+    """A memory in which a table is missing, as long as it is open."""
+    with client.memory() as memory:
+        memory.graph.connection.execute("ALTER TABLE commands RENAME TO elsewhere")
+        memory.graph.connection.execute("ALTER TABLE events RENAME TO elsewhere_too")
+        try:
+            yield memory
+        finally:
+            memory.graph.connection.execute("ALTER TABLE elsewhere RENAME TO commands")
+            memory.graph.connection.execute("ALTER TABLE elsewhere_too RENAME TO events")
+
+
+def test_a_damaged_store_costs_nothing(client: Client, conversation: Conversation) -> None:
+    conversation.start()
+    conversation.answer(remember("Waits."))
+    before = spool.waiting(client.home)
+    assert len(before) == 2
+    for _ in range(5):
+        with pytest.raises(DatabaseFailure), damaged_store(client) as memory:
+            apply.commands(memory, client.home, TIMEOUT_S)
+        with pytest.raises(DatabaseFailure), damaged_store(client) as memory:
+            apply.events(memory, client.home, TIMEOUT_S)
+    assert spool.waiting(client.home) == before
+    client.apply()
+    assert known(client) == ["Waits."]
+
+
+def test_one_looks_after_the_spool_at_a_time(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "_LOCK_S", 0.05)
+    with apply.alone(client.home) as first:
+        with apply.alone(client.home) as second:
+            assert (first, second) == (True, False)
+        with apply.alone(client.home) as third:
+            assert not third
+    with apply.alone(client.home) as again:
+        assert again
+
+
+# Events, receipts, contexts
+
+
+def test_events_are_kept_in_order_and_once(client: Client, conversation: Conversation) -> None:
+    conversation.start()
+    conversation.submit("Do it.")
+    said = conversation.said("PostToolUse", tool_name="Bash", tool_use_id="toolu_1")
+    client.hook("post-tool-use", said)
+    conversation.prompt()
+    conversation.reply(remember("Done."))
+    conversation.stop()
+    names = spool.waiting(client.home)
+    saved = {name: Path(spool.path_of(client.home, name)).read_bytes() for name in names}
+    applied = client.apply()
+    assert (applied.events, applied.receipts, stops(applied)) == (3, 0, [(1, 0, 0)])
+    # Somebody was killed right before he removed them.
+    for name, data in saved.items():
+        Path(spool.path_of(client.home, name)).write_bytes(data)
+    applied = client.apply()
+    assert (applied.events, stops(applied)) == (3, [(0, 0, 1)])
+    with client.memory() as memory:
+        rows = memory.graph.connection.execute(
+            "SELECT id, event, folder, tool, tool_use, status FROM events ORDER BY id"
+        ).fetchall()
+    folder = str(client.folder)
+    assert rows == [
+        (spool.id_of(names[0]), "SessionStart", folder, None, None, "new"),
+        (spool.id_of(names[1]), "UserPromptSubmit", folder, None, None, "new"),
+        (spool.id_of(names[2]), "PostToolUse", folder, "Bash", "toolu_1", "new"),
+        (spool.id_of(names[3]), "Stop", folder, None, None, "new"),
+    ]
+
+
+def test_commands_that_come_while_events_are_taken_in(
+    client: Client, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever wants them done waits for the lock of the one that takes in events."""
+    said = json.dumps(conversation.said("PostToolUse", tool_name="Bash")).encode()
+    for number in range(1_000):
+        spool.put(client.home, spool.new_id(number), "post-tool-use", said)
+    left: list[int] = []
+    keep = apply.kept.keep
+
+    def keep_and_answer(connection: Connection, event: Event) -> None:
+        keep(connection, event)
+        if spool.made_ms(event.id) in (0, 500, 999):
+            conversation.answer(remember(f"After {spool.made_ms(event.id)}."))
+        elif event.name == "Stop":
+            left.append(len(client.waiting()))
+
+    monkeypatch.setattr(apply.kept, "keep", keep_and_answer)
+    applied = client.apply()
+    assert (stops(applied), applied.events) == ([(1, 0, 0)] * 3, 1_000)
+    assert known(client) == ["After 0.", "After 500.", "After 999."]
+    assert client.waiting() == []
+    # The first ones did not have to wait for the last event.
+    assert left[0] > 900
+    assert left[1] > 400
+
+
+def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx: Ctx) -> None:
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
+    given = conversation.start()
+    assert "Pinned." in context_of(given)
+    (name,) = (each for each in spool.waiting(client.home) if each.endswith(".receipt"))
+    data = Path(spool.path_of(client.home, name)).read_bytes()
+    assert client.apply().receipts == 1
+    Path(spool.path_of(client.home, name)).write_bytes(data)
+    assert client.apply().receipts == 1
+    with client.memory() as memory:
+        wanted = layers.Wanted("app", None, 2_000)
+        made = layers.context(memory.graph.connection, wanted)
+        (receipt,) = receipts.newest(memory.graph.connection, "app", 10)
+        (item,) = made.items
+        at = clock.iso(spool.made_ms(spool.id_of(name)))
+        assert receipt == receipts.Receipt(
+            spool.id_of(name),
+            SESSION,
+            "SessionStart",
+            at,
+            "app",
+            made.tokens,
+            (receipts.Item(item.id, item.label, item.updated_at, item.tokens),),
+        )
+
+
+def ready(client: Client, folder: Path, part: int = 1) -> str | None:
+    with client.memory() as memory:
+        place = layout.place(str(folder), client.home)
+        key = contexts.Key(place, contexts.settings(client.home, {}), part)
+        found = contexts.ready(memory.graph.connection, key)
+    return found.text if found else None
+
+
+def test_contexts_of_the_places_that_something_happened_in(
+    client: Client, conversation: Conversation, ctx: Ctx, tmp_path: Path
+) -> None:
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
+    conversation.start()
+    assert ready(client, client.folder) is None
+    client.apply()
+    first = ready(client, client.folder)
+    assert first is not None
+    assert "Pinned." in first
+    assert ready(client, tmp_path) is None
+    conversation.answer(remember("Something new."))
+    client.talk("elsewhere").client.hook(
+        "session-start", {**client.talk("elsewhere").said("SessionStart"), "cwd": str(tmp_path)}
+    )
+    client.apply()
+    assert ready(client, tmp_path) is not None
+
+
+def test_a_context_in_parts(client: Client, conversation: Conversation, ctx: Ctx) -> None:
+    assert ctx("config", "set", "context.budget", "6000").code == 0
+    for number in range(60):
+        assert (
+            ctx("add", "--type=fact", "--tag=tier:reference", f"{number} " + "word " * 60).code == 0
+        )
+    conversation.start()
+    client.apply()
+    with client.memory() as memory:
+        for part in (1, 2, 3):
+            wanted = layers.Wanted("app", None, 6_000, part)
+            made = layers.context(memory.graph.connection, wanted).text
+            assert ready(client, client.folder, part) == made
+            given = context_of(conversation.start("clear", "--part", str(part)))
+            assert given == made
+    assert ready(client, client.folder, 4) is None
+
+
+def test_what_asks_how_old_something_is_cannot_be_kept(
+    client: Client, conversation: Conversation, ctx: Ctx
+) -> None:
+    assert ctx("view", "update", "default", "--query", "created:>1d").code == 0
+    assert ctx("add", "--type=fact", "New.").code == 0
+    assert "New." in context_of(conversation.start())
+    client.apply()
+    assert ready(client, client.folder) is None
+    assert "New." in context_of(conversation.start("clear"))
+
+
+def test_a_budget_that_is_too_small_stops_nothing(
+    client: Client, conversation: Conversation, ctx: Ctx
+) -> None:
+    assert ctx("config", "set", "context.budget", "100").code == 0
+    conversation.start()
+    conversation.answer(remember("Done."))
+    applied = client.apply()
+    assert (applied.events, stops(applied)) == (1, [(1, 0, 0)])
+
+
+def test_old_events_and_receipts_are_forgotten(
+    client: Client, conversation: Conversation, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
+    conversation.start()
+    client.apply()
+
+    def counts() -> list[int]:
+        with client.memory() as memory:
+            return [
+                memory.graph.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                for table in ("events", "receipts")
+            ]
+
+    now = clock.now_ms()
+    for days, expected in ((0, [1, 1]), (29, [1, 1]), (31, [0, 1]), (91, [0, 0])):
+        monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * DAY_MS)
+        client.apply()
+        assert counts() == expected

@@ -1,0 +1,613 @@
+"""What an agent writes into its answer is done, and what was wrong with it is told."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import ids
+from ctx.memory import pending
+from ctx.memory.model import Node
+from ctx.operations import add, apply, commands
+from ctx.operations.commands import Outcome
+from ctx.sessions import commands as grammar
+from ctx.workspace import Memory
+from tests.conftest import Ctx
+from tests.sessions.conversations import SESSION, Client, context_of
+
+SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+class Agent:
+    """An agent in the project `app`."""
+
+    def __init__(self, client: Client, memory: Memory) -> None:
+        self.client = client
+        surroundings = memory.surroundings._replace(session=ids.session_id(SESSION))
+        self.memory = Memory(memory.graph, surroundings, apply.AUTHOR)
+        self.graph = memory.graph
+        self._answers = 0
+
+    def writes(self, text: str) -> Outcome:
+        """What became of the commands of an answer."""
+        self._answers += 1
+        outcome = Outcome()
+        for found in grammar.parse(text):
+            claim = f"{SESSION} msg_{self._answers} {found.position}"
+            done = commands.execute(self.memory, found, claim)
+            outcome = Outcome(*map(sum, zip(outcome, done, strict=True)))
+        return outcome
+
+    def is_told(self) -> str:
+        """What it is given at its next prompt."""
+        return context_of(self.client.talk().submit())
+
+    def add(self, content: str, *tags: str, node_type: str = "fact", **options: Any) -> Node:
+        return add.add(self.memory, add.Options(content, node_type, tags, **options)).node
+
+    def nodes(self) -> dict[str, Node]:
+        found = self.graph.connection.execute("SELECT id FROM nodes ORDER BY id").fetchall()
+        return {node.content: node for node in self.graph.nodes(row[0] for row in found)}
+
+    def label(self, node: Node) -> str:
+        return f"{node.type}:{self.graph.shown([node.id])[node.id]}"
+
+
+@pytest.fixture
+def agent(repo: Path, surroundings: Path) -> Iterator[Agent]:
+    client = Client(surroundings / ".ctx", repo)
+    with client.memory() as memory:
+        yield Agent(client, memory)
+
+
+# remember
+
+
+def test_remember(agent: Agent) -> None:
+    outcome = agent.writes(
+        '<ctx:remember type="decision" tags="tier:reference,area:db" summary="SQLite"'
+        ' rationale="no servers">\n\n  We use SQLite.\n\n    Indented,  <b>bold</b> & `code`.\n'
+        "</ctx:remember>"
+    )
+    assert outcome == Outcome(done=1)
+    (node,) = agent.nodes().values()
+    assert node._replace(id="", token_estimate=0, created_at="", updated_at="") == Node(  # type: ignore[arg-type]
+        "",  # type: ignore[arg-type]
+        "decision",
+        "We use SQLite.\n\n    Indented,  <b>bold</b> & `code`.",
+        "SQLite",
+        ("area:db", "project:app", "tier:reference"),
+        0,
+        None,
+        "",
+        "",
+        {"rationale": "no servers"},
+    )
+    said = agent.graph.history(node.id)
+    assert {(record.session, record.author) for record in said} == {(SESSION, "claude-code")}
+    assert agent.is_told() == ""
+
+
+@pytest.mark.parametrize(
+    ("attributes", "tags"),
+    [
+        ('type="fact"', ("project:app",)),
+        ('type="fact" tier="pinned"', ("project:app", "tier:pinned")),
+        ('type="fact" tier="tier:working"', ("project:app", "tier:working")),
+        ("type='fact' tags='a:b' tier=reference", ("a:b", "project:app", "tier:reference")),
+        ('type="fact" scope="user"', ()),
+        ('type="fact" scope="user" tags="tier:pinned"', ("tier:pinned",)),
+        ('type="fact" scope="project"', ("project:app",)),
+        ('type="fact" tags="project:other"', ("project:other",)),
+    ],
+)
+def test_the_tags_of_what_is_remembered(
+    agent: Agent, attributes: str, tags: tuple[str, ...]
+) -> None:
+    assert agent.writes(f"<ctx:remember {attributes}>Text.</ctx:remember>") == Outcome(done=1)
+    assert agent.nodes()["Text."].tags == tags
+
+
+def test_outside_of_a_project_there_is_no_project(folder: Path, surroundings: Path) -> None:
+    client = Client(surroundings / ".ctx", folder)
+    with client.memory() as memory:
+        agent = Agent(client, memory)
+        for scope in ("", ' scope="user"'):
+            text = f'<ctx:remember type="fact"{scope}>Text{scope}</ctx:remember>'
+            assert agent.writes(text) == Outcome(done=1)
+            assert agent.nodes()[f"Text{scope}"].tags == ()
+        text = '<ctx:remember type="fact" scope="project">Text.</ctx:remember>'
+        assert agent.writes(text) == Outcome(failed=1)
+        assert "There is no project here that it could belong to." in agent.is_told()
+
+
+def test_what_is_worked_on_belongs_to_the_current_task(agent: Agent) -> None:
+    agent.writes('<ctx:remember type="fact" tier="working">Before.</ctx:remember>')
+    agent.writes('<ctx:task name="Implement OAuth" action="start"/>')
+    agent.writes('<ctx:remember type="fact" tier="working">During.</ctx:remember>')
+    agent.writes('<ctx:remember type="fact" tier="reference">Reference.</ctx:remember>')
+    agent.writes('<ctx:remember type="fact" tags="tier:working,task:x">Of x.</ctx:remember>')
+    agent.writes('<ctx:task name="implement-oauth" action="end"/>')
+    agent.writes('<ctx:remember type="fact" tier="working">After.</ctx:remember>')
+    tags = {content: node.tags for content, node in agent.nodes().items()}
+    assert tags == {
+        "Before.": ("project:app", "task:implement-oauth", "tier:off-context"),
+        "Implement OAuth": ("project:app", "task:implement-oauth", "tier:off-context"),
+        "During.": ("project:app", "task:implement-oauth", "tier:off-context"),
+        "Reference.": ("project:app", "tier:reference"),
+        "Of x.": ("project:app", "task:x", "tier:working"),
+        "After.": ("project:app", "tier:working"),
+    }
+
+
+def test_remember_something_better(agent: Agent) -> None:
+    first = agent.add("Wrong.", "tier:pinned", node_type="decision")
+    second = agent.add("Also wrong.", "tier:reference")
+    label = agent.label(first)
+    text = f'<ctx:remember type="fact" supersedes="[{label}], {second.id}">Right.</ctx:remember>'
+    assert agent.writes(text) == Outcome(done=1)
+    nodes = agent.nodes()
+    right = nodes["Right."]
+    assert (right.type, right.tags) == ("fact", ("project:app", "tier:pinned", "tier:reference"))
+    assert nodes["Wrong."].superseded_by == nodes["Also wrong."].superseded_by == right.id
+
+
+def test_secrets_are_not_remembered(agent: Agent) -> None:
+    agent.writes(f'<ctx:remember type="fact" summary="s {SECRET}">Use {SECRET}.</ctx:remember>')
+    (node,) = agent.nodes().values()
+    assert node.content.startswith("Use ")
+    assert SECRET not in "".join(agent.graph.connection.iterdump())
+
+
+def test_no_content_is_too_large(agent: Agent) -> None:
+    content = "word " * 20_000
+    text = f'<ctx:remember type="fact">{content}</ctx:remember>'
+    assert agent.writes(text) == Outcome(done=1)
+    assert list(agent.nodes()) == [content.strip()]
+
+
+# recall
+
+
+def test_recall(agent: Agent) -> None:
+    first = agent.add("The API uses OAuth 2.0\nwith PKCE.", "tier:reference", "area:auth")
+    second = agent.add("Rate limits are per user.", "area:auth", metadata={"rationale": "fair"})
+    agent.add("Something else.")
+    agent.add("Of another project.", "project:other", "area:auth")
+    assert agent.writes('<ctx:recall query="type:fact AND tag:area:auth"/>') == Outcome(done=1)
+    assert agent.is_told() == (
+        f"""## Recall Results
+
+Query: `type:fact AND tag:area:auth`
+
+Found 2 nodes:
+
+- [{agent.label(second)}] Rate limits are per user.
+  - Tags: area:auth, project:app
+  - Rationale: fair
+
+- [{agent.label(first)}] The API uses OAuth 2.0
+  with PKCE.
+  - Tags: area:auth, project:app, tier:reference
+
+---
+
+"""
+    )
+    assert agent.is_told() == ""
+
+
+def test_recall_nothing(agent: Agent) -> None:
+    agent.writes("<ctx:recall query='type:fact AND tag:auth'/>")
+    assert agent.is_told() == (
+        "## Recall Results\n\nQuery: `type:fact AND tag:auth`\n\nNo matching nodes found.\n\n"
+        "---\n\n"
+    )
+
+
+def test_recall_by_words(agent: Agent) -> None:
+    node = agent.add("Refresh tokens are kept on the server.")
+    agent.writes('<ctx:recall query="where are tokens"/><ctx:recall query="tokens zebra"/>')
+    item = f"- [{agent.label(node)}] Refresh tokens are kept on the server.\n  - Tags: project:app"
+    assert agent.is_told() == (
+        f"## Recall Results\n\nQuery: `where are tokens`\n\nFound 1 node:\n\n{item}\n\n---\n\n"
+        "## Recall Results\n\nQuery: `tokens zebra`\n\n"
+        f"No node has all of these words. Found 1 node with some of them:\n\n{item}\n\n---\n\n"
+    )
+
+
+def test_recall_more_than_can_be_shown(agent: Agent) -> None:
+    nodes = [agent.add(f"Fact {number}.") for number in range(12)]
+    agent.writes('<ctx:recall query="type:fact"/>')
+    text = agent.is_told()
+    assert "\nFound 12 nodes, here the first 10:\n" in text
+    assert re.findall(r"Fact \d+\.", text) == [f"Fact {number}." for number in range(11, 1, -1)]
+    assert agent.label(nodes[0]) not in text
+
+
+def test_recall_what_is_long(agent: Agent) -> None:
+    """All are named, the first ones whole, and the client takes all of it."""
+    nodes = [agent.add(f"Fact {number}. " + "word " * 970) for number in range(3)]
+    agent.writes('<ctx:recall query="type:fact"/>')
+    text = agent.is_told()
+    assert len(text) <= 10_000
+    assert f"Fact 2. {'word ' * 969}" in text
+    for node in nodes:
+        assert f"- [{agent.label(node)}] Fact " in text
+    assert "Found 3 nodes:" in text
+
+
+def test_what_waits_is_as_it_was_when_it_was_asked_for(agent: Agent) -> None:
+    node = agent.add("As it was.")
+    agent.writes('<ctx:recall query="type:fact"/>')
+    agent.writes(f'<ctx:remember type="fact" supersedes="{node.id}">Is now.</ctx:remember>')
+    assert "As it was." in agent.is_told()
+
+
+def test_several_answers_wait_for_one_prompt(agent: Agent) -> None:
+    agent.writes('<ctx:recall query="type:fact"/> <ctx:status/> <ctx:recall query="type:task"/>')
+    agent.writes('<ctx:recall query="type:decision"/> <ctx:nonsense/>')
+    headings = re.findall(r"^## .*|^Query: .*", agent.is_told(), re.MULTILINE)
+    assert headings == [
+        "## A memory command was not done",
+        "## Recall Results",
+        "Query: `type:fact`",
+        "## Recall Results",
+        "Query: `type:task`",
+        "## Recall Results",
+        "Query: `type:decision`",
+        "## Memory status",
+    ]
+
+
+# summarize, link, supersede
+
+
+def test_summarize(agent: Agent) -> None:
+    one = agent.add("One.", "tier:working")
+    two = agent.add("Two.", "tier:working")
+    pin = agent.add("Pin.", "tier:pinned")
+    text = (
+        f'<ctx:summarize nodes="{one.id}, [{agent.label(two)}],{pin.id}" archive="true"'
+        ' tags="area:db">\n  In short.\n</ctx:summarize>'
+    )
+    assert agent.writes(text) == Outcome(done=1)
+    nodes = agent.nodes()
+    summary = nodes["In short."]
+    assert summary.type == "summary"
+    assert summary.tags == ("area:db", "project:app", "tier:working")
+    edges = agent.graph.edges(summary.id, "out", "DERIVED_FROM")
+    assert {edge.to_id for edge in edges} == {one.id, two.id, pin.id}
+    assert {edge.metadata["tool"] for edge in edges} == {"claude-code"}
+    tiers = {content: node.tags[-1] for content, node in nodes.items()}
+    assert tiers == {
+        "One.": "tier:off-context",
+        "Two.": "tier:off-context",
+        "Pin.": "tier:pinned",
+        "In short.": "tier:working",
+    }
+
+
+@pytest.mark.parametrize("archive", ["", ' archive="false"'])
+def test_summarize_and_keep_the_sources(agent: Agent, archive: str) -> None:
+    one = agent.add("One.", "tier:reference")
+    agent.writes(f'<ctx:summarize nodes="{one.id}"{archive}>In short.</ctx:summarize>')
+    assert agent.nodes()["One."].tags == ("project:app", "tier:reference")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [("", "RELATES_TO"), (' type="DEPENDS_ON"', "DEPENDS_ON"), (' type="ChildOf"', "CHILD_OF")],
+)
+def test_link(agent: Agent, given: str, kind: str) -> None:
+    one, two = agent.add("One."), agent.add("Two.")
+    text = f'<ctx:link from="{one.id}" to="[{agent.label(two)}]"{given}/>'
+    assert agent.writes(text) == Outcome(done=1)
+    assert agent.writes(text) == Outcome(done=1), "to say it again is no mistake"
+    edges = agent.graph.edges(one.id)
+    assert [(edge.to_id, edge.type) for edge in edges] == [(two.id, kind)]
+    assert edges[0].metadata["tool"] == "claude-code"
+
+
+def test_supersede(agent: Agent) -> None:
+    old, new = agent.add("Old.", "tier:reference"), agent.add("New.", "tier:reference")
+    assert agent.writes(f'<ctx:supersede old="{old.id}" new="{new.id}"/>') == Outcome(done=1)
+    assert agent.nodes()["Old."].superseded_by == new.id
+    (edge,) = agent.graph.edges(new.id)
+    assert (edge.from_id, edge.to_id, edge.type) == (new.id, old.id, "SUPERSEDES")
+    given = context_of(agent.client.talk().start())
+    assert "New." in given
+    assert "Old." not in given
+    # The other way round cannot hold as well.
+    assert agent.writes(f'<ctx:supersede old="{new.id}" new="{old.id}"/>') == Outcome(failed=1)
+    assert agent.nodes()["New."].superseded_by is None
+
+
+# status, task, expand
+
+
+def test_status(agent: Agent, ctx: Ctx) -> None:
+    agent.add("One.", "tier:pinned")
+    agent.writes("<ctx:status/>")
+    shown = ctx("status").out.rstrip()
+    assert "Nodes: 1 (" in shown
+    assert agent.is_told() == f"## Memory status\n\n```\n{shown}\n```\n\n"
+
+
+def test_the_last_status_is_given(agent: Agent) -> None:
+    agent.writes("<ctx:status/>")
+    agent.add("One.")
+    agent.writes("<ctx:status></ctx:status>")
+    text = agent.is_told()
+    assert text.count("## Memory status") == 1
+    assert "Nodes: 1 (" in text
+
+
+def test_a_task(agent: Agent) -> None:
+    agent.writes('<ctx:task name="Implement OAuth" action="start"/>')
+    assert pending.current_task(agent.graph, "current_task:app:main") == "implement-oauth"
+    agent.writes('<ctx:remember type="decision" tier="working">We use PKCE.</ctx:remember>')
+    agent.writes('<ctx:remember type="observation" tier="working">It works.</ctx:remember>')
+    ended = agent.writes('<ctx:task name="Implement OAuth" action="end" summarize="true"/>')
+    assert ended == Outcome(done=1)
+    assert pending.current_task(agent.graph, "current_task:app:main") is None
+    nodes = agent.nodes()
+    assert nodes["We use PKCE."].tags[-1] == "tier:reference"
+    assert nodes["It works."].tags[-1] == "tier:off-context"
+    (summary,) = (node for node in nodes.values() if node.type == "summary")
+    assert summary.content == (
+        "Task: Implement OAuth\n\nDecisions:\n- We use PKCE.\n\nLast observations:\n- It works."
+    )
+    assert summary.tags == ("project:app", "task:implement-oauth", "tier:reference")
+    assert agent.is_told() == ""
+
+
+@pytest.mark.parametrize("given", ["", ' summarize="false"'])
+def test_a_task_that_is_not_summarized(agent: Agent, given: str) -> None:
+    agent.writes('<ctx:task name="x" action="start"/>')
+    agent.writes('<ctx:remember type="observation" tier="working">It works.</ctx:remember>')
+    assert agent.writes(f'<ctx:task name="x" action="end"{given}/>') == Outcome(done=1)
+    assert [node.type for node in agent.nodes().values()] == ["task", "observation"]
+
+
+def test_expand(agent: Agent) -> None:
+    one = agent.add("One.", "tier:off-context")
+    two = agent.add("Two.", "tier:off-context")
+    agent.writes(f'<ctx:summarize nodes="{one.id},{two.id}">In short.</ctx:summarize>')
+    summary = agent.nodes()["In short."]
+    for _ in range(2):
+        assert agent.writes(f'<ctx:expand node="[{agent.label(summary)}]"/>') == Outcome(done=1)
+    text = agent.is_told()
+    items = [
+        f"- [{agent.label(node)}] {node.content}\n  - Tags: project:app, tier:off-context\n\n"
+        for node in (one, two)
+    ]
+    assert text == (
+        "## Expanded\n\nWhat the summary was made from, as you asked:\n\n" + "".join(items)
+    )
+    assert agent.is_told() == "", "an expansion is given once"
+    assert agent.nodes()["One."].tags == ("project:app", "tier:off-context")
+
+
+def test_expand_at_the_next_start(agent: Agent) -> None:
+    one = agent.add("One.", "tier:off-context")
+    agent.writes(f'<ctx:summarize nodes="{one.id}" tags="tier:pinned">Short.</ctx:summarize>')
+    summary = agent.nodes()["Short."]
+    agent.writes(f'<ctx:expand node="{summary.id}"/>')
+    conversation = agent.client.talk()
+    text = context_of(conversation.start("resume"))
+    expanded = (
+        "\n## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
+        f"- [{agent.label(one)}] One.\n  - Tags: project:app, tier:off-context\n\n"
+    )
+    assert text.endswith(f"<!-- ctx:end -->\n{expanded}")
+    assert agent.is_told() == ""
+    assert expanded not in context_of(conversation.start("clear"))
+
+
+# What is wrong
+
+
+def test_what_is_wrong_is_told_with_the_right_form(agent: Agent) -> None:
+    fact = agent.add("A fact.")
+    alone = agent.add("Alone.", node_type="summary")
+    outcome = agent.writes(
+        f"""<ctx:remember type="fact" tags="tier:reference">Kept.</ctx:remember>
+<ctx:rember type="fact">x</ctx:rember>
+<ctx:remember type="fact"></ctx:remember>
+<ctx:remember type="fatc">x</ctx:remember>
+<ctx:recall query="type:fact AND (tag:"/>
+<ctx:expand node="{fact.id}"/>
+<ctx:expand node="{alone.id}"/>
+<ctx:link from="{fact.id}" to="01ZZZZZZZZZZ"/>
+<ctx:link from="{fact.id}" to="{fact.id}"/>
+<ctx:task name="nowhere" action="end"/>
+<ctx:summarize nodes="01ZZZZ">In short.</ctx:summarize>
+<ctx:remember type="fact" tags="tier:reference">Kept too.</ctx:remember>"""
+    )
+    assert outcome == Outcome(done=2, failed=10)
+    assert set(agent.nodes()) == {"A fact.", "Alone.", "Kept.", "Kept too."}
+    remember = '<ctx:remember type="fact" tags="tier:reference">What to remember.</ctx:remember>'
+    link = '<ctx:link from="ID" to="ID" type="DEPENDS_ON"/>'
+    expand = '<ctx:expand node="ID"/>'
+    ids_shown = "`ctx list` and `ctx search WORDS` show ids."
+    blocks = [
+        ("rember", '<ctx:rember type="fact">x</ctx:rember>', "did you mean `remember`?", remember),
+        ("empty", '<ctx:remember type="fact"></ctx:remember>', "has no content.", remember),
+        ("type", '<ctx:remember type="fatc">x</ctx:remember>', "Did you mean `fact`?", remember),
+        (
+            "query",
+            '<ctx:recall query="type:fact AND (tag:"/>',
+            "`tag:` has no value.",
+            '<ctx:recall query="how do we deploy"/>',
+        ),
+        (
+            "fact",
+            f'<ctx:expand node="{fact.id}"/>',
+            "The node is of type fact; only a summary can be expanded.",
+            expand,
+        ),
+        (
+            "alone",
+            f'<ctx:expand node="{alone.id}"/>',
+            "The summary has no sources any more.",
+            expand,
+        ),
+        (
+            "missing",
+            f'<ctx:link from="{fact.id}" to="01ZZZZZZZZZZ" type="RELATES_TO"/>',
+            f"No node has an id that begins with '01ZZZZZZZZZZ'. {ids_shown}",
+            link,
+        ),
+        (
+            "itself",
+            f'<ctx:link from="{fact.id}" to="{fact.id}" type="RELATES_TO"/>',
+            f"An edge cannot lead from {fact.id[:12]} to itself.",
+            link,
+        ),
+        (
+            "task",
+            '<ctx:task name="nowhere" action="end"/>',
+            "There is no task 'nowhere'. `ctx list --type=task` shows them.",
+            '<ctx:task name="Implement OAuth" action="start"/>',
+        ),
+        (
+            "summarize",
+            '<ctx:summarize nodes="01ZZZZ">In short.',
+            f"No node has an id that begins with '01ZZZZ'. {ids_shown}",
+            '<ctx:summarize nodes="ID,ID" archive="true">What they say.</ctx:summarize>',
+        ),
+    ]
+    rest = agent.is_told()
+    for name, written, problem, right in blocks:
+        block, mark, rest = rest.partition(f"```\n{right}\n```\n\n")
+        assert mark, name
+        start, problem_told, end = block.partition("\n```\n\n")
+        assert start == f"## A memory command was not done\n\n```\n{written}", name
+        assert problem_told, name
+        sentence = end.removesuffix("\n\nRight would be, outside of code:\n\n")
+        assert problem in sentence, name
+    assert rest == ""
+    kept = agent.graph.connection.execute("SELECT problem FROM commands ORDER BY rowid").fetchall()
+    assert [problem is None for (problem,) in kept] == [True, *[False] * 10, True]
+
+
+KINDS = "fact, decision, pattern, observation, hypothesis, task, summary, source, open-question"
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (
+            '<ctx:recall query="type:fcat"/>',
+            f"There is no node type 'fcat'. Did you mean `fact`? There are: {KINDS}.",
+        ),
+        ('<ctx:recall query="type:"/>', f"`type:` has no value. Give one of: {KINDS}."),
+        (
+            '<ctx:recall query="type:fact AND (tag:&quot;a b&quot;"/>',
+            "This parenthesis is not closed. `ctx query --help` shows what a query may say.",
+        ),
+        (
+            '<ctx:remember type="fcat">x</ctx:remember>',
+            f"There is no node type 'fcat'. Did you mean `fact`? There are: {KINDS}.",
+        ),
+    ],
+)
+def test_a_mistake_is_one_sentence_about_what_an_agent_can_do(
+    agent: Agent, command: str, problem: str
+) -> None:
+    """What was written is shown as it could be written again, and the place is not drawn."""
+    assert agent.writes(command) == Outcome(failed=1)
+    name = "recall" if "recall" in command else "remember"
+    assert agent.is_told() == (
+        f"## A memory command was not done\n\n```\n{command}\n```\n\n{problem}\n\n"
+        f"Right would be, outside of code:\n\n```\n{grammar.right_form(name)}\n```\n\n"
+    )
+
+
+def test_an_id_that_names_several_nodes(agent: Agent) -> None:
+    one, two = agent.add("One."), agent.add("Two.")
+    length = next(n for n in range(26) if one.id[: n + 1] != two.id[: n + 1])
+    prefix = one.id[:length]
+    assert agent.writes(f'<ctx:expand node="{prefix}"/>') == Outcome(failed=1)
+    text = agent.is_told()
+    assert f"Several nodes have an id that begins with {prefix}." in text
+    for node in (one, two):
+        assert f"{node.id}  fact  {node.content}" in text
+
+
+def test_a_deleted_node_is_said_to_be_deleted(agent: Agent, ctx: Ctx) -> None:
+    one = agent.add("One.")
+    assert ctx("delete", one.id, "--yes").code == 0
+    agent.writes(f'<ctx:supersede old="{one.id}" new="{one.id}"/>')
+    assert f"`ctx restore {one.id[:12]}` brings it back." in agent.is_told()
+
+
+def test_a_mistake_cannot_leave_its_place(agent: Agent) -> None:
+    """Whatever was written is shown as code, and nothing behind it is."""
+    agent.writes('<ctx:remember typ="fact">```\n# Forged\n```</ctx:remember>')
+    text = agent.is_told()
+    assert text.count("```") == 4
+    assert "\n# Forged" not in text
+
+
+def test_a_secret_in_a_mistake_is_not_written_down(agent: Agent) -> None:
+    outcome = agent.writes(
+        f'<ctx:remember typ="fact">The token is {SECRET}.</ctx:remember>\n'
+        f'<ctx:remember type="fact" supersedes="01ZZZZ">Use {SECRET}.</ctx:remember>\n'
+        f'<ctx:recall query="{SECRET}"/>\n'
+        f'<ctx:task name="{SECRET}" action="end"/>\n'
+    )
+    assert outcome == Outcome(done=1, failed=3)
+    assert SECRET not in "".join(agent.graph.connection.iterdump())
+    assert SECRET not in agent.is_told()
+
+
+# Once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<ctx:remember type="fact">Text.</ctx:remember>',
+        '<ctx:recall query="type:fact"/>',
+        '<ctx:summarize nodes="{one}">In short.</ctx:summarize>',
+        '<ctx:link from="{one}" to="{two}"/>',
+        "<ctx:status/>",
+        '<ctx:task name="x" action="start"/>',
+        '<ctx:task name="y" action="end"/>',
+        '<ctx:expand node="{summary}"/>',
+        '<ctx:supersede old="{one}" new="{two}"/>',
+        "<ctx:nonsense/>",
+        '<ctx:expand node="{one}"/>',
+    ],
+)
+def test_each_is_done_once(agent: Agent, text: str) -> None:
+    one, two = agent.add("One."), agent.add("Two.")
+    agent.writes('<ctx:task name="y" action="start"/>')
+    agent.writes(f'<ctx:summarize nodes="{one.id},{two.id}">Both.</ctx:summarize>')
+    summary = agent.nodes()["Both."]
+    (found,) = grammar.parse(text.format(one=one.id, two=two.id, summary=summary.id))
+    first = commands.execute(agent.memory, found, "the same")
+    assert first.done + first.failed == 1
+    after = tables(agent)
+    for _ in range(4):
+        assert commands.execute(agent.memory, found, "the same") == Outcome(repeated=1)
+        assert tables(agent) == after
+    # What it is about may be gone meanwhile: it is done nevertheless.
+    for node in (one, two, summary):
+        agent.graph.connection.execute("DELETE FROM nodes WHERE id = ?", (node.id,))
+    assert commands.execute(agent.memory, found, "the same") == Outcome(repeated=1)
+    # Somebody else's is another.
+    again = commands.execute(agent.memory, found, "another")
+    assert again.repeated == 0
+
+
+def tables(agent: Agent) -> list[Any]:
+    names = ("records", "nodes", "edges", "tags", "pending", "commands")
+    return [
+        agent.graph.connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
+        for name in names
+    ]

@@ -1,0 +1,187 @@
+"""A context that was made before is given as long as it holds, and no longer."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ctx import clock, layout
+from ctx.ids import NodeId, Ulid
+from ctx.layout import Place
+from ctx.memory import pending
+from ctx.memory.changes import Change, changing
+from ctx.memory.graph import Graph
+from ctx.retrieval import contexts, layers
+from ctx.retrieval.contexts import Context, Item, Key
+from ctx.sqlite.connection import transaction
+from tests.conftest import git
+from tests.memory import graphs
+
+DAY_MS = 86_400_000
+HERE = Place("/work/app", "app", "current_task:app:main")
+ONE, OTHER = (NodeId(Ulid(f"01KF{number:022d}")) for number in (1, 2))
+CONTEXT = Context("Text, 更新.\n", 9, (Item(ONE, "fact:01KF00000001", "2026", 7, "0a0b"),))
+
+
+def keep(graph: Graph, key: Key, context: Context = CONTEXT) -> None:
+    with transaction(graph.connection):
+        contexts.keep(graph.connection, key, context, clock.iso(clock.now_ms()))
+
+
+def test_what_was_kept_is_ready() -> None:
+    with graphs.graph() as graph:
+        key = Key(HERE, "")
+        assert contexts.ready(graph.connection, key) is None
+        keep(graph, key)
+        assert contexts.ready(graph.connection, key) == CONTEXT
+        keep(graph, key, CONTEXT._replace(text="Another."))
+        found = contexts.ready(graph.connection, key)
+        assert found is not None
+        assert found.text == "Another."
+        rows = graph.connection.execute("SELECT place, project FROM contexts").fetchall()
+        assert rows == [("/work/app#1", "app")]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Key(HERE._replace(folder="/work/app2"), ""),
+        Key(HERE._replace(project="renamed"), ""),
+        Key(HERE._replace(project=None), ""),
+        Key(HERE, "3000"),
+        Key(HERE, "", part=2),
+    ],
+)
+def test_another_place_has_another_context(other: Key) -> None:
+    with graphs.graph() as graph:
+        keep(graph, Key(HERE, ""))
+        assert contexts.ready(graph.connection, other) is None
+        keep(graph, other, CONTEXT._replace(text="Another."))
+        found = contexts.ready(graph.connection, other)
+        assert found is not None
+        assert found.text == "Another."
+
+
+def test_parts_stand_beside_each_other() -> None:
+    with graphs.graph() as graph:
+        for part in (1, 2):
+            keep(graph, Key(HERE, "", part), CONTEXT._replace(text=f"Part {part}."))
+        for part in (1, 2):
+            found = contexts.ready(graph.connection, Key(HERE, "", part))
+            assert found is not None
+            assert found.text == f"Part {part}."
+
+
+CHANGES: dict[str, Callable[[Change], object]] = {
+    "add": lambda change: change.add_node("fact", "New."),
+    "update": lambda change: change.update_node(ONE, content="Changed."),
+    "delete": lambda change: change.delete_node(ONE),
+    "tag": lambda change: change.tag(ONE, "tier:pinned"),
+    "untag": lambda change: change.untag(ONE, "tier:working"),
+    "link": lambda change: change.link(ONE, OTHER, "SUPERSEDES", {}),
+    "view": lambda change: change.put_view("default", "type:fact", None),
+    "task": lambda change: change.set_current_task("current_task:app:main", "x"),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_no_change_of_memory_leaves_it_ready(name: str) -> None:
+    with graphs.graph() as graph:
+        with changing(graph, "add", graphs.WHO) as change:
+            for node_id in (ONE, OTHER):
+                change.add_node("fact", "Text.", node_id=node_id)
+            change.tag(ONE, "tier:working")
+        keep(graph, Key(HERE, ""))
+        with changing(graph, name, graphs.WHO) as change:
+            CHANGES[name](change)
+        assert contexts.ready(graph.connection, Key(HERE, "")) is None
+
+
+def test_what_is_no_memory_leaves_it_ready() -> None:
+    with graphs.graph() as graph:
+        keep(graph, Key(HERE, ""))
+        with changing(graph, "nothing", graphs.WHO):
+            pass
+        pending.put(graph, "recall_results:a", "[]")
+        pending.take(graph, "recall_results:a")
+        graph.connection.execute(
+            "INSERT INTO events (id, session, event, at, body) VALUES ('1', 's', 'Stop', '', '{}')"
+        )
+        assert contexts.ready(graph.connection, Key(HERE, "")) == CONTEXT
+
+
+def test_a_context_goes_there_and_back_as_it_is() -> None:
+    with graphs.graph() as graph:
+        with changing(graph, "add", graphs.WHO) as change:
+            for number in range(5):
+                node_id = change.add_node("fact", f"Fact {number}: 更新 😀 `<!-- -->`")
+                change.tag(node_id, "tier:reference")
+        made = layers.context(graph.connection, layers.Wanted(None, None, 2_000))
+        keep(graph, Key(HERE, ""), made)
+        assert contexts.ready(graph.connection, Key(HERE, "")) == made
+
+
+def test_settings(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    nothing_set = contexts.settings(home, {})
+    assert nothing_set == f"{contexts.FORMAT} "
+    assert contexts.is_default(nothing_set)
+    assert contexts.settings(home, {"CTX_HOME": home, "PATH": "/bin"}) == nothing_set
+    small = contexts.settings(home, {"CTX_CONTEXT_BUDGET": "500"})
+    assert small not in (nothing_set, contexts.settings(home, {"CTX_CONTEXT_BUDGET": "600"}))
+    assert not contexts.is_default(small)
+    config = tmp_path / "config.toml"
+    config.write_text("[context]\nbudget = 500\n")
+    first = contexts.settings(home, {})
+    assert first not in (nothing_set, small)
+    assert not contexts.is_default(first)
+    assert contexts.settings(home, {}) == first
+    config.write_text("[context]\nbudget = 600\n")
+    os.utime(config, ns=(0, 1))
+    second = contexts.settings(home, {})
+    assert second != first
+    config.write_text("[context]\nbudget = 1600\n")
+    os.utime(config, ns=(0, 1))
+    assert contexts.settings(home, {}) != second
+
+
+def test_what_another_ctx_made_is_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with graphs.graph() as graph:
+        keep(graph, Key(HERE, contexts.settings(str(tmp_path), {})))
+        monkeypatch.setattr(contexts, "FORMAT", contexts.FORMAT + 1)
+        now = Key(HERE, contexts.settings(str(tmp_path), {}))
+        assert contexts.ready(graph.connection, now) is None
+        assert contexts.is_default(now.settings)
+
+
+def test_of_places_that_nobody_comes_back_to_nothing_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = clock.now_ms()
+    elsewhere = Key(HERE._replace(folder="/work/old"), "")
+    with graphs.graph() as graph:
+        for key, days in ((elsewhere, 0), (Key(HERE, ""), 20)):
+            monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * DAY_MS)
+            keep(graph, key)
+        for days, left in ((29, 2), (31, 1), (51, 0)):
+            monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * DAY_MS)
+            with transaction(graph.connection):
+                contexts.forget_old(graph.connection)
+            found = [contexts.ready(graph.connection, key) for key in (Key(HERE, ""), elsewhere)]
+            assert found == [CONTEXT] * left + [None] * (2 - left)
+
+
+def test_the_folders_of_a_working_tree_are_one_place(repo: Path, surroundings: Path) -> None:
+    """So a session that starts in a folder of a project finds what was made for its top."""
+    home = str(surroundings / ".ctx")
+    (repo / "src").mkdir()
+    assert layout.place(str(repo / "src"), home) == layout.place(str(repo), home)
+    git("commit", "-q", "--allow-empty", "-m", "First")
+    git("worktree", "add", "-q", str(repo.parent / "tree"))
+    tree = layout.place(str(repo.parent / "tree"), home)
+    here = layout.place(str(repo), home)
+    assert tree.project == here.project == "app"
+    assert (tree.folder, tree.task_key) != (here.folder, here.task_key)

@@ -1,0 +1,224 @@
+"""Which sessions are live, and the small files that hooks leave for each other."""
+
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx.sessions import live
+from tests.conftest import Ctx
+from tests.faults import Disk, Stopped
+from tests.sessions.conversations import SESSION, Client
+
+NOW_S = 1_768_906_800.0
+
+
+@pytest.fixture
+def gone() -> int:
+    """A process that is no more."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def begin(home: Path, process: str, silent_s: float = 0) -> None:
+    live.begin(str(home), SESSION, process, "/work/app")
+    os.utime(live.path_of(str(home), SESSION), (NOW_S - silent_s, NOW_S - silent_s))
+
+
+def is_live(home: Path) -> bool:
+    return live.is_live(str(home), SESSION, NOW_S)
+
+
+def test_as_long_as_its_client_runs(tmp_path: Path, gone: int) -> None:
+    assert not is_live(tmp_path)
+    begin(tmp_path, str(os.getpid()), silent_s=86_400)
+    assert is_live(tmp_path)
+    begin(tmp_path, str(gone))
+    assert not is_live(tmp_path)
+
+
+def test_of_a_client_that_is_somebody_elses(tmp_path: Path) -> None:
+    """Whether it may be asked or not, it runs."""
+    begin(tmp_path, "1")
+    assert is_live(tmp_path)
+
+
+def test_without_a_process_as_long_as_it_says_something(tmp_path: Path) -> None:
+    for process in ("", "none"):
+        begin(tmp_path, process, silent_s=599)
+        assert is_live(tmp_path)
+        begin(tmp_path, process, silent_s=601)
+        assert not is_live(tmp_path)
+
+
+def test_a_number_that_no_process_has(tmp_path: Path) -> None:
+    begin(tmp_path, "9" * 30)
+    assert not is_live(tmp_path)
+
+
+def test_a_session_without_a_process_says_something_with_every_event(
+    folder: Path, surroundings: Path
+) -> None:
+    """A long conversation stays live, if its client does not tell who it is."""
+    client = Client(surroundings / ".ctx", folder)
+    with client.memory():
+        pass
+    conversation = client.talk()
+    conversation.start()
+    path = live.path_of(client.home, SESSION)
+
+    def use_tool() -> None:
+        client.hook("post-tool-use", conversation.said("PostToolUse"))
+
+    for event in (use_tool, conversation.submit, conversation.stop):
+        os.utime(path, (NOW_S, NOW_S))
+        event()
+        assert os.stat(path).st_mtime > NOW_S + 601, event
+
+
+def test_from_its_start_to_its_end(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+    client = Client(surroundings / ".ctx", folder, str(os.getpid()))
+    conversation = client.talk()
+    path = Path(live.path_of(client.home, SESSION))
+    conversation.start()
+    assert path.read_text() == f"{os.getpid()}\n{folder}\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    conversation.answer("Nothing to remember.")
+    conversation.submit()
+    assert path.exists()
+    conversation.end()
+    assert not path.exists()
+    assert Path(f"{path}.stop").read_text() == str(conversation.size)
+
+
+def test_a_command_in_its_shell_joins_it(
+    folder: Path, surroundings: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(surroundings / ".ctx", folder, str(os.getpid()))
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", SESSION)
+
+    def session_of(content: str) -> str:
+        node = ctx("add", "--type=fact", content, "--format=json").json["node"]["id"]
+        with client.memory() as memory:
+            return memory.graph.history(node)[0].session
+
+    assert session_of("Before it starts.") == "cli"
+    client.talk().start()
+    assert session_of("While it is live.") == SESSION
+    client.talk().end()
+    assert session_of("After its end.") == "cli"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        (SESSION, True),
+        ("a", True),
+        ("A_b.c-9", True),
+        ("x" * 128, True),
+        ("x" * 129, False),
+        ("", False),
+        (".", False),
+        ("..", False),
+        ("-", False),
+        ("a/b", False),
+        ("../x", False),
+        ("a b", False),
+        ("a\n", False),
+        ("a\0", False),
+        ("é", False),
+        ("٣", False),
+    ],
+)
+def test_what_can_name_a_session(text: str, is_one: bool) -> None:
+    assert live.is_session(text) is is_one
+
+
+@given(st.text(max_size=20))
+def test_whatever_names_a_session_is_the_name_of_one_file(text: str) -> None:
+    if live.is_session(text):
+        assert os.path.basename(os.path.normpath(f"/live/{text}")) == text
+
+
+def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    assert live.read(home, "a.stop") == ""
+    live.write(home, "a.stop", "1024")
+    step = 0
+    while True:
+        try:
+            with Disk(step).installed():
+                live.write(home, "a.stop", "2048")
+            break
+        except Stopped:
+            assert live.read(home, "a.stop") == "1024"
+        step += 1
+    assert step >= 2
+    assert live.read(home, "a.stop") == "2048"
+    live.remove(home, "a.stop")
+    live.remove(home, "a.stop")
+    assert live.read(home, "a.stop") == ""
+
+
+def test_any_folder_can_be_written_down(tmp_path: Path) -> None:
+    """Names of folders are bytes."""
+    folder = os.fsdecode(b"/work/\xff\xfe")
+    live.begin(str(tmp_path), SESSION, "7", folder)
+    assert live.read(str(tmp_path), SESSION) == f"7\n{folder}\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "before"),
+    [("another", "another"), ("", ""), (SESSION, ""), ("../x", ""), ("a b", "")],
+)
+def test_the_session_before(tmp_path: Path, written: str, before: str) -> None:
+    assert live.before(str(tmp_path), SESSION) == ""
+    live.write(str(tmp_path), f"{SESSION}.before", written)
+    assert live.before(str(tmp_path), SESSION) == before
+
+
+def test_files_of_sessions_nobody_came_back_to_are_removed(
+    folder: Path, surroundings: Path
+) -> None:
+    client = Client(surroundings / ".ctx", folder)
+    for name in ("old.stop", "new.stop"):
+        live.write(client.home, name, "5")
+    month = 31 * 86_400
+    path = live.path_of(client.home, "old.stop")
+    os.utime(path, (os.stat(path).st_mtime - month,) * 2)
+    client.apply()
+    assert sorted(os.listdir(live.path_of(client.home, ""))) == ["new.stop"]
+
+
+def test_a_name_is_claimed_once_within_its_time(tmp_path: Path) -> None:
+    home = str(tmp_path / "ctx")
+    now_ms = int(NOW_S * 1000)
+
+    def claim(name: str, at_ms: int) -> bool:
+        return live.claim(home, name, at_ms, 1_000)
+
+    assert live.written_ms(home, "one") == 0
+    assert claim("one", now_ms)
+    path = Path(live.path_of(home, "one"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    os.utime(path, (NOW_S, NOW_S))
+    assert live.written_ms(home, "one") == now_ms
+    assert not claim("one", now_ms)
+    assert not claim("one", now_ms + 999)
+    assert claim("two", now_ms)
+    assert claim("one", now_ms + 1_000)
+    # From then on its time runs anew.
+    assert not claim("one", live.written_ms(home, "one") + 999)
+
+
+def test_a_name_that_cannot_be_claimed(tmp_path: Path) -> None:
+    (tmp_path / "live").write_text("A file at its place.")
+    with pytest.raises(OSError, match="exists|directory"):
+        live.claim(str(tmp_path), "one", int(NOW_S * 1000), 1_000)

@@ -1,0 +1,222 @@
+"""The spool: whoever finds an event finds it whole, in order, and not without end."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx.sessions import spool
+from tests.faults import NO_SPACE, Disk, Stopped
+
+AT = 1_768_906_800_123
+
+
+def names(home: Path) -> list[str]:
+    return spool.waiting(str(home))
+
+
+def left(home: Path) -> list[str]:
+    """Everything in the folder, also what nobody is meant to find."""
+    return sorted(os.listdir(home / "spool"))
+
+
+def test_an_event_as_it_came(tmp_path: Path) -> None:
+    home = tmp_path / "ctx"
+    spool.put(str(home), f"{AT}-7-00ff00ff", "post-tool-use", b'{"any": "bytes\xff"}\n')
+    assert names(home) == [f"{AT}-7-00ff00ff.post-tool-use"]
+    path = Path(spool.path_of(str(home), names(home)[0]))
+    assert path.read_bytes() == b'{"any": "bytes\xff"}\n'
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert left(home) == names(home)
+
+
+def test_no_folder_is_an_empty_spool(tmp_path: Path) -> None:
+    assert names(tmp_path / "none") == []
+    (tmp_path / "spool").write_text("A file at its place.")
+    assert names(tmp_path) == []
+    assert spool.failed(str(tmp_path)) == []
+
+
+def test_the_oldest_comes_first(tmp_path: Path) -> None:
+    made = [spool.new_id(now) for now in (AT + 2, AT, 99, AT + 1)]
+    for event_id in made:
+        spool.put(str(tmp_path), event_id, "stop", b"{}")
+    found = [spool.id_of(name) for name in names(tmp_path)]
+    assert found == [made[2], made[1], made[3], made[0]]
+    assert [spool.made_ms(event_id) for event_id in found] == [99, AT, AT + 1, AT + 2]
+
+
+def test_what_is_tried_again_keeps_its_turn(tmp_path: Path) -> None:
+    for number in range(3):
+        spool.put(str(tmp_path), f"{AT + number}-7-0", "stop", b"{}")
+    spool.attempt(str(tmp_path), names(tmp_path)[0])
+    spool.attempt(str(tmp_path), names(tmp_path)[1])
+    assert names(tmp_path) == [f"{AT}-7-0.stop~1", f"{AT + 1}-7-0.stop~1", f"{AT + 2}-7-0.stop"]
+
+
+def test_ids_are_different_and_say_when(tmp_path: Path) -> None:
+    made = {spool.new_id(AT) for _ in range(1000)}
+    assert len(made) == 1000
+    for event_id in made:
+        assert event_id.startswith(f"{AT}-{os.getpid()}-")
+        assert "." not in event_id
+        assert spool.made_ms(event_id) == AT
+
+
+@pytest.mark.parametrize(
+    ("event_id", "made"),
+    [("", 0), ("x", 0), ("-1-2", 0), ("9" * 16, 0), ("12-x", 12), (f"{AT}", AT)],
+)
+def test_an_id_that_somebody_else_gave(event_id: str, made: int) -> None:
+    assert spool.made_ms(event_id) == made
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "has_commands", "span"),
+    [
+        ("1-2-3.stop", "stop", False, (None, None)),
+        ("1-2-3.stop.1024-20480", "stop", True, (1024, 20480)),
+        ("1-2-3.stop.0-5", "stop", True, (0, 5)),
+        ("1-2-3.stop.-20480", "stop", True, (None, 20480)),
+        ("1-2-3.stop.1024-", "stop", True, (1024, None)),
+        ("1-2-3.stop.-", "stop", True, (None, None)),
+        ("1-2-3.stop.x-y", "stop", True, (None, None)),
+        ("1-2-3.receipt", "receipt", False, (None, None)),
+        ("1-2-3.post-tool-use", "post-tool-use", False, (None, None)),
+        ("1-2-3.post-tool-use.4-5", "post-tool-use", False, (None, None)),
+    ],
+)
+def test_what_a_name_says(
+    name: str, kind: str, has_commands: bool, span: tuple[int | None, int | None]
+) -> None:
+    for tried in (name, f"{name}~1", f"{name}~3"):
+        assert spool.id_of(tried) == "1-2-3"
+        assert spool.kind_of(tried) == kind
+        assert spool.has_commands(tried) is has_commands
+        assert spool.span_of(tried) == span
+        assert spool.plain(tried) == name
+
+
+@given(
+    st.integers(0, 10**14),
+    st.none() | st.integers(0, 10**15),
+    st.none() | st.integers(0, 10**15),
+    st.sampled_from(["", "~1", "~2", "~3"]),
+)
+def test_names_say_what_they_were_given(
+    at: int, start: int | None, end: int | None, tried: str
+) -> None:
+    event_id = spool.new_id(at)
+    span = "-".join("" if each is None else str(each) for each in (start, end))
+    name = f"{event_id}.stop.{span}{tried}"
+    assert spool.id_of(name) == event_id
+    assert spool.made_ms(event_id) == at
+    assert spool.span_of(name) == (start, end)
+    assert spool.has_commands(name)
+
+
+def test_three_attempts_and_it_is_put_aside(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    spool.put(home, "1-2-3", "stop.5-6", b"It ends whoever reads it.")
+    assert not spool.is_hopeless(names(tmp_path)[0])
+    for tries in (1, 2, 3, 4):
+        tried = spool.attempt(home, names(tmp_path)[0])
+        assert tried == f"1-2-3.stop.5-6~{tries}"
+        assert names(tmp_path) == [tried]
+        assert spool.is_hopeless(tried) is (tries == 4)
+    spool.give_up(home, tried)
+    assert names(tmp_path) == []
+    assert spool.failed(home) == ["1-2-3.stop.5-6"]
+    aside = tmp_path / "spool" / "failed"
+    assert (aside / "1-2-3.stop.5-6").read_bytes() == b"It ends whoever reads it."
+    assert stat.S_IMODE(aside.stat().st_mode) == 0o700
+
+
+def test_what_is_no_file_can_be_put_aside_too(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    (tmp_path / "spool" / "1-2-3.stop").mkdir(parents=True)
+    tried = spool.attempt(home, names(tmp_path)[0])
+    assert tried == "1-2-3.stop~1"
+    spool.give_up(home, tried)
+    assert names(tmp_path) == []
+    assert spool.failed(home) == ["1-2-3.stop"]
+
+
+@pytest.mark.parametrize("name", ["1-2-3.stop", "1-2-3.stop~", "1-2-3.stop~x", "1-2-3.stop~²"])
+def test_a_name_that_somebody_else_gave_is_not_hopeless(name: str) -> None:
+    assert not spool.is_hopeless(name)
+
+
+def test_what_was_not_its_fault_does_not_count(tmp_path: Path) -> None:
+    home = str(tmp_path)
+    spool.put(home, "1-2-3", "receipt", b"{}")
+    for _ in range(9):
+        tried = spool.attempt(home, names(tmp_path)[0])
+        assert tried == "1-2-3.receipt~1"
+        spool.leave(home, tried)
+        assert names(tmp_path) == ["1-2-3.receipt"]
+
+
+def test_what_is_half_written_is_not_found(tmp_path: Path) -> None:
+    """Stopped anywhere, a hook leaves the whole event or none."""
+    step = 0
+    while True:
+        home = tmp_path / str(step)
+        disk = Disk(step)
+        try:
+            with disk.installed():
+                spool.put(str(home), "1-2-3", "stop.5-6", b"x" * 1000, durable=True)
+            break
+        except Stopped:
+            found = [Path(spool.path_of(str(home), name)).read_bytes() for name in names(home)]
+            assert found in ([], [b"x" * 1000])
+        step += 1
+    assert step > 4
+    assert names(home) == ["1-2-3.stop.5-6"]
+
+
+def test_what_is_durable_survives_a_power_loss(tmp_path: Path) -> None:
+    home = tmp_path / "ctx"
+    (home / "spool").mkdir(parents=True)
+    disk = Disk(power_loss=True)
+    with disk.installed():
+        spool.put(str(home), "1-2-3", "stop.5-6", b"Do it.", durable=True)
+    disk.lose_power()
+    assert names(home) == ["1-2-3.stop.5-6"]
+    assert Path(spool.path_of(str(home), "1-2-3.stop.5-6")).read_bytes() == b"Do it."
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "spool").mkdir()
+    for step in range(3):
+        disk = Disk(step, refuse_with=NO_SPACE)
+        with disk.installed(), pytest.raises(OSError, match="No space"):
+            spool.put(str(tmp_path), "1-2-3", "stop", b"x" * 100, durable=True)
+        assert left(tmp_path) == []
+
+
+def test_what_others_keep_there_is_no_event(tmp_path: Path) -> None:
+    spool.put(str(tmp_path), "1-2-3", "stop", b"{}")
+    folder = tmp_path / "spool"
+    (folder / "LOCK").touch()
+    (folder / "tmp-1-2-4").touch()
+    (folder / "tmp-1-2-4.old").touch()
+    (folder / "failed").mkdir()
+    assert names(tmp_path) == ["1-2-3.stop"]
+
+
+def test_it_loads_nothing_but_the_operating_system() -> None:
+    program = (
+        "import sys; before = set(sys.modules); import ctx.sessions.spool, ctx.sessions.live;"
+        " print(*sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["ctx", "ctx.sessions", "ctx.sessions.live", "ctx.sessions.spool"]

@@ -1,0 +1,180 @@
+"""What a hook loads. It runs at every step of an agent, and a module costs more than its work.
+
+The interpreter itself tells what it loads: each hook runs as it is registered, with one more
+option for that.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.claude_code.running import WORDS, Hooks, command
+from tests.conftest import Ctx
+
+CAPTURING = {
+    "ctx",
+    "ctx.agents",
+    "ctx.agents.claude_code",
+    "ctx.agents.claude_code.hook",
+    "ctx.sessions",
+    "ctx.sessions.hook_log",
+    "ctx.sessions.live",
+    "ctx.sessions.spool",
+}
+ANSWERING = {
+    *CAPTURING,
+    "ctx.agents.claude_code.answers",
+    "ctx.agents.claude_code.applying",
+    "ctx.agents.claude_code.lineage",
+    "ctx.agents.claude_code.store",
+    "ctx.clock",
+    "ctx.disk",
+    "ctx.errors",
+    "ctx.git",
+    "ctx.ids",
+    "ctx.layout",
+    "ctx.retrieval",
+    "ctx.retrieval.contexts",
+}
+COMPOSING = {
+    *ANSWERING,
+    "ctx.memory",
+    "ctx.memory.model",
+    "ctx.memory.naming",
+    "ctx.retrieval.compose",
+    "ctx.retrieval.entries",
+    "ctx.retrieval.layers",
+    "ctx.retrieval.markdown",
+    "ctx.tokens",
+}
+CONFIGURED = {
+    *COMPOSING,
+    "ctx.config",
+    "ctx.config.files",
+    "ctx.config.resolve",
+    "ctx.config.schema",
+    "ctx.config.setting",
+}
+
+# Of the standard library an answer takes these, with what they need themselves. Others cost as
+# much as a whole hook, or more: argparse, dataclasses, logging, pathlib, subprocess, tempfile, …
+ANSWERING_LIBRARY = "contextlib, errno, json, os, select, sqlite3, typing, zlib"
+COMPOSING_LIBRARY = f"{ANSWERING_LIBRARY}, datetime, encodings.utf_16_le, itertools"
+CONFIGURED_LIBRARY = f"{COMPOSING_LIBRARY}, encodings.utf_8_sig, tomllib"
+
+
+@pytest.fixture
+def hooks(surroundings: Path, repo: Path, ctx: Ctx) -> Iterator[Hooks]:
+    """Somebody who has a little memory, and works in a repository."""
+    for tier in ("pinned", "reference", "working"):
+        assert ctx("add", "--type=fact", f"--tag=tier:{tier}", f"What is {tier}.").code == 0
+    hooks = Hooks(surroundings / ".ctx", repo)
+    yield hooks
+    hooks.close()
+
+
+def loaded(hooks: Hooks, word: str, **changed: object) -> set[str]:
+    """The modules that a hook loads."""
+    return _told(hooks, command(word), hooks.event(word, **changed))
+
+
+def of_library(hooks: Hooks, names: str) -> set[str]:
+    """The modules that an interpreter loads which does nothing but import some."""
+    return _told(hooks, [*command("")[:3], "-c", f"import {names}"], b"")
+
+
+def _told(hooks: Hooks, words: list[str], said: bytes) -> set[str]:
+    interpreter, *rest = words
+    ran = hooks.run_command([interpreter, "-X", "importtime", *rest], said)
+    assert ran.code == 0
+    lines = ran.err.decode().splitlines()
+    assert all(each.startswith("import time:") for each in lines), ran.err
+    return {each.rpartition("|")[2].strip() for each in lines}
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.partition(".")[0] == "ctx"}
+
+
+@pytest.mark.parametrize("word", ["post-tool-use", "post-tool-use-failure", "subagent-stop"])
+def test_an_event_that_is_kept(hooks: Hooks, word: str) -> None:
+    modules = loaded(hooks, word)
+    assert ours(modules) == CAPTURING
+    assert modules - CAPTURING <= of_library(hooks, "os")
+
+
+def test_a_stop_without_commands(hooks: Hooks, tmp_path: Path) -> None:
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text("{}\n" * 1000)
+    modules = loaded(hooks, "stop", transcript_path=str(transcript))
+    assert ours(modules) == CAPTURING
+    assert modules - CAPTURING <= of_library(hooks, "os")
+
+
+def test_a_stop_with_commands(hooks: Hooks) -> None:
+    modules = loaded(hooks, "stop", last_assistant_message="<ctx:status/>")
+    assert ours(modules) == ANSWERING
+    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+
+
+def test_the_end_of_a_session(hooks: Hooks) -> None:
+    modules = loaded(hooks, "session-end")
+    assert ours(modules) == ANSWERING
+    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+
+
+def test_a_prompt_for_which_nothing_waits(hooks: Hooks) -> None:
+    modules = loaded(hooks, "prompt-submit")
+    assert ours(modules) == ANSWERING
+    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+
+
+def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
+    asked = "<ctx:recall query='what'/>"
+    hooks.run("stop", hooks.event("stop", last_assistant_message=asked))
+    hooks.settle()
+    modules = loaded(hooks, "prompt-submit")
+    expected = {*COMPOSING, "ctx.agents.claude_code.waiting"}
+    assert ours(modules) == expected
+    assert modules - expected <= of_library(hooks, COMPOSING_LIBRARY)
+
+
+def test_a_context_that_is_ready(hooks: Hooks) -> None:
+    hooks.run("session-start", hooks.event("session-start"))
+    hooks.settle()
+    modules = loaded(hooks, "session-start", session_id="another")
+    assert ours(modules) == ANSWERING
+    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])
+def test_a_context_that_is_composed(hooks: Hooks, source: str) -> None:
+    modules = loaded(hooks, "session-start", source=source)
+    assert ours(modules) == COMPOSING
+    assert modules - COMPOSING <= of_library(hooks, COMPOSING_LIBRARY)
+
+
+def test_the_state_before_compaction(hooks: Hooks) -> None:
+    modules = loaded(hooks, "pre-compact")
+    assert ours(modules) == COMPOSING
+    assert modules - COMPOSING <= of_library(hooks, COMPOSING_LIBRARY)
+
+
+def test_settings_are_read_where_there_are_some(hooks: Hooks) -> None:
+    (hooks.home / "config.toml").write_text("[context]\nbudget = 1000\n")
+    modules = loaded(hooks, "session-start")
+    assert ours(modules) == CONFIGURED
+    assert modules - CONFIGURED <= of_library(hooks, CONFIGURED_LIBRARY)
+
+
+def test_the_dear_modules_are_not_among_them(hooks: Hooks) -> None:
+    dear = "argparse asyncio dataclasses http inspect logging pathlib socket subprocess tempfile"
+    assert of_library(hooks, CONFIGURED_LIBRARY).isdisjoint(dear.split())
+    capturing = of_library(hooks, "os")
+    assert capturing.isdisjoint(["collections", "json", "re", "sqlite3", "typing"])
+
+
+def test_every_hook_is_looked_at() -> None:
+    here = Path(__file__).read_text()
+    assert [word for word in WORDS if f'"{word}"' not in here] == []
