@@ -11,6 +11,7 @@ The store has 10,000 nodes. A context that is *ready* was made before and is onl
 """
 
 import fcntl
+import glob
 import json
 import os
 import random
@@ -96,8 +97,10 @@ class Bench:
         return f"{self.folder}/{word}.json"
 
     def run(self, command: list[str], word: str) -> Cost:
-        """With nothing in the spool but what this hook puts there."""
-        shutil.rmtree(f"{self.home}/spool", ignore_errors=True)
+        """With nothing in the spool, and as if no session had started just now."""
+        for pattern in ("spool/*-*", "live/*.start-*"):
+            for path in glob.glob(f"{self.home}/{pattern}"):
+                os.unlink(path)
         return timing.of_child(
             command, environment=self.environment, folder=self.folder, reads=self.event(word)
         )

@@ -21,7 +21,7 @@ from ctx.memory import receipts
 from ctx.operations import apply, asked
 from ctx.operations.apply import Applied, Refused, Stop
 from ctx.retrieval import contexts, layers
-from ctx.sessions import spool
+from ctx.sessions import events, spool
 from ctx.sessions.events import Event
 from ctx.workspace import Memory
 from tests.conftest import Ctx
@@ -96,9 +96,9 @@ def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -
         rows = memory.graph.connection.execute(
             "SELECT id, session, name FROM commands ORDER BY rowid"
         ).fetchall()
-        names, digests = zip(*((row[0].split(" ")[:2], row[0].split(" ")[2]) for row in rows))
-        assert names == ([SESSION, "msg_5dd6_1"],) * 3 + ([SESSION, "msg_5dd6_3"],)
-        assert len(set(digests)) == 4
+        claims = [row[0].split(" ") for row in rows]
+        assert [each[1] for each in claims] == ["msg_5dd6_1"] * 3 + ["msg_5dd6_3"]
+        assert len({each[2] for each in claims}) == 4
         assert [row[0].split(" ")[3] for row in rows] == ["0"] * 4
         assert [row[1:] for row in rows] == [
             *((SESSION, "remember"), (SESSION, "remember"), (SESSION, "?"), (SESSION, "remember"))
@@ -743,7 +743,7 @@ def test_commands_that_come_while_events_are_taken_in(
     for number in range(1_000):
         spool.put(client.home, spool.new_id(number), "post-tool-use", said)
     left: list[int] = []
-    keep = apply.kept.keep
+    keep = events.keep
 
     def keep_and_answer(connection: Connection, event: Event) -> None:
         keep(connection, event)
@@ -752,7 +752,7 @@ def test_commands_that_come_while_events_are_taken_in(
         elif event.name == "Stop":
             left.append(len(client.waiting()))
 
-    monkeypatch.setattr(apply.kept, "keep", keep_and_answer)
+    monkeypatch.setattr(events, "keep", keep_and_answer)
     applied = client.apply()
     assert (stops(applied), applied.events) == ([(1, 0, 0)] * 3, 1_000)
     assert known(client) == ["After 0.", "After 500.", "After 999."]

@@ -220,5 +220,5 @@ def test_a_name_is_claimed_once_within_its_time(tmp_path: Path) -> None:
 
 def test_a_name_that_cannot_be_claimed(tmp_path: Path) -> None:
     (tmp_path / "live").write_text("A file at its place.")
-    with pytest.raises(OSError, match="exists|directory"):
+    with pytest.raises(OSError, match=r"exists|directory"):
         live.claim(str(tmp_path), "one", int(NOW_S * 1000), 1_000)
