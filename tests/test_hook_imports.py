@@ -59,7 +59,7 @@ CONFIGURED = {
 
 # Of the standard library an answer takes these, with what they need themselves. Others cost as
 # much as a whole hook, or more: argparse, dataclasses, logging, pathlib, subprocess, tempfile, …
-ANSWERING_LIBRARY = "contextlib, errno, json, os, select, sqlite3, typing, zlib"
+ANSWERING_LIBRARY = "contextlib, errno, fcntl, json, os, select, sqlite3, typing, zlib"
 COMPOSING_LIBRARY = f"{ANSWERING_LIBRARY}, datetime, encodings.utf_16_le, itertools"
 CONFIGURED_LIBRARY = f"{COMPOSING_LIBRARY}, encodings.utf_8_sig, tomllib"
 

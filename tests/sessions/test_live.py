@@ -215,10 +215,19 @@ def test_a_name_is_claimed_once_within_its_time(tmp_path: Path) -> None:
     assert claim("two", now_ms)
     assert claim("one", now_ms + 1_000)
     # From then on its time runs anew.
-    assert not claim("one", live.written_ms(home, "one") + 999)
+    assert not claim("one", now_ms + 1_999)
+    assert claim("one", now_ms + 2_000)
 
 
 def test_a_name_that_cannot_be_claimed(tmp_path: Path) -> None:
     (tmp_path / "live").write_text("A file at its place.")
     with pytest.raises(OSError, match=r"exists|directory"):
         live.claim(str(tmp_path), "one", int(NOW_S * 1000), 1_000)
+
+
+def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    live.write(str(tmp_path), "one", "before")
+    with pytest.raises(UnicodeEncodeError):
+        live.write(str(tmp_path), "one", "/half \ud800 a character")
+    assert live.read(str(tmp_path), "one") == "before"
+    assert os.listdir(tmp_path / "live") == ["one"]

@@ -33,6 +33,7 @@ def path_of(home: str, name: str) -> str:
 
 
 def write(home: str, name: str, text: str) -> None:
+    view = memoryview(text.encode("utf-8", "surrogateescape"))
     path = path_of(home, name)
     temporary = f"{path}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
@@ -44,7 +45,6 @@ def write(home: str, name: str, text: str) -> None:
         fd = os.open(temporary, flags, 0o600)
     try:
         try:
-            view = memoryview(text.encode("utf-8", "surrogateescape"))
             while view:
                 view = view[os.write(fd, view) :]
         finally:
@@ -64,6 +64,12 @@ def read(home: str, name: str) -> str:
         return ""
 
 
+def follow(home: str, session: str, before: str, until_ms: int) -> None:
+    """A session goes on from another: what waited for that one until then waits for this one."""
+    write(home, f"{session}.before", before)
+    os.utime(path_of(home, f"{session}.before"), ns=(until_ms * 1_000_000,) * 2)
+
+
 def written_ms(home: str, name: str) -> int:
     """When a file was written; 0 where there is none."""
     try:
@@ -74,16 +80,23 @@ def written_ms(home: str, name: str) -> int:
 
 def claim(home: str, name: str, now_ms: int, for_ms: int) -> bool:
     """Whether nobody has claimed a name within this time; it is claimed then."""
-    path = path_of(home, name)
+    import fcntl
+
+    os.makedirs(home, 0o700, exist_ok=True)
+    os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
+    fd = os.open(path_of(home, name), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        os.makedirs(home, 0o700, exist_ok=True)
-        os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
-        if now_ms - written_ms(home, name) < for_ms:
+        # Whoever holds it claims the name at this moment.
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        claimed = os.read(fd, 20)
+        if claimed.isdigit() and now_ms - int(claimed) < for_ms:
             return False
-        os.utime(path)
-    return True
+        os.pwrite(fd, b"%020d" % now_ms, 0)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
 
 
 def remove(home: str, name: str) -> None:

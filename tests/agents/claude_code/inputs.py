@@ -99,16 +99,16 @@ class Inputs:
         makers: list[tuple[int, Callable[[], bytes]]] = [
             # What a store must be opened for is dear, and so there is less of it.
             (1, self._whole),
-            (20, self._noise),
-            (25, self._noise_in_braces),
-            (30, self._cut_off),
-            (25, self._damaged),
-            (6, self._odd_value),
-            (8, self._odd_session),
-            (3, self._odd_place),
-            (3, self._left_out),
-            (3, self._said_twice),
-            (2, self._another_event),
+            (25, self._noise),
+            (35, self._noise_in_braces),
+            (45, self._cut_off),
+            (6, self._damaged),
+            (4, self._odd_value),
+            (4, self._odd_session),
+            (2, self._odd_place),
+            (2, self._left_out),
+            (2, self._said_twice),
+            (1, self._another_event),
             (3, self._several),
             (1, self._nested),
         ]
@@ -120,7 +120,7 @@ class Inputs:
     def huge(self) -> Iterator[bytes]:
         """A few that take long to make."""
         for name in ("prompt", "cwd", "session_id", "transcript_path", "anything"):
-            for value in ("x" * 5_000_000, "\\" * 200_000, ["x"] * 100_000):
+            for value in ("x" * 2_000_000, "\\" * 200_000, ["x"] * 100_000):
                 yield line({**self._told(), name: value})
         yield b"{" + b" " * 5_000_000 + b"}"
         yield b"x" * 5_000_000

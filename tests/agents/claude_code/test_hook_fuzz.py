@@ -24,14 +24,14 @@ from ctx.agents.claude_code.hook import Hook, answer
 from ctx.retrieval import layers
 from ctx.sessions import live, spool
 from tests.agents.claude_code.inputs import LONE, Inputs
-from tests.agents.claude_code.running import NOTHING, SILENT, WORDS, Hooks, Ran, reap
+from tests.agents.claude_code.running import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
 from tests.conftest import Ctx
 
 IN_PROCESS = 10_000
 AS_PROCESSES = 200
 THREADS = 2
 # Whoever ends a session starts a whole interpreter, which is too dear to be done for each input.
-MOST_ENDINGS = 16
+MOST_ENDINGS = 8
 RETRIES = 9
 SEED = 20260120
 
@@ -66,6 +66,7 @@ class Home:
                 break
             # On a busy machine it gives up in time, as it should. Here that proves nothing.
             self._forget_claims()
+            self._forget_unfinished()
             self._take_kept()
             self._take_lines()
             ran = hooks.run(self.word, said)
@@ -86,6 +87,12 @@ class Home:
             folder = live.path_of(self.path, "")
             for name in disk.names(folder):
                 if ".start-" in name:
+                    os.unlink(f"{folder}{name}")
+
+    def _forget_unfinished(self) -> None:
+        for folder in (live.path_of(self.path, ""), spool.path_of(self.path, "")):
+            for name in disk.names(folder):
+                if name.startswith("tmp-") or name.endswith(".tmp"):
                     os.unlink(f"{folder}{name}")
 
     def _take_lines(self) -> list[str]:
@@ -166,12 +173,11 @@ def shop(surroundings: Path, folder: Path, ctx: Ctx) -> Path:
     """A folder for which a context is ready. It is the home's owner who has made it."""
     for tier in ("pinned", "reference"):
         assert ctx("add", "--type=fact", f"--tag=tier:{tier}", f"What is {tier}.").code == 0
-    hooks = Hooks(surroundings / ".ctx", folder)
-    hooks.run("session-start", hooks.event("session-start"))
-    hooks.close()
+    home = surroundings / ".ctx"
+    said = sample("SessionStart.startup", cwd=str(folder))
+    spool.put(str(home), spool.new_id(0), "session-start", said)
     assert ctx("hook", "apply").code == 0
-    (surroundings / ".ctx" / spool.FOLDER / "LOCK").unlink()
-    shutil.rmtree(surroundings / ".ctx" / live.FOLDER)
+    (home / spool.FOLDER / "LOCK").unlink()
     return folder
 
 

@@ -30,6 +30,7 @@ _ANSWERING_S = 0.4
 _DEFAULT_BUDGET = 2_000
 _MOST_PARTS = 8
 _AT_ONCE_MS = 1_000
+_MOMENT_MS = 10_000
 
 
 def session_start(hook: Hook, said: bytes) -> bytes:
@@ -247,7 +248,9 @@ def _go_live(hook: Hook, event: "dict[str, Any]") -> None:
     elif source == "fork":
         before = lineage.forked_from(event, process, hook.now_ms() / 1000)
     if live.is_session(before) and before != session:
-        live.write(hook.home, f"{session}.before", before)
+        # What a cleared one asked for last may be done only in a moment.
+        later_ms = _MOMENT_MS if source == "clear" else 0
+        live.follow(hook.home, session, before, hook.now_ms() + later_ms)
 
 
 def _cleared(hook: Hook, event: "dict[str, Any]") -> str:

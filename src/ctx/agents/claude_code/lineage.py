@@ -61,7 +61,7 @@ def _resumed(process: str) -> str:
 
 def remembers(path: "Any") -> bool:
     """Whether a resumed conversation still has what hooks gave it: its transcript has it then."""
-    if not isinstance(path, str):
+    if not isinstance(path, str) or not os.path.isfile(path):
         return False
     try:
         with open(path, "rb") as file:
