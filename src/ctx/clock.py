@@ -12,6 +12,9 @@ from collections.abc import Callable
 COUNTER_BITS = 16
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
+YEAR_1000_MS = -30_610_224_000_000
+"""Times are compared as text; years with fewer digits would not sort."""
+
 monotonic = time.monotonic
 sleep = time.sleep
 

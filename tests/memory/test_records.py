@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from ctx.ids import NodeId, Ulid, new_ulid
 from ctx.memory import records
 from ctx.memory.changes import changing
-from ctx.memory.records import Record, as_json, from_json
+from ctx.memory.model import from_json
+from ctx.memory.records import Record, as_json
 from tests.memory.graphs import WHO, all_records, graph
 
 # What JSON can say: text of any script, but no halves of characters.

@@ -317,10 +317,10 @@ def test_many_parts_show_what_one_budget_shows() -> None:
         one = layers.context(graph.connection, Wanted(None, None, 2_500))
         assert (layers.parts(2_500), layers.parts(2_501)) == (1, 2)
         budget = 20_000
-        assert layers.parts(budget) == layers.MOST_PARTS
+        assert layers.parts(budget) == contexts.MOST_PARTS
         parts = [
             layers.context(graph.connection, Wanted(None, None, budget, part))
-            for part in range(1, layers.MOST_PARTS + 1)
+            for part in range(1, contexts.MOST_PARTS + 1)
         ]
         assert parts[0] == one
         every = [number for part in parts for number in numbers(part)]

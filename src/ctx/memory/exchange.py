@@ -27,7 +27,7 @@ from ctx.memory.foreign import go_ctx, incoming
 from ctx.memory.foreign.incoming import Item, Skipped
 from ctx.memory.graph import Graph
 from ctx.memory.intake import ACTION, is_untouched
-from ctx.memory.model import Draft, Edge, Evidence, Node, View
+from ctx.memory.model import Draft, Edge, Evidence, Node, View, from_json
 
 FORMAT = "ctx-graph"
 VERSION = 1
@@ -117,7 +117,6 @@ def _written_node(node: Node, times: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _edge_lines(graph: Graph, among: frozenset[NodeId] | None) -> Iterator[str]:
-    from ctx.memory.records import from_json
 
     for row in graph.connection.execute(
         "SELECT id, from_id, to_id, type, created_at, metadata FROM edges ORDER BY id"

@@ -8,7 +8,7 @@ from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
 from ctx.memory import naming, records
-from ctx.memory.model import Edge, Node, View
+from ctx.memory.model import Edge, Node, View, from_json
 from ctx.memory.records import Record
 
 Direction = Literal["in", "out", "both"]
@@ -177,7 +177,7 @@ class Graph:
             for node_id in part:
                 if row := found.get(node_id):
                     given = tuple(tags.get(node_id, ()))
-                    yield Node._make((*row[:4], given, *row[4:8], records.from_json(row[8])))
+                    yield Node._make((*row[:4], given, *row[4:8], from_json(row[8])))
 
     def _tags(self, part: Sequence[NodeId]) -> Mapping[NodeId, list[str]]:
         places = ", ".join("?" * len(part))
@@ -272,7 +272,7 @@ def _edge(row: tuple[str, str, str, str, str, str]) -> Edge:
         NodeId(ids.Ulid(to_id)),
         edge_type,
         created_at,
-        records.from_json(metadata),
+        from_json(metadata),
     )
 
 

@@ -263,3 +263,19 @@ def _did_you_mean(word: str, known: Iterable[str]) -> str:
     found = difflib.get_close_matches(word, list(known), n=1)
     start = f"Did you mean `{found[0]}`? " if found else ""
     return f"{start}There are: {', '.join(known)}."
+
+
+def from_json(text: str) -> dict[str, Any]:
+    """Most are empty, and a command that only lists has no other use for the json module."""
+    if text == "{}":
+        return {}
+    import json
+
+    try:
+        value = json.loads(text)
+    except ValueError:
+        # It was written by `as_json`, so the file has been damaged since.
+        from sqlite3 import DatabaseError
+
+        raise DatabaseError("there is a value that is not JSON") from None
+    return value if isinstance(value, dict) else {}

@@ -22,10 +22,11 @@ Kinds that this version does not know were written by a newer one: they are kept
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from sqlite3 import Connection, DatabaseError
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.ids import Ulid, short
+from ctx.memory.model import from_json
 
 _COLUMNS = "id, stamp, change, action, kind, subject, key, target, body, session, author"
 
@@ -154,20 +155,6 @@ def as_json(value: Mapping[str, Any]) -> str:
     return json.dumps(
         value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
     )
-
-
-def from_json(text: str) -> dict[str, Any]:
-    """Most are empty, and a command that only lists has no other use for the json module."""
-    if text == "{}":
-        return {}
-    import json
-
-    try:
-        value = json.loads(text)
-    except ValueError:
-        # It was written by `as_json`, so the file has been damaged since.
-        raise DatabaseError("there is a value that is not JSON") from None
-    return value if isinstance(value, dict) else {}
 
 
 def said(record: Record, node_id: str) -> str:

@@ -7,7 +7,6 @@ Both may be interrupted anywhere and run again. Whoever runs holds a lock; the k
 when the process ends, however it ends.
 """
 
-import errno
 import fcntl
 import os
 import sqlite3
@@ -100,9 +99,7 @@ def alone(home: str) -> Iterator[bool]:
 def _locked(fd: int) -> bool:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise
+    except BlockingIOError:
         return False
     return True
 

@@ -37,6 +37,8 @@ class Context(NamedTuple):
 NOTHING = Context("", 0, ())
 NOTHING_YET = "Memory (ctx) holds nothing for this work yet."
 """What a context says that has no nodes in it, and could not have any."""
+MOST_PARTS = 8
+"""Over so many answers a large budget is spread, at most."""
 FORMAT = 1
 """Goes up with every change to how the same nodes are told."""
 

@@ -6,7 +6,7 @@ the tables itself.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from sqlite3 import Connection, DatabaseError
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
@@ -119,7 +119,7 @@ def _nodes(connection: Connection, part: Sequence[NodeId]) -> list[ContextNode]:
                 *row[:4],
                 tuple(tags.get(node_id, ())),
                 *row[4:8],
-                _metadata(row[8]),
+                model.from_json(row[8]),
                 edges.get(node_id, Edges()),
             )
         )
@@ -133,16 +133,3 @@ def _among(
 ) -> list[tuple[Any, ...]]:
     places = ", ".join("?" * len(node_ids))
     return connection.execute(f"{sql} ({places}) {order}", node_ids).fetchall()
-
-
-def _metadata(text: str) -> dict[str, Any]:
-    if text == "{}":
-        return {}
-    import json
-
-    try:
-        value = json.loads(text)
-    except ValueError:
-        # It was written as JSON, so the file has been damaged since.
-        raise DatabaseError("there is a value that is not JSON") from None
-    return value if isinstance(value, dict) else {}

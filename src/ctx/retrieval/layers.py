@@ -18,14 +18,13 @@ from ctx import clock, tokens
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
 from ctx.retrieval.compose import STATE, Composed, Entry, Frame, LeftOut, compose, item, short_item
-from ctx.retrieval.contexts import NOTHING, NOTHING_YET, Context, Item
+from ctx.retrieval.contexts import MOST_PARTS, NOTHING, NOTHING_YET, Context, Item
 from ctx.retrieval.entries import Loaded, load
 
 LARGEST_ANSWER = 10_000
 """What the client takes of one hook, in UTF-16 units; what is longer it cuts."""
 LARGEST_PART = 2_500
 """Tokens of a part: no text of so many has as many units, and there is room for more beside it."""
-MOST_PARTS = 8
 
 _HOW = (
     ' `<ctx:recall query="WORDS"/>` in an answer finds more for the next prompt, `ctx recall WORDS`'
@@ -41,8 +40,6 @@ _MOST_COUNTED = 500
 _MOST_STATE = 40
 _LONG_PREVIEW = 2_000
 _SMALL = 400
-# Years with fewer digits would not sort as text; queries stop there too.
-_YEAR_1000_MS = -30_610_224_000_000
 
 
 class Wanted(NamedTuple):
@@ -282,7 +279,7 @@ def _filled(value: Any, wanted: Wanted, now_ms: int) -> str | int:
         case ["task"]:
             return f"task:{wanted.task}"
         case ["ago", age_ms, behind]:
-            return f"{clock.iso(max(now_ms - age_ms, _YEAR_1000_MS))}{behind}"
+            return f"{clock.iso(max(now_ms - age_ms, clock.YEAR_1000_MS))}{behind}"
         case _:
             known: str | int = value
             return known

@@ -5,6 +5,8 @@
     <session>.stop      how much of its transcript the last Stop has seen
     <session>.state     what it was at when its conversation was compacted
     <session>.receipt   what it was given last, which a resumed one is not given again
+    <session>.receipt-2 the same of a further part
+    <session>.start-…   that its start is being answered, for a second hook that is told of it
     cleared-<process>   the session that a client has just cleared
 
 Hooks load this module: it imports nothing but `os`.
@@ -36,13 +38,7 @@ def write(home: str, name: str, text: str) -> None:
     view = memoryview(text.encode("utf-8", "surrogateescape"))
     path = path_of(home, name)
     temporary = f"{path}.{os.getpid()}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-    try:
-        fd = os.open(temporary, flags, 0o600)
-    except FileNotFoundError:
-        os.makedirs(home, 0o700, exist_ok=True)
-        os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
-        fd = os.open(temporary, flags, 0o600)
+    fd = _opened(home, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
         try:
             while view:
@@ -53,6 +49,16 @@ def write(home: str, name: str, text: str) -> None:
     except OSError:
         os.unlink(temporary)
         raise
+
+
+def _opened(home: str, path: str, flags: int) -> int:
+    """A file of ours, in folders that are made where they are missing."""
+    try:
+        return os.open(path, flags, 0o600)
+    except FileNotFoundError:
+        os.makedirs(home, 0o700, exist_ok=True)
+        os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
+        return os.open(path, flags, 0o600)
 
 
 def read(home: str, name: str) -> str:
@@ -82,9 +88,7 @@ def claim(home: str, name: str, now_ms: int, for_ms: int) -> bool:
     """Whether nobody has claimed a name within this time; it is claimed then."""
     import fcntl
 
-    os.makedirs(home, 0o700, exist_ok=True)
-    os.makedirs(f"{home}/{FOLDER}", 0o700, exist_ok=True)
-    fd = os.open(path_of(home, name), os.O_RDWR | os.O_CREAT, 0o600)
+    fd = _opened(home, path_of(home, name), os.O_RDWR | os.O_CREAT)
     try:
         # Whoever holds it claims the name at this moment.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # Of the time that a hook has, what is left for its answer once other work is done.
 _ANSWERING_S = 0.4
 _DEFAULT_BUDGET = 2_000
-_MOST_PARTS = 8
 _AT_ONCE_MS = 1_000
 _MOMENT_MS = 10_000
 
@@ -339,7 +338,7 @@ def _saved(hook: Hook, session: str, now: "list[Any]") -> "list[Any]":
 def _given_before(hook: Hook, session: str) -> "dict[str, str]":
     """What a session was given when it started, all parts of it."""
     known: dict[str, str] = {}
-    for part in range(1, _MOST_PARTS + 1):
+    for part in range(1, contexts.MOST_PARTS + 1):
         try:
             given = json.loads(live.read(hook.home, _receipt_name(session, part)) or "{}")
         except ValueError:
@@ -350,7 +349,7 @@ def _given_before(hook: Hook, session: str) -> "dict[str, str]":
 
 def _note_given(hook: Hook, session: str, given: "dict[str, str]") -> None:
     """Remember all of it in one place, instead of what the parts remember."""
-    for part in range(2, _MOST_PARTS + 1):
+    for part in range(2, contexts.MOST_PARTS + 1):
         live.remove(hook.home, _receipt_name(session, part))
     live.write(hook.home, _receipt_name(session, 1), json.dumps(given))
 

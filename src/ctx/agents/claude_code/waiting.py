@@ -32,26 +32,24 @@ _EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
 
 def take(hook: Hook, connection: Connection, session: str) -> "tuple[str, list[Item]]":
     """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it."""
-    taken = _take(hook, connection, session, _KINDS)
-    blocks: list[tuple[str, list[Item]]] = []
-    for kind, value in taken:
-        blocks += _blocks(connection, kind, value)
-    text, shown = layers.fitted([text for text, _ in blocks], layers.LARGEST_ANSWER, _missing)
-    return text, [item for _, items in blocks[:shown] for item in items]
+    return _given(connection, _take(hook, connection, session, _KINDS), layers.LARGEST_ANSWER)
 
 
 def take_expanded(
     hook: Hook, connection: Connection, session: str, before: str
 ) -> "tuple[str, list[Item]]":
     """The nodes that an agent wants to see again, for the end of a text that is there already."""
-    blocks: list[tuple[str, list[Item]]] = []
-    for kind, value in _take(hook, connection, session, ("expand_nodes",)):
-        blocks += _blocks(connection, kind, value)
-    if not blocks:
-        return "", []
-    room = layers.LARGEST_ANSWER - layers.units(before) - 1
+    taken = _take(hook, connection, session, ("expand_nodes",))
+    text, items = _given(connection, taken, layers.LARGEST_ANSWER - layers.units(before) - 1)
+    return (f"\n{text}" if text else ""), items
+
+
+def _given(
+    connection: Connection, taken: "list[tuple[str, str]]", room: int
+) -> "tuple[str, list[Item]]":
+    blocks = [block for kind, value in taken for block in _blocks(connection, kind, value)]
     text, shown = layers.fitted([text for text, _ in blocks], room, _missing)
-    return f"\n{text}", [item for _, items in blocks[:shown] for item in items]
+    return text, [item for _, items in blocks[:shown] for item in items]
 
 
 def _take(

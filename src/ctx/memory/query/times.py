@@ -29,8 +29,6 @@ _UNITS = {
     "y": 365 * _DAY,
 }
 _MOST_DIGITS = 9
-# Years with fewer digits would not sort as text.
-_YEAR_1000_MS = -30_610_224_000_000
 
 
 class Time(NamedTuple):
@@ -94,4 +92,4 @@ def _date(text: str) -> str:
 
 
 def _iso(ms: int) -> str:
-    return clock.iso(max(ms, _YEAR_1000_MS))
+    return clock.iso(max(ms, clock.YEAR_1000_MS))
