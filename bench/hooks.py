@@ -4,8 +4,9 @@ The floor of a hook that only keeps an event is an interpreter that does nothing
 answers from the store is an interpreter that loads `json` and `sqlite3`. Each round runs every
 side once. `node -e 0` stands beside them, because most hooks of other programs begin with that.
 
-The store has 10,000 nodes. A context that is *ready* was made before and is only given; one that is
-*composed* is made while the agent waits, because memory has changed since.
+The store has 10,000 nodes, and so has that of the project where *in a project* says so. A context
+that is *ready* was made before and is only given; one that is *composed* is made while the agent
+waits, because memory has changed since.
 
     python -m bench hooks [ROUNDS]
 """
@@ -17,11 +18,12 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,11 +32,13 @@ from bench import timing
 from bench.memory import vocabulary
 from bench.timing import Cost, Figure, ms, times
 from ctx.agents.claude_code import hook
-from ctx.ids import NodeId
+from ctx.ids import CLI_SESSION, NodeId
+from ctx.layout import UserStore
 from ctx.memory import store
-from ctx.memory.changes import Who, changing
+from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
+from ctx.workspace import Surroundings, open_project
 
 ROUNDS = 100
 NODES = 10_000
@@ -86,12 +90,16 @@ class Bench:
         os.makedirs(f"{self.folder}/.git")
         Path(self.folder, ".git", "HEAD").write_text("ref: refs/heads/main\n")
         self.database = f"{self.home}/store.db"
-        build(self.database)
+        self.build()
         transcript = f"{space}/transcript.jsonl"
         Path(transcript).write_text(f"{json.dumps({'type': 'user', 'text': 'x' * 400})}\n" * 400)
         for word, said in SAID.items():
             told = {**COMMON, "transcript_path": transcript, "cwd": self.folder, **said}
             Path(self.event(word)).write_text(f"{json.dumps(told)}\n")
+
+    def build(self) -> None:
+        with closing(store.open_for_writing(self.database)) as connection:
+            fill(lambda: changing(Graph(connection), "import", Who("bench", "bench")))
 
     def event(self, word: str) -> str:
         return f"{self.folder}/{word}.json"
@@ -135,26 +143,47 @@ def surroundings(space: str) -> Mapping[str, str]:
     return {**kept, "HOME": space, "CTX_HOME": f"{space}/.ctx"}
 
 
-def build(path: str) -> None:
+class BenchInProject(Bench):
+    """The same in a project with as large a memory of its own."""
+
+    def build(self) -> None:
+        super().build()
+        shutil.rmtree(self.folder)
+        os.mkdir(self.folder)
+        self._run("git", "init", "-q")
+        self._run(CTX, "init")
+        place = Surroundings(self.folder, UserStore(self.home), {}, (), CLI_SESSION)
+        memory = open_project(place).memory
+        with closing(memory):
+            fill(lambda: memory.changing("import", Who(CLI_SESSION, "bench")))
+        self._run(CTX, "commit", "-m", "What is known")
+        self._run(CTX, "list")
+
+    def _run(self, *command: str) -> None:
+        subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, check=True
+        )
+
+
+def fill(change_made: Callable[[], AbstractContextManager[Change]]) -> None:
     rng = random.Random(4)
     words = vocabulary(rng)
     tiers = [tier for tier, count in TIERS.items() for _ in range(count)]
     rng.shuffle(tiers)
     made: list[NodeId] = []
-    with closing(store.open_for_writing(path)) as connection:
-        while len(made) < NODES:
-            with changing(Graph(connection), "import", Who("bench", "bench")) as change:
-                for tier in tiers[len(made) : len(made) + 1_000]:
-                    text = " ".join(rng.choices(words, k=rng.randint(8, 60)))
-                    node_id = change.add_node(rng.choice(TYPES), text)
-                    change.tag(node_id, f"tier:{tier}")
-                    change.tag(node_id, f"project:{rng.choice(('shop', 'other', 'third'))}")
-                    if made:
-                        change.link(node_id, rng.choice(made), "DEPENDS_ON", Evidence("bench"))
-                    made.append(node_id)
+    while len(made) < NODES:
+        with change_made() as change:
+            for tier in tiers[len(made) : len(made) + 1_000]:
+                text = " ".join(rng.choices(words, k=rng.randint(8, 60)))
+                node_id = change.add_node(rng.choice(TYPES), text)
+                change.tag(node_id, f"tier:{tier}")
+                change.tag(node_id, f"project:{rng.choice(('shop', 'other', 'third'))}")
+                if made:
+                    change.link(node_id, rng.choice(made), "DEPENDS_ON", Evidence("bench"))
+                made.append(node_id)
 
 
-def figures(rounds: int, bench: Bench) -> list[Figure]:
+def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
     child = partial(timing.of_child, environment=bench.environment, folder=bench.folder)
     sides: dict[str, Callable[[], Cost]] = {
         name: partial(child, command) for name, command in FLOORS.items()
@@ -169,6 +198,9 @@ def figures(rounds: int, bench: Bench) -> list[Figure]:
         "prompt-submit, nothing waits": (LOADED, ""),
         "session-start, ready": (LOADED, "2 ×"),
         "session-start, composed": (LOADED, "4 ×"),
+        "prompt-submit, in a project": (LOADED, ""),
+        "session-start, ready, in a project": (LOADED, "2 ×"),
+        "session-start, composed, in a project": (LOADED, "4 ×"),
     }
     ours: list[Callable[[], Cost]] = [
         partial(bench.run_entry, "post-tool-use"),
@@ -177,6 +209,9 @@ def figures(rounds: int, bench: Bench) -> list[Figure]:
         partial(bench.run_entry, "prompt-submit"),
         partial(bench.run_entry, "session-start"),
         bench.compose,
+        partial(in_project.run_entry, "prompt-submit"),
+        partial(in_project.run_entry, "session-start"),
+        in_project.compose,
     ]
     sides |= dict(zip(limits, ours, strict=True))
     # The first runs find no context, and compile what is not compiled yet.
@@ -194,10 +229,10 @@ def figures(rounds: int, bench: Bench) -> list[Figure]:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    with tempfile.TemporaryDirectory() as space:
+    with tempfile.TemporaryDirectory() as space, tempfile.TemporaryDirectory() as other:
         bench = Bench(space)
         size = os.path.getsize(bench.database)
-        lines = figures(rounds, bench)
+        lines = figures(rounds, bench, BenchInProject(other))
     print(f"CPU, medians of {rounds} rounds; a store of {NODES:,} nodes, {size:,} bytes")
     timing.print_table(lines)
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import islice
+from sqlite3 import Connection
 from statistics import median
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ from ctx.layout import UserStore
 from ctx.memory import model, store, walk
 from ctx.memory.changes import Who, changing
 from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse, parse_words
@@ -103,7 +105,7 @@ def vocabulary(rng: random.Random) -> list[str]:
 
 
 def questions(memory: Memory) -> Iterator[Question]:
-    graph, connection = memory.graph, memory.graph.connection
+    graph, connection = memory.graph, memory.user.connection
     words = vocabulary(random.Random(3))
     common, usual, rare = words[5], words[200], words[2_000]
     anything = Scope()
@@ -167,7 +169,7 @@ def questions(memory: Memory) -> Iterator[Question]:
         (common, words[8], words[20], words[40], words[90]),
     ):
         name = f"search {len(asked)} word{'s' * (len(asked) > 1)}"
-        name += f", the rarest in {_count(connection, asked):,} nodes"
+        name += f", the rarest in {_count(graph, asked):,} nodes"
         yield Question(name, searched(" ".join(asked)), liked(*asked))
     yield Question("trace, provenance of a node", lambda: _traced(graph, some))
     yield Question("trace --reverse", lambda: _traced(graph, some, reverse=True))
@@ -179,8 +181,7 @@ def questions(memory: Memory) -> Iterator[Question]:
     yield Question("status", lambda: _counted(memory), limit="")
 
 
-def _count(connection: object, asked: tuple[str, ...]) -> int:
-    graph = Graph(connection)  # type: ignore[arg-type]
+def _count(graph: Graphs, asked: tuple[str, ...]) -> int:
     return min(find(graph, parse_words(word), Scope(), 1).total for word in asked)
 
 
@@ -189,7 +190,7 @@ def _counted(memory: Memory) -> list[NodeId]:
     return []
 
 
-def _traced(graph: Graph, node_id: NodeId, *, reverse: bool = False) -> list[NodeId]:
+def _traced(graph: Graphs, node_id: NodeId, *, reverse: bool = False) -> list[NodeId]:
     return [step.id for step in walk.trace(graph, node_id, reverse=reverse, limit=1_000)]
 
 
@@ -197,12 +198,12 @@ def _composed(memory: Memory, options: compose.Options) -> list[NodeId]:
     return [node.id for node in compose.compose(memory, options).context.nodes]
 
 
-def floor(graph: Graph, node_ids: list[NodeId]) -> object:
+def floor(connection: Connection, node_ids: list[NodeId]) -> object:
     """Reading the answer once it is known."""
     part = list(islice(dict.fromkeys(node_ids), 5_000))
     places = ", ".join("?" * len(part))
     sql = f"SELECT * FROM nodes WHERE id IN ({places})"
-    return graph.connection.execute(sql, part).fetchall()
+    return connection.execute(sql, part).fetchall()
 
 
 def wall(work: Callable[[], object], rounds: int = ROUNDS) -> float:
@@ -215,7 +216,7 @@ def figures(memory: Memory) -> list[Figure]:
     for question in questions(memory):
         answer = question.ask()
         ours = wall(question.ask)
-        least = wall(partial(floor, memory.graph, answer)) if answer else 0.0
+        least = wall(partial(floor, memory.user.connection, answer)) if answer else 0.0
         plain = ms(wall(question.baseline, 5)) if question.baseline else ""
         lines.append(Figure(question.name, ms(ours), ms(least), plain, "", question.limit))
     return lines
@@ -243,7 +244,7 @@ def run(path: str) -> None:
         os.path.dirname(path), UserStore(os.path.dirname(path)), {}, (), CLI_SESSION, path
     )
     with closing(store.open_for_reading(path)) as connection:
-        lines = figures(Memory(Graph(connection), surroundings, "bench"))
+        lines = figures(Memory(Graph(connection), None, surroundings, "bench"))
     lines.append(whole_process(path))
     print(f"wall time, medians of {ROUNDS}; now {clock.iso(clock.now_ms())}; {model.DEFAULT_QUERY}")
     timing.print_table(lines)

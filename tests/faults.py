@@ -132,6 +132,7 @@ class Disk:
 
     def _replace(self, source: Any, target: Any, **options: Any) -> None:
         self._step("replace", target)
+        is_folder = os.path.isdir(source)
         before = Path(target).read_bytes() if os.path.isfile(target) else None
         self._real["replace"](source, target, **options)
         if os.fspath(source) in self._unsynced_bytes:
@@ -139,6 +140,10 @@ class Disk:
         content = Path(target).read_bytes() if os.path.isfile(target) else b""
 
         def undo() -> None:
+            if is_folder:
+                if os.path.isdir(target) and os.path.isdir(os.path.dirname(source)):
+                    os.rename(target, source)
+                return
             if before is None:
                 _remove(target)
             else:

@@ -55,6 +55,10 @@ def without_ids(text: str) -> str:
     """Ids, and the folder this test runs in, differ from run to run."""
     text = re.sub(r"\b[0-9a-f]{12,64}\b", "ID", NODE_ID.sub("ID", text))
     text = re.sub(r"\d\d\d\d-\d\d-\d\dT[\d:]+Z", "TIME", text)
+    # What makes the names of files and sessions their own.
+    text = re.sub(r"log/\d{4}-\d\d-\d\d-\d{4}-", "log/TIME-", text)
+    text = re.sub(r"-[0-9a-z]{4}\.md\b", "-END.md", text)
+    text = re.sub(r"\btask-0001-[0-9a-f]{6}\b", "task-0001-END", text)
     # How long ago something was, and how wide that makes a column.
     text = re.sub(r" +\d+ (s|min) +", " AGE ", text)
     return re.sub(r"\S*/shop\b", "SHOP", text)

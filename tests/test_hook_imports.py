@@ -26,6 +26,7 @@ ANSWERING = {
     *CAPTURING,
     "ctx.agents.claude_code.answers",
     "ctx.agents.claude_code.applying",
+    "ctx.agents.claude_code.given",
     "ctx.agents.claude_code.lineage",
     "ctx.agents.claude_code.store",
     "ctx.clock",
@@ -57,11 +58,26 @@ CONFIGURED = {
     "ctx.config.setting",
 }
 
+IN_PROJECT = {
+    "ctx.memory",
+    "ctx.memory.present",
+    "ctx.narrative",
+    "ctx.narrative.roles",
+    "ctx.narrative.scan",
+    "ctx.objects",
+    "ctx.objects.heads",
+    "ctx.objects.refs",
+    "ctx.sessions.beside",
+    "ctx.sessions.trust",
+}
+"""What is loaded beside where there is a project's store."""
+
 # Of the standard library an answer takes these, with what they need themselves. Others cost as
 # much as a whole hook, or more: argparse, dataclasses, logging, pathlib, subprocess, tempfile, …
 ANSWERING_LIBRARY = "contextlib, errno, fcntl, json, os, select, sqlite3, typing, zlib"
 COMPOSING_LIBRARY = f"{ANSWERING_LIBRARY}, datetime, encodings.utf_16_le, itertools"
 CONFIGURED_LIBRARY = f"{COMPOSING_LIBRARY}, encodings.utf_8_sig, tomllib"
+PROJECT_LIBRARY = "_blake2, heapq, stat"
 
 
 @pytest.fixture
@@ -166,6 +182,22 @@ def test_settings_are_read_where_there_are_some(hooks: Hooks) -> None:
     modules = loaded(hooks, "session-start")
     assert ours(modules) == CONFIGURED
     assert modules - CONFIGURED <= of_library(hooks, CONFIGURED_LIBRARY)
+
+
+def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    assert ctx("add", "--type=fact", "--tag=tier:reference", "What is ours.").code == 0
+    composed = {*COMPOSING, *IN_PROJECT, "ctx.retrieval.authors"}
+    modules = loaded(hooks, "session-start")
+    assert ours(modules) == composed
+    assert modules - composed <= of_library(hooks, f"{COMPOSING_LIBRARY}, {PROJECT_LIBRARY}")
+    hooks.settle()
+    given = {*ANSWERING, *IN_PROJECT}
+    modules = loaded(hooks, "session-start", session_id="another")
+    assert ours(modules) == given
+    assert modules - given <= of_library(hooks, f"{ANSWERING_LIBRARY}, {PROJECT_LIBRARY}")
+    assert ours(loaded(hooks, "prompt-submit")) == ANSWERING
+    assert ours(loaded(hooks, "post-tool-use")) == CAPTURING
 
 
 def test_the_dear_modules_are_not_among_them(hooks: Hooks) -> None:

@@ -174,6 +174,12 @@ def unknown_files(checkout: Checkout, folder: str) -> list[str]:
     return sorted(os.fsdecode(entry[3:]) for entry in entries if entry[1:2] != b" ")
 
 
+def hooks_folder(checkout: Checkout) -> str:
+    """Where git looks for the hooks of a repository: its own folder, or `core.hooksPath`."""
+    said = run(checkout, "rev-parse", "--git-path", "hooks")
+    return os.path.normpath(os.path.join(checkout.top, os.fsdecode(said.removesuffix(b"\n"))))
+
+
 def add(checkout: Checkout, folder: str) -> None:
     run(checkout, "add", "--", _inside(checkout, folder))
 

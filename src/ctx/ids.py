@@ -111,6 +111,18 @@ def derived_ulid(ms: int, name: str) -> Ulid:
     return _encode(at << _RANDOM_BITS | int.from_bytes(digest, "big"))
 
 
+def anchor_id(kind: str, name: str) -> NodeId:
+    """The node that stands for a thing in the code: the same wherever it is mentioned first.
+
+    Its id comes before all that were made at some time, so that what is new is not beneath it.
+    """
+    import hashlib
+
+    told = f"{kind}\0{name}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(told, digest_size=15).digest()
+    return NodeId(_encode(int.from_bytes(digest, "big")))
+
+
 def _encode(value: int) -> Ulid:
     return Ulid("".join(_CROCKFORD[value >> shift & 31] for shift in range(125, -1, -5)))
 

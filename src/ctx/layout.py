@@ -9,6 +9,7 @@ Nothing here reads more than it needs to find a place, and nothing writes.
 """
 
 import os
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ctx import disk, git
@@ -16,6 +17,8 @@ from ctx.errors import NotAProject, PathRefused
 
 STORE_NAME = ".ctx"
 CONFIG_NAME = "config.toml"
+INDEX_KEY = 32
+"""Characters of the name of an index."""
 
 _LARGEST_CONFIG = 256 * 1024
 _NOT_IN_TAGS = "\"'`,;()"
@@ -84,11 +87,11 @@ class Project(NamedTuple):
     def _part(self) -> str:
         """Tells the project stores of one working tree apart; empty for the one at its top."""
         assert self.checkout is not None
-        import hashlib
-
         inside = os.path.relpath(self.root, self.checkout.top)
         if inside == ".":
             return ""
+        import hashlib
+
         digest = hashlib.blake2s(os.fsencode(inside), digest_size=4).hexdigest()
         return f"+{os.path.basename(inside)}-{digest}"
 
@@ -103,6 +106,22 @@ class Project(NamedTuple):
     @property
     def indexes(self) -> str:
         return os.path.join(self.local, "index")
+
+    def index_of(self, heads: Iterable[str]) -> str:
+        """Where the indexes of a set of heads lie. The key needs no third-party hash."""
+        try:
+            # A hook asks too, and hashlib with all its hashes costs more than the rest of it.
+            from _blake2 import blake2b
+        except ImportError:
+            from hashlib import blake2b
+
+        key = blake2b("\n".join(sorted(heads)).encode(), digest_size=INDEX_KEY // 2)
+        return os.path.join(self.indexes, key.hexdigest())
+
+    @property
+    def stage(self) -> str:
+        """The file that names the session which commands join."""
+        return os.path.join(self.local, "STAGE")
 
     @property
     def lock(self) -> str:
@@ -138,13 +157,17 @@ def find_project(start: str, home: str) -> Project | None:
         return None
 
 
-def place(folder: str, home: str) -> Place:
-    """Where a folder is: a project is named by its store, else by its repository's folder."""
+def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = None) -> Place:
+    """Where a folder is: a project is named by its store, else by its repository's folder.
+
+    Whoever asks on behalf of an agent says which stores are trusted: a stranger's could take the
+    name of another project, to be told what is known about that one.
+    """
     folder = os.path.realpath(folder)
     checkout = git.find_checkout(folder)
     store = find_project(folder, home)
     name = None
-    if store:
+    if store and (trusts is None or trusts(store)):
         name = _declared_name(store.config_file) or os.path.basename(store.root)
     elif checkout and os.path.basename(checkout.common_dir) == ".git":
         name = os.path.basename(os.path.dirname(checkout.common_dir))
@@ -170,14 +193,27 @@ def fit_for_a_tag(name: str) -> str | None:
 
 def _declared_name(config_file: str) -> str:
     """The name that a project's configuration gives it, if any."""
-    import tomllib
-
     try:
-        text = disk.read_plain(config_file, _LARGEST_CONFIG).decode("utf-8-sig")
-        name = tomllib.loads(text).get("repo", {}).get("id", "")
+        text = disk.read_plain(config_file, _LARGEST_CONFIG).decode("utf-8")
+        if name := _name_at_the_top(text):
+            return name
+        import tomllib
+
+        said = tomllib.loads(text.removeprefix("\ufeff")).get("repo", {}).get("id", "")
     except (OSError, ValueError, AttributeError):
         return ""
-    return name if isinstance(name, str) else ""
+    return said if isinstance(said, str) else ""
+
+
+def _name_at_the_top(text: str) -> str:
+    """The same where it stands as `ctx init` writes it: a hook has no time for a parser."""
+    lines = (line for line in text.splitlines() if line and not line.startswith("#"))
+    if next(lines, "") != "[repo]":
+        return ""
+    key, _, value = next(lines, "").partition(" = ")
+    name = value[1:-1]
+    is_plain = value == f'"{name}"' and name.isprintable() and not {'"', "\\"} & set(name)
+    return name if key == "id" and is_plain else ""
 
 
 def require_project(start: str, home: str) -> Project:
@@ -199,7 +235,8 @@ def refuse_links(project: Project) -> None:
     inside = [
         os.path.join(local, name) for name in ("LOCK", "PUBLISHING", "index", "refs", "stage")
     ]
-    for place in (*places, *inside, project.config_file, os.path.join(local, "refs", "work")):
+    pointers = [os.path.join(local, "refs", name) for name in ("work", "aborted", "damaged")]
+    for place in (*places, *inside, *pointers, project.config_file):
         if os.path.islink(place):
             raise PathRefused(
                 f"{place} is a symbolic link.", hint="A project store must be plain folders."

@@ -4,23 +4,28 @@ What a command does not use is not loaded: listing nodes must not pay for the ob
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
+from ctx.errors import IndexCorrupt
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
 from ctx.memory import store
-from ctx.memory.graph import Graph
+from ctx.memory.graph import PROJECT, USER, Graph
+from ctx.memory.graphs import Graphs
 from ctx.sqlite.connection import explained
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
-    from ctx.memory.changes import Who
+    from ctx.ids import NodeId
+    from ctx.memory.changes import Change, Who
     from ctx.memory.claims import Claim
     from ctx.objects.repository import Repository
+    from ctx.sessions.project_memory import ProjectMemory
 
 
 class Surroundings(NamedTuple):
@@ -39,14 +44,23 @@ class Surroundings(NamedTuple):
         """The file of the graph."""
         return self.database or self.user_store.database
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether a file was named: then nothing else is read."""
+        return self.graph != self.user_store.database
+
 
 class Workspace(NamedTuple):
-    """A project, its settings, its object store, and the session that a command joins."""
+    """A project, its settings, its memory, and the session that a command joins."""
 
     project: Project
     config: "Config"
-    repository: "Repository"
+    memory: "ProjectMemory"
     session: SessionId
+
+    @property
+    def repository(self) -> "Repository":
+        return self.memory.repository
 
     @property
     def repo_id(self) -> str:
@@ -55,22 +69,55 @@ class Workspace(NamedTuple):
 
 
 class Memory:
-    """The user store's graph, and where, for whom and how a command works on it."""
+    """The graphs that a command works on, and where, for whom and how.
+
+    There is the user store, and in a project its own. What is read comes from both. What is stated
+    goes to the project's, if there is one, and what is changed is changed where it is.
+    """
 
     def __init__(
         self,
-        graph: Graph,
+        user: Graph,
+        beside: "ProjectMemory | None",
         surroundings: Surroundings,
         author: str,
         once: "Claim | None" = None,
     ) -> None:
-        self.graph = graph
+        self.user = user
+        self.beside = beside
+        """The memory of the project, beside its code."""
         self.path = surroundings.graph
         self.folder = surroundings.folder
         self.session = surroundings.session
         self.surroundings = surroundings
         self._author = author
         self._once = once
+        self._only: str | None = None
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a file was named: then nothing else is read."""
+        return self.surroundings.is_alone
+
+    @property
+    def graph(self) -> Graphs:
+        """What can be read, the project's first."""
+        every = [self.beside.graph, self.user] if self.beside else [self.user]
+        return Graphs([each for each in every if self._only in (None, each.scope)])
+
+    @cached_property
+    def reader(self) -> str:
+        """Whose words in a project's store need no author: whoever trusts it, as git names them."""
+        if self.beside is None:
+            return ""
+        from ctx.sessions import trust
+
+        return trust.identity(self.surroundings.user_store.home, self.beside.project)
+
+    @property
+    def home(self) -> Graph:
+        """Where what is stated goes."""
+        return self.beside.graph if self.beside else self.user
 
     @cached_property
     def who(self) -> "Who":
@@ -78,9 +125,63 @@ class Memory:
 
         return Who(self.session, self._author, self._once)
 
+    def changing(self, action: str, scope: str | None = None) -> "AbstractContextManager[Change]":
+        """Make a change in the store of a scope; None: where what is stated goes."""
+        if self.beside is None or scope == USER:
+            from ctx.memory.changes import changing
+
+            return changing(self.user, action, self.who)
+        from ctx.sessions.exactly_once import changing_once
+
+        return changing_once(self.beside, self.user, action, self.who)
+
+    def saying(self, who: "Who") -> "Memory":
+        """The same, where something is said through something else."""
+        return Memory(self.user, self.beside, self.surroundings, who.author, who.once)
+
+    def also_changing(
+        self, change: "Change", scope: str | None
+    ) -> "AbstractContextManager[Change]":
+        """Make the part of a change that another store has; `ctx undo` takes both back."""
+        who = self.who._replace(once=None)
+        if self.beside is None or scope == USER:
+            from ctx.memory.changes import changing
+
+            return changing(self.user, change.action, who, change.id)
+        return self.beside.changing(change.action, who, change.id)
+
+    def scope_of(self, node_ids: "Iterable[NodeId]", doing: str) -> str | None:
+        """The scope in which nodes live that are changed together; None for no nodes."""
+        scopes = {self.graph.holding(node_id).scope for node_id in node_ids}
+        if len(scopes) > 1:
+            from ctx.errors import UsageError
+
+            raise UsageError(
+                f"Some of these nodes are the project's and some are yours, so {doing} them"
+                " together is not possible.",
+                hint="`ctx move ID --user` or `--project` brings a node to the others.",
+            )
+        return next(iter(scopes), None)
+
+    def by_scope(self, node_ids: "Iterable[NodeId]") -> "dict[str, list[NodeId]]":
+        """Nodes by where they live."""
+        found: dict[str, list[NodeId]] = {}
+        for node_id in dict.fromkeys(node_ids):
+            found.setdefault(self.graph.holding(node_id).scope, []).append(node_id)
+        return found
+
+    def only(self, scope: str) -> "Memory":
+        """The same with one of its stores alone. E012 where the project has none."""
+        if scope == PROJECT and self.beside is None:
+            layout.require_project(self.folder, self.surroundings.user_store.home)
+        beside = self.beside if scope == PROJECT else None
+        found = Memory(self.user, beside, self.surroundings, self._author, self._once)
+        found._only = scope
+        return found
+
     def once(self, claim: "Claim") -> "Memory":
         """The same, for a change that must not be made twice."""
-        return Memory(self.graph, self.surroundings, self._author, claim)
+        return Memory(self.user, self.beside, self.surroundings, self._author, claim)
 
     @cached_property
     def config(self) -> "Config":
@@ -96,7 +197,10 @@ class Memory:
 
     @cached_property
     def place(self) -> Place:
-        return layout.place(self.folder, self.surroundings.user_store.home)
+        from ctx.sessions import trust
+
+        home = self.surroundings.user_store.home
+        return layout.place(self.folder, home, lambda project: trust.is_trusted(home, project))
 
     @property
     def project(self) -> str | None:
@@ -105,10 +209,13 @@ class Memory:
 
     @cached_property
     def project_tag(self) -> str | None:
-        """What nodes of this project carry; None outside of any.
+        """What nodes of this project carry in the user store; None outside of any.
 
-        A folder may have a name that no tag can have: its nodes are everybody's.
+        A folder may have a name that no tag can have: its nodes are everybody's. In a store of
+        its own, a project's nodes need no tag.
         """
+        if self.beside is not None:
+            return None
         from ctx.errors import UsageError
         from ctx.memory import model
 
@@ -131,30 +238,76 @@ class Memory:
 def open_memory(
     surroundings: Surroundings, *, writing: bool, author: str = "cli"
 ) -> Iterator[Memory]:
-    """The graph of the user store. Everything that SQLite says inside is put into words."""
+    """The graphs of the user store and of the project here; with `--db`, of that file alone.
+
+    Everything that SQLite says inside is put into words.
+    """
     path = surroundings.graph
     with explained(path), store.suspecting_damage(path):
         opened = store.open_for_writing(path) if writing else store.open_for_reading(path)
-        with closing(opened):
-            yield Memory(Graph(opened), surroundings, author)
+        with closing(opened), _beside(surroundings) as beside:
+            yield Memory(Graph(opened), beside, surroundings, author)
 
 
-def open_project(surroundings: Surroundings) -> Workspace:
-    """The workspace of the project that a folder belongs to. E012 where there is none."""
+@contextmanager
+def for_agents(memory: Memory, folder: str, session: SessionId, author: str) -> Iterator[Memory]:
+    """The same user store from where an agent works, with the project's own if it is trusted."""
+    from ctx.sessions import beside as trusted
+
+    surroundings = memory.surroundings._replace(folder=folder, session=session)
+    home = surroundings.user_store.home
+    project = None if memory.is_alone else trusted.of_agents(home, folder)
+    with _opened_beside(surroundings, project) as beside:
+        yield Memory(memory.user, beside, surroundings, author)
+
+
+def _beside(surroundings: Surroundings) -> "AbstractContextManager[ProjectMemory | None]":
+    """The memory of the project here, if it has a store and nothing else was asked for."""
+    project = None
+    if not surroundings.is_alone:
+        project = layout.find_project(surroundings.folder, surroundings.user_store.home)
+    return _opened_beside(surroundings, project)
+
+
+@contextmanager
+def _opened_beside(
+    surroundings: Surroundings, project: Project | None
+) -> "Iterator[ProjectMemory | None]":
+    if project is None:
+        yield None
+        return
+    layout.refuse_links(project)
+    from ctx.sessions.project_memory import ProjectMemory
+
+    with closing(ProjectMemory(project, lambda: _config(surroundings, project))) as beside:
+        try:
+            yield beside
+        except sqlite3.DatabaseError as error:
+            if not beside.is_damaged():
+                raise
+            beside.discard()
+            raise IndexCorrupt(
+                "The index of the project's memory was damaged, and is thrown away.",
+                hint="Run the command again: it is made anew, and nothing is lost.",
+            ) from error
+
+
+def _config(surroundings: Surroundings, project: Project) -> "Config":
     from ctx.config.resolve import load
-    from ctx.objects.repository import Repository
 
-    user_store = surroundings.user_store
-    project = layout.require_project(surroundings.folder, user_store.home)
-    config = load(
-        user_store.config_file,
+    return load(
+        surroundings.user_store.config_file,
         project.config_file,
         surroundings.environment,
         surroundings.overrides,
     )
-    repository = Repository(
-        project,
-        compression_level=config.integer("storage.compression_level"),
-        lock_timeout_seconds=config.number("storage.lock_timeout_seconds"),
-    )
-    return Workspace(project, config, repository, surroundings.session)
+
+
+def open_project(surroundings: Surroundings) -> Workspace:
+    """The workspace of the project that a folder belongs to. E012 where there is none."""
+    from ctx.sessions.project_memory import ProjectMemory
+
+    user_store = surroundings.user_store
+    project = layout.require_project(surroundings.folder, user_store.home)
+    config = _config(surroundings, project)
+    return Workspace(project, config, ProjectMemory(project, lambda: config), surroundings.session)

@@ -1,13 +1,17 @@
 """Fixtures of the tests of commands about nodes."""
 
+import io
 import re
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.conftest import Ctx
 
 Add = Callable[..., str]
+Piped = Callable[[bytes], None]
 
 
 def ageless(text: str) -> str:
@@ -25,3 +29,20 @@ def add(ctx: Ctx) -> Add:
         return ran.out.split()[1]
 
     return add_node
+
+
+@pytest.fixture
+def project(repo: Path, ctx: Ctx) -> Path:
+    """A git repository with a project store."""
+    assert ctx("init").code == 0
+    return repo
+
+
+@pytest.fixture
+def piped(monkeypatch: pytest.MonkeyPatch) -> Piped:
+    """Puts bytes on stdin."""
+
+    def put(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    return put

@@ -61,7 +61,7 @@ def test_a_mistyped_subcommand_is_no_fact(ctx: Ctx) -> None:
         "  Did you mean `file`?\n"
     )
     assert 'ctx add --type=fact "…"' in ctx("add", "nonsense").err
-    assert 'ctx add --type=decision "…"' in ctx("add", "decision", "use tabs").err
+    assert 'ctx add --type=pattern "…"' in ctx("add", "pattern", "use tabs").err
 
 
 @pytest.mark.parametrize("word", ["file", "note", "node"])

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,49 @@ def test_a_human_edit_is_never_overwritten(project: Path, ctx: Ctx) -> None:
     ctx("init")
     ctx("gc", "--keep-days", "0", "--aggressive")
     assert readme.read_text() == "mine\n"
+
+
+def test_auto_finds_its_own_words_and_is_silent_otherwise(project: Path, ctx: Ctx) -> None:
+    ran = ctx("commit", "--auto")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    ctx("add", "--type=fact", "Deploys run on Mondays")
+    ctx("add", "file", "a.txt")
+    ran = ctx("commit", "--auto")
+    assert re.fullmatch(
+        r"Committed [0-9a-f]{12} Keep 1 node and 1 file \(1 node, 1 file, 1 narrative file\)\n",
+        ran.out,
+    )
+    ctx("add", "--type=decision", "We use SQLite\n\nNo servers to run.")
+    made = ctx("commit", "--auto", "--format", "json").json
+    assert made["message"] == "Decide: We use SQLite"
+    assert ctx("commit", "--auto", "--format", "json").json["commit"] is None
+    assert ctx("commit", "--auto", "-m", "Words").code == 2
+
+
+def test_a_commit_says_what_it_changed(project: Path, ctx: Ctx) -> None:
+    first = ctx("add", "--type=fact", "Deploys run on Mondays").out.split()[1]
+    second = ctx("add", "--type=task", "Tell everybody").out.split()[1]
+    ctx("link", second, first, "--type=DEPENDS_ON")
+    ran = ctx("commit", "-m", "One", "--format", "json").json
+    assert (ran["nodes"], ran["records"], ran["edges"]) == (2, 3, 1)
+    assert ran["changes"] == [
+        f"+ fact {first}: Deploys run on Mondays",
+        f"+ task {second}: Tell everybody",
+        f"> task {second} DEPENDS_ON fact {first}",
+    ]
+    assert ran["documents"] == [ran["log"]]
+    ctx("update", first, "--content", "Deploys run on Fridays")
+    told = ctx("commit", "-m", "Two").out
+    assert re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", told).splitlines()[:2] == [
+        "Committed COMMIT Two (1 narrative file)",
+        f"  ~ fact {first}: content: Deploys run on Fridays",
+    ]
+
+
+def test_decisions_are_on_one_page(project: Path, ctx: Ctx) -> None:
+    narrative = project / ".ctx" / "narrative"
+    (narrative / "decisions").mkdir()
+    (narrative / "decisions" / "0001-jitter-ab12.md").write_text("# Use jitter\n")
+    ctx("commit", "-m", "Decided")
+    assert "Use jitter" in (narrative / "decisions.md").read_text()
+    assert ctx("commit", "--auto", "--format", "json").json["commit"] is None

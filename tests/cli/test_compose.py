@@ -97,6 +97,7 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add) -> None:
         "superseded_by": None,
         "metadata": {"k": "v"},
         "edges": {"depends_on": [], "derived_from": [full["One"]]},
+        "author": None,
     }
 
 

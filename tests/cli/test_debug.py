@@ -72,11 +72,25 @@ def test_the_index_answers_by_path_file_commit_and_narrative(project: Path, ctx:
 
 
 def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:
+    heads, indexes = project / ".ctx" / "heads", project / ".ctx" / "local" / "index"
+    made = []
     for number in range(12):
         (project / "a.txt").write_text(f"{number}\n")
         ctx("add", "file", "a.txt", "-m", f"Change {number}")
-        ctx("debug", "index")
-    assert len(list((project / ".ctx" / "local" / "index").iterdir())) == 8
+        made.append([head.name for head in heads.iterdir()])
+        (entry,) = ctx("debug", "index", "--format", "json").json["entries"]
+        assert entry["commits"] == number + 3
+    # What is committed takes the index over from what was before.
+    assert len(list(indexes.iterdir())) == 1
+    for number, names in enumerate(made):
+        # As a branch does that is checked out.
+        for head in heads.iterdir():
+            head.unlink()
+        for name in names:
+            (heads / name).touch()
+        (entry,) = ctx("debug", "index", "--format", "json").json["entries"]
+        assert entry["commits"] == number + 3
+    assert len(list(indexes.iterdir())) == 8
 
 
 def test_help(ctx: Ctx) -> None:

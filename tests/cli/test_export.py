@@ -62,6 +62,7 @@ def test_to_a_file(three: list[str], ctx: Ctx, folder: Path) -> None:
         "edges": 2,
         "views": 1,
         "bytes": path.stat().st_size,
+        "scope": "user",
     }
     assert [item.name for item in folder.iterdir()] == ["out.json"]
 

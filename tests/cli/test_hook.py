@@ -380,7 +380,7 @@ def test_after_a_day_nobody_comes_back_for_it(
     assert ctx("task", "start", "OAuth").code == 0
     waiting_recall(conversation)
     with client.memory() as memory:
-        connection = memory.graph.connection
+        connection = memory.user.connection
         rows = connection.execute("SELECT key FROM pending ORDER BY 1").fetchall()
         assert rows == [("current_task:app:main",), (f"recall_results:{SESSION}",)]
         yesterday = clock.iso(clock.now_ms() - DAY_MS - 1000)
@@ -389,9 +389,9 @@ def test_after_a_day_nobody_comes_back_for_it(
     other = client.talk("another")
     waiting_recall(other)
     with client.memory() as memory:
-        rows = memory.graph.connection.execute("SELECT key FROM pending ORDER BY 1").fetchall()
+        rows = memory.user.connection.execute("SELECT key FROM pending ORDER BY 1").fetchall()
         assert rows == [("current_task:app:main",), ("recall_results:another",)]
-        assert pending.current_task(memory.graph, memory.task_key) == "oauth"
+        assert pending.current_task(memory.user, memory.task_key) == "oauth"
     assert "## Recall Results" in context_of(other.submit())
 
 

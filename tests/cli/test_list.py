@@ -10,7 +10,12 @@ from tests.conftest import Ctx
 def test_an_empty_store_lists_nothing(ctx: Ctx) -> None:
     ran = ctx("list")
     assert (ran.code, ran.out, ran.err) == (0, "No nodes.\n", "")
-    assert ctx("list", "--format", "json").json == {"nodes": [], "short_ids": {}, "total": 0}
+    assert ctx("list", "--format", "json").json == {
+        "nodes": [],
+        "short_ids": {},
+        "total": 0,
+        "scopes": ["user"],
+    }
 
 
 def test_the_newest_comes_first(ctx: Ctx, add: Add) -> None:

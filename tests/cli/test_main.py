@@ -62,11 +62,7 @@ def test_help_of_a_command_whose_first_word_may_be_left_out(ctx: Ctx) -> None:
         (["list", "--format", "zzz"], "'zzz' is none of: text,", "`ctx list --help` lists what"),
         (["get", "01"], "There is no command 'get'.", "Did you mean `ctx show`?"),
         (["rm"], "There is no command 'rm'.", "Did you mean `ctx delete`?"),
-        (
-            ["log"],
-            "There is no command 'log'.",
-            "Did you mean `ctx show ID --history` or `ctx undo --list`?",
-        ),
+        (["find"], "There is no command 'find'.", "Did you mean `ctx search`?"),
         (["serach"], "There is no command 'serach'.", "Did you mean `search`?"),
         (["list", "--limit", "-1"], "Argument --limit: must be 0 or more.", "`ctx list --help`"),
         (["list", "--db", ""], "--db names no file.", "Leave it out for the store that"),

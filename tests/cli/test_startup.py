@@ -48,10 +48,10 @@ def test_without_the_store_only_the_standard_library_is_loaded(
 FOR_A_LIST = """
 ctx ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.list ctx.cli.main ctx.cli.nodes
 ctx.cli.opening ctx.cli.options ctx.cli.output ctx.cli.settings ctx.cli.terminal ctx.clock ctx.disk
-ctx.errors ctx.git ctx.ids ctx.layout ctx.memory ctx.memory.graph ctx.memory.migrations
-ctx.memory.model ctx.memory.naming ctx.memory.records ctx.memory.store ctx.operations
-ctx.operations.list ctx.operations.listing ctx.sqlite ctx.sqlite.connection ctx.sqlite.truth
-ctx.workspace
+ctx.errors ctx.git ctx.ids ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
+ctx.memory.migrations ctx.memory.model ctx.memory.naming ctx.memory.records ctx.memory.store
+ctx.operations ctx.operations.list ctx.operations.listing ctx.sqlite ctx.sqlite.connection
+ctx.sqlite.truth ctx.workspace
 """
 # Of the standard library, these would be felt: each costs several milliseconds.
 TOO_HEAVY = {

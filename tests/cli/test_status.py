@@ -63,8 +63,10 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
         "no_tier": 0,
         "superseded": 0,
         "views": 1,
+        "scopes": [{"scope": "user", "nodes": 1, "staged": 0}],
         "project": None,
         "task": None,
+        "staged": [],
     }
 
 

@@ -45,7 +45,11 @@ def test_listing_tags(ctx: Ctx, add: Add) -> None:
     add("--type=fact", "--tag=task:a", "--tag=task:b", "Two")
     assert ctx("tags").out == "  task:a  2\n  task:b  1\n  x:y     1\n"
     assert ctx("tags", "--prefix=task:", "--format=json").json == {
-        "tags": [{"tag": "task:a", "nodes": 2}, {"tag": "task:b", "nodes": 1}]
+        "tags": [
+            {"tag": "task:a", "nodes": 2, "user": 2, "project": 0},
+            {"tag": "task:b", "nodes": 1, "user": 1, "project": 0},
+        ],
+        "scopes": ["user"],
     }
     assert ctx("tags", "--prefix=q").out == "No tags.\n"
     assert ctx("tags", "--format=markdown").out.startswith("| tag | nodes |\n| --- | --- |\n")

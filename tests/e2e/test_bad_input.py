@@ -69,7 +69,7 @@ def test_a_secret_in_a_narrative_file_stays_out_of_the_snapshot(project: Path, c
     note.write_text(f"# Note\n\nThe token is {token}.\n")
     ran = ctx("commit", "-m", "Note")
     assert "narrative/note.md, line 3: a secret was left out" in ran.err
-    assert ".ctx/narrative/note.md still has it" in ran.err
+    assert ".ctx/narrative/note.md holds a secret: take it out before" in ran.err
     assert "git does not know" not in ran.err
     assert token in note.read_text()
     assert ctx("commit", "-m", "Again", "--format", "json").json["commit"] is None

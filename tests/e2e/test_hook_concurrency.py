@@ -44,7 +44,7 @@ def remember(content: str) -> str:
 def known(client: Client) -> Counter[str]:
     """What was remembered, and how often."""
     with client.memory() as memory:
-        rows = memory.graph.connection.execute(
+        rows = memory.user.connection.execute(
             "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
         ).fetchall()
     return Counter(content for (content,) in rows if content is not None)
@@ -78,7 +78,7 @@ def test_eight_look_after_the_spool_at_once(client: Client, ctx: Ctx) -> None:
     assert client.waiting() == []
     assert spool.failed(client.home) == []
     with client.memory() as memory:
-        kept = memory.graph.connection.execute("SELECT id FROM events").fetchall()
+        kept = memory.user.connection.execute("SELECT id FROM events").fetchall()
     # Of the same, said twice at once, one is kept.
     assert len(kept) == STOPS
     assert {event_id for (event_id,) in kept} <= events

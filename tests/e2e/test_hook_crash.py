@@ -267,7 +267,7 @@ def test_it_may_be_killed_twice(client: Client, busy: Saved, killer: Killer) -> 
 
 def known(client: Client) -> list[str]:
     with client.memory() as memory:
-        rows = memory.graph.connection.execute(
+        rows = memory.user.connection.execute(
             "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
             " ORDER BY stamp"
         ).fetchall()

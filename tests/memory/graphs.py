@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ctx.errors import CtxError
-from ctx.ids import NodeId
+from ctx.ids import NodeId, derived_ulid
 from ctx.memory import integrity, records, undo
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
@@ -25,6 +25,7 @@ TABLES = {
     ),
     "tags": "node_id, tag, created_at",
     "edges": "id, from_id, to_id, type, created_at, metadata",
+    "outside": "id, from_id, to_id, type, created_at, metadata",
     "views": "name, query, budget, created_at, updated_at",
     "pending": "key, value, created_at",
 }
@@ -74,7 +75,7 @@ STEPS = st.lists(
         st.sampled_from(
             [
                 "add", "add", "update", "delete", "restore", "tag", "untag", "link", "unlink",
-                "supersede", "view", "unview", "task", "undo", "together",
+                "outside", "supersede", "view", "unview", "task", "undo", "together",
             ]
         ),
         st.integers(0, 7),
@@ -86,6 +87,7 @@ STEPS = st.lists(
 )  # fmt: skip
 
 EDGE_TYPES = ("DEPENDS_ON", "SUPERSEDES", "CHILD_OF", "RELATES_TO")
+ELSEWHERE = [NodeId(derived_ulid(number, "of a project")) for number in range(2)]
 Step = tuple[str, int, int, int]
 
 
@@ -123,6 +125,10 @@ def _live_through(graph: Graph, change: Change, step: Step, made: list[NodeId]) 
         case "link" | "supersede" if one != other:
             edge_type = "SUPERSEDES" if what == "supersede" else EDGE_TYPES[third]
             change.link(one, other, edge_type, {"tool": "cli", "reason": f"{first}"})
+        case "outside":
+            change.link(one, ELSEWHERE[second % 2], EDGE_TYPES[third], {}, outside=True)
+        case "unlink" if second > 5:
+            change.unlink(one, ELSEWHERE[second % 2], EDGE_TYPES[third])
         case "unlink":
             change.unlink(one, other, EDGE_TYPES[third])
         case "view":

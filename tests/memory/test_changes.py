@@ -53,10 +53,11 @@ def test_an_update_says_what_it_changed() -> None:
             changed = change.update_node(
                 node_id, node_type="task", content="One.", summary="", metadata={"a": None, "c": []}
             )
+            (said,) = change.records
         assert changed == ("type", "summary", "metadata")
         node = lived.node(node_id)
         assert (node.type, node.summary, node.metadata) == ("task", None, {"b": "x", "c": []})
-        assert change.records[0].body == {
+        assert said.body == {
             "type": "task",
             "summary": None,
             "metadata": {"a": None, "c": []},

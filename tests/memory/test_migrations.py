@@ -15,10 +15,10 @@ from ctx.memory.migrations import MIGRATIONS
 from ctx.sqlite.connection import execute_script
 from tests.conftest import Ctx
 from tests.golden.stores import make
-from tests.memory.graphs import tables
 
 SCHEMA = Path(migrations.__file__).with_name("schema.sql")
 GOLDEN = Path(make.__file__).parent
+STORES = sorted(GOLDEN.glob("v*.db"))
 
 
 def test_the_schema_is_where_the_migrations_lead() -> None:
@@ -51,23 +51,27 @@ def old(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_store_of_version_1_is_read_whole(old: Path) -> None:
-    expected = (GOLDEN / "v1.txt").read_text()
-    with closing(store.open_for_reading(str(old))) as connection:
+@pytest.mark.parametrize("golden", STORES, ids=lambda path: path.stem)
+def test_a_store_of_every_version_is_read_whole(golden: Path, tmp_path: Path) -> None:
+    expected = golden.with_suffix(".txt").read_text()
+    copied = shutil.copyfile(golden, tmp_path / "store.db")
+    with closing(store.open_for_reading(str(copied))) as connection:
         assert make.told(connection) == expected
         with integrity.copied(connection) as copy:
             assert integrity.problems(copy) == []
             assert integrity.differences(copy) == []
 
 
-def test_the_golden_store_has_every_kind_of_record(old: Path) -> None:
-    with closing(store.open_for_reading(str(old))) as connection:
-        kinds = {row[0] for row in connection.execute("SELECT DISTINCT kind FROM records")}
+def test_the_golden_stores_have_every_kind_of_record() -> None:
+    kinds = set()
+    for golden in STORES:
+        with closing(sqlite3.connect(f"file:{golden}?immutable=1", uri=True)) as connection:
+            kinds |= {row[0] for row in connection.execute("SELECT DISTINCT kind FROM records")}
     documented = re.findall(r"^    ([a-z]+\.[a-z]+|undo) ", records.__doc__ or "", re.MULTILINE)
     assert kinds == set(documented)
 
 
-def m003_colours(connection: Connection) -> None:
+def m004_colours(connection: Connection) -> None:
     """A migration that only this test knows."""
     connection.execute("ALTER TABLE nodes ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
 
@@ -78,18 +82,18 @@ def m003_colours(connection: Connection) -> None:
 def test_the_next_version_migrates_it_after_a_backup(
     old: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m003_colours))
+    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m004_colours))
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_708_660_000)
     with closing(sqlite3.connect(old)) as connection:
-        before = tables(connection)
+        before = list(connection.iterdump())
     ran = ctx(*command, "--db", str(old))
     assert ran.code == 0, ran.err
     with closing(sqlite3.connect(old)) as connection:
-        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (3,)
+        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (4,)
         assert connection.execute("SELECT DISTINCT colour FROM nodes").fetchall() == [("grey",)]
     backup = old.with_name("store.db.backup-v001-20261115T021100Z")
     with closing(sqlite3.connect(backup)) as connection:
-        assert tables(connection) == before
+        assert list(connection.iterdump()) == before
         assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (1,)
     assert ctx("list", "--db", str(old)).code == 0
     assert [path.name for path in old.parent.glob("*.backup*")] == [backup.name]

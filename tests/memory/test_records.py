@@ -39,7 +39,9 @@ def test_a_record_comes_back_as_it_was_inserted(body: dict[str, Any], key: str, 
         records.insert(fresh.connection, [record])
         assert records.of_change(fresh.connection, "change") == [record]
         assert records.about_key(fresh.connection, "subject", "tag.", key) == [record]
-        assert records.last_stamp(fresh.connection) == stamp
+        # What lies a thousand years ahead is kept, and no clock follows it.
+        followed = stamp if stamp < records.FOLLOWED else 0
+        assert records.last_stamp(fresh.connection) == followed
 
 
 def test_records_are_found_by_what_they_are_about() -> None:
@@ -51,7 +53,7 @@ def test_records_are_found_by_what_they_are_about() -> None:
             change.tag(one, "c")
             change.link(one, two, "DEPENDS_ON", {})
             change.put_view("mine", "type:fact", None)
-        said = change.records
+            said = list(change.records)
         connection = lived.connection
         assert records.about(connection, one) == [said[0], said[2], said[3], said[4]]
         assert records.about(connection, one, "tag.") == [said[2], said[3]]
@@ -65,16 +67,16 @@ def test_a_kind_that_is_not_known_is_kept_and_skipped() -> None:
     with graph() as lived:
         with changing(lived, "add", WHO) as change:
             node_id = change.add_node("fact", "One.")
-        newer = change.records[0]._replace(
-            id=new_ulid(), stamp=1 << 62, kind="node.paint", body={"colour": "red"}
-        )
+            newer = change.records[0]._replace(
+                id=new_ulid(), stamp=1 << 60, kind="node.paint", body={"colour": "red"}
+            )
         records.insert(lived.connection, [newer])
         with changing(lived, "tag", WHO) as change:
             change.tag(node_id, "a:b")
             change.update_node(node_id, content="Two.")
+            assert change.records[0].stamp == newer.stamp + 1
         assert lived.node(NodeId(node_id)).content == "Two."
         assert newer in lived.history(node_id)
-        assert change.records[0].stamp == newer.stamp + 1
 
 
 def test_all_records_are_copied_as_they_stand() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx.ids import NodeId, derived_ulid
 from ctx.memory import migrations, pending, recovery, store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
@@ -24,7 +25,7 @@ def lived() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "store.db")
         chance = random.Random(3)
-        kinds = ["update", "delete", "restore", "tag", "link", "supersede", "view", "undo"]
+        kinds = "update delete restore tag link outside supersede view undo".split()
         with closing(store.open_for_writing(str(path))) as connection:
             connection.execute("PRAGMA synchronous = OFF")
             graph = Graph(connection)
@@ -48,6 +49,9 @@ def lived() -> Iterator[Path]:
                     change.tag(node_id, f"third:{number % 3}")
                     if number % 2:
                         change.link(node_id, before, "DEPENDS_ON", {"tool": "cli"})
+                    if number % 5 == 0:
+                        elsewhere = NodeId(derived_ulid(number, "of a project"))
+                        change.link(node_id, elsewhere, "RELATES_TO", {}, outside=True)
                     before = node_id
             pending.put(graph, "current_task", "parser")
             at = "2026-01-20T10:00:00Z"
@@ -99,8 +103,13 @@ def test_every_table_is_known() -> None:
             name: len(connection.execute(f"PRAGMA table_info({name})").fetchall())
             for (name,) in rows
         }
-    graph = {"records": 11, "nodes": 11, "edges": 6, "tags": 3, "views": 6, "pending": 3}
-    assert shapes == graph | {"receipts": 7, "events": 11, "commands": 5, "contexts": 8}
+    graph = {"records": 11, "nodes": 11, "edges": 6, "outside": 6, "tags": 3, "views": 6}
+    assert shapes == graph | {"pending": 3} | {
+        "receipts": 7,
+        "events": 11,
+        "commands": 5,
+        "contexts": 8,
+    }
 
 
 def test_a_whole_store_comes_out_as_it_was(path: Path) -> None:

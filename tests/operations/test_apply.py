@@ -53,7 +53,7 @@ def remember(content: str) -> str:
 def known(client: Client) -> list[str]:
     """What is in memory, in the order in which it was remembered."""
     with client.memory() as memory:
-        rows = memory.graph.connection.execute(
+        rows = memory.user.connection.execute(
             "SELECT json_extract(body, '$.content') FROM records WHERE kind = 'node.put'"
             " ORDER BY stamp"
         ).fetchall()
@@ -63,7 +63,7 @@ def known(client: Client) -> list[str]:
 def claims(client: Client) -> list[str]:
     """The names of the commands that were done."""
     with client.memory() as memory:
-        rows = memory.graph.connection.execute("SELECT id FROM commands ORDER BY rowid").fetchall()
+        rows = memory.user.connection.execute("SELECT id FROM commands ORDER BY rowid").fetchall()
     return [name for (name,) in rows]
 
 
@@ -93,7 +93,7 @@ def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -
     assert known(client) == ["One.", "Two.", "Three."]
     assert client.waiting() == []
     with client.memory() as memory:
-        rows = memory.graph.connection.execute(
+        rows = memory.user.connection.execute(
             "SELECT id, session, name FROM commands ORDER BY rowid"
         ).fetchall()
         claims = [row[0].split(" ") for row in rows]
@@ -103,7 +103,7 @@ def test_the_commands_of_an_answer(client: Client, conversation: Conversation) -
         assert [row[1:] for row in rows] == [
             *((SESSION, "remember"), (SESSION, "remember"), (SESSION, "?"), (SESSION, "remember"))
         ]
-        kept = memory.graph.connection.execute("SELECT id, session, event FROM events").fetchall()
+        kept = memory.user.connection.execute("SELECT id, session, event FROM events").fetchall()
         assert kept == [(event_id, SESSION, "Stop")]
 
 
@@ -227,7 +227,7 @@ def test_what_has_no_name_yet_is_named_when_the_transcript_has_it(
     assert [claim[:2] for claim in unnamed] == [[SESSION, "~prompt-2"]] * 3
     assert len({claim[2] for claim in unnamed}) == 1
     with client.memory() as memory:
-        keys = memory.graph.connection.execute("SELECT key FROM pending").fetchall()
+        keys = memory.user.connection.execute("SELECT key FROM pending").fetchall()
     assert keys == []
     conversation.reply("Before it.", message_id="msg_late")
     conversation.reply(text, message_id="msg_late")
@@ -503,7 +503,7 @@ def test_secrets_in_an_answer_are_not_written_down(
     client.apply()
     assert len(known(client)) == 2
     with client.memory() as memory:
-        assert secret not in "".join(memory.graph.connection.iterdump())
+        assert secret not in "".join(memory.user.connection.iterdump())
 
 
 def test_a_response_by_hand_may_be_given_twice(client: Client) -> None:
@@ -531,7 +531,7 @@ def test_an_agent_works_in_its_own_folder(
             node.content: node.tags
             for node in memory.graph.nodes(memory.graph.newest(["fact"], [], None, None)[0])
         }
-        sessions = memory.graph.connection.execute(
+        sessions = memory.user.connection.execute(
             "SELECT DISTINCT session, author FROM records WHERE session <> '' ORDER BY 1"
         ).fetchall()
     assert tags == {"In the project.": ("project:app",), "Outside.": ()}
@@ -633,8 +633,8 @@ def test_one_that_ends_every_process_is_put_aside(
 def full_store(client: Client) -> Iterator[Memory]:
     """A memory that takes nothing more, as on a full disk."""
     with client.memory() as memory:
-        pages = memory.graph.connection.execute("PRAGMA page_count").fetchone()[0]
-        memory.graph.connection.execute(f"PRAGMA max_page_count = {pages}")
+        pages = memory.user.connection.execute("PRAGMA page_count").fetchone()[0]
+        memory.user.connection.execute(f"PRAGMA max_page_count = {pages}")
         yield memory
 
 
@@ -665,13 +665,13 @@ def test_a_store_that_takes_nothing_costs_nothing(
 def damaged_store(client: Client) -> Iterator[Memory]:
     """A memory in which a table is missing, as long as it is open."""
     with client.memory() as memory:
-        memory.graph.connection.execute("ALTER TABLE commands RENAME TO elsewhere")
-        memory.graph.connection.execute("ALTER TABLE events RENAME TO elsewhere_too")
+        memory.user.connection.execute("ALTER TABLE commands RENAME TO elsewhere")
+        memory.user.connection.execute("ALTER TABLE events RENAME TO elsewhere_too")
         try:
             yield memory
         finally:
-            memory.graph.connection.execute("ALTER TABLE elsewhere RENAME TO commands")
-            memory.graph.connection.execute("ALTER TABLE elsewhere_too RENAME TO events")
+            memory.user.connection.execute("ALTER TABLE elsewhere RENAME TO commands")
+            memory.user.connection.execute("ALTER TABLE elsewhere_too RENAME TO events")
 
 
 def test_a_damaged_store_costs_nothing(client: Client, conversation: Conversation) -> None:
@@ -723,7 +723,7 @@ def test_events_are_kept_in_order_and_once(client: Client, conversation: Convers
     applied = client.apply()
     assert (applied.events, stops(applied)) == (3, [(0, 0, 1)])
     with client.memory() as memory:
-        rows = memory.graph.connection.execute(
+        rows = memory.user.connection.execute(
             "SELECT id, event, folder, tool, tool_use, status FROM events ORDER BY id"
         ).fetchall()
     folder = str(client.folder)
@@ -773,8 +773,8 @@ def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx:
     assert client.apply().receipts == 1
     with client.memory() as memory:
         wanted = layers.Wanted("app", None, 2_000)
-        made = layers.context(memory.graph.connection, wanted)
-        (receipt,) = receipts.newest(memory.graph.connection, "app", 10)
+        made = layers.context([memory.user.connection], wanted)
+        (receipt,) = receipts.newest(memory.user.connection, "app", 10)
         (item,) = made.items
         at = clock.iso(spool.made_ms(spool.id_of(name)))
         assert receipt == receipts.Receipt(
@@ -792,7 +792,7 @@ def ready(client: Client, folder: Path, part: int = 1) -> str | None:
     with client.memory() as memory:
         place = layout.place(str(folder), client.home)
         key = contexts.Key(place, contexts.settings(client.home, {}), part)
-        found = contexts.ready(memory.graph.connection, key)
+        found = contexts.ready(memory.user.connection, key)
     return found.text if found else None
 
 
@@ -826,7 +826,7 @@ def test_a_context_in_parts(client: Client, conversation: Conversation, ctx: Ctx
     with client.memory() as memory:
         for part in (1, 2, 3):
             wanted = layers.Wanted("app", None, 6_000, part)
-            made = layers.context(memory.graph.connection, wanted).text
+            made = layers.context([memory.user.connection], wanted).text
             assert ready(client, client.folder, part) == made
             given = context_of(conversation.start("clear", "--part", str(part)))
             assert given == made
@@ -864,7 +864,7 @@ def test_old_events_and_receipts_are_forgotten(
     def counts() -> list[int]:
         with client.memory() as memory:
             return [
-                memory.graph.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+                memory.user.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
                 for table in ("events", "receipts")
             ]
 

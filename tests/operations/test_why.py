@@ -77,7 +77,7 @@ def test_nodes_as_they_were_and_as_they_are(
     monkeypatch.setattr(clock, "now_ms", lambda: AT + 3_600_000)
     one, two, three = items
     with client.memory() as memory:
-        with changing(memory.graph, "test", graphs.WHO) as change:
+        with changing(memory.user, "test", graphs.WHO) as change:
             change.update_node(two[0], content="Was changed.")
             change.delete_node(three[0])
             change.tag(one[0], "word:any")

@@ -117,7 +117,7 @@ def test_a_context_goes_there_and_back_as_it_is() -> None:
             for number in range(5):
                 node_id = change.add_node("fact", f"Fact {number}: 更新 😀 `<!-- -->`")
                 change.tag(node_id, "tier:reference")
-        made = layers.context(graph.connection, layers.Wanted(None, None, 2_000))
+        made = layers.context([graph.connection], layers.Wanted(None, None, 2_000))
         keep(graph, Key(HERE, ""), made)
         assert contexts.ready(graph.connection, Key(HERE, "")) == made
 

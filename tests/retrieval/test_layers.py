@@ -56,7 +56,7 @@ def numbers(found: Context) -> list[int]:
 
 
 def shown(graph: Graph, wanted: Wanted = ANYWHERE) -> list[int]:
-    return numbers(layers.context(graph.connection, wanted))
+    return numbers(layers.context([graph.connection], wanted))
 
 
 # The text
@@ -76,7 +76,7 @@ def test_the_whole_text() -> None:
             change.link(ident(7), ident(6), "SUPERSEDES", {})
             change.link(ident(2), ident(7), "DEPENDS_ON", {})
             change.update_node(ident(2), metadata={"rationale": "no servers\nto run"})
-        made = layers.context(graph.connection, ANYWHERE)
+        made = layers.context([graph.connection], ANYWHERE)
         assert made.text == (
             f"""<!-- ctx: 4 nodes, {made.tokens} tokens -->
 
@@ -118,7 +118,7 @@ def test_the_whole_text() -> None:
 
 def test_an_empty_memory() -> None:
     with graphs.graph() as graph:
-        made = layers.context(graph.connection, ANYWHERE)
+        made = layers.context([graph.connection], ANYWHERE)
         assert made.text == (
             f"<!-- ctx: 0 nodes, {made.tokens} tokens -->\n\n{layers.EMPTY}\n\n<!-- ctx:end -->\n"
         )
@@ -128,17 +128,17 @@ def test_an_empty_memory() -> None:
 @pytest.mark.parametrize("budget", [100, 400, 401])
 def test_where_there_is_hardly_room_nodes_matter_more_than_the_preface(budget: int) -> None:
     with graph_of() as graph:
-        empty = layers.context(graph.connection, Wanted(None, None, budget))
+        empty = layers.context([graph.connection], Wanted(None, None, budget))
         assert (layers.EMPTY in empty.text) is (budget == 401)
     with graph_of(("fact", "Text", "tier:pinned")) as graph:
-        made = layers.context(graph.connection, Wanted(None, None, budget))
+        made = layers.context([graph.connection], Wanted(None, None, budget))
         assert numbers(made) == [1]
         assert (layers.PREFACE in made.text) is (budget == 401)
 
 
 def test_a_memory_is_not_called_empty_where_nothing_of_it_fits() -> None:
     with graph_of(("fact", "word " * 2_000, "tier:reference")) as graph:
-        made = layers.context(graph.connection, Wanted(None, None, 401))
+        made = layers.context([graph.connection], Wanted(None, None, 401))
         assert layers.EMPTY not in made.text
 
 
@@ -147,7 +147,7 @@ def test_without_the_view_there_is_nothing() -> None:
         with change_of(graph) as change:
             change.delete_view("default")
         assert shown(graph) == []
-        assert layers.is_timeless(graph.connection)
+        assert layers.is_timeless([graph.connection])
 
 
 def test_the_same_text_whoever_makes_it_and_whenever(
@@ -168,21 +168,21 @@ def test_the_same_text_whoever_makes_it_and_whenever(
     assert "Of another project." not in composed_by_the_hook
     with client.memory() as memory:
         wanted = Wanted("app", "oauth", 2_000)
-        composed = layers.context(memory.graph.connection, wanted)
+        composed = layers.context([memory.user.connection], wanted)
         key = contexts.Key(memory.place, contexts.settings(client.home, {}))
-        assert contexts.ready(memory.graph.connection, key) is None
+        assert contexts.ready(memory.user.connection, key) is None
     assert composed.text == composed_by_the_hook
 
     client.apply()
     with client.memory() as memory:
-        assert contexts.ready(memory.graph.connection, key) == composed
+        assert contexts.ready(memory.user.connection, key) == composed
     assert context_of(conversation.start("clear")) == composed_by_the_hook
 
     now = clock.now_ms()
     monkeypatch.setattr(clock, "now_ms", lambda: now + DAY_MS)
     assert context_of(client.talk("another").start()) == composed_by_the_hook
     with client.memory() as memory:
-        assert layers.context(memory.graph.connection, wanted) == composed
+        assert layers.context([memory.user.connection], wanted) == composed
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -193,12 +193,12 @@ def test_a_memory_gives_one_text(steps: list[graphs.Step]) -> None:
         graphs.live(graph, steps)
         with change_of(graph) as change:
             change.put_view("default", "type:fact OR type:task", None)
-        made = layers.context(graph.connection, ANYWHERE)
-        assert layers.context(graph.connection, ANYWHERE) == made
+        made = layers.context([graph.connection], ANYWHERE)
+        assert layers.context([graph.connection], ANYWHERE) == made
         copied = graph.connection.serialize()
     with graphs.graph() as other:
         other.connection.deserialize(copied)
-        assert layers.context(other.connection, ANYWHERE) == made
+        assert layers.context([other.connection], ANYWHERE) == made
 
 
 # What is seen
@@ -211,7 +211,7 @@ def test_projects_and_tasks_are_seen_as_compose_sees_them(
     about = ("", "project:app", "project:other", "task:oauth", "task:db", "project:app task:db")
     number = 0
     client = Client(surroundings / ".ctx", repo)
-    with client.memory() as memory, change_of(memory.graph) as change:
+    with client.memory() as memory, change_of(memory.user) as change:
         for tier in tiers:
             for tags in about:
                 number += 1
@@ -224,7 +224,7 @@ def test_projects_and_tasks_are_seen_as_compose_sees_them(
                 if current:
                     task.start(memory, current)
                 wanted = Wanted(project, current, 2_000)
-                made = layers.context(memory.graph.connection, wanted)
+                made = layers.context([memory.user.connection], wanted)
                 # Outside of any project, an agent sees nothing of one.
                 visible = compose.Visible(project=project or "")
                 same = compose.compose(memory, compose.Options(budget=2_000, visible=visible))
@@ -253,7 +253,7 @@ def test_a_project_whose_name_is_spelled_otherwise(
 def test_of_what_has_no_room_the_newest_is_shown_and_working_before_reference() -> None:
     nodes = [("fact", f"Fact {number} " + "word " * 30, "tier:reference") for number in range(40)]
     with graph_of(*nodes, ("fact", "Work", "tier:working"), ("fact", "Pin", "tier:pinned")) as made:
-        found = layers.context(made.connection, Wanted(None, None, 600))
+        found = layers.context([made.connection], Wanted(None, None, 600))
         count = len(found.items) - 2
         assert 3 < count < 20
         assert numbers(found) == [42, *range(40, 40 - count, -1), 41]
@@ -268,7 +268,7 @@ def test_nodes_that_share_the_beginning_of_their_ids_can_be_told_apart() -> None
                 node_id = NodeId(Ulid(f"01KF00000001{'0' * 13}{end}"))
                 change.add_node("fact", f"Fact {end}.", node_id=node_id)
                 change.tag(node_id, "tier:reference")
-        labels = [item.label for item in layers.context(graph.connection, ANYWHERE).items]
+        labels = [item.label for item in layers.context([graph.connection], ANYWHERE).items]
         assert labels == [f"fact:01KF00000001{'0' * 13}{end}" for end in "21"]
 
 
@@ -292,7 +292,7 @@ def test_parts_are_whole_and_small_and_together_everything(
 ) -> None:
     with graph_of(*nodes) as graph:
         parts = [
-            layers.context(graph.connection, Wanted(None, None, budget, part))
+            layers.context([graph.connection], Wanted(None, None, budget, part))
             for part in range(1, layers.parts(budget) + 1)
         ]
         every = [number for part in parts for number in numbers(part)]
@@ -314,27 +314,27 @@ def test_parts_are_whole_and_small_and_together_everything(
 def test_many_parts_show_what_one_budget_shows() -> None:
     nodes = [("fact", f"{number} " + "word " * 40, "tier:reference") for number in range(200)]
     with graph_of(*nodes) as graph:
-        one = layers.context(graph.connection, Wanted(None, None, 2_500))
+        one = layers.context([graph.connection], Wanted(None, None, 2_500))
         assert (layers.parts(2_500), layers.parts(2_501)) == (1, 2)
         budget = 20_000
         assert layers.parts(budget) == contexts.MOST_PARTS
         parts = [
-            layers.context(graph.connection, Wanted(None, None, budget, part))
+            layers.context([graph.connection], Wanted(None, None, budget, part))
             for part in range(1, contexts.MOST_PARTS + 1)
         ]
         assert parts[0] == one
         every = [number for part in parts for number in numbers(part)]
         assert every == list(range(200, 0, -1))[: len(every)]
         # A larger budget finds no more room: the client takes no more.
-        again = layers.context(graph.connection, Wanted(None, None, 1_000_000))
+        again = layers.context([graph.connection], Wanted(None, None, 1_000_000))
         assert again == one
 
 
 def test_a_part_behind_the_last_node_is_empty() -> None:
     with graph_of(("fact", "Text", "tier:pinned")) as graph:
-        second = layers.context(graph.connection, Wanted(None, None, 5_000, 2))
+        second = layers.context([graph.connection], Wanted(None, None, 5_000, 2))
         assert second.items == ()
-        third = layers.context(graph.connection, Wanted(None, None, 5_000, 99))
+        third = layers.context([graph.connection], Wanted(None, None, 5_000, 99))
         assert third.items == ()
 
 
@@ -342,7 +342,7 @@ def test_every_budget_that_can_be_set_has_room_for_the_frame() -> None:
     """The smallest that the configuration takes, also where a node must be named."""
     smallest = int(SETTINGS["context.budget"].low)
     with graph_of(*[("fact", "word " * 100, "tier:pinned")] * 9) as graph:
-        made = layers.context(graph.connection, Wanted(None, None, smallest))
+        made = layers.context([graph.connection], Wanted(None, None, smallest))
         assert made.tokens <= smallest
 
 
@@ -355,11 +355,11 @@ def receipt_of(found: Context) -> dict[str, str]:
 
 def test_nothing_changed() -> None:
     with graph_of(("fact", "Text", "tier:pinned"), ("fact", "Away", "tier:off-context")) as graph:
-        before = receipt_of(layers.context(graph.connection, ANYWHERE))
+        before = receipt_of(layers.context([graph.connection], ANYWHERE))
         with change_of(graph) as change:
             change.update_node(ident(2), content="Away and changed")
             change.tag(ident(1), "word:any")
-        assert layers.changed(graph.connection, ANYWHERE, before) == NOTHING
+        assert layers.changed([graph.connection], ANYWHERE, before) == NOTHING
 
 
 def test_what_changed() -> None:
@@ -372,7 +372,7 @@ def test_what_changed() -> None:
         ("fact", "Becomes a pin", "tier:reference"),
         ("fact", "Gets a reason", "tier:reference"),
     ) as graph:
-        before = receipt_of(layers.context(graph.connection, ANYWHERE))
+        before = receipt_of(layers.context([graph.connection], ANYWHERE))
         with change_of(graph) as change:
             change.update_node(ident(2), content="Was changed")
             change.delete_node(ident(3))
@@ -382,7 +382,7 @@ def test_what_changed() -> None:
             change.tag(ident(6), "tier:pinned")
             change.update_node(ident(7), metadata={"rationale": "because"})
             put(change, 9, "fact", "Of another project", "tier:pinned project:other")
-        found = layers.changed(graph.connection, Wanted("app", None, 2_000), before)
+        found = layers.changed([graph.connection], Wanted("app", None, 2_000), before)
         assert found.text == (
             f"""<!-- ctx: 4 nodes, {found.tokens} tokens -->
 
@@ -410,17 +410,17 @@ def test_what_changed() -> None:
 """
         )
         assert numbers(found) == [6, 7, 2, 8]
-        now = receipt_of(layers.context(graph.connection, Wanted("app", None, 2_000)))
-        assert layers.changed(graph.connection, Wanted("app", None, 2_000), now) == NOTHING
+        now = receipt_of(layers.context([graph.connection], Wanted("app", None, 2_000)))
+        assert layers.changed([graph.connection], Wanted("app", None, 2_000), now) == NOTHING
 
 
 def test_what_was_given_and_has_no_room_any_more_is_not_gone() -> None:
     with graph_of(("fact", "Old", "tier:reference")) as graph:
-        before = receipt_of(layers.context(graph.connection, Wanted(None, None, 400)))
+        before = receipt_of(layers.context([graph.connection], Wanted(None, None, 400)))
         with change_of(graph) as change:
             for number in range(2, 30):
                 put(change, number, "fact", "word " * 20, "tier:reference")
-        found = layers.changed(graph.connection, Wanted(None, None, 400), before)
+        found = layers.changed([graph.connection], Wanted(None, None, 400), before)
         assert 1 not in numbers(found)
         assert "No longer" not in found.text
 
@@ -431,14 +431,14 @@ def test_what_changed_in_a_later_part(part: int) -> None:
     with graph_of(*nodes) as graph:
         wanted = Wanted(None, None, 7_000)
         assert layers.parts(wanted.budget) == 3
-        parts = [layers.context(graph.connection, wanted._replace(part=n)) for n in (1, 2, 3)]
+        parts = [layers.context([graph.connection], wanted._replace(part=n)) for n in (1, 2, 3)]
         before = {key: value for each in parts for key, value in receipt_of(each).items()}
         assert len(before) == 50
-        assert layers.changed(graph.connection, wanted, before) == NOTHING
+        assert layers.changed([graph.connection], wanted, before) == NOTHING
         with change_of(graph) as change:
             long_as_before = "Now " + "word " * 80
             change.update_node(parts[part - 1].items[0].id, content=long_as_before)
-        found = layers.changed(graph.connection, wanted, before)
+        found = layers.changed([graph.connection], wanted, before)
         assert [item.id for item in found.items] == [parts[part - 1].items[0].id]
 
 
@@ -447,7 +447,7 @@ def test_what_changed_in_a_later_part(part: int) -> None:
 def test_however_much_is_gone_there_is_room_to_say_so(gone: int, budget: int) -> None:
     with graph_of(("fact", "New", "tier:reference")) as graph:
         before = {str(ident(number)): "" for number in range(10, 10 + gone)}
-        found = layers.changed(graph.connection, Wanted(None, None, budget), before)
+        found = layers.changed([graph.connection], Wanted(None, None, budget), before)
         assert "No longer in it: [node:01KF00000010]" in found.text
         assert found.tokens <= budget
         assert layers.units(found.text) <= layers.LARGEST_ANSWER
@@ -476,7 +476,7 @@ def test_what_an_agent_was_at() -> None:
         connection = graph.connection
 
         def state(project: str | None, current: str | None, session: str) -> list[int]:
-            found = layers.state(connection, project, current, session)
+            found = layers.state([connection], project, current, session)
             return [int(node_id[4:12]) for node_id in found]
 
         assert state("app", "oauth", "this-session") == [1, 11, 10, 9, 3, 2]
@@ -495,8 +495,8 @@ def test_where_an_agent_was_comes_first() -> None:
         ("fact", "Reference", "tier:reference"),
         ("open-question", "Why?", ""),
     ) as graph:
-        first = layers.state(graph.connection, None, None, "")
-        made = layers.context(graph.connection, ANYWHERE, first)
+        first = layers.state([graph.connection], None, None, "")
+        made = layers.context([graph.connection], ANYWHERE, first)
         body = made.text.partition(f"{layers.PREFACE}\n\n")[2]
         assert body == (
             """## Where you were
@@ -519,7 +519,7 @@ def test_where_an_agent_was_comes_first() -> None:
 """
         )
         # What is gone since is passed over.
-        again = layers.context(graph.connection, ANYWHERE, [ident(99), *first])
+        again = layers.context([graph.connection], ANYWHERE, [ident(99), *first])
         assert again.text == made.text
 
 
@@ -529,8 +529,8 @@ def test_where_an_agent_was_has_no_more_room_than_there_is(
     nodes: list[tuple[str, str, str]], budget: int
 ) -> None:
     with graph_of(*nodes) as graph:
-        first = layers.state(graph.connection, None, None, "")
-        made = layers.context(graph.connection, Wanted(None, None, budget), first)
+        first = layers.state([graph.connection], None, None, "")
+        made = layers.context([graph.connection], Wanted(None, None, budget), first)
         assert made.tokens == tokens.estimate(made.text) <= budget
         assert layers.units(made.text) <= layers.LARGEST_ANSWER
 
@@ -547,7 +547,7 @@ def test_items_are_whole_unless_one_would_fill_an_answer() -> None:
         ("fact", "x" * 100_000, ""),
     ) as graph:
         wanted = [ident(number) for number in (5, 99, 1, 2, 3, 4)]
-        found = layers.items_of(graph.connection, wanted)
+        found = layers.items_of([graph.connection], wanted)
         assert [item.id for item, _ in found] == [ident(number) for number in (5, 1, 2, 3, 4)]
         texts = {item.label[-1]: text for item, text in found}
         assert texts["1"] == "- [fact:01KF00000001] Short\n  - Tags: word:a"

@@ -16,6 +16,7 @@ ctx add --type=fact --tag=tier:reference "The API speaks OAuth 2.0"    a node
 ctx add --type=decision --meta rationale="no servers to run" "We use SQLite"
 make test 2>&1 | ctx add --type=observation --stdin    what a command printed
 ctx add file src README.md                             snapshot files
+ctx add task "Retry with jitter"                       a task; also: note, decision, command
 """
 
 NODE_EXAMPLES = """
@@ -35,6 +36,35 @@ ctx add file src -m "Before the move"  and commit them
 """
 
 
+NOTE_EXAMPLES = """
+ctx add note "The timeout came from the proxy, not from us"
+ctx add note "Load test" --body "p99 went from 80 to 45 ms" --tag area:net
+git log -3 --oneline | ctx add note "What went in" --body -
+ctx add note "Ready for review" -m "Retry with jitter"    and commit
+"""
+
+TASK_EXAMPLES = """
+ctx add task "Retry with exponential backoff"             on a terminal, your editor opens
+ctx add task "Retry" --body "At most 5 times." --mention src/net/client.rs
+ctx add task "Retry" --body - < plan.md
+ctx task start task_0001                                  begin it
+"""
+
+DECISION_EXAMPLES = """
+ctx add decision "Retry with jitter" --body "All clients at once would bring it down again."
+ctx add decision "Use SQLite" --body - --tag area:storage < why.md
+ctx add decision "Retry with jitter" --mention core::net::Client --mention src/net/client.rs
+"""
+
+COMMAND_EXAMPLES = """
+ctx add command --stdin --name "cargo test" --exit-code 101 < out.txt
+make lint 2>&1 | ctx add command --stdin --name "make lint"
+"""
+
+_DOCUMENTS = ("note", "task", "decision")
+_NAMED = ("file", *_DOCUMENTS, "command")
+
+
 def prepare(words: list[str]) -> list[str]:
     """`ctx add --type fact …` is `ctx add node --type fact …`.
 
@@ -42,7 +72,7 @@ def prepare(words: list[str]) -> list[str]:
     is the content.
     """
     typed = any(word == "--type" or word.startswith("--type=") for word in words)
-    named = words[:1] == ["node"] or (words[:1] == ["file"] and not typed)
+    named = words[:1] == ["node"] or (words[:1] != [] and words[0] in _NAMED and not typed)
     return words if named or not words else ["node", *words]
 
 
@@ -51,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     node = shared.add_subcommand(
         group,
         "node",
-        "add a node to memory (the word `node` may be left out; see also `ctx add file --help`)",
+        "add a node to memory (the word `node` may be left out)",
         NODE_EXAMPLES,
     )
     arguments.content(node)
@@ -82,6 +112,65 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--allow-secrets", action="store_true", help="also add files that hold a secret"
     )
     shared.session_option(file)
+    _configure_documents(group)
+    command = shared.add_subcommand(
+        group, "command", "keep what a command printed, and how it ended", COMMAND_EXAMPLES
+    )
+    command.add_argument("--name", required=True, metavar="COMMAND", help="what was run")
+    command.add_argument("--stdin", action="store_true", help="read its output from stdin")
+    command.add_argument("--body", metavar="TEXT", help="its output (- reads stdin)")
+    command.add_argument("--exit-code", type=_exit_code, metavar="N", help="how it ended")
+    _more(command)
+
+
+def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> None:
+    note = shared.add_subcommand(
+        group, "note", "write a note; in a project also into its log", NOTE_EXAMPLES
+    )
+    note.add_argument("text", nargs="*", metavar="TEXT", help="what to note (- reads stdin)")
+    task = shared.add_subcommand(
+        group, "task", "write down something to do; in a project as a file", TASK_EXAMPLES
+    )
+    task.add_argument("text", nargs="*", metavar="TITLE", help="what is to be done, in one line")
+    decision = shared.add_subcommand(
+        group, "decision", "write down a decision; in a project as a file", DECISION_EXAMPLES
+    )
+    decision.add_argument("text", nargs="*", metavar="TITLE", help="what was decided, in one line")
+    for document in (note, task, decision):
+        document.add_argument("--body", metavar="TEXT", help="the rest of it (- reads stdin)")
+        document.add_argument(
+            "--stream",
+            default="main",
+            metavar="NAME",
+            help="the part of the narrative: main, work, or a feature's name (default: main)",
+        )
+        _more(document)
+    for document in (task, decision):
+        mention = document.add_argument(
+            "--mention",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="a file or a name in the code that it is about; may be given several times",
+        )
+        shared.completing(mention, "file")
+
+
+def _more(parser: argparse.ArgumentParser) -> None:
+    arguments.tags(parser, "a tag for it; may be given several times")
+    parser.add_argument(
+        "--user", action="store_true", help="for all projects, not only for the one you are in"
+    )
+    parser.add_argument("--commit", action="store_true", help="make a commit right away")
+    parser.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+    shared.session_option(parser)
+
+
+def _exit_code(word: str) -> int:
+    digits = word.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number")
+    return int(word)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
@@ -89,6 +178,16 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         from ctx.cli import add_file
 
         return add_file.run(options, settings, output)
+    if options.subcommand in _DOCUMENTS:
+        from ctx.cli import add_document
+
+        add_document.run(options, settings, output)
+        return 0
+    if options.subcommand == "command":
+        from ctx.cli import add_command
+
+        add_command.run(options, settings, output)
+        return 0
     _refuse_typing_mistakes(options)
     content = arguments.content_of(options)
     if len(content) > LARGE_CONTENT:
@@ -121,7 +220,7 @@ def _refuse_typing_mistakes(options: argparse.Namespace) -> None:
         return
     if len(words) > 1 or not any(character.isspace() for character in words[0]):
         word = words[0][:40]
-        near = shared.nearest(word, ("file",)) or ""
+        near = shared.nearest(word, _NAMED) or ""
         kind = word if word in KNOWLEDGE_TYPES else "fact"
         raise UsageError(
             f"{word!r} is neither a sentence nor something that can be added.",

@@ -5,6 +5,8 @@ import argparse
 from ctx.cli import settings as surroundings
 from ctx.cli.options import completing
 from ctx.errors import UsageError
+from ctx.memory.graph import PROJECT, USER
+from ctx.workspace import Memory
 
 
 def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = False) -> None:
@@ -67,6 +69,31 @@ def superseded(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--include-superseded", action="store_true", help="also nodes that another one replaced"
     )
+
+
+def scope(parser: argparse.ArgumentParser) -> None:
+    """Which store counts, for a command that reads both."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--user", dest="scope", action="store_const", const=USER, help="only your own store"
+    )
+    group.add_argument(
+        "--project",
+        dest="scope",
+        action="store_const",
+        const=PROJECT,
+        help="only the store of the project you are in",
+    )
+
+
+def named_scope(parser: argparse.ArgumentParser, told: str) -> None:
+    """The same, where `--project` takes the name of one."""
+    parser.add_argument("--scope", choices=(USER, PROJECT), help=told)
+
+
+def within(memory: Memory, options: argparse.Namespace) -> Memory:
+    """The memory as far as it was asked for."""
+    return memory.only(options.scope) if options.scope else memory
 
 
 def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:

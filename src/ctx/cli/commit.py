@@ -7,19 +7,24 @@ from ctx.cli.opening import open_workspace
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.ids import short
-from ctx.operations.commit import Committed, Options, commit
+from ctx.operations.commit import Committed, Options, commit, commit_for_git
 
 EXAMPLES = """
 ctx commit -m "Retry with jitter"         keep what session cli has staged
 ctx commit -m "Step 3" --session s-42     the staging of another session
 ctx commit --amend -m "Better words"      replace the commit made last
 ctx commit -m "Code only" --no-narrative  without snapshots of narrative files
+ctx commit --auto                         in its own words, and silent where nothing is staged
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-m", "--message", help="what this commit is about (needed but for --amend)"
+    words = parser.add_mutually_exclusive_group()
+    words.add_argument(
+        "-m", "--message", help="what this commit is about (needed but for --amend and --auto)"
+    )
+    words.add_argument(
+        "--auto", action="store_true", help="with a message that says what is in it, for hooks"
     )
     parser.add_argument("--amend", action="store_true", help="replace the commit made last")
     parser.add_argument(
@@ -28,14 +33,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.session_option(parser)
 
 
-def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     workspace = open_workspace(settings, output)
-    made = commit(
-        workspace,
-        Options(options.message, amend=options.amend, narrative=not options.no_narrative),
+    wanted = Options(
+        options.message, options.auto, amend=options.amend, narrative=not options.no_narrative
     )
-    output.show(made, render)
+    made = commit_for_git(workspace) if options.auto else commit(workspace, wanted)
+    output.show(made, render_quietly if options.auto else render)
     say_more(made, output)
+    # A hook that is told so does not go on to `git add`.
+    return 1 if options.auto and made.exposed else 0
 
 
 def say_more(made: Committed, output: Output) -> None:
@@ -44,13 +51,22 @@ def say_more(made: Committed, output: Output) -> None:
         output.warn(f"{secret.where}, line {secret.line}: a secret was left out ({secret.rule}).")
     for path, reason in made.skipped:
         output.warn(f"narrative/{path} is not kept: {reason}.")
-    still_there = sorted({item.where for item in made.secrets if item.where != "message"})
+    if made.disputes:
+        fields = count(made.disputes, "field was", "fields were")
+        output.note(f"{fields} changed on two sides at once: `ctx review`")
+    still_there = sorted({item.where for item in (*made.secrets, *made.exposed)} - {"message"})
     if still_there:
         files = ", ".join(f".ctx/{path}" for path in still_there)
-        output.warn(f"{files} still has it: take it out before you run git add .ctx.")
+        verb = "holds a secret" if len(still_there) == 1 else "hold secrets"
+        output.warn(f"{files} {verb}: take it out before you run git add .ctx.")
     elif made.unknown_to_git:
         files = count(made.unknown_to_git, "changed file")
         output.note(f"git does not know {files} under .ctx yet: git add .ctx")
+
+
+def render_quietly(made: Committed) -> list[Block]:
+    """One line beside what git says of its own commit, and none where there is nothing to say."""
+    return [_headline(made)] if made.commit else []
 
 
 def render(made: Committed) -> list[Block]:
@@ -60,18 +76,28 @@ def render(made: Committed) -> list[Block]:
             sessions = ", ".join(made.other_sessions)
             lines.append(Line(f"There is staged work in: {sessions} (commit it with --session)."))
         return lines
-    title = made.message.splitlines()[0]
-    verb = f"Amended {short(made.amends)}:" if made.amends else "Committed"
-    parts = [count(len(made.files), "file")]
-    if made.documents:
-        parts.append(count(len(made.documents), "narrative file"))
-    if len(made.parents) > 1:
-        parts.append(f"joins {len(made.parents)} heads")
+    blocks: list[Block] = [_headline(made)]
+    blocks += [Line(f"  {line}") for line in made.changes[:MOST_ROWS]]
     rows = [("file", path) for path in made.files[:MOST_ROWS]]
     rows += [("narrative", path) for path in made.documents[:MOST_ROWS]]
-    left = len(made.files) + len(made.documents) - len(rows)
-    blocks: list[Block] = [
-        Line(f"{verb} {short(made.commit)} {title} ({', '.join(parts)})"),
-        Table(("what", "path"), rows),
-    ]
+    shown = len(rows) + min(len(made.changes), MOST_ROWS)
+    left = len(made.changes) + len(made.files) + len(made.documents) - shown
+    blocks.append(Table(("what", "path"), rows))
     return blocks + ([Line(f"  … and {left:,} more")] if left else [])
+
+
+def _headline(made: Committed) -> Line:
+    verb = f"Amended {short(made.amends)}:" if made.amends else "Committed"
+    counted = [
+        (made.nodes, "node"),
+        (made.edges, "edge"),
+        (len(made.files), "file"),
+        (len(made.documents), "narrative file"),
+    ]
+    parts = [count(number, noun) for number, noun in counted if number]
+    if not parts and made.changes:
+        parts.append(count(len(made.changes), "change"))
+    if len(made.parents) > 1:
+        parts.append(f"joins {len(made.parents)} heads")
+    told = f" ({', '.join(parts)})" if parts else ""
+    return Line(f"{verb} {short(made.commit or '')} {made.message.splitlines()[0]}{told}")

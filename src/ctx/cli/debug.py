@@ -15,7 +15,7 @@ from ctx.errors import CtxError, DiskFailure, LockConflict, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import codec, commits, index, lock, verify
 from ctx.objects.model import Commit, Typed, WorkCommit
-from ctx.objects.refs import session_of
+from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
 
@@ -155,7 +155,7 @@ def refs(repository: Repository) -> Pointers:
         except CtxError as error:
             found.append(Pointer(kind, shown, None, str(error)))
         else:
-            away = kind == "ref" and target not in repository.objects
+            away = name == MAIN and target not in repository.objects
             summary = _AWAY if away else _summary(repository, target)
             found.append(Pointer(kind, shown, target, summary))
     return Pointers(tuple(found))

@@ -1,6 +1,7 @@
 """`ctx delete`"""
 
 import argparse
+from collections.abc import Sequence
 
 from ctx.cli import arguments, opening
 from ctx.cli import settings as surroundings
@@ -8,7 +9,7 @@ from ctx.cli.nodes import preview, table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
-from ctx.operations.delete import Deleted, Deletion, delete, deletion
+from ctx.operations.delete import Deleted, Deletion, delete, deletion, files_of
 
 EXAMPLES = """
 ctx delete 01M7ESYZ1SB4
@@ -16,6 +17,8 @@ ctx delete 01M7ESYZ1SB4 --cascade     and what was derived from it
 ctx delete 01M7ESYZ1SB4 --dry-run     only say what would go
 ctx restore 01M7ESYZ1SB4              bring it back
 """
+
+_FILES_NAMED = 3
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +43,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 output.warn(resting_on(found))
         if not options.dry_run:
             delete(memory, [node.id for node in found.nodes])
+        files = files_of(memory, found.nodes)
     output.show(deleted, render)
+    if not options.dry_run:
+        say_what_stays(files, output)
 
 
 def resting_on(deletion: Deletion) -> str:
@@ -51,6 +57,15 @@ def resting_on(deletion: Deletion) -> str:
     rest = "" if len(deletion.dependents) <= 5 else ", …"
     resting = count(len(deletion.dependents), "node rests", "nodes rest")
     return f"{resting} on what is deleted: {told}{rest}."
+
+
+def say_what_stays(files: Sequence[str], output: Output) -> None:
+    """A person's file is not deleted with what memory has of it."""
+    if files:
+        told = ", ".join(files[:_FILES_NAMED])
+        more = f" and {len(files) - _FILES_NAMED:,} more" if len(files) > _FILES_NAMED else ""
+        stay = "stays" if len(files) == 1 else "stay"
+        output.note(f"{told}{more} {stay}: delete what you do not need with `git rm`.")
 
 
 def render(deleted: Deleted) -> list[Block]:

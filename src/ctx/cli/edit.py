@@ -27,18 +27,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     import shutil
 
-    editor = _editor(settings, output)
+    editor = editor_of(settings, output)
     with opening.reading(settings, output) as memory:
         node_id = memory.graph.find(options.id)
         before = memory.graph.node(node_id).content
     # The editor may be open for hours: nothing is held meanwhile.
     file = edited(before, node_id, editor)
     try:
-        text = _read(file)
+        text = read_back(file)
         with opening.writing(settings, output) as memory:
             if memory.graph.node(node_id).content not in (before, text.strip()):
                 raise UsageError(f"The node {node_id} was changed while you edited it.")
-            updated = update(memory, node_id, Options(content=text))
+            updated = update(memory, node_id, Options(content=text, in_document=True))
     except CtxError as error:
         error.hint = f"{error.hint or ''} Your text is in {file}.".lstrip()
         raise
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         shutil.rmtree(os.path.dirname(file), ignore_errors=True)
 
 
-def _editor(settings: Settings, output: Output) -> str:
+def editor_of(settings: Settings, output: Output) -> str:
     chosen = settings.environment.get("VISUAL") or settings.environment.get("EDITOR")
     if not chosen and not output.is_interactive:
         raise UsageError(
@@ -89,7 +89,7 @@ def edited(text: str, name: str, editor: str) -> str:
     return file
 
 
-def _read(file: str) -> str:
+def read_back(file: str) -> str:
     try:
         with (
             disk.explained("reading the edited text"),

@@ -3,14 +3,16 @@
 import argparse
 import os
 
-from ctx.cli import opening
+from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
+from ctx.memory.graph import PROJECT
 from ctx.operations.export import Exported, export, export_to_file
 
 EXAMPLES = """
-ctx export > backup.json                              everything
+ctx export > backup.json                              everything of the project, or of yours
+ctx export --user > mine.json                         everything of yours, also in a project
 ctx export --output backup.json                       a file that is there whole or not at all
 ctx export --query "tag:project:shop" > shop.json     some nodes, and the edges between them
 """
@@ -22,18 +24,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     file = parser.add_argument("-o", "--output", metavar="FILE", help="write to a file")
     shared.completing(file, "file")
+    arguments.scope(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
+        graph = arguments.within(memory, options).home
         if options.output and options.output != "-":
             path = os.path.join(settings.folder, options.output)
-            output.show(export_to_file(memory.graph, options.query, path), render)
+            output.show(export_to_file(graph, options.query, path), render)
         else:
             # The document is the answer, in whatever format an answer was asked for.
-            export(memory.graph, options.query, output.result)
+            export(graph, options.query, output.result)
 
 
 def render(exported: Exported) -> list[Block]:
     what = f"{count(exported.nodes, 'node')}, {count(exported.edges, 'edge')}"
-    return [Line(f"Exported {what} to {exported.path} ({size(exported.bytes)}).")]
+    where = " of the project" if exported.scope == PROJECT else ""
+    return [Line(f"Exported {what}{where} to {exported.path} ({size(exported.bytes)}).")]

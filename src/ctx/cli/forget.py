@@ -3,14 +3,14 @@
 import argparse
 
 from ctx.cli import arguments, opening
-from ctx.cli.delete import render, resting_on
+from ctx.cli.delete import render, resting_on, say_what_stays
 from ctx.cli.nodes import table
 from ctx.cli.options import session_option, yes_option
 from ctx.cli.output import Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse
-from ctx.operations.delete import Deleted, delete, deletion
+from ctx.operations.delete import Deleted, delete, deletion, files_of
 from ctx.operations.query import find
 
 EXAMPLES = """
@@ -49,6 +49,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             if resting and options.yes:
                 output.warn(resting)
             delete(memory, node_ids, "forget")
+        files = files_of(memory, nodes.nodes)
     output.show(deleted, render)
+    if not options.dry_run:
+        say_what_stays(files, output)
     if deleted.deleted and not options.dry_run:
         output.note("`ctx undo` brings them back.")

@@ -4,6 +4,7 @@ import argparse
 import os
 from typing import NamedTuple
 
+from ctx import disk
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, count, listing, size
@@ -108,6 +109,10 @@ def collect(repository: Repository, limits: gc.Limits, output: Output) -> gc.Col
         return gc.collect(repository, limits, tick)
 
 
+def _other(path: str) -> str:
+    return "temporary" if path.endswith(disk.TEMPORARY_SUFFIX) else "ref"
+
+
 def render(found: Collected) -> list[Block]:
     verb = "Would delete" if found.dry_run else "Deleted"
     files = count(len(found.deleted), "file")
@@ -115,7 +120,7 @@ def render(found: Collected) -> list[Block]:
         Line(f"{verb} {files} ({size(found.bytes)}) of {found.scanned:,} scanned.")
     ]
     if found.dry_run:
-        rows = [(short(item.id or "temporary"), item.path) for item in found.deleted]
+        rows = [(short(item.id or _other(item.path)), item.path) for item in found.deleted]
         blocks += listing(("object", "path"), rows)
     kept = [count(found.reachable, "object") + " in use"]
     if found.young:

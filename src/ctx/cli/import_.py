@@ -14,6 +14,7 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.foreign import claude_mem, recognise
 from ctx.memory.foreign.recognise import Kind
+from ctx.memory.graph import PROJECT
 from ctx.operations.import_ import Imported, Options, Source, import_
 
 EXAMPLES = """
@@ -22,6 +23,7 @@ ctx import --merge other.json                where both differ, the newer one wi
 ctx import --from claude-mem --dry-run       what would come from ~/.claude-mem
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
 ctx import notes.jsonl --project shop        one JSON object a line
+ctx import notes.jsonl --scope project       into the store of the project you are in
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
 """
 
@@ -52,6 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--project", metavar="NAME", help="only what belongs to it, or the project to give"
     )
     shared.completing(project, "project")
+    arguments.named_scope(
+        parser, "the store that takes it in (default: the project's for what ctx wrote, else yours)"
+    )
     parser.add_argument(
         "--since", metavar="TIME", help="only what changed since: 1h, 7d, 2w, 2026-01-20"
     )
@@ -70,6 +75,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.since,
         options.with_prompts,
         settings.claude_folder,
+        options.scope,
     )
     with ExitStack() as stack:
         if options.dry_run and not os.path.exists(settings.database):
@@ -77,6 +83,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
         memory = stack.enter_context(opening.writing(settings, output))
+        if options.scope == PROJECT:
+            memory.only(PROJECT)
         tick = stack.enter_context(output.progress("Importing"))
         imported = import_(memory, sources, wanted, tick)
     output.show(imported, render)
@@ -150,6 +158,7 @@ def _from_stdin(program: str | None) -> Source:
 def render(imported: Imported) -> list[Block]:
     nodes = sum(imported.added.values())
     source = f" from {' and '.join(imported.programs)}" if imported.programs else ""
+    source += " into the project" if imported.scope == PROJECT else ""
     told = {
         "updated": (imported.updated, "node"),
         "given": (imported.tags, "tag"),

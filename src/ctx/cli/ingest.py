@@ -9,6 +9,7 @@ from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import Block, Line, Output, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.memory.graph import USER
 from ctx.operations.ingest import Ingested, Options, ingest
 
 EXAMPLES = """
@@ -44,7 +45,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     wanted = Options(paths, text, options.name or "", options.tag, options.summary)
     with opening.writing(settings, output) as memory:
         ingested = ingest(memory, wanted)
+        is_project = memory.beside is not None
     output.show(ingested, render)
+    outside = [each for each in ingested.files if each.scope == USER] if is_project else []
+    if outside:
+        files = count(len(outside), "file is", "files are")
+        output.note(f"{files} not of this project: kept in your own store.")
     warn_of_redaction(ingested.redacted, output)
     return 1 if ingested.refused else 0
 

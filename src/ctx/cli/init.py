@@ -64,6 +64,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.warn("git tracks .ctx already: git rm -r --cached .ctx takes it out.")
     if made.created:
         output.note("Next: ctx add file PATH…, then ctx commit -m MESSAGE.")
+    if made.created and not made.trusted:
+        output.note("It is not trusted yet: `ctx trust` shows what it holds, and trusts it.")
     if made.created and project.checkout and project.checkout.top != project.root:
         output.note(f"The top folder of this git repository is {project.checkout.top}.")
     if made.created and made.outer:

@@ -38,6 +38,7 @@ ctx install --print                  show what to add by hand
 ctx install --project                in this project's own settings, for everybody there
 ctx install --plugin ~/ctx-plugin    write a plugin, with /ctx:remember and more
 ctx install --projection             a block in AGENTS.md, for agents without hooks
+ctx install --git                    git's pre-commit hook: memory goes into the same commit
 """
 
 _STATES = {"there": "there already", "current": "up to date"}
@@ -89,6 +90,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     shared.completing(plugin, "folder")
     projection_option(place, "only write what this project knows into AGENTS.md, or another file")
+    place.add_argument(
+        "--git", action="store_true", help="only add git's pre-commit hook, which commits memory"
+    )
     only = parser.add_mutually_exclusive_group()
     only.add_argument(
         "--print", dest="only_print", action="store_true", help="only print what to add by hand"
@@ -110,13 +114,16 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             "Hooks do not see --db: which store they use is said by the client's environment.",
             hint="Leave --db out, and set CTX_DB to the file where Claude Code is started.",
         )
-    if options.plugin is not None or options.projection is not None:
-        alone = "--plugin" if options.plugin is not None else "--projection"
-        if options.only_print or options.no_skill or options.no_hooks:
-            raise UsageError(f"{alone} stands alone: it writes that and nothing else.")
-        write = _plugin if options.plugin is not None else _projection
-        output.show(write(options, settings, output), partial(render, home=home))
-        return
+    for option, is_asked, write in (
+        ("--plugin", options.plugin is not None, _plugin),
+        ("--projection", options.projection is not None, _projection),
+        ("--git", options.git, _git),
+    ):
+        if is_asked:
+            if options.only_print or options.no_skill or options.no_hooks:
+                raise UsageError(f"{option} stands alone: it writes that and nothing else.")
+            output.show(write(options, settings, output), partial(render, home=home))
+            return
     variables = surroundings.variables()
     asked = _asked(options, settings, variables.get("PATH", ""), output)
     change: Change | None = None
@@ -328,6 +335,12 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
         plan = carried_out(memory, path)
     part = Part("projection", path, plan.state)
     return Installed(options.dry_run, (part,), {}, diff=diff_of(options, path, plan))
+
+
+def _git(options: argparse.Namespace, settings: Settings, output: Output) -> Installed:
+    from ctx.cli import git_hook
+
+    return git_hook.install(options, settings, output)
 
 
 def diff_of(options: argparse.Namespace, path: str, plan: "Plan") -> str:

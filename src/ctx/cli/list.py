@@ -13,6 +13,7 @@ EXAMPLES = """
 ctx list                                  the newest twenty
 ctx list --type=decision --tag=project:shop
 ctx list --since=1h --limit=0             all of the last hour
+ctx list --user                           what is yours, whatever project you are in
 ctx list --deleted                        what `ctx restore` can bring back
 ctx list --format json                    whole nodes, for scripts
 """
@@ -29,6 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     arguments.limit(parser)
     arguments.superseded(parser)
+    arguments.scope(parser)
     parser.add_argument(
         "--deleted", action="store_true", help="what was deleted, and `ctx restore` brings back"
     )
@@ -44,4 +46,4 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         options.deleted,
     )
     with opening.reading(settings, output) as memory:
-        output.show(list_nodes(memory.graph, wanted), render_listing)
+        output.show(list_nodes(arguments.within(memory, options).graph, wanted), render_listing)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # What `ctx --help` shows, under these headings.
 GROUPS = {
     "nodes": {
-        "add": "add a node to memory, or files to the project store",
+        "add": "add a node, a note, a task, a decision, a command's output, or files",
         "show": "show a node, with its edges and its history",
         "list": "list nodes, the newest first",
         "update": "change a node's content, type, summary or metadata",
@@ -39,7 +39,9 @@ GROUPS = {
         "tags": "list tags",
         "link": "relate two nodes by an edge",
         "unlink": "remove edges between two nodes",
+        "relate": "relate files, code, tasks and nodes by what they are called",
         "edges": "list a node's edges",
+        "move": "bring nodes to the project's store, or to your own",
         "task": "start, end or show the current task",
     },
     "ask": {
@@ -58,6 +60,12 @@ GROUPS = {
     "project": {
         "init": "make a project store in this folder",
         "commit": "turn what is staged into a commit",
+        "stage": "sessions and what is staged: start, flush, compact, abort, status, recover",
+        "log": "show the commits and what each changed, newest first",
+        "diff": "show how the memory of two commits differs",
+        "review": "settle what was changed on two branches at once",
+        "rebuild": "make the index of the project anew",
+        "trust": "trust a project store, so that agents are given what it holds",
         "gc": "delete objects that nothing refers to",
         "debug": "look inside the store: cat, refs, history, verify, index",
     },
@@ -82,7 +90,6 @@ GROUPS = {
 _ELSEWHERE = {
     "find": "`ctx search`",
     "get": "`ctx show`",
-    "log": "`ctx show ID --history` or `ctx undo --list`",
     "ls": "`ctx list`",
     "new": "`ctx add`",
     "redo": "`ctx undo CHANGE`, which also takes back an undoing",

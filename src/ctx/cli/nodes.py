@@ -5,38 +5,49 @@ from collections.abc import Iterable, Mapping, Sequence
 from ctx import clock
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.ids import NodeId
+from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Edge, Node, Redaction
 from ctx.operations.listing import Listing
 
 PREVIEW = 100
 """Characters of a node's content in a list."""
 
-_KINDS = ("id", "type", "age", "text", "tags")
-
 
 def render_listing(listing: Listing) -> list[Block]:
     if not listing.nodes:
         return [Line("No nodes.")]
-    blocks: list[Block] = [table(listing.nodes, listing.short_ids)]
+    blocks: list[Block] = [table(listing.nodes, listing.short_ids, listing.scopes)]
     more = listing.total - len(listing.nodes)
     if more > 0:
         blocks.append(Line(f"  … and {more:,} more"))
     return blocks
 
 
-def table(nodes: Iterable[Node], short_ids: Mapping[NodeId, str]) -> Table:
+def table(
+    nodes: Iterable[Node], short_ids: Mapping[NodeId, str], scopes: Sequence[str] = (USER,)
+) -> Table:
+    """Nodes in a row each. What is not simply the project's has a column that says so."""
     now = clock.now_ms()
-    rows = [
-        (
-            short_ids.get(node.id, node.id),
-            node.type,
-            since(node.created_at, now),
-            preview(node),
-            " ".join(node.tags),
-        )
-        for node in nodes
+    shown = list(nodes)
+    places = [place(node, scopes) for node in shown]
+    columns = [
+        ("id", "id", [short_ids.get(node.id, node.id) for node in shown]),
+        ("type", "type", [node.type for node in shown]),
+        ("age", "age", [since(node.created_at, now) for node in shown]),
+        ("where", "dim", places),
+        ("content", "text", [preview(node) for node in shown]),
+        ("tags", "tags", [" ".join(node.tags) for node in shown]),
     ]
-    return Table(("id", "type", "age", "content", "tags"), rows, _KINDS)
+    told = [column for column in columns if column[2] is not places or any(places)]
+    headings, kinds, cells = zip(*told, strict=True)
+    return Table(headings, list(zip(*cells, strict=True)), kinds)
+
+
+def place(node: Node, scopes: Sequence[str]) -> str:
+    """Where a node is, if it is not in a commit of the project that one is in."""
+    if node.staged is not None:
+        return "staged"
+    return USER if node.scope == USER and PROJECT in scopes else ""
 
 
 def preview(node: Node) -> str:

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
+from ctx.clock import age, now_s
 from ctx.errors import DatabaseFailure
 from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_project
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ctx.operations.compact import Compacted
+    from ctx.sessions.waiting import Waiting
 
 
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
@@ -15,20 +23,84 @@ def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory
 
 
 def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
-    """The memory, for a command that changes it."""
+    """The memory, for a command that changes it.
+
+    What is staged for too long, or has become too much, is compacted on the way.
+    """
     return _opened(settings, output, writing=True)
 
 
+def staging(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
+    """The memory, for a command about what is staged: nothing is compacted under its hands."""
+    return _opened(settings, output, writing=True, compacting=False)
+
+
 @contextmanager
-def _opened(settings: Settings, output: Output, *, writing: bool) -> Iterator[Memory]:
+def _opened(
+    settings: Settings, output: Output, *, writing: bool, compacting: bool = True
+) -> Iterator[Memory]:
     with ExitStack() as stack:
         memory = _enter(stack, settings, output, writing=writing)
+        if writing and compacting:
+            _compact_old(memory, output)
         yield memory
+        if writing and compacting and memory.beside and memory.beside.stepped:
+            _compact_due(memory, output)
+        _mention_stale(memory, output)
         _warn_of_settings(memory, output)
 
 
+def _compact_old(memory: Memory, output: Output) -> None:
+    if any(each.is_old for each in _waiting(memory)):
+        from ctx.operations import compact
+
+        for compacted in compact.when_old(memory):
+            tell(compacted, output)
+
+
+def _compact_due(memory: Memory, output: Output) -> None:
+    from ctx.operations import compact
+
+    for compacted in compact.when_due(memory):
+        tell(compacted, output)
+
+
+def tell(compacted: "Compacted", output: Output) -> None:
+    """Say that a session was compacted without being asked for it."""
+    if compacted.problem:
+        output.warn(f"{compacted.told} `ctx stage status` says more.")
+    else:
+        output.note(compacted.told)
+
+
+def _mention_stale(memory: Memory, output: Output) -> None:
+    """Remind a person of sessions that wait. Programs are not told: they cannot do anything."""
+    if memory.beside is None or not output.has_reader:
+        return
+    found = [each for each in _waiting(memory) if not each.is_old]
+    if not found:
+        return
+    from ctx.memory import staged
+
+    known = staged.sessions(memory.beside.graph.connection)
+    parked = {each.session for each in known if each.is_parked}
+    named = [
+        f"{each.session} ({age(each.seconds)})" for each in found if each.session not in parked
+    ]
+    if named:
+        output.note(f"Staged and waiting: {', '.join(named)}. `ctx stage` says what to do.")
+
+
+def _waiting(memory: Memory) -> "Sequence[Waiting]":
+    if memory.beside is None:
+        return ()
+    from ctx.sessions import waiting
+
+    return waiting.stale(memory.beside.project, memory.surroundings.user_store.home, now_s())
+
+
 def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:
-    surroundings = _surroundings(settings)
+    surroundings = _surroundings(settings, output)
     try:
         return stack.enter_context(open_memory(surroundings, writing=writing))
     except DatabaseFailure:
@@ -87,18 +159,21 @@ def _took_over(settings: Settings, output: Output) -> bool:
 
 def open_workspace(settings: Settings, output: Output) -> Workspace:
     """The project that the command works on; what its configuration ignores is said once."""
-    workspace = open_project(_surroundings(settings))
+    workspace = open_project(_surroundings(settings, output))
     for warning in workspace.config.warnings:
         output.warn(warning)
     return workspace
 
 
-def _surroundings(settings: Settings) -> Surroundings:
+def _surroundings(settings: Settings, output: Output) -> Surroundings:
+    session, problem = settings.joining
+    if problem:
+        output.warn(f"{problem} Session {session} is joined; `ctx stage recover` removes it.")
     return Surroundings(
         settings.folder,
         settings.user_store,
         settings.environment,
         settings.overrides,
-        settings.joined_session,
+        session,
         settings.database,
     )

@@ -226,7 +226,9 @@ def completing(action: argparse.Action, what: Completes) -> argparse.Action:
 
 def session_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--session", metavar="ID", help="the session to join (default: CTX_SESSION, else `cli`)"
+        "--session",
+        metavar="ID",
+        help="the session to join (default: CTX_SESSION, the one that was started, else `cli`)",
     )
 
 

@@ -235,9 +235,25 @@ class Output:
             self.error(CtxError(told, hint=hint + "With CTX_DEBUG=1 it shows the traceback."))
 
     @property
+    def is_for_people(self) -> bool:
+        """Whether the answer is for somebody who reads it, and not for a program."""
+        return self._form == "text"
+
+    @property
     def is_interactive(self) -> bool:
         """Whether a program that we start has a person before it."""
         return settings.stdin_is_terminal() and self._stdout.isatty()
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether a person reads what is said beside the answer."""
+        return self._stderr.isatty() and self._form != "json" and not self._quiet
+
+    def ask(self, question: str) -> str:
+        """What the person before the terminal says; nothing at the end of the input."""
+        self._stderr.write(f"{visible(question)} ")
+        self._stderr.flush()
+        return sys.stdin.readline().strip()
 
     def confirm(self, question: str, *, yes: bool) -> None:
         """Go on only if the user agrees; without a terminal only with `--yes`."""

@@ -6,7 +6,7 @@ from ctx.cli import arguments, opening
 from ctx.cli.nodes import table
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
-from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import Query, parse
 from ctx.operations.query import Found, find
@@ -41,6 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", metavar="QUERY", help="filters, words, or both")
     arguments.limit(parser)
     arguments.superseded(parser)
+    arguments.scope(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
@@ -50,15 +51,16 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def answer(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:
     """Show what matches; `ctx search` answers so too."""
     with opening.reading(settings, output) as memory:
+        graph = arguments.within(memory, options).graph
         scope = Scope(include_superseded=options.include_superseded)
-        found = find(memory.graph, query, scope, options.limit)
+        found = find(graph, query, scope, options.limit)
         output.show(found, render)
-        _note_superseded(memory.graph, found, query, scope, output)
+        _note_superseded(graph, found, query, scope, output)
     _note_partial(found, output)
 
 
 def _note_superseded(
-    graph: Graph, found: Found, query: Query, scope: Scope, output: Output
+    graph: Graphs, found: Found, query: Query, scope: Scope, output: Output
 ) -> None:
     """Where nothing is found, say whether something was once so."""
     if not found.nodes and not scope.include_superseded:
@@ -78,7 +80,7 @@ def _note_partial(found: Found, output: Output) -> None:
 def render(found: Found) -> list[Block]:
     if not found.nodes:
         return [Line("No matching nodes.")]
-    blocks: list[Block] = [table(found.nodes, found.short_ids)]
+    blocks: list[Block] = [table(found.nodes, found.short_ids, found.scopes)]
     if found.total > len(found.nodes):
         blocks.append(Line(f"  … and {found.total - len(found.nodes):,} more (--limit)"))
     return blocks

@@ -4,6 +4,7 @@ import argparse
 
 from ctx.cli import arguments, opening
 from ctx.cli.compose import budget, note_other_projects, projects, visible
+from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.operations.recall import DEFAULT_LIMIT, Options, Recalled, as_markdown, recall
@@ -25,12 +26,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     budget(parser)
     projects(parser)
     arguments.superseded(parser)
+    arguments.named_scope(parser, "only what is yours, or only what the project's store holds")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     wanted = Options(" ".join(options.query), options.limit, options.budget, visible(options))
     with opening.reading(settings, output) as memory:
-        found = recall(memory, wanted)
+        found = recall(arguments.within(memory, options), wanted)
     as_given = getattr(options, "format", "text") == "markdown"
     output.show(found, render_markdown if as_given else render)
     if found.partial and found.nodes and not as_given:
@@ -51,6 +53,8 @@ def render(found: Recalled) -> list[Block]:
         text = " ".join(node.content[: LONGEST_LINE * 4].split())
         if len(text) > LONGEST_LINE or len(node.content) > LONGEST_LINE * 4:
             text = f"{text[: LONGEST_LINE - 1].rstrip()}…"
+        if where := place(node, found.scopes):
+            text = f"{text} ({where})"
         rows.append((found.short_ids[node.id], node.type, text))
     blocks: list[Block] = [Table(("id", "type", "content"), rows, ("id", "type", ""))]
     more = found.total - len(found.nodes)

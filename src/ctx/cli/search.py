@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     completing(tag, "tag")
     arguments.limit(parser)
     arguments.superseded(parser)
+    arguments.scope(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -10,7 +10,7 @@ from ctx.layout import UserStore
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ctx.ids import SessionId
 
@@ -135,9 +135,32 @@ class Settings(NamedTuple):
 
     @property
     def joined_session(self) -> "SessionId":
-        """`--session`, else `CTX_SESSION`, else the agent's that runs the command, else our own."""
-        named = self.session or self.environment.get("CTX_SESSION") or self._agents_session
-        return ids.session_id(named) if named else ids.CLI_SESSION
+        return self.joining[0]
+
+    @property
+    def joining(self) -> "tuple[SessionId, str]":
+        """The session that a command joins, and what is wrong with the file that may name it.
+
+        `--session`, else `CTX_SESSION`, else the agent's that runs the command, else the one that
+        `ctx stage start` began here, else our own.
+        """
+        named = self.session or self.given_session
+        if named:
+            return ids.session_id(named), ""
+        from ctx import layout
+
+        project = layout.find_project(self.folder, self.user_store.home)
+        if project is None or not os.path.lexists(project.stage):
+            return ids.CLI_SESSION, ""
+        from ctx.sessions import joining
+
+        session, problem = joining.read(project)
+        return session or ids.CLI_SESSION, problem
+
+    @property
+    def given_session(self) -> str | None:
+        """The session that the environment names."""
+        return self.environment.get("CTX_SESSION") or self._agents_session
 
     @property
     def _agents_session(self) -> str | None:
@@ -170,6 +193,12 @@ def variables() -> dict[str, str]:
 
 def stdin_is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
+
+
+def stdin_in_parts() -> "Iterator[bytes]":
+    """What comes on stdin, as it comes: it need not fit into memory."""
+    while sys.stdin is not None and (part := sys.stdin.buffer.read(1 << 16)):
+        yield part
 
 
 def read_stdin(most: int = 256 * 1024 * 1024) -> str:

@@ -1,18 +1,21 @@
 """`ctx show`"""
 
 import argparse
+from collections.abc import Sequence
 
 from ctx import clock
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import edge_rows
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, since
 from ctx.cli.settings import Settings
-from ctx.operations.show import Shown, show
+from ctx.ids import short
+from ctx.memory.graph import PROJECT
+from ctx.operations.show import Shown, Version, show
 
 EXAMPLES = """
 ctx show 01M7ESYZ1SB4                 a node, whole
 ctx show 01M7ESYZ1SB4 --with-edges    and what it is connected to
-ctx show 01M7ESYZ1SB4 --history       and every change to it
+ctx show 01M7ESYZ1SB4 --history       and every change to it, with the commit that has it
 """
 
 
@@ -41,6 +44,8 @@ def render(shown: Shown) -> list[Block]:
         ("tokens", f"{node.token_estimate:,}"),
         ("summary", node.summary or ""),
         ("superseded by", node.superseded_by or ""),
+        ("staged in", node.staged or ""),
+        ("store", node.scope if PROJECT in shown.scopes else ""),
         *((f"meta {key}", _told(value)) for key, value in node.metadata.items()),
     ]
     blocks: list[Block] = [
@@ -54,16 +59,29 @@ def render(shown: Shown) -> list[Block]:
         others = {other.id: other for other in shown.others}
         blocks.append(edge_rows(shown.edges, node.id, others, shown.short_ids))
     if shown.history is not None:
-        rows = [
-            (since(version.at, now), version.action, version.what, version.session)
-            for version in shown.history
-        ]
-        blocks += [
-            Line(""),
-            Line("History", "heading"),
-            Table(("age", "by", "change", "session"), rows, ("age", "type", "text", "dim")),
-        ]
+        blocks += [Line(""), Line("History", "heading"), _history(shown.history, now)]
     return blocks
+
+
+def _history(versions: Sequence[Version], now: int) -> Table:
+    headings = ["age", "by", "change", "session"]
+    kinds = ["age", "type", "text", "dim"]
+    rows = [
+        [since(version.at, now), version.action, version.what, version.session]
+        for version in versions
+    ]
+    places = [_place(version) for version in versions]
+    if any(places):
+        for row, place in zip((headings, kinds, *rows), ("commit", "id", *places), strict=True):
+            row.insert(2, place)
+    return Table(headings, rows, kinds)
+
+
+def _place(version: Version) -> str:
+    """Where a version lies in a project."""
+    if version.commit:
+        return short(version.commit)
+    return f"staged in {version.staged}" if version.staged else version.document or ""
 
 
 def _told(value: object) -> str:

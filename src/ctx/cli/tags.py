@@ -3,22 +3,35 @@
 import argparse
 from typing import NamedTuple
 
-from ctx.cli import opening
+from ctx.cli import arguments, opening
 from ctx.cli.options import completing
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
-from ctx.memory.graph import TagCount
+from ctx.memory.graph import PROJECT, USER
+from ctx.memory.graphs import Graphs
 
 EXAMPLES = """
 ctx tags                    every tag, and how many nodes have it
 ctx tags --prefix=task:     those of one namespace
+ctx tags --user             those of your own nodes
 """
+
+
+class Tag(NamedTuple):
+    tag: str
+    nodes: int
+    user: int
+    """How many of them are in your own store."""
+    project: int
+    """How many are in the project's."""
 
 
 class Tags(NamedTuple):
     """The answer of `ctx tags`."""
 
-    tags: tuple[TagCount, ...]
+    tags: tuple[Tag, ...]
+    scopes: tuple[str, ...]
+    """The stores that were asked: `project`, `user`, or both."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,15 +39,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--prefix", default="", metavar="TEXT", help="only tags that begin with this"
     )
     completing(prefix, "tag")
+    arguments.scope(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
-        output.show(Tags(tuple(memory.graph.tag_counts(options.prefix))), render)
+        graph = arguments.within(memory, options).graph
+        output.show(Tags(_counted(graph, options.prefix), graph.scopes), render)
+
+
+def _counted(graph: Graphs, prefix: str) -> tuple[Tag, ...]:
+    found = {each.scope: dict(each.tag_counts(prefix)) for each in graph.graphs}
+    ours, theirs = found.get(USER, {}), found.get(PROJECT, {})
+    return tuple(
+        Tag(tag, nodes, ours.get(tag, 0), theirs.get(tag, 0))
+        for tag, nodes in graph.tag_counts(prefix)
+    )
 
 
 def render(tags: Tags) -> list[Block]:
     if not tags.tags:
         return [Line("No tags.")]
     rows = [(each.tag, f"{each.nodes:,}") for each in tags.tags]
+    if len(tags.scopes) > 1 and any(each.user for each in tags.tags):
+        whose = [f"{each.user:,} user" if each.user else "" for each in tags.tags]
+        marked = [(*row, where) for row, where in zip(rows, whose, strict=True)]
+        return [Table(("tag", "nodes", "where"), marked, ("tags", "", "dim"))]
     return [Table(("tag", "nodes"), rows, ("tags", ""))]

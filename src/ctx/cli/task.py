@@ -19,6 +19,7 @@ ctx task end --summarize            archive them, keep decisions and a summary
 START_EXAMPLES = """
 ctx task start "Implement OAuth"    a new task, or the one of that name
 ctx task start implement-oauth      the same, by its tag
+ctx task start task_0042            by its number in the project
 ctx task start 01M7ESYZ1SB4         by its node
 """
 
@@ -43,7 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "make a task the current one: its working nodes are in sight",
         START_EXAMPLES,
     )
-    name = begin.add_argument("name", nargs="+", metavar="NAME", help="its name, its tag or its id")
+    name = begin.add_argument(
+        "name", nargs="+", metavar="NAME", help="its name, its tag, its number or its id"
+    )
     shared.completing(name, "task")
     shared.session_option(begin)
     finish = shared.add_subcommand(
@@ -69,8 +72,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             started = start(memory, name)
             output.show(started, render_started)
             warn_of_redaction(started.redacted, output)
+            compacted = started.compacted
         else:
-            output.show(end(memory, name or None, summarize=options.summarize), render_ended)
+            ended = end(memory, name or None, summarize=options.summarize)
+            output.show(ended, render_ended)
+            compacted = ended.compacted
+        if compacted:
+            opening.tell(compacted, output)
 
 
 def render_started(started: Started) -> list[Block]:

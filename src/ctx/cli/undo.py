@@ -9,8 +9,7 @@ from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output, Table, listing, since
 from ctx.cli.settings import Settings
 from ctx.ids import short
-from ctx.memory import undo as memory_undo
-from ctx.operations.undo import Changes, Undone, undo_change
+from ctx.operations.undo import Changes, Undone, changes, undo_change
 
 EXAMPLES = """
 ctx undo                  take back the last change of this session
@@ -37,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.list:
         with opening.reading(settings, output) as memory:
-            found = memory_undo.changes(memory.graph, settings.session)
+            found = changes(memory, settings.session)
             output.show(Changes(tuple(islice(found, options.limit or None))), render_changes)
         return
     with opening.writing(settings, output) as memory:

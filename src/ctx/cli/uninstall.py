@@ -28,6 +28,7 @@ ctx uninstall --dry-run       show what would change
 ctx uninstall --project       out of this project's own settings
 ctx uninstall --force         also pages of the skill that you have changed
 ctx uninstall --projection    only the block in AGENTS.md
+ctx uninstall --git           only what is in git's pre-commit hook
 """
 
 
@@ -50,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--project", action="store_true", help="out of this project's .claude, not your own"
     )
     projection_option(place, "only the block in AGENTS.md, or in another file")
+    place.add_argument("--git", action="store_true", help="only what is in git's pre-commit hook")
     parser.add_argument(
         "--force", action="store_true", help="also remove pages of the skill that you have changed"
     )
@@ -60,6 +62,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     home, store = settings.expanded("~"), settings.user_store.home
     if options.projection is not None:
         output.show(_projection(options, settings), partial(render, home=home))
+        return
+    if options.git:
+        from ctx.cli import git_hook
+
+        output.show(git_hook.uninstall(options, settings), partial(render, home=home))
         return
     place = place_of(options, settings)
     removed = _planned if options.dry_run else _removed

@@ -49,6 +49,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         updated = update(memory, memory.graph.find(options.id), wanted)
     output.show(updated, render)
     warn_of_redaction(updated.redacted, output)
+    if updated.document:
+        output.note(
+            f"{updated.document} is in git and keeps its words; what you said holds until somebody"
+            f" changes them. `ctx edit {updated.short_id}` changes the file."
+        )
 
 
 def render(updated: Updated) -> list[Block]:

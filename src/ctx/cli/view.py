@@ -8,6 +8,7 @@ from ctx.cli.compose import budget, projects, show, visible
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.memory.graph import PROJECT, USER
 from ctx.operations import view as views
 from ctx.operations.view import Viewed, Views
 
@@ -20,6 +21,7 @@ ctx view update default --budget=80000
 CREATE_EXAMPLES = """
 ctx view create shop --query="tag:project:shop" --budget=8000
 ctx view create decisions --query="type:decision OR type:pattern"
+ctx view create notes --query="tag:note" --user    for all projects
 """
 
 RENDER_EXAMPLES = """
@@ -41,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     create.add_argument("name", metavar="NAME", help="what to call it")
     create.add_argument("--query", required=True, metavar="QUERY", help="which nodes it shows")
     budget(create)
+    _user(create)
     shared.session_option(create)
     shared.add_subcommand(group, "list", "list views", "ctx view list")
     render = shared.add_subcommand(
@@ -58,14 +61,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     update.add_argument(
         "--budget", type=_new_budget, metavar="N", help="tokens; `default`: the configured ones"
     )
+    _user(update)
     shared.session_option(update)
     delete = shared.add_subcommand(group, "delete", "delete a view", "ctx view delete shop")
     _name(delete)
+    _user(delete)
     shared.session_option(delete)
 
 
 def _name(parser: argparse.ArgumentParser) -> None:
     shared.completing(parser.add_argument("name", metavar="NAME", help="the view"), "view")
+
+
+def _user(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--user",
+        dest="scope",
+        action="store_const",
+        const=USER,
+        help="the one in your own store, not that of the project you are in",
+    )
 
 
 def _new_budget(word: str) -> int | str:
@@ -83,15 +98,17 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.writing(settings, output) as memory:
         match options.subcommand:
             case "create":
-                done = views.create(memory, options.name, options.query, options.budget)
+                wanted = options.name, options.query, options.budget
+                done = views.create(memory, *wanted, options.scope)
                 verb = "Created" if done.changed else "Unchanged"
             case "update":
                 if options.query is None and options.budget is None:
                     raise UsageError("Nothing is to change.", hint="Give --query or --budget.")
-                done = views.update(memory, options.name, options.query, options.budget)
+                wanted = options.name, options.query, options.budget
+                done = views.update(memory, *wanted, options.scope)
                 verb = "Updated" if done.changed else "Unchanged"
             case _:
-                done = views.delete(memory, options.name)
+                done = views.delete(memory, options.name, options.scope)
                 verb = "Deleted"
     output.show(done, lambda viewed: render_viewed(verb, viewed))
 
@@ -109,8 +126,13 @@ def render_views(shown: Views) -> list[Block]:
             f"{view.budget:,}"
             if view.budget is not None
             else f"{shown.default_budget:,} (default)",
-            view.query,
+            view.query + (" (user)" if _is_beside(shown, view.name) else ""),
         )
         for view in shown.views
     ]
     return [Table(("name", "budget", "query"), rows, ("id", "", "text"))]
+
+
+def _is_beside(shown: Views, name: str) -> bool:
+    """Whether a view is the person's own, among those of a project."""
+    return shown.scopes[name] == USER and PROJECT in shown.scopes.values()

@@ -6,6 +6,7 @@
     schema.sql  the tables as they are today; migrations.py is how they came to be
     store       the database file of the user store
     graph       reading: nodes, edges, tags, views, history
+    graphs      several graphs read as one: a project's and its user's
     changes     writing: one change at a time, through redaction, into records
     succession  which nodes are superseded, and by which
     materialise brings the tables to what the records say
@@ -15,9 +16,14 @@
     undo        what takes a change back
     census      how much there is of everything
     walk        along the edges: trace, related
+    batches     records as objects, with `shapes`: which of a stranger's records are sound
+    index       the tables of a project, made of batches; `present`: what the project is at
+    history     which commit holds what; `staged`: what no commit holds yet
+    disputes    what was changed on two branches at once
+    numbered    nodes by the numbers of their documents
     query/      the query language, from text to one SQL statement
 
-It knows SQLite and nothing above it: no project, no session's life, no command. What is shown
+It knows SQLite and objects and nothing above them: no session's life, no command. What is shown
 to an agent, and in which order, is decided in `retrieval`; what a verb such as `supersede` or
 `summarize` means is in `operations`.
 

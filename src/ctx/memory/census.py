@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from ctx.memory import model
-from ctx.memory.graph import Graph
+from ctx.memory.graph import PROJECT, Graph
+from ctx.memory.graphs import Graphs
 
 
 class TypeCount(NamedTuple):
@@ -15,6 +16,13 @@ class TierCount(NamedTuple):
     tier: str
     nodes: int
     tokens: int
+
+
+class ScopeCount(NamedTuple):
+    scope: str
+    nodes: int
+    staged: int
+    """Those of them about which something is staged."""
 
 
 class Census(NamedTuple):
@@ -32,7 +40,44 @@ class Census(NamedTuple):
     views: int
 
 
-def census(graph: Graph) -> Census:
+def census(graphs: Graphs) -> Census:
+    """How much there is in all of them."""
+    every = [_census(graph) for graph in graphs.graphs]
+    if len(every) == 1:
+        return every[0]
+    known = [*model.NODE_TYPES, *sorted({t.type for one in every for t in one.types})]
+    counts = {
+        word: sum(t.nodes for one in every for t in one.types if t.type == word) for word in known
+    }
+    tiers = zip(*(one.tiers for one in every), strict=True)
+    return Census(
+        sum(one.nodes for one in every),
+        sum(one.tokens for one in every),
+        tuple(TypeCount(word, nodes) for word, nodes in counts.items() if nodes),
+        sum(one.edges for one in every),
+        len(graphs.tag_counts()),
+        tuple(
+            TierCount(same[0].tier, sum(t.nodes for t in same), sum(t.tokens for t in same))
+            for same in tiers
+        ),
+        sum(one.no_tier for one in every),
+        sum(one.superseded for one in every),
+        len(graphs.views()),
+    )
+
+
+def by_scope(graphs: Graphs) -> tuple[ScopeCount, ...]:
+    return tuple(
+        ScopeCount(
+            graph.scope,
+            _number(graph, "SELECT count(*) FROM nodes"),
+            _number(graph, _STAGED) if graph.scope == PROJECT else 0,
+        )
+        for graph in graphs.graphs
+    )
+
+
+def _census(graph: Graph) -> Census:
     types = _types(graph)
     return Census(
         sum(each.nodes for each in types),
@@ -51,6 +96,11 @@ _TIERS = (model.PINNED, model.REFERENCE, model.WORKING, model.OFF_CONTEXT)
 _WITHOUT_TIER = """
 SELECT (SELECT count(*) FROM nodes) - (SELECT count(DISTINCT node_id)
 FROM tags INDEXED BY idx_tags_tier WHERE tag >= 'tier:' AND tag < 'tier;')
+"""
+_STAGED = """
+SELECT count(DISTINCT n.id) FROM batches AS b
+JOIN records AS r ON r.batch = b.number JOIN nodes AS n ON n.id = r.subject
+WHERE b.session IS NOT NULL
 """
 # From tag to next tag: a few thousand steps, where counting would read every tag of every node.
 _DISTINCT_TAGS = """

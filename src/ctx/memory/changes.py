@@ -11,23 +11,26 @@ node is no change.
 Every text passes `redaction` here, on the one way in. What was taken out is in `redacted`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, ids
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import claims, model, records
 from ctx.memory.claims import Claim
-from ctx.memory.graph import Graph
+from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.materialise import materialise
 from ctx.memory.model import Evidence, Redaction
 from ctx.memory.records import Record
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
+
+if TYPE_CHECKING:
+    from ctx.objects.store import Object
 
 _SHORT = 200
 _AHEAD_MS = 60_000
@@ -51,24 +54,32 @@ class Who(NamedTuple):
 
 
 @contextmanager
-def changing(graph: Graph, action: str, who: Who) -> Iterator["Change"]:
+def changing(
+    graph: Graph, action: str, who: Who, change_id: Ulid | None = None
+) -> Iterator["Change"]:
+    """Make a change; one that belongs to a change of another store has its id."""
     with transaction(graph.connection):
         if who.once:
             claims.take(graph.connection, who.once)
-        change = Change(graph, action, who)
+        change = Change(graph, action, who, change_id)
         yield change
-        change.apply()
+        change.write()
 
 
 class Change:
-    def __init__(self, graph: Graph, action: str, who: Who) -> None:
-        self.id = ids.new_ulid()
+    def __init__(self, graph: Graph, action: str, who: Who, change_id: Ulid | None = None) -> None:
+        self.id = change_id or ids.new_ulid()
         self.graph = graph
         self.records: list[Record] = []
+        """What is not written down yet."""
+        self.written: list[Record] = []
+        """What is, for a project, which stages it when the change is whole."""
         self.redacted: list[Redaction] = []
+        self.objects: list[Object] = []
+        """What the records refer to, and a project keeps beside them."""
         self.source = ""
         """Where what is written now comes from, for saying where a secret stood."""
-        self._action = action
+        self.action = action
         self._who = who
         # Under the write lock no other process can take a later stamp first.
         self._clock = clock.HybridClock(records.last_stamp(graph.connection))
@@ -112,10 +123,12 @@ class Change:
         summary: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         updated_at: str | None = None,
+        over: str | None = None,
     ) -> tuple[str, ...]:
         """Set some fields; the names of those that really changed.
 
-        An empty summary, and a metadata value of None, take away what was there.
+        An empty summary, and a metadata value of None, take away what was there. A content that
+        is said `over` what a document says holds until the document says something else.
         """
         node = self.graph.node(node_id)
         wanted: dict[str, Any] = {}
@@ -128,20 +141,27 @@ class Change:
         body = {name: value for name, value in wanted.items() if getattr(node, name) != value}
         if metadata:
             cleaned = self._clean_metadata(metadata)
-            changed = {k: v for k, v in cleaned.items() if node.metadata.get(k) != v}
-            if changed:
-                body["metadata"] = changed
+            new = {k: v for k, v in cleaned.items() if node.metadata.get(k) != v}
+            if new:
+                body["metadata"] = new
+        changed = tuple(body)
         if body:
             if updated_at:
                 body["updated_at"] = updated_at
+            if over and "content" in body:
+                body["over"] = over
             self._record("node.put", node_id, body=body)
-        return tuple(name for name in body if name != "updated_at")
+        return changed
 
     def delete_node(self, node_id: NodeId) -> None:
         self._record("node.delete", node_id)
 
     def restore_node(self, node_id: NodeId) -> None:
         self._record("node.restore", node_id)
+
+    def settle(self, node_id: NodeId, fields: Sequence[str], over: Sequence[Ulid]) -> None:
+        """Say that edits which were made at once were looked at: these records are not meant."""
+        self._record("node.settle", node_id, body={"fields": list(fields), "over": list(over)})
 
     # Tags
 
@@ -190,13 +210,18 @@ class Change:
         *,
         edge_id: Ulid | None = None,
         created_at: str | None = None,
+        outside: bool = False,
     ) -> bool:
-        """Add an edge, or new evidence for it; whether anything is new."""
+        """Add an edge, or new evidence for it; whether anything is new.
+
+        One that leads `outside` ends at a node of another store.
+        """
         kind = model.edge_type(edge_type)
         if from_id == to_id:
             raise UsageError(f"An edge cannot lead from {ids.short(from_id)} to itself.")
         self._require(from_id)
-        self._require(to_id)
+        if not outside:
+            self._require(to_id)
         given = evidence.metadata() if isinstance(evidence, Evidence) else evidence
         metadata = self._clean_metadata(given)
         present = self.graph.edge(from_id, to_id, kind)
@@ -207,6 +232,8 @@ class Change:
             body["metadata"] = metadata
         if created_at or present:
             body["created_at"] = created_at or (present.created_at if present else None)
+        if outside:
+            body["outside"] = True
         self._record("edge.put", from_id, records.edge_key(kind, to_id), to_id, body)
         return True
 
@@ -276,7 +303,7 @@ class Change:
                 ids.new_ulid(),
                 stamp,
                 self.id,
-                self._action,
+                self.action,
                 kind,
                 subject,
                 key,
@@ -287,9 +314,13 @@ class Change:
             )
         )
 
-    def apply(self) -> None:
+    def write(self) -> None:
+        """Write down what was recorded so far: a large change does so in parts."""
         records.insert(self.graph.connection, self.records)
         materialise(self.graph.connection, self.records)
+        if self.graph.scope == PROJECT:
+            self.written += self.records
+        self.records.clear()
 
     def _clean(self, text: str, where: str) -> str:
         # Python's text may hold what no file can; it arrives here from JSON and other programs.

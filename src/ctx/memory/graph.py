@@ -11,6 +11,9 @@ from ctx.memory import naming, records
 from ctx.memory.model import Edge, Node, View, from_json
 from ctx.memory.records import Record
 
+USER, PROJECT = "user", "project"
+"""The scopes of stores."""
+
 Direction = Literal["in", "out", "both"]
 DIRECTIONS: tuple[Direction, ...] = ("in", "out", "both")
 
@@ -27,11 +30,17 @@ class TagCount(NamedTuple):
 class Graph:
     """The graph in one database. Nothing here writes; `changes.changing` does."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, scope: str = USER) -> None:
         self.connection = connection
+        self.scope = scope
 
     def find(self, text: str) -> NodeId:
-        """The node whose id begins with what a person typed."""
+        """The node whose id begins with what a person typed; of a document, also its number."""
+        if "_" in text or "/" in text:
+            from ctx.memory import numbered
+
+            # No id has such a character in it.
+            return numbered.find(self.connection, text)
         prefix = _prefix(text)
         found = self._beginning_with(prefix, _CANDIDATES_SHOWN + 1)
         if not found:
@@ -77,6 +86,12 @@ class Graph:
         )
         return [row[0] for row in rows]
 
+    def was_deleted(self, node_id: NodeId) -> bool:
+        row = self.connection.execute(
+            "SELECT 1 FROM records WHERE subject = ? AND kind = 'node.delete'", (node_id,)
+        ).fetchone()
+        return row is not None and not self.has(node_id)
+
     def deleted(self, limit: int | None) -> tuple[list[Node], int]:
         """The nodes that were deleted last, as they were, and how many there are."""
         from ctx import tokens
@@ -96,7 +111,7 @@ class Graph:
                 shape = state.type, state.content, state.summary, tags
                 size = tokens.estimate(state.content)
                 times = state.created_at, state.updated_at
-                found.append(Node(node_id, *shape, size, None, *times, state.metadata))
+                found.append(Node(node_id, *shape, size, None, *times, state.metadata, self.scope))
         return found, len(rows)
 
     def _beginning_with(self, prefix: str, limit: int) -> list[NodeId]:
@@ -108,7 +123,7 @@ class Graph:
 
     def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
         """Ids as they are shown: short, but long enough to name one node of this graph."""
-        return naming.shown(self.connection, node_ids)
+        return naming.shown((self.connection,), node_ids)
 
     def node(self, node_id: NodeId) -> Node:
         for node in self.nodes([node_id]):
@@ -168,6 +183,7 @@ class Graph:
         for part in _parts(node_ids):
             places = ", ".join("?" * len(part))
             tags = self._tags(part)
+            staged = self._staged(part) if self.scope == PROJECT else {}
             rows = self.connection.execute(
                 "SELECT id, type, content, summary, token_estimate, superseded_by, created_at,"
                 f" updated_at, metadata FROM nodes WHERE id IN ({places})",
@@ -177,7 +193,8 @@ class Graph:
             for node_id in part:
                 if row := found.get(node_id):
                     given = tuple(tags.get(node_id, ()))
-                    yield Node._make((*row[:4], given, *row[4:8], from_json(row[8])))
+                    where = self.scope, staged.get(node_id)
+                    yield Node._make((*row[:4], given, *row[4:8], from_json(row[8]), *where))
 
     def _tags(self, part: Sequence[NodeId]) -> Mapping[NodeId, list[str]]:
         places = ", ".join("?" * len(part))
@@ -188,6 +205,18 @@ class Graph:
         ):
             found.setdefault(node_id, []).append(tag)
         return found
+
+    def _staged(self, part: Sequence[NodeId]) -> Mapping[NodeId, str]:
+        """Those of the nodes about which something is staged, and in which session."""
+        places = ", ".join("?" * len(part))
+        return dict(
+            self.connection.execute(
+                "SELECT r.subject, max(b.session) FROM batches AS b"
+                " JOIN records AS r ON r.batch = b.number WHERE b.session IS NOT NULL"
+                f" AND r.subject IN ({places}) GROUP BY r.subject",
+                part,
+            )
+        )
 
     def tags_of(self, node_id: NodeId) -> tuple[str, ...]:
         return tuple(self._tags([node_id]).get(node_id, ()))
@@ -216,7 +245,9 @@ class Graph:
         for side, column in (("out", "from_id"), ("in", "to_id")):
             if direction in (side, "both"):
                 rows = self.connection.execute(
-                    f"SELECT {_EDGE_COLUMNS} FROM edges WHERE {column} = ?"
+                    f"SELECT {_EDGE_COLUMNS} FROM edges WHERE {column} = ?1"
+                    " AND (?2 IS NULL OR type = ?2)"
+                    f" UNION ALL SELECT {_EDGE_COLUMNS} FROM outside WHERE {column} = ?1"
                     " AND (?2 IS NULL OR type = ?2) ORDER BY created_at, id",
                     (node_id, edge_type),
                 )
@@ -224,9 +255,15 @@ class Graph:
         # An edge from a node to itself would come twice.
         return list({edge.id: edge for edge in found}.values())
 
+    def every_edge(self) -> Iterator[Edge]:
+        for row in self.connection.execute(f"SELECT {_EDGE_COLUMNS} FROM edges"):
+            yield _edge(row)
+
     def edge(self, from_id: NodeId, to_id: NodeId, edge_type: str) -> Edge | None:
         row = self.connection.execute(
-            f"SELECT {_EDGE_COLUMNS} FROM edges WHERE from_id = ? AND to_id = ? AND type = ?",
+            f"SELECT {_EDGE_COLUMNS} FROM edges WHERE from_id = ?1 AND to_id = ?2 AND type = ?3"
+            f" UNION ALL SELECT {_EDGE_COLUMNS} FROM outside"
+            " WHERE from_id = ?1 AND to_id = ?2 AND type = ?3",
             (from_id, to_id, edge_type),
         ).fetchone()
         return _edge(row) if row else None

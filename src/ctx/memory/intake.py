@@ -124,8 +124,7 @@ class Intake:
 
     def _write(self) -> None:
         self.has_written = self.has_written or bool(self._change.records)
-        self._change.apply()
-        self._change.records.clear()
+        self._change.write()
         self._recent.clear()
 
     def _id_of(self, node_id: NodeId, draft: Draft | None = None) -> NodeId:

@@ -20,6 +20,7 @@ DERIVED = {
     "nodes": ("id",),
     "tags": ("node_id", "tag"),
     "edges": ("from_id", "to_id", "type"),
+    "outside": ("from_id", "to_id", "type"),
     "views": ("name",),
 }
 """The tables that follow from the records, and what names a row in each."""
@@ -62,7 +63,7 @@ def differences(copy: Connection, tick: clock.Tick = clock.no_tick) -> list[Diff
         # Nobody searches here. The edges are looked up by their ends while they are filled in.
         for kind, name in replayed.execute(
             "SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL AND (type = 'trigger'"
-            " OR type = 'index' AND tbl_name != 'edges')"
+            " OR type = 'index' AND tbl_name NOT IN ('edges', 'outside'))"
         ).fetchall():
             replayed.execute(f"DROP {kind} {name}")
         records.copy(copy, replayed)
@@ -91,6 +92,7 @@ def unrecorded(connection: Connection) -> int:
         "nodes": "kind = 'node.put' AND subject = nodes.id",
         "tags": "kind = 'tag.add' AND subject = tags.node_id AND key = tags.tag",
         "edges": "kind = 'edge.put' AND subject = from_id AND key = edges.type || ' ' || to_id",
+        "outside": "kind = 'edge.put' AND subject = from_id AND key = outside.type || ' ' || to_id",
         "views": "kind = 'view.put' AND subject = views.name",
     }
     found = 0
@@ -105,7 +107,7 @@ def rebuild(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
     """Make the tables anew from the records, with their indexes, in one transaction."""
     with closing(_empty()) as made:
         statements = made.execute(
-            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN (?, ?, ?, ?, ?)"
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND tbl_name IN (?, ?, ?, ?, ?, ?)"
             # A trigger of `nodes` speaks of the index of words.
             " ORDER BY type = 'trigger', rowid",
             (*DERIVED, _SEARCH),

@@ -1,11 +1,20 @@
 """Brings the tables to what the records say, for whatever a change spoke of."""
 
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from sqlite3 import Connection
 
 from ctx import clock, terms, tokens
 from ctx.memory import pending, records, replay, succession
 from ctx.memory.records import Record
 from ctx.memory.replay import EdgeState, NodeState, ViewState
+
+_PART = 500
+_NODE_COLUMNS = (
+    "(id, type, content, summary, token_estimate, created_at, updated_at, metadata, terms)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_EDGE_COLUMNS = "(id, from_id, to_id, type, created_at, metadata) VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def materialise(connection: Connection, written: list[Record]) -> None:
@@ -22,29 +31,62 @@ def materialise(connection: Connection, written: list[Record]) -> None:
         _write_current_task(connection, place)
 
 
-def materialise_all(connection: Connection, tick: clock.Tick = clock.no_tick) -> None:
-    """Fill empty tables with everything that the records say."""
+def materialise_all(
+    connection: Connection, tick: clock.Tick = clock.no_tick, came: Sequence[Record] = ()
+) -> None:
+    """Fill empty tables with everything that the records say. In a transaction.
+
+    `came` are those that were inserted just now, where they are all that were ever made: they
+    need not be read again.
+    """
     total = connection.execute("SELECT count(*) FROM records").fetchone()[0]
+    said = _by_subject(connection, came) if came else records.by_subject(connection)
     done = 0
-    alive: set[str] = set()
-    for subject, said in records.by_subject(connection):
-        state = replay.node(record for record in said if record.kind.startswith("node."))
-        if state is not None and state.alive:
-            alive.add(subject)
-            _put_node(connection, subject, state)
-            _put_tags(connection, subject, replay.tags(said))
-        if view := replay.view(said):
-            _put_view(connection, subject, view)
-        if replay.current_task(said):
-            _write_current_task(connection, subject)
-        done += len(said)
+    while part := list(islice(said, _PART)):
+        _fill(connection, part)
+        done += sum(len(about) for _, about in part)
         tick(done, total)
-    for from_id, said in records.by_subject(connection, "edge."):
-        for (_, key), edge in replay.edges(said).items():
-            edge_type, _, to_id = key.partition(" ")
-            if from_id in alive and to_id in alive:
-                _put_edge(connection, from_id, to_id, edge_type, edge)
+    # An edge is put in before it is known whether there is something at its other end.
+    connection.execute("DELETE FROM edges WHERE to_id NOT IN (SELECT id FROM nodes)")
     succession.settle_all(connection)
+
+
+def _by_subject(
+    connection: Connection, came: Sequence[Record]
+) -> Iterator[tuple[str, list[Record]]]:
+    """Records in the order of their subjects, with those that are there from the beginning."""
+    found: dict[str, list[Record]] = {}
+    for record in (*records.from_the_beginning(connection), *came):
+        found.setdefault(record.subject, []).append(record)
+    for subject in sorted(found):
+        yield subject, found[subject]
+
+
+def _fill(connection: Connection, part: list[tuple[str, list[Record]]]) -> None:
+    """Put in what is said about some subjects that are not there yet."""
+    nodes: list[tuple[object, ...]] = []
+    tags: list[tuple[str, str, str]] = []
+    edges: dict[str, list[tuple[str, ...]]] = {"edges": [], "outside": []}
+    for subject, said in part:
+        about: dict[str, list[Record]] = {}
+        for record in said:
+            about.setdefault(record.kind.partition(".")[0], []).append(record)
+        state = replay.node(about["node"]) if "node" in about else None
+        if state is not None and state.alive:
+            nodes.append(_node_row(subject, state))
+            given = replay.tags(about.get("tag", ()))
+            tags += [(subject, tag, created_at) for tag, created_at in given.items()]
+            for (_, key), edge in replay.edges(about.get("edge", ())).items():
+                edge_type, _, to_id = key.partition(" ")
+                edges[_table(edge)].append(_edge_row(subject, to_id, edge_type, edge))
+        if view := replay.view(about.get("view", ())):
+            _put_view(connection, subject, view)
+        if "task" in about and replay.current_task(about["task"]):
+            _write_current_task(connection, subject)
+    connection.executemany(f"INSERT INTO nodes {_NODE_COLUMNS}", nodes)
+    connection.executemany("INSERT INTO tags (node_id, tag, created_at) VALUES (?, ?, ?)", tags)
+    for table, rows in edges.items():
+        connection.executemany(f"INSERT INTO {table} {_EDGE_COLUMNS}", rows)
 
 
 def _bring(
@@ -112,25 +154,28 @@ def _put_node(connection: Connection, node_id: str, state: NodeState) -> None:
     ).rowcount:
         # Its text is what it was, so that nothing has to be indexed anew.
         return
-    searched = f"{state.content}\n{state.summary}" if state.summary else state.content
     connection.execute(
-        "INSERT INTO nodes (id, type, content, summary, token_estimate, created_at, updated_at,"
-        " metadata, terms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        f"INSERT INTO nodes {_NODE_COLUMNS}"
         " ON CONFLICT (id) DO UPDATE SET type = excluded.type, content = excluded.content,"
         " summary = excluded.summary, token_estimate = excluded.token_estimate,"
         " created_at = excluded.created_at, updated_at = excluded.updated_at,"
         " metadata = excluded.metadata, terms = excluded.terms",
-        (
-            node_id,
-            state.type,
-            state.content,
-            state.summary,
-            tokens.estimate(state.content),
-            state.created_at,
-            state.updated_at,
-            metadata,
-            terms.column(searched),
-        ),
+        _node_row(node_id, state),
+    )
+
+
+def _node_row(node_id: str, state: NodeState) -> tuple[object, ...]:
+    searched = f"{state.content}\n{state.summary}" if state.summary else state.content
+    return (
+        node_id,
+        state.type,
+        state.content,
+        state.summary,
+        tokens.estimate(state.content),
+        state.created_at,
+        state.updated_at,
+        records.as_json(state.metadata),
+        terms.column(searched),
     )
 
 
@@ -154,31 +199,38 @@ def _write_edge(connection: Connection, from_id: str, to_id: str, edge_type: str
     key = records.edge_key(edge_type, to_id)
     found = replay.edges(records.about_key(connection, from_id, "edge.", key))
     state = found.get((from_id, key))
-    if state and _is_there(connection, from_id) and _is_there(connection, to_id):
+    if state and not _is_there(connection, from_id):
+        state = None
+    if state and not (state.outside or _is_there(connection, to_id)):
+        state = None
+    for table in ("edges", "outside"):
+        if state is None or table != _table(state):
+            connection.execute(
+                f"DELETE FROM {table} WHERE from_id = ? AND to_id = ? AND type = ?",
+                (from_id, to_id, edge_type),
+            )
+    if state:
         _put_edge(connection, from_id, to_id, edge_type, state)
-    else:
-        connection.execute(
-            "DELETE FROM edges WHERE from_id = ? AND to_id = ? AND type = ?",
-            (from_id, to_id, edge_type),
-        )
+
+
+def _table(state: EdgeState) -> str:
+    return "outside" if state.outside else "edges"
 
 
 def _put_edge(
     connection: Connection, from_id: str, to_id: str, edge_type: str, state: EdgeState
 ) -> None:
     connection.execute(
-        "INSERT INTO edges (id, from_id, to_id, type, created_at, metadata)"
-        " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (from_id, to_id, type) DO UPDATE SET"
+        f"INSERT INTO {_table(state)} {_EDGE_COLUMNS}"
+        " ON CONFLICT (from_id, to_id, type) DO UPDATE SET"
         " id = excluded.id, created_at = excluded.created_at, metadata = excluded.metadata",
-        (
-            state.id,
-            from_id,
-            to_id,
-            edge_type,
-            state.created_at,
-            records.as_json(state.metadata),
-        ),
+        _edge_row(from_id, to_id, edge_type, state),
     )
+
+
+def _edge_row(from_id: str, to_id: str, edge_type: str, state: EdgeState) -> tuple[str, ...]:
+    metadata = records.as_json(state.metadata)
+    return (state.id, from_id, to_id, edge_type, state.created_at, metadata)
 
 
 def _write_view(connection: Connection, name: str) -> None:

@@ -33,6 +33,11 @@ def m002_sessions(connection: Connection) -> None:
     execute_script(connection, _SESSIONS)
 
 
+def m003_outside(connection: Connection) -> None:
+    """Edges to nodes of a project's store."""
+    execute_script(connection, _OUTSIDE)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -186,4 +191,18 @@ CREATE TABLE contexts (
 );
 """
 
-MIGRATIONS = (m001_graph, m002_sessions)
+_OUTSIDE = """
+CREATE TABLE outside (
+    id TEXT NOT NULL,
+    from_id TEXT NOT NULL,
+    to_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    metadata TEXT NOT NULL DEFAULT '{}',
+    PRIMARY KEY (from_id, to_id, type),
+    FOREIGN KEY (from_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+) WITHOUT ROWID;
+CREATE INDEX idx_outside_to ON outside(to_id);
+"""
+
+MIGRATIONS = (m001_graph, m002_sessions, m003_outside)

@@ -80,6 +80,10 @@ class Node(NamedTuple):
     created_at: str
     updated_at: str
     metadata: Mapping[str, Any]
+    scope: str = "user"
+    """Whose store holds it: `user` or `project`."""
+    staged: str | None = None
+    """The session in which something about it is staged, and not in a commit yet."""
 
 
 class Edge(NamedTuple):

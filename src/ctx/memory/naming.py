@@ -3,7 +3,7 @@
 Hooks load this module: it imports nothing but the length of a shown id.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 
 from ctx.ids import SHOWN_LENGTH, NodeId
@@ -11,26 +11,29 @@ from ctx.ids import SHOWN_LENGTH, NodeId
 _BATCH = 500
 
 
-def shown(connection: Connection, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
-    """Ids as they are shown: short, but long enough to name one node of this graph."""
-    found: dict[NodeId, str] = {}
-    beginning = f"substr(n.id, 1, {SHOWN_LENGTH})"
+def shown(connections: Sequence[Connection], node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
+    """Ids as they are shown: short, but long enough to name one node of these graphs."""
     wanted = list(dict.fromkeys(node_ids))
-    for start in range(0, len(wanted), _BATCH):
-        part = wanted[start : start + _BATCH]
-        places = ", ".join("?" * len(part))
-        alone = dict(
-            connection.execute(
-                "SELECT n.id, 1 = (SELECT count(*) FROM (SELECT 1 FROM nodes AS m"
-                f" WHERE m.id >= {beginning} AND m.id < {beginning} || '~' LIMIT 2))"
-                f" FROM nodes AS n WHERE n.id IN ({places})",
-                part,
-            )
-        )
-        for node_id in part:
-            is_alone = alone.get(node_id, True)
-            found[node_id] = node_id[:SHOWN_LENGTH] if is_alone else _longer(connection, node_id)
+    found = {node_id: node_id[:SHOWN_LENGTH] for node_id in wanted}
+    for connection in connections:
+        for start in range(0, len(wanted), _BATCH):
+            for node_id in _not_alone(connection, wanted[start : start + _BATCH]):
+                longer = _longer(connection, node_id)
+                found[node_id] = max(found[node_id], longer, key=len)
     return found
+
+
+def _not_alone(connection: Connection, part: Sequence[NodeId]) -> list[NodeId]:
+    """Those of the nodes whose short id another node here has too."""
+    places = ", ".join(["(?)"] * len(part))
+    beginning = f"substr(w.id, 1, {SHOWN_LENGTH})"
+    rows = connection.execute(
+        f"WITH wanted(id) AS (VALUES {places}) SELECT w.id FROM wanted AS w WHERE EXISTS"
+        f" (SELECT 1 FROM nodes AS m WHERE m.id >= {beginning} AND m.id < {beginning} || '~'"
+        " AND m.id <> w.id)",
+        part,
+    )
+    return [row[0] for row in rows]
 
 
 def _longer(connection: Connection, node_id: NodeId) -> str:

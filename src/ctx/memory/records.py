@@ -8,6 +8,7 @@ together, and what `ctx undo` takes back together.
     node.put       node                       the fields that are set, and no others
     node.delete    node
     node.restore   node
+    node.settle    node                       fields, over: edits made at once were looked at
     tag.add        node     the tag           created_at, where it came from elsewhere
     tag.remove     node     the tag
     edge.put       from     TYPE and the to   id, metadata, created_at
@@ -20,13 +21,20 @@ together, and what `ctx undo` takes back together.
 Kinds that this version does not know were written by a newer one: they are kept and skipped.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.ids import Ulid, short
 from ctx.memory.model import from_json
+
+BEYOND = 1 << 62
+"""A stamp that no clock reaches: for what a document says, which holds whatever was recorded."""
+
+FOLLOWED = 1 << 61
+"""Stamps from here on, a thousand years ahead, no clock follows. Somebody may have written them to
+leave no room for any after them."""
 
 _COLUMNS = "id, stamp, change, action, kind, subject, key, target, body, session, author"
 
@@ -63,6 +71,45 @@ def insert(connection: Connection, records: Iterable[Record]) -> None:
         f"INSERT INTO records ({_COLUMNS}) VALUES ({places})",
         ((*record[:8], as_json(record.body), *record[9:]) for record in records),
     )
+
+
+def insert_batch(
+    connection: Connection, records: Sequence[tuple[Record, str]], batch: int
+) -> list[Record]:
+    """Insert what is not there yet, as part of a batch; that. Bodies come with their text."""
+    places = ", ".join("?" * (len(Record._fields) + 1))
+    before = connection.total_changes
+    connection.executemany(
+        f"INSERT OR IGNORE INTO records ({_COLUMNS}, batch) VALUES ({places})",
+        ((*record[:8], body, *record[9:], batch) for record, body in records),
+    )
+    if connection.total_changes - before == len(records):
+        return [record for record, _ in records]
+    rows = connection.execute("SELECT id FROM records WHERE batch = ?", (batch,))
+    new = {row[0] for row in rows}
+    return [record for record, _ in records if record.id in new]
+
+
+def has(connection: Connection, record: Record) -> bool:
+    """Whether a record is there, and as it is here."""
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM records WHERE id = ?", (record.id,)
+    ).fetchone()
+    if row is None:
+        return False
+    found = _record(row)
+    return found[:8] + found[9:] == record[:8] + record[9:] and (
+        as_json(found.body) == as_json(record.body)
+    )
+
+
+def of_batch(connection: Connection, batch: int) -> list[Record]:
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM records WHERE batch = ?", (batch,))
+    return [_record(row) for row in rows]
+
+
+def named(connection: Connection, ids: Iterable[str]) -> list[Record]:
+    return [record for each in ids for record in _read(connection, "id = ?", (each,))]
 
 
 def copy(source: Connection, target: Connection) -> None:
@@ -110,6 +157,11 @@ def by_subject(connection: Connection, kinds: str = "") -> Iterator[tuple[str, l
         yield subject, [_record(row) for row in part]
 
 
+def from_the_beginning(connection: Connection) -> list[Record]:
+    """What nobody said: it was there before anything."""
+    return _read(connection, "stamp = ?", (0,))
+
+
 def changes_beginning_with(connection: Connection, prefix: str) -> list[str]:
     """Two of them at most: enough to know whether a person named one."""
     rows = connection.execute(
@@ -130,11 +182,14 @@ def first_of_change(connection: Connection, change: str) -> Record:
 
 
 def last_stamp(connection: Connection) -> int:
-    row = connection.execute("SELECT max(stamp) FROM records").fetchone()
+    """The last one that the next has to come after."""
+    row = connection.execute(
+        "SELECT max(stamp) FROM records WHERE stamp < ?", (FOLLOWED,)
+    ).fetchone()
     return int(row[0] or 0)
 
 
-def _read(connection: Connection, where: str, parameters: tuple[str, ...]) -> list[Record]:
+def _read(connection: Connection, where: str, parameters: tuple[str | int, ...]) -> list[Record]:
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY stamp, id",
         parameters,
@@ -173,6 +228,8 @@ def said(record: Record, node_id: str) -> str:
             return "deleted"
         case "node.restore":
             return "restored"
+        case "node.settle":
+            return f"settled: {', '.join(map(str, record.body.get('fields', ())))}"
         case "tag.add":
             return f"+ {record.key}"
         case "tag.remove":

@@ -41,6 +41,10 @@ class NodeRow(NamedTuple):
     metadata: dict[str, Any]
 
 
+Place = tuple[NodeId, NodeId, str]
+"""What an edge leads from and to, and of which type it is."""
+
+
 class EdgeRow(NamedTuple):
     id: Ulid
     created_at: str
@@ -60,7 +64,8 @@ class Salvaged:
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self.nodes: dict[NodeId, NodeRow] = {}
-        self.edges: dict[tuple[NodeId, NodeId, str], EdgeRow] = {}
+        self.edges: dict[Place, EdgeRow] = {}
+        self.outside: dict[Place, EdgeRow] = {}
         self.tags: dict[tuple[NodeId, str], str] = {}
         self.views: dict[str, ViewRow] = {}
         self.pending: dict[str, tuple[str, str]] = {}
@@ -74,7 +79,8 @@ class Salvaged:
         # What the indexes know to be there, whether or not the row itself can be read.
         self.known_stamps: Counter[int] = Counter()
         self.known_nodes: dict[NodeId, str] = {}
-        self.known_edges: set[tuple[NodeId, NodeId, str]] = set()
+        self.known_edges: set[Place] = set()
+        self.known_outside: set[Place] = set()
         self.known_tags: set[tuple[NodeId, str]] = set()
 
     @property
@@ -95,12 +101,18 @@ class Salvaged:
                 self.known_stamps[stamp] += 1
             case (str(tag), str(node_id)) if is_ulid(node_id):
                 self.known_tags.add((_node(node_id), tag))
+            case (str(end), str(start), str(edge_type)) if edge_type in EDGE_TYPES:
+                self.known_outside.add((_node(start), _node(end), edge_type))
             case (str(node_id), str(tag), str(at)) if is_ulid(node_id):
                 self.tags[_node(node_id), tag] = at
             case (str(node_type), str(node_id), int()) if node_type in NODE_TYPES:
                 self.known_nodes[_node(node_id)] = node_type
             case (str(start), str(end), str(edge_type), int()) if is_ulid(start):
                 self.known_edges.add((_node(start), _node(end), edge_type))
+            case (str(start), str(end), str(edge_type), str(id_), str(at), str(metadata)):
+                place = _node(start), _node(end), edge_type
+                if is_ulid(id_) and (told := _json(metadata)) is not None:
+                    self.outside[place] = EdgeRow(Ulid(id_), at, told)
 
     def _take_row(self, values: tuple[Value, ...]) -> None:
         match values:
@@ -233,11 +245,17 @@ def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> 
                     connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
         with changing(Graph(connection), "recover", _WHO) as change:
             _adopt(change, found)
-        return _told(connection, found, len(change.records))
+            adopted = len(change.records)
+        return _told(connection, found, adopted)
 
 
 def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
-    edges = set(connection.execute("SELECT from_id, to_id, type FROM edges"))
+    edges = {
+        place
+        for table in ("edges", "outside")
+        for place in connection.execute(f"SELECT from_id, to_id, type FROM {table}")
+    }
+    known_edges = found.known_edges | found.known_outside
     tags = set(connection.execute("SELECT node_id, tag FROM tags"))
     nodes = [
         LostNode(node_id, found.known_nodes.get(node_id, ""))
@@ -255,7 +273,7 @@ def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
         adopted,
         found.lost_records,
         tuple(nodes),
-        len((found.known_edges | found.edges.keys()) - edges),
+        len((known_edges | found.edges.keys() | found.outside.keys()) - edges),
         len((found.known_tags | found.tags.keys()) - tags),
         found.unreadable_pages,
     )
@@ -266,6 +284,8 @@ def _known_nodes(found: Salvaged) -> set[NodeId]:
     known = {*found.known_nodes, *found.nodes}
     known.update(node_id for node_id, _ in (*found.tags, *found.known_tags))
     known.update(end for place in (*found.edges, *found.known_edges) for end in place[:2])
+    # Where those lead is elsewhere.
+    known.update(start for start, _, _ in (*found.outside, *found.known_outside))
     known.update(_node(r.subject) for r in found.records.values() if r.kind == "node.put")
     return known
 
@@ -293,7 +313,8 @@ def _adopt(change: Change, found: Salvaged) -> None:
         if row.superseded_by
     }
     taken = {r.body.get("id", r.id) for r in found.records.values() if r.kind == "edge.put"}
-    for (from_id, to_id, edge_type), edge in {**edges, **found.edges}.items():
+    every = {**edges, **found.edges, **found.outside}
+    for (from_id, to_id, edge_type), edge in every.items():
         known = ("edge", from_id, records.edge_key(edge_type, to_id)) in said
         # An edge that a record has elsewhere is the same one, with a damaged end.
         if not known and edge.id not in taken:
@@ -306,6 +327,7 @@ def _adopt(change: Change, found: Salvaged) -> None:
                     edge.metadata,
                     edge_id=edge.id,
                     created_at=edge.created_at,
+                    outside=(from_id, to_id, edge_type) in found.outside,
                 )
     for name, view in found.views.items():
         if ("view", name, "") not in said:

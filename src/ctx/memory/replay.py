@@ -7,10 +7,11 @@ until it is restored; then everything about it is as the records say.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.memory.records import Record
+from ctx.memory.records import BEYOND, Record
 
 FIELDS = ("type", "content", "summary")
 
@@ -29,6 +30,8 @@ class EdgeState(NamedTuple):
     id: str
     created_at: str
     metadata: dict[str, Any]
+    outside: bool = False
+    """Whether it leads to a node of another store."""
 
 
 class ViewState(NamedTuple):
@@ -43,14 +46,24 @@ def node(records: Iterable[Record]) -> NodeState | None:
     alive = deleted = False
     fields: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
-    created_at = updated_at = ""
+    created_at = updated_at = over = ""
     for record in _ordered(records):
         if record.kind == "node.put":
             alive = not deleted
-            fields.update((name, record.body[name]) for name in FIELDS if name in record.body)
+            said = {name: record.body[name] for name in FIELDS if name in record.body}
+            if record.stamp >= BEYOND and over and over == record.body.get("digest"):
+                # Somebody has said something else instead of what the document says.
+                said.pop("content", None)
+            if "content" in said:
+                over = record.body.get("over", "")
+            fields.update(said)
             metadata.update(record.body.get("metadata", {}))
             created_at = created_at or record.body.get("created_at") or at(record)
-            updated_at = record.body.get("updated_at") or at(record)
+            if record.stamp < BEYOND:
+                updated_at = record.body.get("updated_at") or at(record)
+            else:
+                # What a document says has no time of its own, unless it tells one.
+                updated_at = max(updated_at, record.body.get("updated_at", ""))
         elif record.kind == "node.delete":
             alive, deleted = False, True
         elif record.kind == "node.restore":
@@ -72,11 +85,16 @@ def node(records: Iterable[Record]) -> NodeState | None:
 def tags(records: Iterable[Record]) -> dict[str, str]:
     """A node's tags, and when each was given to it."""
     found: dict[str, str] = {}
+    removed: set[str] = set()
     for record in _ordered(records):
         if record.kind == "tag.add":
-            found[record.key] = record.body.get("created_at") or at(record)
+            # A tag in a document holds, unless somebody has taken it away.
+            if record.stamp < BEYOND or record.key not in {*found, *removed}:
+                found[record.key] = record.body.get("created_at") or at(record)
+            removed.discard(record.key)
         elif record.kind == "tag.remove":
             found.pop(record.key, None)
+            removed.add(record.key)
     return found
 
 
@@ -91,6 +109,7 @@ def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
                 body.get("id") or record.id,
                 body.get("created_at") or at(record),
                 body.get("metadata", {}),
+                body.get("outside") is True,
             )
         elif record.kind == "edge.delete":
             found.pop(place, None)
@@ -130,7 +149,13 @@ def current_task(records: Iterable[Record]) -> TaskState | None:
 
 def at(record: Record) -> str:
     """The wall time of a record."""
-    return clock.iso(clock.stamp_ms(record.stamp))
+    return _iso(clock.stamp_ms(record.stamp) // 1000)
+
+
+@lru_cache(1000)
+def _iso(second: int) -> str:
+    """What is said together is said at the same time."""
+    return clock.iso(second * 1000)
 
 
 def _ordered(records: Iterable[Record]) -> list[Record]:

@@ -38,6 +38,20 @@ CREATE INDEX idx_edges_id ON edges(id);
 CREATE UNIQUE INDEX idx_edges_unique ON edges(from_id, to_id, type);
 CREATE INDEX idx_edges_to ON edges(to_id, type);
 
+-- Edges from a node here to one in the store of a project. What a project's store holds does not
+-- lead out of it.
+CREATE TABLE outside (
+    id TEXT NOT NULL,
+    from_id TEXT NOT NULL,
+    to_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    metadata TEXT NOT NULL DEFAULT '{}',
+    PRIMARY KEY (from_id, to_id, type),
+    FOREIGN KEY (from_id) REFERENCES nodes(id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+) WITHOUT ROWID;
+CREATE INDEX idx_outside_to ON outside(to_id);
+
 CREATE TABLE tags (
     node_id TEXT NOT NULL,
     tag TEXT NOT NULL,

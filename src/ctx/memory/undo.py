@@ -131,7 +131,9 @@ class _Undoing:
         for (family, subject, key), own in spoken_of.items():
             about = records.about_key(self._connection, subject, family, key)
             valid = [r for r in about if r.action != ACTION and self._holds(r.change)]
-            later = [r for r in valid if r.change != self._root and r.order > own[-1].order]
+            # What a document says was not said after anything.
+            said = [r for r in valid if r.change != self._root and r.stamp < records.BEYOND]
+            later = [r for r in said if r.order > own[-1].order]
             match family:
                 case "node.":
                     self._node(own, about, valid, later)

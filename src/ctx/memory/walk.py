@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 
 PROVENANCE = ("DERIVED_FROM", "DEPENDS_ON", "SUPERSEDES")
 """The edges that say where something comes from."""
@@ -29,7 +29,7 @@ class Reached(NamedTuple):
 
 
 def trace(
-    graph: Graph,
+    graph: Graphs,
     start: NodeId,
     *,
     reverse: bool = False,
@@ -67,7 +67,7 @@ def trace(
 
 
 def all_behind(
-    graph: Graph, starts: Sequence[NodeId], edge_types: Sequence[str], *, reverse: bool = False
+    graph: Graphs, starts: Sequence[NodeId], edge_types: Sequence[str], *, reverse: bool = False
 ) -> list[NodeId]:
     """Everything that edges of some types lead to, however far; without where they begin."""
     found = dict.fromkeys(starts)
@@ -83,7 +83,7 @@ def all_behind(
 
 
 def _edges_reached(
-    graph: Graph, start: NodeId, edge_types: Sequence[str], reverse: bool, limit: int
+    graph: Graphs, start: NodeId, edge_types: Sequence[str], reverse: bool, limit: int
 ) -> dict[NodeId, list[tuple[str, NodeId]]]:
     """All edges that a walk in one direction may take, read a whole ring at a time."""
     found: dict[NodeId, list[tuple[str, NodeId]]] = {}
@@ -100,7 +100,7 @@ def _edges_reached(
 
 
 def related(
-    graph: Graph,
+    graph: Graphs,
     seeds: Sequence[NodeId],
     depth: int,
     *,
@@ -130,7 +130,7 @@ def related(
 
 
 def _steps(
-    graph: Graph, ring: Iterable[NodeId], edge_types: Sequence[str], reverse: bool
+    graph: Graphs, ring: Iterable[NodeId], edge_types: Sequence[str], reverse: bool
 ) -> list[tuple[NodeId, str, NodeId, str]]:
     """The edges from these nodes, or to them: here, type, there, when; sorted."""
     here, there = ("to_id", "from_id") if reverse else ("from_id", "to_id")
@@ -141,9 +141,29 @@ def _steps(
     for at in range(0, len(nodes), _BATCH):
         part = nodes[at : at + _BATCH]
         places = ", ".join("?" * len(part))
-        found += graph.connection.execute(
-            f"SELECT {here}, type, {there}, created_at FROM edges"
-            f" WHERE {here} IN ({places}){types} ORDER BY {here}, created_at, id",
-            (*part, *edge_types),
-        ).fetchall()
+        for connection in graph.connections:
+            found += connection.execute(
+                f"SELECT {here}, type, {there}, created_at FROM edges"
+                f" WHERE {here} IN ({places}){types} ORDER BY {here}, created_at, id",
+                (*part, *edge_types),
+            )
+        if len(graph.graphs) > 1:
+            found += _between(graph, here, there, part, edge_types)
     return found
+
+
+def _between(
+    graph: Graphs, here: str, there: str, part: Sequence[NodeId], edge_types: Sequence[str]
+) -> list[tuple[NodeId, str, NodeId, str]]:
+    """The edges that lead from one graph to another, where both ends are there."""
+    places = ", ".join("?" * len(part))
+    rows = [
+        row
+        for connection in graph.connections
+        for row in connection.execute(
+            f"SELECT {here}, type, {there}, created_at FROM outside WHERE {here} IN ({places})"
+            f" ORDER BY {here}, created_at, id",
+            part,
+        )
+    ]
+    return [row for row in rows if graph.has(row[2]) and (not edge_types or row[1] in edge_types)]

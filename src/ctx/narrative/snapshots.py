@@ -1,20 +1,15 @@
 """Narrative documents as they were at a commit."""
 
 import os
-import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from ctx import disk, layout, redaction
+from ctx import disk, redaction
 from ctx.ids import ObjectId
-from ctx.narrative import roles
+from ctx.narrative import roles, scan
 from ctx.objects import commits
 from ctx.objects.model import NarrativeRef
 from ctx.objects.store import Object, Reader, blob
-
-# A projection that is made from the decisions, not written by anybody.
-_PROJECTIONS = frozenset({"decisions.md"})
-_LARGEST = 4 * 1024 * 1024
 
 
 class Snapshot(NamedTuple):
@@ -24,6 +19,8 @@ class Snapshot(NamedTuple):
     content: Object
     secrets: tuple[redaction.Finding, ...]
     """What was left out of what is kept. The person's file is not touched."""
+    changed: bool = True
+    """Whether it differs from what was kept last."""
 
 
 class Skipped(NamedTuple):
@@ -35,44 +32,34 @@ class Skipped(NamedTuple):
 
 def documents(folder: str) -> tuple[list[str], list[Skipped]]:
     """The markdown files under the narrative folder, relative to it, in order."""
-    found: list[str] = []
-    skipped: list[Skipped] = []
-    for here, folders, names in os.walk(folder):
-        folders.sort()
-        for name in names:
-            full = os.path.join(here, name)
-            path = os.path.relpath(full, folder)
-            if not name.endswith(".md") or path in _PROJECTIONS:
-                continue
-            reason = _why_not(full, path)
-            if reason is None:
-                found.append(path)
-            else:
-                skipped.append(Skipped(path, reason))
-    return sorted(found), sorted(skipped)
+    found = scan.files(folder)
+    kept = [seen.path for seen, why_not in found if why_not is None]
+    skipped = [Skipped(seen.path, why_not) for seen, why_not in found if why_not is not None]
+    return kept, skipped
 
 
-def _why_not(full: str, path: str) -> str | None:
-    status = os.lstat(full)
-    if not stat.S_ISREG(status.st_mode):
-        return "it is not a plain file"
-    if status.st_size > _LARGEST:
-        return f"it is larger than {_LARGEST:,} bytes"
-    return layout.unfit_name(path)
-
-
-def changed(folder: str, paths: Iterable[str], known: Mapping[str, ObjectId]) -> list[Snapshot]:
-    """The documents that differ from what `known` has for their paths."""
+def taken(
+    folder: str,
+    paths: Iterable[str],
+    known: Mapping[str, ObjectId],
+    always: Collection[str] = (),
+) -> list[Snapshot]:
+    """The documents that differ from what `known` has for their paths, and those that are
+    wanted always."""
     made = []
     for path in paths:
+        # A log entry is written once: what was kept of it holds.
+        if path in known and roles.place(path).role == "log" and path not in always:
+            continue
         with disk.explained(f"reading the narrative file {path}"):
             text = disk.read(os.path.join(folder, path)).decode("utf-8", "surrogateescape")
         clean = redaction.redact(text)
         content = blob(clean.text.encode("utf-8", "surrogateescape"))
-        if known.get(path) != content.id:
+        is_changed = known.get(path) != content.id
+        if is_changed or path in always:
             stream, role = roles.place(path)
             ref = NarrativeRef(path, stream, role, content.id)
-            made.append(Snapshot(ref, content, clean.findings))
+            made.append(Snapshot(ref, content, clean.findings, is_changed))
     return made
 
 

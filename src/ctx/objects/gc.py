@@ -39,7 +39,7 @@ class Limits(NamedTuple):
 class Garbage(NamedTuple):
     path: str
     id: ObjectId | None
-    """None for a temporary file of a killed writer."""
+    """None for a temporary file of a killed writer, and for the ref of an aborted session."""
     size: int
     tracked: bool = False
 
@@ -101,8 +101,10 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
     """Find what may be deleted. Whoever deletes it with `delete` holds the lock over both."""
     # What is committed lies in the project's objects; staging serves only the open chains.
-    pointers = {name: repository.refs.require(name) for name in repository.refs.names()}
-    chains = [id for name, id in pointers.items() if refs.session_of(name)]
+    expired = _expired(repository, limits.keep_days)
+    names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
+    pointers = {name: repository.refs.require(name) for name in names if name not in expired}
+    chains = [id for name, id in pointers.items() if name != refs.MAIN]
     staged = set(reachable(repository.everything, chains))
     # The commit made here last may be on another branch by now.
     last = [id for id in pointers.values() if id in repository.objects]
@@ -111,7 +113,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     tracked = _tracked(repository.project)
     fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
     young = held_by_git = 0
-    garbage: list[Garbage] = [*_old_temporaries(repository.project)]
+    garbage: list[Garbage] = [*expired.values(), *_old_temporaries(repository.project)]
     files = [
         (store, path)
         for store in (repository.objects, repository.staged)
@@ -145,13 +147,27 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     return Collection(len(files), len(kept), young, held_by_git, tuple(garbage))
 
 
+def _expired(repository: Repository, keep_days: int) -> dict[str, Garbage]:
+    """The refs of what was aborted, or found damaged, and that nobody wanted back in time."""
+    found = {}
+    for name in repository.refs.names():
+        if refs.aborted_name(name) or refs.damaged_name(name):
+            path = os.path.join(repository.refs.folder, name)
+            with contextlib.suppress(FileNotFoundError):
+                status = os.lstat(path)
+                if _age_ms(status) >= keep_days * _DAY_MS:
+                    found[name] = Garbage(path, None, status.st_size)
+    return found
+
+
 def _age_ms(status: os.stat_result) -> int:
     return clock.now_ms() - status.st_mtime_ns // 1_000_000
 
 
 def _old_temporaries(project: Project) -> Iterator[Garbage]:
     """What killed writers left of refs and notes."""
-    for folder in (project.local, project.refs, os.path.join(project.refs, "work")):
+    chains = [os.path.join(project.refs, name) for name in refs.FOLDERS]
+    for folder in (project.local, project.refs, *chains):
         for name in disk.names(folder):
             if not name.endswith(disk.TEMPORARY_SUFFIX):
                 continue

@@ -4,7 +4,6 @@ It is derived: made from the objects for one set of heads, cached under a key of
 sealed, and never changed. Any of it can be deleted at any time.
 """
 
-import hashlib
 import os
 import shutil
 import sqlite3
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 from ctx import disk
 from ctx.errors import DiskFailure, IndexCorrupt, UsageError
 from ctx.ids import ObjectId
-from ctx.layout import Project
+from ctx.layout import INDEX_KEY, Project
 from ctx.objects import commits, trees
 from ctx.objects.commits import Head
 from ctx.objects.repository import Repository
@@ -27,7 +26,7 @@ from ctx.sqlite.derived import check_derived, open_derived
 APPLICATION_ID = 0x63747869  # "ctxi"
 VERSION = 1
 KEPT = 8
-_KEY_LENGTH = 32
+FILE = "history.db"
 
 _SCHEMA = """
 CREATE TABLE commits (
@@ -106,17 +105,14 @@ def look_up(repository: Repository, repo_id: str, key: str | None) -> Answer:
 
 
 def path_for(project: Project, heads: Iterable[ObjectId]) -> str:
-    """Where the index of a set of heads lies. The key needs no third-party hash."""
-    key = hashlib.blake2b(
-        "\n".join(sorted(heads)).encode(), digest_size=_KEY_LENGTH // 2
-    ).hexdigest()
-    return os.path.join(project.indexes, key, "store.db")
+    """Where the index of a set of heads lies."""
+    return os.path.join(project.index_of(heads), FILE)
 
 
 def damages(project: Project) -> Iterator[Damage]:
     """Everything that is wrong with any index file."""
     for name in disk.names(project.indexes):
-        path = os.path.join(project.indexes, name, "store.db")
+        path = os.path.join(project.indexes, name, FILE)
         # A folder without a file is what a build that was stopped leaves.
         for problem in check_derived(path) if os.path.exists(path) else ():
             yield Damage(IndexCorrupt.code, path, problem)
@@ -131,7 +127,7 @@ def _open(repository: Repository, heads: Sequence[Head]) -> sqlite3.Connection:
 
     try:
         if not os.path.exists(path):
-            _make_room(repository.project)
+            make_room(repository.project)
         return open_derived(path, application_id=APPLICATION_ID, version=VERSION, build=build)
     except DiskFailure:
         # Nothing can be written here. The answer is the same, it only is not kept.
@@ -169,12 +165,12 @@ def _summary(connection: sqlite3.Connection) -> dict[str, int]:
     return dict(zip(tables, counts, strict=True))
 
 
-def _make_room(project: Project) -> None:
-    """Keep the indexes that were made last, with room for one more."""
+def make_room(project: Project) -> None:
+    """Keep the indexes that were used last, with room for one more set of heads."""
     folders = [
         os.path.join(project.indexes, name)
         for name in disk.names(project.indexes)
-        if len(name) == _KEY_LENGTH and os.path.isdir(os.path.join(project.indexes, name))
+        if len(name) == INDEX_KEY and os.path.isdir(os.path.join(project.indexes, name))
     ]
     with suppress(FileNotFoundError):  # Somebody else is making room as well.
         by_age = sorted(folders, key=lambda folder: os.lstat(folder).st_mtime, reverse=True)

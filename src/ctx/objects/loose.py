@@ -141,13 +141,12 @@ class LooseStore:
                         raise PathRefused(
                             f"{shard} is a symbolic link; objects are not written there."
                         )
-                    disk.make_folder(shard, durable_name=False)
+                    # The name of a shard is synced below, with the names of all others.
+                    disk.make_folder(shard, durable_name=shard == self.folder)
                     touched.add(shard)
                 disk.replace(path, data, durable_name=False)
-            for shard in sorted(touched):
-                disk.sync_folder(shard)
-            if touched:
-                disk.sync_folder(self.folder)
+            for folder in sorted(touched.union([self.folder] if touched else [])):
+                disk.sync_folder(folder)
 
     def is_sound(self, id: ObjectId) -> bool:
         """Whether an object is here and whole; a damaged one is worth writing anew."""
@@ -162,7 +161,7 @@ class LooseStore:
         return frame + _SEAL_HEADER + zlib.crc32(frame).to_bytes(4, "little")
 
     def _shard(self, id: ObjectId) -> str:
-        return f"{self.folder}/{id[:2]}"
+        return os.path.dirname(self._path(id))
 
     def _path(self, id: ObjectId) -> str:
         return f"{self.folder}/{id[:2]}/{id}"
@@ -175,6 +174,30 @@ class LooseStore:
             for name in disk.names(shard)
             if name.startswith(prefix) and self.id_of_file(path := f"{shard}/{name}") is not None
         ]
+
+
+class FlatStore(LooseStore):
+    """The same without shards. A step syncs one folder then, and not one for each object.
+
+    That is for few objects that do not stay, as in staging. Earlier versions had shards there too.
+    """
+
+    def matching(self, prefix: str) -> set[ObjectId]:
+        ids = {ObjectId(name) for name in disk.names(self.folder) if is_object_id(name)}
+        return super().matching(prefix) | {id for id in ids if id.startswith(prefix)}
+
+    def id_of_file(self, path: str) -> ObjectId | None:
+        name = os.path.basename(path)
+        if os.path.dirname(path) == self.folder:
+            return ObjectId(name) if is_object_id(name) else None
+        return super().id_of_file(path)
+
+    def _path(self, id: ObjectId) -> str:
+        return f"{self.folder}/{id}"
+
+    def _copies(self, id: ObjectId) -> list[str]:
+        earlier = super()._path(id)
+        return [earlier] if os.path.exists(earlier) else []
 
 
 def unseal(id: ObjectId, stored: bytes) -> bytes:

@@ -120,6 +120,8 @@ class RecordBatch(Struct, frozen=True):
 
     records: tuple[msgspec.Raw, ...]
     created_at: int = 0
+    blobs: tuple[Id, ...] = ()
+    """What the records refer to, such as the output of a command."""
 
 
 # Relations

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ctx.ids import ObjectId
 from ctx.objects import codec
-from ctx.objects.model import Commit, FileVersion, Tree, Typed, WorkCommit
+from ctx.objects.model import Commit, FileVersion, RecordBatch, Tree, Typed, WorkCommit
 from ctx.objects.store import Kind, Object
 
 
@@ -31,6 +31,8 @@ def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
             yield from (ref.blob_id for ref in value.narrative_refs)
         case FileVersion():
             yield value.blob_id
+        case RecordBatch():
+            yield from value.blobs
         case _:
             return
 

@@ -1,5 +1,8 @@
 """Pointers of this working tree: `refs/main`, `refs/work/<session>`.
 
+What a person gave up goes on as `refs/aborted/<session>-<tip>` for a while, and what nobody can
+read any more as `refs/damaged/<session>`.
+
 A ref is a file with one object id and a newline. It is moved from a value that the mover has
 seen to a new one, never blindly; the mover holds the project's lock.
 """
@@ -7,12 +10,15 @@ seen to a new one, never blindly; the mover holds the project's lock.
 import os
 from collections.abc import Iterator
 
-from ctx import disk
+from ctx import clock, disk
 from ctx.errors import DeserializationFailed, RefNotFound, StagingConflict
 from ctx.ids import ObjectId, SessionId, is_object_id
 
 MAIN = "main"
 _WORK = "work/"
+_ABORTED = "aborted/"
+_DAMAGED = "damaged/"
+FOLDERS = ("work", "aborted", "damaged")
 
 
 def work(session: SessionId) -> str:
@@ -22,6 +28,19 @@ def work(session: SessionId) -> str:
 
 def session_of(name: str) -> SessionId | None:
     return SessionId(name.removeprefix(_WORK)) if name.startswith(_WORK) else None
+
+
+def aborted(name: str) -> str:
+    """The ref that holds a chain which was given up."""
+    return _ABORTED + name
+
+
+def aborted_name(ref: str) -> str | None:
+    return ref.removeprefix(_ABORTED) if ref.startswith(_ABORTED) else None
+
+
+def damaged_name(ref: str) -> str | None:
+    return ref.removeprefix(_DAMAGED) if ref.startswith(_DAMAGED) else None
 
 
 class Refs:
@@ -62,6 +81,42 @@ class Refs:
             elif present is not None:
                 disk.discard(path)
                 disk.sync_folder(os.path.dirname(path))
+
+    def put(self, name: str, to: ObjectId) -> None:
+        """Let a ref lead somewhere, whatever it holds: what is damaged cannot be compared."""
+        with disk.explained(f"moving the ref {name}"):
+            disk.replace(self._path(name), f"{to}\n".encode())
+
+    def rename(self, name: str, seen: ObjectId, to: str) -> None:
+        """Give a ref another name. A crash leaves it under one of the two, not under both."""
+        if self.read(name) != seen or self.read(to) is not None:
+            raise StagingConflict(f"The ref {name} or {to} is not what was expected.")
+        self._rename(name, to)
+
+    def set_aside(self, name: str) -> str:
+        """Take a ref out of the way that leads nowhere, whatever it holds; its new name."""
+        last = name.rpartition("/")[2]
+        free, number = f"{_DAMAGED}{last}", 1
+        while os.path.lexists(self._path(free)):
+            number += 1
+            free = f"{_DAMAGED}{last}-{number}"
+        self._rename(name, free)
+        return free
+
+    def _rename(self, name: str, to: str) -> None:
+        source, target = self._path(name), self._path(to)
+        with disk.explained(f"moving the ref {name}"):
+            disk.make_folder(os.path.dirname(target))
+            os.rename(source, target)
+            disk.sync_folder(os.path.dirname(target))
+            disk.sync_folder(os.path.dirname(source))
+
+    def moved_at(self, name: str) -> float:
+        """When a ref was moved last, in seconds; now where it is gone."""
+        try:
+            return os.stat(self._path(name)).st_mtime
+        except OSError:
+            return clock.now_s()
 
     def names(self) -> Iterator[str]:
         """Every ref, in order. Temporary files of a killed writer are not refs."""

@@ -116,6 +116,27 @@ def updated(
     return (root, []) if root else (EMPTY.id, [EMPTY])
 
 
+def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[str]:
+    """The paths at which two trees do not hold the same. Folders that are the same are not read."""
+    found: set[str] = set()
+    waiting: list[tuple[str, ObjectId | None, ObjectId | None]] = [("", before, after)]
+    while waiting:
+        prefix, *both = waiting.pop()
+        sides = [{entry.name: entry for entry in _read(reader, id)} if id else {} for id in both]
+        for name in {**sides[0], **sides[1]}:
+            old, new = (side.get(name) for side in sides)
+            if old == new:
+                continue
+            inner = [e.id if e and e.kind is TreeEntryKind.TREE else None for e in (old, new)]
+            if any(inner):
+                waiting.append((f"{prefix}{name}/", inner[0], inner[1]))
+            if any(entry and entry.kind is TreeEntryKind.BLOB for entry in (old, new)):
+                found.add(prefix + name)
+            if len(found) > MOST_PATHS:
+                raise BudgetExceeded(f"Two trees differ at more than {MOST_PATHS:,} paths.")
+    return found
+
+
 def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     """What all the heads hold together, by path.
 

@@ -158,6 +158,9 @@ def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str,
 
 def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, ObjectId]]:
     for name in repository.refs.names():
+        if refs.damaged_name(name):
+            # `ctx stage recover` has told of it already.
+            continue
         path = os.path.join(repository.refs.folder, name)
         try:
             id = repository.refs.require(name)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model, pending
-from ctx.memory.changes import changing
+from ctx.memory.graph import USER
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.workspace import Memory
 
@@ -43,11 +43,13 @@ def add(memory: Memory, options: Options) -> Added:
     """
     tags = model.tags(options.tags)
     graph = memory.graph
-    with changing(graph, "add", memory.who) as change:
+    replaced_in = memory.scope_of(options.supersedes, "superseding")
+    scope = replaced_in or (USER if options.everywhere else None)
+    with memory.changing("add", scope) as change:
         replaced = list(graph.nodes(options.supersedes))
         given = _inherited(replaced, tags)
         if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
-            task = pending.current_task(graph, memory.task_key)
+            task = pending.current_task(memory.user, memory.task_key)
             given += [f"task:{task}"] if task else []
         if not options.everywhere and not _names("project:", (*tags, *given)):
             given += [memory.project_tag] if memory.project_tag else []
@@ -61,6 +63,7 @@ def add(memory: Memory, options: Options) -> Added:
             change.tag(node_id, tag)
         for old in replaced:
             change.link(node_id, old.id, "SUPERSEDES", Evidence(memory.who.author))
+    graph = memory.graph
     short = graph.shown([node_id])[node_id]
     return Added(graph.node(node_id), short, tuple(given), tuple(change.redacted))
 

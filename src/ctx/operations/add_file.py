@@ -11,6 +11,7 @@ from ctx.objects.commits import Head
 from ctx.objects.model import FileVersion, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
+from ctx.objects.work import Step
 from ctx.sessions import staging
 from ctx.workspace import Workspace
 
@@ -119,7 +120,7 @@ class _Known:
     """What a path holds already: staged in this session, else committed."""
 
     def __init__(
-        self, repository: Repository, heads: Sequence[Head], steps: Sequence[staging.Step]
+        self, repository: Repository, heads: Sequence[Head], steps: Sequence[Step]
     ) -> None:
         self._repository = repository
         self._staged = staging.files(repository, steps)

@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, layout
@@ -21,16 +22,18 @@ from ctx.layout import Place
 from ctx.memory import pending, receipts
 from ctx.memory.receipts import Receipt
 from ctx.operations import commands as doing
+from ctx.operations import compact
 from ctx.operations.asked import asked_in
 from ctx.operations.commands import Outcome
 from ctx.operations.why import read_receipt
 from ctx.retrieval import contexts, layers
+from ctx.retrieval.contexts import NO_STORE, Beside
+from ctx.sessions import beside, live, spool
 from ctx.sessions import commands as grammar
 from ctx.sessions import events as kept
-from ctx.sessions import live, spool
 from ctx.sessions.events import Event
 from ctx.sqlite.connection import transaction
-from ctx.workspace import Memory
+from ctx.workspace import Memory, for_agents
 
 AUTHOR = "claude-code"
 
@@ -116,33 +119,26 @@ def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
                 refused.append(_refusal(home, tried, error.message))
             else:
                 stops.append(_stop(memory, event, name, clock.monotonic() + timeout_s))
-                with transaction(memory.graph.connection):
-                    kept.keep(memory.graph.connection, event)
+                with transaction(memory.user.connection):
+                    kept.keep(memory.user.connection, event)
                 disk.discard(spool.path_of(home, tried))
     return NOTHING._replace(stops=tuple(stops), refused=tuple(refused))
 
 
 def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
     """Do the commands of one answer, each once."""
-    there = _memory_of(memory, event)
-    asked, problem = asked_in(there, event, name, deadline)
-    outcome = Outcome()
-    longest = 0
-    for claim, found in asked:
-        done = doing.execute(there, found, claim)
-        outcome = Outcome(*map(sum, zip(outcome, done, strict=True)))
-        longest = max(longest, len(found.content) if isinstance(found, grammar.Command) else 0)
+    folder = event.folder if os.path.isabs(event.folder) else memory.folder
+    with for_agents(memory, folder, ids.session_id(event.session), AUTHOR) as there:
+        asked, problem = asked_in(there, event, name, deadline)
+        outcome = Outcome()
+        longest = 0
+        for claim, found in asked:
+            done = doing.execute(there, found, claim)
+            outcome = Outcome(*map(sum, zip(outcome, done, strict=True)))
+            longest = max(longest, len(found.content) if isinstance(found, grammar.Command) else 0)
+        compact.when_due(there)
     large = longest if longest > _LARGE else 0
     return Stop(event.id, event.session, *outcome, large, problem)
-
-
-def _memory_of(memory: Memory, event: Event) -> Memory:
-    """The same store, from where the agent works."""
-    folder = event.folder if os.path.isabs(event.folder) else memory.folder
-    surroundings = memory.surroundings._replace(
-        folder=folder, session=ids.session_id(event.session)
-    )
-    return Memory(memory.graph, surroundings, AUTHOR)
 
 
 def events(memory: Memory, home: str, timeout_s: float) -> Applied:
@@ -157,13 +153,35 @@ def events(memory: Memory, home: str, timeout_s: float) -> Applied:
         taken = _sum(taken, _keep(memory, home, names[start : start + _BATCH], folders))
         taken = _sum(taken, commands(memory, home, timeout_s))
     for folder in filter(os.path.isabs, folders):
-        _refresh(memory, layout.place(folder, home), home)
-    with transaction(memory.graph.connection):
-        kept.forget_old(memory.graph.connection)
-        receipts.forget_old(memory.graph.connection)
-        contexts.forget_old(memory.graph.connection)
+        # What is wrong with one project is no harm to another.
+        with suppress(CtxError):
+            _refresh(memory, folder, home)
+    with transaction(memory.user.connection):
+        kept.forget_old(memory.user.connection)
+        receipts.forget_old(memory.user.connection)
+        contexts.forget_old(memory.user.connection)
     _forget_old_files(home)
-    return _sum(taken, commands(memory, home, timeout_s))
+    taken = _sum(taken, commands(memory, home, timeout_s))
+    for folder in filter(os.path.isabs, folders):
+        _compact_ended(memory, folder, home)
+    return taken
+
+
+def _compact_ended(memory: Memory, folder: str, home: str) -> None:
+    """Let what agents have staged become a commit, now that their sessions are over.
+
+    Whether one is over is asked of what was kept, so that nothing is forgotten where a process was
+    killed in between. Whoever resumes a session later begins a new chain.
+    """
+    project = None if memory.is_alone else beside.of_agents(home, folder)
+    if project is None:
+        return
+    for name in disk.names(os.path.join(project.refs, "work")):
+        is_over = kept.is_over(memory.user.connection, name)
+        if is_over and not live.is_live(home, name, clock.now_s()):
+            with for_agents(memory, folder, ids.session_id(name), AUTHOR) as there:
+                if there.beside is not None:
+                    compact.compact(there.beside, there.session, "the agent's session has ended")
 
 
 def _sum(one: Applied, other: Applied) -> Applied:
@@ -191,12 +209,12 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
                 )
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
-        with transaction(memory.graph.connection):
+        with transaction(memory.user.connection):
             for _, each in found:
                 if isinstance(each, Receipt):
-                    receipts.keep(memory.graph.connection, each)
+                    receipts.keep(memory.user.connection, each)
                 else:
-                    kept.keep(memory.graph.connection, each)
+                    kept.keep(memory.user.connection, each)
                     folders[each.folder] = None
     for tried, _ in found:
         disk.discard(spool.path_of(home, tried))
@@ -235,21 +253,35 @@ def _refusal(home: str, name: str, reason: str) -> Refused:
     return Refused(spool.id_of(name), spool.kind_of(name), reason)
 
 
-def _refresh(memory: Memory, place: Place, home: str) -> None:
-    connection = memory.graph.connection
+def _refresh(memory: Memory, folder: str, home: str) -> None:
+    """Make the contexts of a place anew, if they are not what memory is now."""
+    with for_agents(memory, folder, memory.session, AUTHOR) as there:
+        own = NO_STORE
+        if there.beside is not None:
+            own = beside.current(home, there.beside.project)
+        elif not memory.is_alone and (project := layout.find_project(folder, home)):
+            own = beside.read(home, project)
+        stores = there.graph.connections
+        if layers.is_timeless(stores):
+            _keep_contexts(memory, stores, own, there.place, home)
+
+
+def _keep_contexts(
+    memory: Memory, stores: Sequence[Connection], own: Beside, place: Place, home: str
+) -> None:
+    connection = memory.user.connection
     environment = memory.surroundings.environment
     settings = contexts.settings(home, environment)
-    if not layers.is_timeless(connection):
-        return
     config = survey(memory.surroundings.user_store.config_file, None, environment, ())
     budget = config.integer("context.budget")
-    task = pending.get(memory.graph, place.task_key)
+    task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
-        key = contexts.Key(place, settings, part)
+        key = contexts.Key(place, settings, part, own.told)
         if contexts.ready(connection, key) is None:
             # Nobody has to wait while it is composed; whether it still holds is asked again.
             stamp = contexts.stamp(connection)
-            made = layers.context(connection, layers.Wanted(place.project, task, budget, part))
+            wanted = layers.Wanted(place.project, task, budget, part, own.notice, own.reader)
+            made = layers.context(stores, wanted)
             with transaction(connection):
                 if contexts.stamp(connection) == stamp:
                     contexts.keep(connection, key, made, clock.iso(clock.now_ms()))

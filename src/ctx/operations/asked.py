@@ -104,7 +104,7 @@ def _continued(turn: Turn, late: Turn) -> Turn:
 
 def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
-    connection = memory.graph.connection
+    connection = memory.user.connection
     unnamed: dict[str, list[str]] = {}
     prefix = f"{session} {_UNNAMED}"
     for (claim,) in connection.execute(
@@ -125,7 +125,7 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
 
 def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> None:
     """Give a claim the name that its command has in the message."""
-    connection = memory.graph.connection
+    connection = memory.user.connection
     what = claim.split(" ")[-2]
     for name, _ in reversed(_found(f"{session} {message.id}", message.text)):
         if name.split(" ")[-2] == what and not claims.is_taken(connection, name):

@@ -15,7 +15,7 @@ from ctx.errors import CtxError, DatabaseFailure
 from ctx.memory import store
 from ctx.memory.foreign import go_ctx
 from ctx.memory.migrations import MIGRATIONS
-from ctx.sessions import hook_log, spool
+from ctx.sessions import hook_log, spool, trust
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
 from ctx.workspace import Surroundings
@@ -44,6 +44,7 @@ def check_up(surroundings: Surroundings) -> Iterator[Check]:
         "permissions": _permissions,
         "room": _room,
         "settings": _configuration,
+        "project store": _project_store,
         "capture": _capture,
         "trouble of hooks": _trouble,
     }
@@ -192,6 +193,24 @@ def _configuration(surroundings: Surroundings) -> Iterator[Check]:
     if surroundings.environment.get("CTX_OFF", "") not in ("", "0"):
         seen = "CTX_OFF is set here: hooks keep nothing and say nothing."
         yield Check("switched off", "warning", seen, "`unset CTX_OFF` switches them on again.")
+
+
+def _project_store(surroundings: Surroundings) -> Iterator[Check]:
+    """Whether agents are given what the project here remembers."""
+    home = surroundings.user_store.home
+    if trust.is_broken(home):
+        seen = f"{shown(trust.path_of(home))} cannot be read, so no project is trusted."
+        advice = "`ctx trust` puts it aside, and begins a new one."
+        yield Check("project store", "warning", seen, advice)
+    project = layout.find_project(surroundings.folder, home)
+    if project is None:
+        return
+    if known := trust.find(home, project):
+        yield ok("project store", f"{shown(project.store)}, trusted since {known.at[:10]}")
+    else:
+        seen = f"{shown(project.store)} is not trusted: agents are told only that it exists."
+        advice = "`ctx trust` shows what it holds, and trusts it."
+        yield Check("project store", "warning", seen, advice)
 
 
 def _capture(surroundings: Surroundings) -> Iterator[Check]:

@@ -9,11 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import tokens
-from ctx.errors import CtxError, DatabaseFailure, DiskFailure, QueryInvalid, UsageError
+from ctx.errors import (
+    CtxError,
+    DatabaseFailure,
+    DiskFailure,
+    LockConflict,
+    QueryInvalid,
+    UsageError,
+)
 from ctx.ids import NodeId
 from ctx.memory import claims, pending
 from ctx.memory.claims import AlreadyDone, Claim
-from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import KNOWLEDGE_TYPES, NODE_TYPES, Redaction
 from ctx.operations import add, link, recall, status, summarize, task
 from ctx.operations.compose import Visible
@@ -51,7 +58,7 @@ def execute(memory: Memory, found: Command | Wrong, claim_id: str) -> Outcome:
             return Outcome(failed=1)
         try:
             redacted = _DOING[found.name](memory.once(claim), found, claim)
-        except (DatabaseFailure, DiskFailure):
+        except (DatabaseFailure, DiskFailure, LockConflict):
             # It is not the command that is wrong.
             raise
         except CtxError as error:
@@ -67,7 +74,8 @@ def execute(memory: Memory, found: Command | Wrong, claim_id: str) -> Outcome:
 
 def _remember(memory: Memory, command: Command, _claim: Claim) -> Redacted:
     given = command.attributes
-    if given.get("scope") == "project" and memory.project_tag is None:
+    is_nowhere = memory.beside is None and memory.project_tag is None
+    if given.get("scope") == "project" and is_nowhere:
         raise UsageError("There is no project here that it could belong to.")
     rationale = given.get("rationale")
     added = add.add(
@@ -126,7 +134,8 @@ def _recall(memory: Memory, command: Command, claim: Claim) -> Redacted:
     options = recall.Options(query, _RECALLED, _RECALL_BUDGET, visible)
     recalled = recall.recall(memory, options)
     head, tail = recall.frame(recalled._replace(query=redact(recalled.query).text))
-    given = layers.items_of(memory.graph.connection, [node.id for node in recalled.nodes])
+    shown = [node.id for node in recalled.nodes]
+    given = layers.items_of(memory.graph.connections, shown, memory.reader)
     items = [
         (item._replace(tokens=tokens.estimate(text)), f"{text}\n\n")
         for (item, _), text in zip(given, recall.items(recalled), strict=True)
@@ -137,9 +146,9 @@ def _recall(memory: Memory, command: Command, claim: Claim) -> Redacted:
 
 def _status(memory: Memory, _command: Command, claim: Claim) -> Redacted:
     told = status.as_text(status.status(memory, new=False))
-    with transaction(memory.graph.connection):
-        claims.take(memory.graph.connection, claim)
-        pending.put(memory.graph, f"status_output:{memory.session}", told)
+    with transaction(memory.user.connection):
+        claims.take(memory.user.connection, claim)
+        pending.put(memory.user, f"status_output:{memory.session}", told)
     return ()
 
 
@@ -178,25 +187,25 @@ def _report(memory: Memory, claim: Claim, wrong: Wrong) -> None:
 def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | None = None) -> None:
     """Add to what waits for the session."""
     key = f"{kind}:{memory.session}"
-    with transaction(memory.graph.connection):
-        claims.take(memory.graph.connection, claim, problem)
+    with transaction(memory.user.connection):
+        claims.take(memory.user.connection, claim, problem)
         _add_waiting(memory, key, *more)
 
 
 def _add_waiting(memory: Memory, key: str, *more: Any) -> None:
-    waiting = json.loads(pending.get(memory.graph, key) or "[]")
+    waiting = json.loads(pending.get(memory.user, key) or "[]")
     # As it will be read: what was asked for twice is given once.
     told = [each for each in json.loads(json.dumps(more)) if each not in waiting]
     # More than this nobody could be given.
     if told and len(waiting) < _MOST_WAITING:
-        pending.put(memory.graph, key, json.dumps(waiting + told))
+        pending.put(memory.user, key, json.dumps(waiting + told))
 
 
 def _tell_of_secrets(memory: Memory, redacted: Redacted) -> None:
     """The agent should know that what it said is not what is kept."""
     where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
     told = f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
-    with transaction(memory.graph.connection):
+    with transaction(memory.user.connection):
         _add_waiting(memory, f"command_problems:{memory.session}", told)
 
 
@@ -228,5 +237,5 @@ def _list(text: str) -> list[str]:
     return [word for word in (each.strip() for each in text.split(",")) if word]
 
 
-def _nodes(graph: Graph, text: str) -> list[NodeId]:
+def _nodes(graph: Graphs, text: str) -> list[NodeId]:
     return [graph.find(each) for each in _list(text)]

@@ -1,18 +1,27 @@
 """Make a canonical commit out of what a session has staged."""
 
+import os
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import git, redaction
-from ctx.errors import GitFailure, UsageError
+from ctx.errors import CtxError, GitFailure, UsageError
 from ctx.ids import ObjectId, SessionId
+from ctx.narrative import projection, scan
 from ctx.narrative.snapshots import Skipped
 from ctx.objects import refs
+from ctx.objects.model import EdgeBatch
+from ctx.objects.store import read_typed
+from ctx.operations import review
 from ctx.sessions import compaction
 from ctx.workspace import Workspace
 
 
 class Options(NamedTuple):
     message: str | None
+    """None: words that say what is in it, which takes `auto`; where one is amended, its own."""
+    auto: bool = False
     amend: bool = False
     narrative: bool = True
 
@@ -35,20 +44,41 @@ class Committed(NamedTuple):
     message: str = ""
     amends: ObjectId | None = None
     steps: int = 0
+    nodes: int = 0
+    """How many are new."""
+    records: int = 0
+    edges: int = 0
+    """The relations that it brings, one for each pair and type."""
+    changes: tuple[str, ...] = ()
+    """What changed in memory, in a line for each thing."""
     files: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
+    log: str | None = None
+    """The document that tells of it."""
     skipped: tuple[Skipped, ...] = ()
     """Narrative files that are not kept, and why."""
     secrets: tuple[Secret, ...] = ()
     """What was left out of the message and the narrative snapshots."""
+    disputes: int = 0
+    """Of a commit that joins heads: what both sides changed, and nobody has settled."""
     unknown_to_git: int = 0
     """Files under `.ctx/` that `git add .ctx` would take in."""
+    exposed: tuple[Secret, ...] = ()
+    """Secrets in narrative files that it would take in too."""
     other_sessions: tuple[SessionId, ...] = ()
     """Where there was nothing to commit: the sessions that have something staged."""
 
 
+def commit_for_git(workspace: Workspace) -> Committed:
+    """For git's hook, which adds everything afterwards: nothing, where a secret would go along."""
+    exposed = _exposed(workspace, _unknown_to_git(workspace))
+    if exposed:
+        return Committed(workspace.session, None, exposed=exposed)
+    return commit(workspace, Options(None, auto=True))
+
+
 def commit(workspace: Workspace, options: Options) -> Committed:
-    if options.message is not None or not options.amend:
+    if options.message is not None or not (options.amend or options.auto):
         require_message(options.message or "")
     message = redaction.redact(options.message.strip()) if options.message else None
     project = workspace.project
@@ -59,10 +89,15 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         amend=options.amend,
         narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
     )
-    with workspace.repository.locked("ctx commit"):
-        made = compaction.commit(workspace.repository, wish)
+    made = workspace.memory.commit(wish)
+    unknown = _unknown_to_git(workspace)
+    exposed = _exposed(workspace, unknown)
     if made is None:
-        return Committed(workspace.session, None, other_sessions=_sessions(workspace))
+        others = _sessions(workspace)
+        return Committed(workspace.session, None, exposed=exposed, other_sessions=others)
+    with suppress(CtxError, OSError):
+        # The commit is made, and this page can be made at any time.
+        projection.write_decisions(project.narrative)
     found = [("message", finding) for finding in (message.findings if message else ())]
     for document in made.documents:
         found += [(f"narrative/{document.ref.path}", finding) for finding in document.secrets]
@@ -73,11 +108,18 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         message=made.commit.message,
         amends=made.commit.amends,
         steps=made.steps,
+        nodes=made.changes.nodes,
+        records=made.records,
+        edges=_edges(workspace, made),
+        changes=made.changes.lines,
         files=tuple(sorted(made.files)),
         documents=tuple(document.ref.path for document in made.documents),
+        log=made.log,
         skipped=tuple(made.skipped),
         secrets=tuple(Secret(where, finding.line, finding.rule) for where, finding in found),
-        unknown_to_git=_unknown_to_git(workspace),
+        disputes=review.count(workspace.memory.graph) if len(made.commit.parents) > 1 else 0,
+        unknown_to_git=len(unknown),
+        exposed=exposed,
     )
 
 
@@ -86,17 +128,43 @@ def _sessions(workspace: Workspace) -> tuple[SessionId, ...]:
     return tuple(session for name in names if (session := refs.session_of(name)))
 
 
+def _edges(workspace: Workspace, made: compaction.Made) -> int:
+    batches = made.commit.edge_batches
+    reader = workspace.repository.objects
+    return sum(len(read_typed(reader, batch, EdgeBatch).edges) for batch in batches)
+
+
 def require_message(message: str) -> None:
     if not message.strip():
-        raise UsageError("A commit needs a message.", hint='Say it with -m "…".')
+        raise UsageError(
+            "A commit needs a message.", hint='Say it with -m "…", or let --auto find one.'
+        )
 
 
-def _unknown_to_git(workspace: Workspace) -> int:
+def _unknown_to_git(workspace: Workspace) -> list[str]:
+    """The files that git would take in, from the top of the working tree."""
     project = workspace.project
     if project.checkout is None:
-        return 0
+        return []
     try:
-        return len(git.unknown_files(project.checkout, project.store))
+        return git.unknown_files(project.checkout, project.store)
     except GitFailure:
         # The commit is made; that git cannot be asked must not look like a failure of it.
-        return 0
+        return []
+
+
+def _exposed(workspace: Workspace, unknown: Sequence[str]) -> tuple[Secret, ...]:
+    """What a person wrote into a narrative file, and nobody should read in git's history."""
+    project = workspace.project
+    top = project.checkout.top if project.checkout else project.root
+    found: list[Secret] = []
+    for name in unknown:
+        path = os.path.relpath(os.path.join(top, name), project.narrative)
+        data = None if path.startswith(os.pardir) else scan.read(project.narrative, path)
+        if data:
+            text = data.decode("utf-8", "surrogateescape")
+            where = f"narrative/{path}"
+            found += [
+                Secret(where, each.line, each.rule) for each in redaction.redact(text).findings
+            ]
+    return tuple(found)

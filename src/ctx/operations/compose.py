@@ -91,9 +91,9 @@ def compose(memory: Memory, options: Options) -> Composition:
         return _compose_near(memory, options, scope)
     query = parse(model.DEFAULT_QUERY if options.query is None else options.query)
     now = clock.now_ms()
-    connection = memory.graph.connection
-    found = (node_id for _, node_id in evaluate.in_tiers(connection, query, scope, now))
-    candidates = Candidates(found, query, of_other_projects(connection, query, scope, now))
+    connections = memory.graph.connections
+    found = (node_id for _, node_id in evaluate.in_tiers(connections, query, scope, now))
+    candidates = Candidates(found, query, of_other_projects(connections, query, scope, now))
     return _composed(memory, options, scope, candidates)
 
 
@@ -102,7 +102,7 @@ def scope_of(memory: Memory, visible: Visible) -> Scope:
     return Scope(
         include_superseded=visible.include_superseded,
         project=None if visible.all_projects else _project(memory, visible),
-        task=pending.current_task(memory.graph, memory.task_key),
+        task=pending.current_task(memory.user, memory.task_key),
     )
 
 
@@ -110,16 +110,18 @@ def _project(memory: Memory, visible: Visible) -> str | None:
     return memory.project if visible.project is None else visible.project
 
 
-def of_other_projects(connection: Connection, query: Query, scope: Scope, now_ms: int) -> LeftOut:
+def of_other_projects(
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
+) -> LeftOut:
     """How many nodes are out of sight because they belong to other projects."""
     if scope.project is None or query.names_project:
         return LeftOut(0)
     if query.mode == "text":
-        return LeftOut(evaluate.left_out_by_scope(connection, query, scope, now_ms))
+        return LeftOut(evaluate.left_out_by_scope(connections, query, scope, now_ms))
     # Counting all of them would take longer than everything else.
     elsewhere = And((query.tree or And(()), Elsewhere(PROJECT, scope.project)))
     asked = query._replace(tree=elsewhere)
-    found = evaluate.matching(connection, asked, scope._replace(project=None), now_ms)
+    found = evaluate.matching(connections, asked, scope._replace(project=None), now_ms)
     return _counted(found.ids)
 
 
@@ -135,7 +137,7 @@ def _compose_near(memory: Memory, options: Options, scope: Scope) -> Composition
     query = None if options.query is None else parse(options.query)
     asked_for: Collection[NodeId] | None = None
     if query is not None:
-        found = evaluate.matching(graph.connection, query, scope, clock.now_ms())
+        found = evaluate.matching(graph.connections, query, scope, clock.now_ms())
         asked_for = frozenset(found.ids)
     reached = walk.related(graph, options.seeds, options.depth, limit=_MOST_NEAR)
     wanted: list[NodeId] = []
@@ -182,7 +184,8 @@ def _composed(
             yield node_id
 
     def entries() -> Iterator[Entry]:
-        for each in load(memory.graph.connection, reading(), candidates.kept):
+        stores = memory.graph.connections
+        for each in load(stores, reading(), candidates.kept, memory.reader):
             loaded.append(each.node)
             yield each.entry
 

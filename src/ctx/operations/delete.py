@@ -1,12 +1,13 @@
 """Delete nodes, and bring them back."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import walk
-from ctx.memory.changes import changing
-from ctx.memory.graph import Graph
+from ctx.memory.graph import PROJECT
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.workspace import Memory
 
@@ -36,7 +37,7 @@ class Restored(NamedTuple):
     short_ids: Mapping[NodeId, str]
 
 
-def deletion(graph: Graph, node_ids: Sequence[NodeId], *, cascade: bool) -> Deletion:
+def deletion(graph: Graphs, node_ids: Sequence[NodeId], *, cascade: bool) -> Deletion:
     """What would be deleted; with `cascade` also what was derived from it, and so on."""
     wanted = dict.fromkeys(node_ids)
     if cascade:
@@ -55,16 +56,33 @@ def deletion(graph: Graph, node_ids: Sequence[NodeId], *, cascade: bool) -> Dele
 
 
 def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -> None:
-    with changing(memory.graph, action, memory.who) as change:
-        for node_id in node_ids:
-            if memory.graph.has(node_id):
-                change.delete_node(node_id)
+    there = [node_id for node_id in node_ids if memory.graph.has(node_id)]
+    for scope, part in memory.by_scope(there).items():
+        with memory.changing(action, scope) as change:
+            for node_id in part:
+                if change.graph.has(node_id):
+                    change.delete_node(node_id)
+
+
+def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
+    """The documents of nodes, from the project's root, as far as they are there."""
+    found: list[str] = []
+    for node in nodes:
+        path = node.metadata.get("file")
+        if memory.beside and node.scope == PROJECT and isinstance(path, str):
+            full = os.path.join(memory.beside.project.narrative, path)
+            if os.path.lexists(full):
+                found.append(os.path.relpath(full, memory.beside.project.root))
+    return found
 
 
 def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
-    with changing(memory.graph, "restore", memory.who) as change:
-        for node_id in node_ids:
-            if not memory.graph.has(node_id):
-                change.restore_node(node_id)
+    for graph in memory.graph.graphs:
+        gone = [each for each in node_ids if graph.was_deleted(each)]
+        if gone:
+            with memory.changing("restore", graph.scope) as change:
+                for node_id in gone:
+                    if change.graph.was_deleted(node_id):
+                        change.restore_node(node_id)
     nodes = tuple(memory.graph.nodes(node_ids))
     return Restored(nodes, memory.graph.shown(node.id for node in nodes))

@@ -20,6 +20,8 @@ class Exported(NamedTuple):
     edges: int
     views: int
     bytes: int
+    scope: str
+    """Whose store it was: `project` or `user`."""
 
 
 def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> Written:
@@ -41,7 +43,7 @@ def _matching(graph: Graph, query: str) -> Sequence[NodeId]:
     from ctx.memory.query.parse import parse
 
     scope, now = Scope(include_superseded=True), clock.now_ms()
-    found = evaluate.matching(graph.connection, parse(query), scope, now)
+    found = evaluate.matching((graph.connection,), parse(query), scope, now)
     # A guess is good enough to be read, not to be kept.
     return () if found.partial else _with_what_replaced_them(graph, dict.fromkeys(found.ids))
 
@@ -60,7 +62,7 @@ def export_to_file(graph: Graph, query: str | None, path: str) -> Exported:
     with disk.explained("writing the export"):
         with _replacing(os.path.realpath(path)) as file:
             written = export(graph, query, file.write)
-        return Exported(path, *written, os.stat(path).st_size)
+        return Exported(path, *written, os.stat(path).st_size, graph.scope)
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from ctx import clock, disk
 from ctx.errors import ContentRefused
 from ctx.ids import NodeId
 from ctx.memory import exchange
-from ctx.memory.changes import Change, changing
+from ctx.memory.changes import Change
 from ctx.memory.foreign import claude_code, claude_mem, database, go_ctx, incoming, jsonl
 from ctx.memory.foreign.claude_code import Folders
 from ctx.memory.foreign.incoming import Item, Located, Reading, Skipped, Whole
 from ctx.memory.foreign.recognise import Kind
-from ctx.memory.graph import Graph
+from ctx.memory.graph import USER, Graph
 from ctx.memory.intake import ACTION, Intake
 from ctx.memory.model import Draft, Edge, Redaction, View
 from ctx.sqlite.connection import shown
@@ -42,6 +42,12 @@ class Options(NamedTuple):
     with_prompts: bool = False
     config_folder: str = ""
     """Where Claude Code keeps its files."""
+    scope: str | None = None
+    """The store that takes it in.
+
+    None: what ctx itself has written goes where what is stated goes. What another program knew is
+    the person's, and does not travel with a project.
+    """
 
 
 class NewNode(NamedTuple):
@@ -58,6 +64,8 @@ class Imported(NamedTuple):
 
     programs: tuple[str, ...]
     dry_run: bool
+    scope: str
+    """Whose store took it in: `project` or `user`."""
     change: str | None
     """What `ctx undo` takes to take it back; None where nothing was new."""
     added: Mapping[str, int]
@@ -99,13 +107,18 @@ def import_(
         who = memory.who._replace(author=f"{ACTION}:{','.join(programs)}")
         done: list[Imported] = []
         try:
-            with changing(memory.graph, ACTION, who) as change:
+            with memory.saying(who).changing(ACTION, _scope(sources, options)) as change:
                 done.append(_taken(change, opened, options, tick)._replace(programs=programs))
                 if options.dry_run:
                     raise _NothingMeant
         except _NothingMeant:
             pass
     return done[0]
+
+
+def _scope(sources: Sequence[Source], options: Options) -> str | None:
+    is_ours = all(source.kind == "graph" for source in sources)
+    return options.scope or (None if is_ours else USER)
 
 
 def _taken(
@@ -128,6 +141,7 @@ def _taken(
     return Imported(
         programs=(),
         dry_run=options.dry_run,
+        scope=change.graph.scope,
         change=change.id if intake.has_written and not options.dry_run else None,
         **counts._asdict(),
         left_out=chosen.left_out,

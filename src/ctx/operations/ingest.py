@@ -1,4 +1,8 @@
-"""Keep files as source nodes."""
+"""Keep files as source nodes.
+
+A file of a project is named by its path inside it: the store travels to other machines. A file from
+elsewhere is the person's own, and so is its node.
+"""
 
 import hashlib
 import os
@@ -10,7 +14,8 @@ from ctx import disk, tokens
 from ctx.errors import ContentRefused
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.changes import Change, changing
+from ctx.memory.changes import Change
+from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence, Redaction
 from ctx.redaction import redact
 from ctx.workspace import Memory
@@ -30,6 +35,9 @@ class Kept(NamedTuple):
     """A file that is a node now."""
 
     path: str
+    """Inside the project, or from the root of the file system."""
+    scope: str
+    """Whose store has it: `project` or `user`."""
     state: str
     """`new`, `changed`, or `unchanged`."""
     id: NodeId
@@ -56,6 +64,8 @@ class _Page(NamedTuple):
     path: str
     text: str
     bytes: int
+    scope: str | None
+    """The store that it goes to; None: where what is stated goes."""
 
 
 def ingest(memory: Memory, options: Options) -> Ingested:
@@ -65,85 +75,112 @@ def ingest(memory: Memory, options: Options) -> Ingested:
     limit = memory.config.integer("ingestion.max_file_bytes")
     # By whatever name a person calls a file, it is one.
     paths = [os.path.realpath(os.path.join(memory.folder, path)) for path in options.paths]
-    found = [_read(path, limit) for path in dict.fromkeys(paths)]
+    found = [_read(path, limit, _place(memory, path)) for path in dict.fromkeys(paths)]
     if options.text is not None:
-        found.append(_Page(options.name, options.text, len(options.text.encode("utf-8"))))
+        found.append(_Page(options.name, options.text, len(options.text.encode("utf-8")), None))
     refused = [each for each in found if isinstance(each, Refused)]
-    kept: list[Kept] = []
-    redacted: list[Redaction] = []
-    with changing(memory.graph, "ingest", memory.who) as change:
-        evidence = Evidence(memory.who.author, reason="the file changed")
-        for page in found:
-            if isinstance(page, Refused):
-                continue
-            try:
-                content = redact(model.content(page.text))
-            except ContentRefused as error:
-                reason = error.message[:1].lower() + error.message[1:].rstrip(".")
-                refused.append(Refused(page.path, reason))
-                continue
-            kept.append(_keep(change, page, content.text, tags, options.summary, evidence))
-            redacted += [Redaction(page.path, each.rule, each.line) for each in content.findings]
-    short = memory.graph.shown(each.id for each in kept)
-    files = tuple(each._replace(short_id=short[each.id]) for each in kept)
-    return Ingested(files, tuple(refused), tuple(redacted))
+    pages: dict[str | None, list[_Page]] = {}
+    for page in found:
+        if isinstance(page, _Page):
+            pages.setdefault(page.scope, []).append(page)
+    taking = _Taking(tags, options.summary, Evidence(memory.who.author, reason="the file changed"))
+    change: Change | None = None
+    for scope, part in pages.items():
+        opened = memory.also_changing(change, scope) if change else memory.changing("ingest", scope)
+        with opened as change:
+            for page in part:
+                taking.take(change, page)
+    short = memory.graph.shown(each.id for each in taking.kept)
+    files = tuple(each._replace(short_id=short[each.id]) for each in taking.kept)
+    return Ingested(files, (*refused, *taking.refused), tuple(taking.redacted))
 
 
-def _read(path: str, limit: int) -> _Page | Refused:
+class _Place(NamedTuple):
+    """How a file is called, and whose node it becomes."""
+
+    name: str
+    scope: str | None
+
+
+def _place(memory: Memory, path: str) -> _Place:
+    if memory.beside is None:
+        return _Place(path, None)
+    root = os.path.realpath(memory.beside.project.root)
+    if path.startswith(os.path.join(root, "")):
+        return _Place(os.path.relpath(path, root), PROJECT)
+    return _Place(path, USER)
+
+
+def _read(path: str, limit: int, place: _Place) -> _Page | Refused:
     """A file's text, or why it is none."""
     try:
         path.encode("utf-8")
     except UnicodeEncodeError:
-        return Refused(path, "its name is not UTF-8")
+        return Refused(place.name, "its name is not UTF-8")
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            return Refused(path, "it is a folder")
+            return Refused(place.name, "it is a folder")
         if not stat.S_ISREG(status.st_mode):
-            return Refused(path, "it is not a plain file")
+            return Refused(place.name, "it is not a plain file")
         if status.st_size > limit:
             most = f"{limit:,} bytes (ingestion.max_file_bytes)"
-            return Refused(path, f"its {status.st_size:,} bytes are over the limit of {most}")
+            return Refused(place.name, f"its {status.st_size:,} bytes are over the limit of {most}")
         data = disk.read_plain(path, limit)
     except OSError as error:
-        return Refused(path, f"it cannot be read: {error.strerror}")
+        return Refused(place.name, f"it cannot be read: {error.strerror}")
     if b"\0" in data:
-        return Refused(path, "it is binary")
+        return Refused(place.name, "it is binary")
     try:
-        return _Page(path, data.decode("utf-8-sig"), len(data))
+        return _Page(place.name, data.decode("utf-8-sig"), len(data), place.scope)
     except UnicodeDecodeError:
-        return Refused(path, "it is not UTF-8 text")
+        return Refused(place.name, "it is not UTF-8 text")
 
 
-def _keep(
-    change: Change,
-    page: _Page,
-    content: str,
-    tags: Sequence[str],
-    summary: str | None,
-    evidence: Evidence,
-) -> Kept:
-    # Of what is kept: the hash of a text with its secret could be used to guess the secret.
-    digest = hashlib.blake2b(content.encode("utf-8"), digest_size=16).hexdigest()
-    size = tokens.estimate(content)
-    before = change.graph.source_of(page.path)
-    if before is not None and before.metadata.get("hash") == digest:
-        change.update_node(before.id, summary=summary)
-        for tag in tags:
-            change.tag(before.id, tag)
-        return Kept(page.path, "unchanged", before.id, "", size, None)
-    node_id = change.add_node(
-        "source",
-        content,
-        summary=summary or (before.summary if before else None),
-        metadata={"path": page.path, "bytes": page.bytes, "hash": digest},
-    )
-    # What was said about the old text by tags holds for the new one.
-    given = before.tags if before else ()
-    replaced = model.replaced_tiers(given, tags)
-    for tag in (*(tag for tag in given if tag not in replaced), *tags):
-        change.tag(node_id, tag)
-    if before is None:
-        return Kept(page.path, "new", node_id, "", size, None)
-    change.link(node_id, before.id, "SUPERSEDES", evidence)
-    return Kept(page.path, "changed", node_id, "", size, before.id)
+class _Taking:
+    """Files on their way into the graph, with what is given to each."""
+
+    def __init__(self, tags: Sequence[str], summary: str | None, evidence: Evidence) -> None:
+        self._tags = tags
+        self._summary = summary
+        self._evidence = evidence
+        self.kept: list[Kept] = []
+        self.refused: list[Refused] = []
+        self.redacted: list[Redaction] = []
+
+    def take(self, change: Change, page: _Page) -> None:
+        try:
+            content = redact(model.content(page.text))
+        except ContentRefused as error:
+            reason = error.message[:1].lower() + error.message[1:].rstrip(".")
+            self.refused.append(Refused(page.path, reason))
+            return
+        self.kept.append(self._keep(change, page, content.text))
+        self.redacted += [Redaction(page.path, each.rule, each.line) for each in content.findings]
+
+    def _keep(self, change: Change, page: _Page, content: str) -> Kept:
+        # Of what is kept: the hash of a text with its secret could be used to guess the secret.
+        digest = hashlib.blake2b(content.encode("utf-8"), digest_size=16).hexdigest()
+        size = tokens.estimate(content)
+        scope = change.graph.scope
+        before = change.graph.source_of(page.path)
+        if before is not None and before.metadata.get("hash") == digest:
+            change.update_node(before.id, summary=self._summary)
+            for tag in self._tags:
+                change.tag(before.id, tag)
+            return Kept(page.path, scope, "unchanged", before.id, "", size, None)
+        node_id = change.add_node(
+            "source",
+            content,
+            summary=self._summary or (before.summary if before else None),
+            metadata={"path": page.path, "bytes": page.bytes, "hash": digest},
+        )
+        # What was said about the old text by tags holds for the new one.
+        given = before.tags if before else ()
+        replaced = model.replaced_tiers(given, self._tags)
+        for tag in (*(tag for tag in given if tag not in replaced), *self._tags):
+            change.tag(node_id, tag)
+        if before is None:
+            return Kept(page.path, scope, "new", node_id, "", size, None)
+        change.link(node_id, before.id, "SUPERSEDES", self._evidence)
+        return Kept(page.path, scope, "changed", node_id, "", size, before.id)

@@ -8,17 +8,18 @@ which both make a store merge without a conflict.
 
 import os
 import shutil
+from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
 
-from ctx import __version__, disk, git, layout, redaction
+from ctx import __version__, clock, disk, git, layout, redaction
 from ctx.config import template
-from ctx.errors import GitFailure, PathRefused
+from ctx.errors import DiskFailure, GitFailure, LockConflict, PathRefused
 from ctx.ids import CLI_SESSION, ObjectId
 from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
-from ctx.sessions import compaction
+from ctx.sessions import compaction, trust
 
 # What may lie in a store that was begun; anything else there is somebody else's.
 _OURS = frozenset(
@@ -125,6 +126,8 @@ class Initialised(NamedTuple):
     git_message: str | None = None
     outer: str | None = None
     """The project that this one lies inside, if it does."""
+    trusted: bool = False
+    """Whether agents are given what is in it. What was there before was somebody else's."""
 
 
 class Options(NamedTuple):
@@ -158,6 +161,8 @@ def init(project: Project, options: Options) -> Initialised:
     )  # fmt: skip
     if layout.is_project_store(project.store, options.home) and not options.force:
         return answer
+    # What lies there already came with a clone, or was left by a crash: nobody knows.
+    is_all_ours = options.force or not disk.names(project.store)
     repository = Repository(project)
     with disk.explained("making the project store"):
         if project.checkout and options.template is Template.PRIVATE:
@@ -166,16 +171,29 @@ def init(project: Project, options: Options) -> Initialised:
         with repository.locked("ctx init"):
             if options.force:
                 _clear(project)
-            _scaffold(project, name, options.template)
             author = redaction.redact(git.identity(project.checkout)).text
+            if is_all_ours:
+                _trust(project, options.home, author)
+            _scaffold(project, name, options.template)
             wish = compaction.Wish(CLI_SESSION, "Initial commit", author)
             made = None if repository.heads.named() else compaction.commit(repository, wish)
             text = template.project_template(name, __version__)
             disk.replace(project.config_file, text.encode())
     known, message = _tell_git(project, options)
     return answer._replace(
-        created=True, commit=made.id if made else None, git=known, git_message=message
+        created=True,
+        commit=made.id if made else None,
+        git=known,
+        git_message=message,
+        trusted=trust.is_trusted(options.home, project),
     )
+
+
+def _trust(project: Project, home: str, author: str) -> None:
+    """Trust a store while it is still empty: a crash in the midst of making it changes nothing."""
+    # Where the user store cannot be written, a project store can be made all the same.
+    with suppress(DiskFailure, LockConflict):
+        trust.trust(home, project, author, clock.iso(clock.now_ms()))
 
 
 def _refuse_place(project: Project, home: str) -> None:

@@ -5,7 +5,8 @@ from typing import NamedTuple
 from ctx.errors import UsageError
 from ctx.ids import NodeId, short
 from ctx.memory import model, succession
-from ctx.memory.changes import changing
+from ctx.memory.changes import Change
+from ctx.memory.graph import PROJECT
 from ctx.memory.model import Edge, Evidence, Redaction
 from ctx.workspace import Memory
 
@@ -40,33 +41,67 @@ def link(
     """
     graph = memory.graph
     kind = model.edge_type(edge_type)
-    said = evidence or Evidence(memory.who.author)
-    if said.confidence < CONFIDENCE["medium"] and not said.reason.strip():
-        raise UsageError(
-            "An edge of low confidence needs a reason.",
-            hint="Give --reason; without one, keep it as a node of type hypothesis.",
-        )
-    with changing(graph, "link", memory.who) as change:
-        if kind == "SUPERSEDES" and to_id in succession.superseding(graph.connection, from_id):
-            raise UsageError(
-                f"{short(to_id)} supersedes {short(from_id)} already; both cannot be so.",
-                hint=f"ctx unlink {short(to_id)} {short(from_id)} --type=SUPERSEDES",
-            )
-        present = graph.edge(from_id, to_id, kind)
-        new = (evidence is not None or not present) and change.link(from_id, to_id, kind, said)
+    require_reason(evidence)
+    scope = graph.holding(from_id).scope
+    outside = graph.holding(to_id).scope != scope
+    if outside:
+        refuse_way_out(scope, kind, from_id, to_id)
+    with memory.changing("link", scope) as change:
+        said = evidence
+        if said is None and change.graph.edge(from_id, to_id, kind) is None:
+            said = Evidence(memory.who.author)
+        new = said is not None and draw(change, from_id, to_id, kind, said, outside=outside)
+    graph = memory.graph
     edge = graph.edge(from_id, to_id, kind)
     assert edge is not None
     shown = graph.shown([from_id, to_id])
     return Linked(edge, shown[from_id], shown[to_id], new, tuple(change.redacted))
 
 
+def require_reason(evidence: Evidence | None) -> None:
+    if evidence and evidence.confidence < CONFIDENCE["medium"] and not evidence.reason.strip():
+        raise UsageError(
+            "An edge of low confidence needs a reason.",
+            hint="Give --reason; without one, keep it as a node of type hypothesis.",
+        )
+
+
+def draw(
+    change: Change, from_id: NodeId, to_id: NodeId, kind: str, said: Evidence, *, outside: bool
+) -> bool:
+    """Add an edge as part of a change; whether anything is new."""
+    circle = succession.superseding(change.graph.connection, from_id)
+    if kind == "SUPERSEDES" and to_id in circle:
+        raise UsageError(
+            f"{short(to_id)} supersedes {short(from_id)} already; both cannot be so.",
+            hint=f"ctx unlink {short(to_id)} {short(from_id)} --type=SUPERSEDES",
+        )
+    return change.link(from_id, to_id, kind, said, outside=outside)
+
+
+def refuse_way_out(scope: str, kind: str, from_id: NodeId, to_id: NodeId) -> None:
+    """What a project knows must not rest on what only one person has."""
+    if scope == PROJECT:
+        raise UsageError(
+            f"{short(from_id)} is the project's and {short(to_id)} is yours alone: others would"
+            " have an edge that leads nowhere.",
+            hint=f"`ctx move {short(to_id)} --project` gives it to the project first.",
+        )
+    if kind == "SUPERSEDES":
+        raise UsageError(
+            f"{short(to_id)} is the project's: a node of your own cannot supersede it.",
+            hint=f"`ctx move {short(from_id)} --project` gives yours to the project first.",
+        )
+
+
 def unlink(memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str | None) -> Unlinked:
     """Remove the edge of a type between two nodes, or all of them."""
     graph = memory.graph
     kind = model.edge_type(edge_type) if edge_type else None
-    with changing(graph, "unlink", memory.who) as change:
-        removed = [edge for edge in graph.edges(from_id, "out", kind) if edge.to_id == to_id]
+    with memory.changing("unlink", graph.holding(from_id).scope) as change:
+        found = change.graph.edges(from_id, "out", kind)
+        removed = [edge for edge in found if edge.to_id == to_id]
         for edge in removed:
             change.unlink(from_id, to_id, edge.type)
-    shown = graph.shown([from_id, to_id])
+    shown = memory.graph.shown([from_id, to_id])
     return Unlinked(tuple(removed), shown[from_id], shown[to_id])

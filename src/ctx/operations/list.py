@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.ids import short
 from ctx.memory import model
-from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.operations.listing import Listing, listing
 
 
@@ -21,10 +21,11 @@ class Options(NamedTuple):
     """Those that were deleted, the last one first; nothing else counts then."""
 
 
-def list_nodes(graph: Graph, options: Options) -> Listing:
+def list_nodes(graph: Graphs, options: Options) -> Listing:
     if options.deleted:
         gone, total = graph.deleted(options.limit or None)
-        return Listing(tuple(gone), {node.id: short(node.id) for node in gone}, total)
+        shown = {node.id: short(node.id) for node in gone}
+        return Listing(tuple(gone), shown, total, graph.scopes)
     since = None
     if options.since is not None:
         from ctx.memory.query.times import moment

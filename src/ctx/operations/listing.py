@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 
 
@@ -14,9 +14,11 @@ class Listing(NamedTuple):
     """How each is shown: long enough to name it in this store."""
     total: int
     """How many there are, of which the first are here."""
+    scopes: tuple[str, ...]
+    """The stores that were asked: `project`, `user`, or both."""
 
 
-def listing(graph: Graph, node_ids: Iterable[NodeId], total: int | None = None) -> Listing:
+def listing(graph: Graphs, node_ids: Iterable[NodeId], total: int | None = None) -> Listing:
     nodes = tuple(graph.nodes(node_ids))
     shown = graph.shown(node.id for node in nodes)
-    return Listing(nodes, shown, len(nodes) if total is None else total)
+    return Listing(nodes, shown, len(nodes) if total is None else total, graph.scopes)

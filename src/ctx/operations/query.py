@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.ids import NodeId
-from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
@@ -22,27 +22,30 @@ class Found(NamedTuple):
     """How many match, of which the first are here."""
     partial: bool
     """Whether no node has all the words, so that these have only some of them."""
-    beginnings: bool = False
+    beginnings: bool
     """Whether no node has any of them, so that these have words that begin so."""
+    scopes: tuple[str, ...]
+    """The stores that were asked: `project`, `user`, or both."""
 
 
-def find(graph: Graph, query: Query, scope: Scope, limit: int) -> Found:
+def find(graph: Graphs, query: Query, scope: Scope, limit: int) -> Found:
     """The first nodes that match; a limit of 0 is none."""
     return first(graph, query, scope, limit, beginnings=True)
 
 
 def first(
-    graph: Graph, query: Query, scope: Scope, limit: int, *, beginnings: bool = False
+    graph: Graphs, query: Query, scope: Scope, limit: int, *, beginnings: bool = False
 ) -> Found:
     """The same, without being content with words that only begin like those of the question."""
-    now, connection = clock.now_ms(), graph.connection
+    now, connections = clock.now_ms(), graph.connections
     matches = evaluate.matching(
-        connection, query, scope, now, limit=limit or None, beginnings=beginnings
+        connections, query, scope, now, limit=limit or None, beginnings=beginnings
     )
     nodes = tuple(graph.nodes(matches.ids))
     total = len(nodes)
     if limit and total == limit:
-        every = evaluate.count(connection, query, scope, now, beginnings=beginnings)
+        every = evaluate.count(connections, query, scope, now, beginnings=beginnings)
         total = max(total, every)
     shown = graph.shown(node.id for node in nodes)
-    return Found(query.text, nodes, shown, total, matches.partial, matches.beginnings)
+    kind = matches.partial, matches.beginnings
+    return Found(query.text, nodes, shown, total, *kind, graph.scopes)

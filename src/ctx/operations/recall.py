@@ -11,6 +11,7 @@ from ctx.memory.model import Node
 from ctx.memory.query.parse import parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.operations.query import first
+from ctx.retrieval import authors
 from ctx.retrieval.compose import Entry, item, short_item
 from ctx.retrieval.markdown import code
 from ctx.workspace import Memory
@@ -44,6 +45,10 @@ class Recalled(NamedTuple):
     """How many more match in other projects. Very many are not all counted."""
     more_other_projects: bool
     """Whether there are more than that."""
+    scopes: tuple[str, ...]
+    """The stores that were asked: `project`, `user`, or both."""
+    authors: Mapping[NodeId, str] = {}
+    """Who wrote those of the nodes that somebody else wrote."""
 
 
 def recall(memory: Memory, options: Options) -> Recalled:
@@ -51,8 +56,12 @@ def recall(memory: Memory, options: Options) -> Recalled:
     query = parse(options.query)
     scope = scope_of(memory, options.visible)
     best = first(memory.graph, query, scope, options.limit)
-    others = of_other_projects(memory.graph.connection, query, scope, clock.now_ms())
-    found = Recalled(best.query, best.nodes, best.short_ids, (), best.total, best.partial, *others)
+    others = of_other_projects(memory.graph.connections, query, scope, clock.now_ms())
+    written_by = authors.strangers(
+        memory.graph.connections, [node.id for node in best.nodes], memory.reader
+    )
+    shape = best.query, best.nodes, best.short_ids, (), best.total, best.partial
+    found = Recalled(*shape, *others, best.scopes, written_by)
     return found if options.budget is None else _fitted(found, options.budget)
 
 
@@ -108,6 +117,7 @@ def _item(recalled: Recalled, node: Node) -> str:
         node.content,
         node.tags,
         rationale if isinstance(rationale, str) else "",
+        author=recalled.authors.get(node.id, ""),
     )
     shown = short_item if node.id in recalled.shortened else item
     return shown(entry, with_tags=True)

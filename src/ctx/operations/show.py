@@ -4,8 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
+from ctx.memory import history as commits
 from ctx.memory import records, replay
-from ctx.memory.graph import Graph
+from ctx.memory.graph import PROJECT
+from ctx.memory.graphs import Graphs
+from ctx.memory.history import Holder
 from ctx.memory.model import Edge, Node
 from ctx.memory.records import Record
 
@@ -23,6 +26,12 @@ class Version(NamedTuple):
     body: Mapping[str, Any]
     session: str
     author: str
+    commit: str | None
+    """The commit that brought it, in a project."""
+    staged: str | None
+    """The session in which it is staged, and in no commit yet."""
+    document: str | None
+    """The narrative file that says so, as long as it does."""
 
 
 class Shown(NamedTuple):
@@ -34,24 +43,41 @@ class Shown(NamedTuple):
     """The nodes at the other ends of the edges."""
     short_ids: Mapping[NodeId, str]
     history: tuple[Version, ...] | None
+    scopes: tuple[str, ...]
+    """The stores that were asked: `project`, `user`, or both."""
 
 
-def show(graph: Graph, node_id: NodeId, *, with_edges: bool, with_history: bool) -> Shown:
+def show(graph: Graphs, node_id: NodeId, *, with_edges: bool, with_history: bool) -> Shown:
     node = graph.node(node_id)
     edges = tuple(graph.edges(node_id)) if with_edges else None
     ends = [end for edge in edges or () for end in (edge.from_id, edge.to_id)]
     others = tuple(graph.nodes(dict.fromkeys(ends)))
     history = None
     if with_history:
-        found = graph.history(node_id)
-        history = tuple(_version(record, node_id) for record in found)
+        holders = _holders(graph, node_id)
+        history = tuple(
+            _version(record, node_id, holders.get(record.id, Holder()))
+            for record in graph.history(node_id)
+        )
     short = graph.shown([node_id, *(other.id for other in others)])
-    return Shown(node, edges, others, short, history)
+    return Shown(node, edges, others, short, history, graph.scopes)
 
 
-def _version(record: Record, node_id: NodeId) -> Version:
+def _holders(graph: Graphs, node_id: NodeId) -> dict[str, Holder]:
+    """Who holds the records about a node, as far as a project does."""
+    return {
+        record: holder
+        for each in graph.graphs
+        if each.scope == PROJECT
+        for record, holder in commits.holders(each.connection, node_id).items()
+    }
+
+
+def _version(record: Record, node_id: NodeId, holder: Holder) -> Version:
+    is_document = record.stamp >= records.BEYOND
+    said_at = record.body.get("updated_at") or record.body.get("created_at")
     return Version(
-        replay.at(record),
+        str(said_at) if is_document and said_at else replay.at(record),
         record.change,
         record.action,
         record.kind,
@@ -59,4 +85,7 @@ def _version(record: Record, node_id: NodeId) -> Version:
         record.body,
         record.session,
         record.author,
+        holder.commit,
+        holder.session,
+        record.author if is_document else None,
     )

@@ -3,8 +3,11 @@
 import os
 from typing import NamedTuple
 
+from ctx import clock
+from ctx.ids import SessionId
 from ctx.memory import pending
-from ctx.memory.census import TierCount, TypeCount, census
+from ctx.memory.census import ScopeCount, TierCount, TypeCount, by_scope, census
+from ctx.memory.graph import PROJECT
 from ctx.sqlite.connection import size_of
 from ctx.workspace import Memory
 
@@ -28,8 +31,20 @@ class Status(NamedTuple):
     """Nodes that search finds and no context shows."""
     superseded: int
     views: int
+    scopes: tuple[ScopeCount, ...]
+    """How they are spread over the stores, the project's first."""
     project: str | None
     task: str | None
+    staged: tuple["StagedSession", ...] = ()
+    """The sessions of the project that have staged work."""
+
+
+class StagedSession(NamedTuple):
+    session: SessionId
+    state: str
+    """active, stale or parked; `ctx stage status` says more."""
+    records: int
+    tokens: int
 
 
 def status(memory: Memory, *, new: bool) -> Status:
@@ -40,20 +55,43 @@ def status(memory: Memory, *, new: bool) -> Status:
         bytes=size,
         new=new,
         project=memory.project,
-        task=pending.current_task(memory.graph, memory.task_key),
+        task=pending.current_task(memory.user, memory.task_key),
+        staged=_staged(memory),
+        scopes=by_scope(memory.graph),
         **census(memory.graph)._asdict(),
+    )
+
+
+def _staged(memory: Memory) -> tuple[StagedSession, ...]:
+    if memory.beside is None:
+        return ()
+    from ctx.memory import staged
+    from ctx.sessions import waiting
+
+    home = memory.surroundings.user_store.home
+    stale = {each.session for each in waiting.stale(memory.beside.project, home, clock.now_s())}
+    return tuple(
+        StagedSession(
+            each.session,
+            "parked" if each.is_parked else "stale" if each.session in stale else "active",
+            each.records,
+            each.tokens,
+        )
+        for each in staged.sessions(memory.beside.graph.connection)
     )
 
 
 def as_text(found: Status) -> str:
     """As a person reads it, and as an agent is given it."""
     size = "new" if found.new else f"{found.bytes / 1_000_000:,.1f} MB"
+    has_both = len(found.scopes) > 1
     lines = [f"Database: {_from_home(found.database)} ({size})"]
     if not found.nodes:
         lines.append("Nodes: 0")
     else:
         lines.append(f"Nodes: {found.nodes:,} (estimated {found.tokens:,} tokens)")
         lines += [f"  {each.type}: {each.nodes:,}" for each in found.types]
+        lines += [f"Of these: {', '.join(map(_of_scope, found.scopes))}"] if has_both else []
         lines += [f"Edges: {found.edges:,}", f"Tags: {found.tags:,} unique"]
         if found.superseded:
             lines.append(f"Superseded: {found.superseded:,}")
@@ -61,6 +99,7 @@ def as_text(found: Status) -> str:
         lines.append(f"Views: {found.views:,}")
     lines += [f"Project: {found.project}"] if found.project else []
     lines += [f"Task: {found.task}"] if found.task else []
+    lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     if found.nodes:
         lines += ["", "Tier breakdown:"]
         for tier, nodes, tokens in found.tiers:
@@ -72,6 +111,18 @@ def as_text(found: Status) -> str:
             noun = "node" if found.no_tier == 1 else "nodes"
             lines.append(f"  none: {found.no_tier:,} {noun}, which no context shows")
     return "\n".join(lines) + "\n"
+
+
+def _of_scope(found: ScopeCount) -> str:
+    staged = f" ({found.staged:,} staged)" if found.staged else ""
+    whose = "the project's" if found.scope == PROJECT else "yours"
+    return f"{found.nodes:,} {whose}{staged}"
+
+
+def _of_session(found: StagedSession) -> str:
+    records = "1 record" if found.records == 1 else f"{found.records:,} records"
+    state = "" if found.state == "active" else f", {found.state}"
+    return f"{found.session} ({records}{state})"
 
 
 def _from_home(path: str) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ctx.errors import UsageError
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.changes import changing
+from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
 from ctx.workspace import Memory
 
@@ -41,21 +41,33 @@ def summarize(memory: Memory, options: Options) -> Summarized:
     given = model.tags(options.tags)
     archived: list[NodeId] = []
     pinned: list[NodeId] = []
-    with changing(graph, "summarize", memory.who) as change:
-        sources = list(graph.nodes(dict.fromkeys(options.sources)))
-        if not sources:
-            raise UsageError("There is nothing to summarize.", hint="Name at least one node.")
+    sources = list(graph.nodes(dict.fromkeys(options.sources)))
+    if not sources:
+        raise UsageError("There is nothing to summarize.", hint="Name at least one node.")
+    # What rests on something of one's own is one's own.
+    scope = PROJECT if all(source.scope == PROJECT for source in sources) else USER
+    elsewhere: list[NodeId] = []
+    with memory.changing("summarize", scope) as change:
         node_id = change.add_node("summary", options.content)
         for tag in [*given, *_inherited(sources, given)]:
             change.tag(node_id, tag)
         for source in sources:
-            change.link(node_id, source.id, "DERIVED_FROM", Evidence(memory.who.author))
-            if options.archive_sources:
-                if model.PINNED in source.tags:
-                    pinned.append(source.id)
-                    continue
-                change.set_tier(source.id, OFF_CONTEXT)
+            outside = source.scope != scope
+            said = Evidence(memory.who.author)
+            change.link(node_id, source.id, "DERIVED_FROM", said, outside=outside)
+            if options.archive_sources and model.PINNED in source.tags:
+                pinned.append(source.id)
+            elif options.archive_sources:
                 archived.append(source.id)
+                if outside:
+                    elsewhere.append(source.id)
+                else:
+                    change.set_tier(source.id, OFF_CONTEXT)
+    if elsewhere:
+        with memory.also_changing(change, PROJECT) as other:
+            for source_id in elsewhere:
+                other.set_tier(source_id, OFF_CONTEXT)
+    graph = memory.graph
     short = graph.shown([node_id, *(source.id for source in sources)])
     return Summarized(
         graph.node(node_id),

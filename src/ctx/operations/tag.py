@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.changes import changing
 from ctx.memory.model import PINNED, Node
 from ctx.workspace import Memory
 
@@ -25,7 +24,7 @@ class Tagging(NamedTuple):
 
 def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
     """Add tags. A tier takes the place of the one that was there, except for the pin."""
-    with changing(memory.graph, "tag", memory.who) as change:
+    with memory.changing("tag", memory.graph.holding(node_id).scope) as change:
         wanted = model.tags(tags)
         replaced = model.replaced_tiers(memory.graph.tags_of(node_id), wanted)
         added = [word for word in wanted if change.tag(node_id, word)]
@@ -34,7 +33,7 @@ def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 
 
 def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
-    with changing(memory.graph, "untag", memory.who) as change:
+    with memory.changing("untag", memory.graph.holding(node_id).scope) as change:
         # Also what could not be given as a tag today can be taken away.
         wanted = [model.spelling(word.strip()) for word in tags]
         removed = [word for word in wanted if change.untag(node_id, word)]
@@ -42,16 +41,20 @@ def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 
 
 def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
-    with changing(memory.graph, "pin", memory.who) as change:
-        added = {each: change.tag(each, PINNED) for each in dict.fromkeys(node_ids)}
+    added: dict[NodeId, bool] = {}
+    for scope, part in memory.by_scope(node_ids).items():
+        with memory.changing("pin", scope) as change:
+            added |= {each: change.tag(each, PINNED) for each in part}
     return Tagging(
         tuple(_tagged(memory, each, [PINNED] if new else [], []) for each, new in added.items())
     )
 
 
 def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
-    with changing(memory.graph, "unpin", memory.who) as change:
-        removed = {each: change.untag(each, PINNED) for each in dict.fromkeys(node_ids)}
+    removed: dict[NodeId, bool] = {}
+    for scope, part in memory.by_scope(node_ids).items():
+        with memory.changing("unpin", scope) as change:
+            removed |= {each: change.untag(each, PINNED) for each in part}
     return Tagging(
         tuple(_tagged(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
     )

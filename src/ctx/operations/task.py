@@ -4,26 +4,34 @@ A task is a node, and a word that its working nodes carry as a tag: `Implement O
 `task:implement-oauth`. While a task is current, working nodes of other tasks are out of sight.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from ctx import clock, ids, tokens
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model, pending
-from ctx.memory.changes import Change, changing
-from ctx.memory.graph import Graph
+from ctx.memory.changes import Change
+from ctx.memory.graph import PROJECT, USER, Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
 from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse
+from ctx.narrative.roles import MAIN_STREAM
+from ctx.operations import compact, document
+from ctx.operations.compact import Compacted
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
+OPEN = "open"
 ACTIVE = "active"
 DONE = "done"
 
 _LONGEST_WORD = 60
+_NUMBER = re.compile(r"task_\d+(?:-.*)?", re.IGNORECASE | re.ASCII)
 # What outlives its task.
 _LASTING = ("decision", "open-question")
 _SUMMARY_BUDGET = 400
@@ -59,6 +67,8 @@ class Started(NamedTuple):
     joined: tuple[NodeId, ...]
     """Working nodes that belonged to no task before."""
     redacted: tuple[Redaction, ...]
+    compacted: Compacted | None = None
+    """What became of what was staged for the task before."""
 
 
 class Ended(NamedTuple):
@@ -70,6 +80,8 @@ class Ended(NamedTuple):
     """Decisions and open questions, which are reference now."""
     summary: Node | None
     summary_short_id: str | None
+    compacted: Compacted | None = None
+    """What became of what was staged."""
 
 
 class Current(NamedTuple):
@@ -85,72 +97,151 @@ def start(memory: Memory, name: str) -> Started:
     graph = memory.graph
     # A name becomes a tag, where a secret would stay: it goes before.
     title = redact(name.strip())
-    with changing(graph, "task start", memory.who) as change:
+    found_task = _find(memory, title.text)
+    compacted = _switched(memory, found_task)
+    with ExitStack() as stack:
+        create = stack.enter_context(document.new_files(memory)) if memory.beside else None
+        scope = found_task.scope if found_task else None
+        change = stack.enter_context(memory.changing("task start", scope))
         node = _find(memory, title.text)
-        word = _word_of(node) if node else _free_word(memory, title.text)
         if node is None:
-            node_id = change.add_node(
-                "task", title.text, metadata={"status": ACTIVE, "started": _now(), "slug": word}
-            )
+            drafted = document.draft(document.Options(title.text))
+            begun = {"status": ACTIVE, "started": _now()}
+            node_id, word, _ = make(memory, change, drafted, begun, create)
         else:
-            node_id = node.id
+            node_id, word = node.id, _word_of(node)
             if node.metadata.get("status") != ACTIVE:
                 again = {"status": ACTIVE, "started": _now(), "ended": None, "slug": word}
                 change.update_node(node_id, metadata=again)
         if node is None or model.tier(node.tags) in (None, OFF_CONTEXT):
             change.set_tier(node_id, WORKING)
-        joined = [each for each in _without_task(graph, memory.project) if each != node_id]
+        joined = [each for each in _without_task(change.graph, memory.project) if each != node_id]
         for each in (node_id, *joined):
             change.tag(each, f"task:{word}")
             # Another project may have a task of this name.
             if memory.project_tag:
                 change.tag(each, memory.project_tag)
-        before = pending.current_task(graph, memory.task_key)
-        if before != word:
+        before = pending.current_task(memory.user, memory.task_key)
+        if before != word and change.graph.scope == USER:
             change.set_current_task(memory.task_key, word)
+        elif before != word:
+            _set_current(memory, change, word)
+    graph = memory.graph
     task = _task(graph, word, graph.node(node_id))
     replaced = None if before == word else before
     found = tuple(Redaction("name", each.rule, each.line) for each in title.findings)
-    return Started(task, node is None, replaced, tuple(joined), found)
+    return Started(task, node is None, replaced, tuple(joined), found, compacted)
+
+
+def _switched(memory: Memory, to: Node | None) -> Compacted | None:
+    """What was staged for another task becomes a commit before this one begins."""
+    before = pending.current_task(memory.user, memory.task_key)
+    if before is None or (to and _word_of(to) == before):
+        return None
+    return compact.at_task_switch(memory)
+
+
+class Made(NamedTuple):
+    """A new task, inside a change; its file is named from `narrative/` on."""
+
+    id: NodeId
+    word: str
+    path: str | None
+
+
+def make(
+    memory: Memory,
+    change: Change,
+    drafted: document.Draft,
+    status: Mapping[str, str],
+    create: Callable[[str, str], None] | None,
+    stream: str = MAIN_STREAM,
+) -> Made:
+    """A new task; in a project's store also its file, which `create` makes.
+
+    How it stands is recorded, and never written into the file: a person has that open.
+    """
+    word = _free_word(memory, drafted.title)
+    metadata = {**status, "slug": word}
+    if create and change.graph.scope == PROJECT:
+        placed = document.placed(memory, "task", drafted, stream)
+        create(placed.path, placed.text)
+        metadata["file"] = placed.path
+        node_id = change.add_node("task", placed.content, metadata=metadata)
+        tags = drafted.recorded
+    else:
+        node_id = change.add_node("task", drafted.content, metadata=metadata)
+        tags = (*drafted.recorded, *drafted.tags)
+        document.mention(memory, change, node_id, drafted.mentions)
+    for tag in tags:
+        change.tag(node_id, tag)
+    return Made(node_id, word, metadata.get("file"))
 
 
 def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
     """Archive a task's working nodes; its decisions and open questions stay, as reference."""
-    graph = memory.graph
-    with changing(graph, "task end", memory.who) as change:
-        current = pending.current_task(graph, memory.task_key)
-        if name is None and current is None:
-            raise UsageError("No task is the current one.", hint="Name it: `ctx task end NAME`.")
-        asked = redact(name).text if name else current or ""
-        node = _find(memory, asked)
-        word = _word_of(node) if node else task_word(asked)
-        working = _working(graph, word, memory.project)
+    current = pending.current_task(memory.user, memory.task_key)
+    if name is None and current is None:
+        raise UsageError("No task is the current one.", hint="Name it: `ctx task end NAME`.")
+    asked = redact(name).text if name else current or ""
+    node = _find(memory, asked)
+    word = _word_of(node) if node else task_word(asked)
+    scope = node.scope if node else None
+    summary_id = None
+    with memory.changing("task end", scope) as change:
+        working = _working(memory.graph, word, memory.project)
         if node is None and not working and word != current:
             raise NodeNotFound(
                 f"There is no task {name!r}.", hint="`ctx list --type=task` shows them."
             )
         promoted = [each.id for each in working if each.type in _LASTING and _holds(each)]
         archived = [each.id for each in working if each.id not in promoted]
-        for each in working:
-            change.set_tier(each.id, REFERENCE if each.id in promoted else OFF_CONTEXT)
+        here = change.graph.scope
+        _put_away(change, [each for each in working if each.scope == here], promoted)
         if node and node.metadata.get("status") != DONE:
             change.update_node(node.id, metadata={"status": DONE, "ended": _now()})
         sources = [each for each in working if each.type != "task" and _holds(each)]
-        summary_id = None
-        if summarize and sources:
+        mine = [each for each in sources if each.scope == here or here == USER]
+        if summarize and mine:
             title = _name_of(node) if node else word
-            summary_id = _summarize(change, memory, f"Task: {title}", word, sources)
-        if word == current:
+            summary_id = _summarize(change, memory, f"Task: {title}", word, mine)
+        elsewhere = [each for each in working if each.scope != here]
+        if word == current and here == USER:
             change.set_current_task(memory.task_key, None)
+        elif word == current:
+            _set_current(memory, change, None)
+        if elsewhere and here == PROJECT:
+            with memory.also_changing(change, USER) as other:
+                _put_away(other, elsewhere, promoted)
+    if elsewhere and here == USER:
+        with memory.also_changing(change, PROJECT) as other:
+            _put_away(other, elsewhere, promoted)
+    compacted = compact.at_task_end(memory)
+    graph = memory.graph
     notes = tuple(each for each in archived if node is None or each != node.id)
     task = _task(graph, word, graph.node(node.id) if node else None)
     summary = graph.node(summary_id) if summary_id else None
     short = graph.shown([summary_id])[summary_id] if summary_id else None
-    return Ended(task, notes, tuple(promoted), summary, short)
+    return Ended(task, notes, tuple(promoted), summary, short, compacted)
+
+
+def _put_away(change: Change, working: Sequence[Node], promoted: Sequence[NodeId]) -> None:
+    for each in working:
+        change.set_tier(each.id, REFERENCE if each.id in promoted else OFF_CONTEXT)
+
+
+def _set_current(memory: Memory, change: Change, word: str | None) -> None:
+    """What is worked on here is nobody else's business: it stays in the user store.
+
+    This comes inside the change of the project. Where somebody stops in between, the change is
+    not made yet, and whoever makes it finds this done.
+    """
+    with memory.also_changing(change, USER) as other:
+        other.set_current_task(memory.task_key, word)
 
 
 def current(memory: Memory) -> Current:
-    word = pending.current_task(memory.graph, memory.task_key)
+    word = pending.current_task(memory.user, memory.task_key)
     if word is None:
         return Current(None, 0)
     node = _find(memory, word)
@@ -176,7 +267,7 @@ def task_word(name: str) -> str:
 
 
 def _find(memory: Memory, text: str) -> Node | None:
-    """The task that goes by a name, by the word that its nodes carry, or by its id."""
+    """The task that goes by a name, by the word that its nodes carry, its number or its id."""
     graph = memory.graph
     for node in graph.nodes(graph.of_type("task")):
         is_meant = text in (_word_of(node), f"task:{_word_of(node)}") or _same(text, _name_of(node))
@@ -185,7 +276,8 @@ def _find(memory: Memory, text: str) -> Node | None:
     try:
         found = graph.node(graph.find(text))
     except NodeNotFound:
-        if len(text) >= ids.SHOWN_LENGTH and text[0] == "0" and text.isascii() and text.isalnum():
+        looks_like_id = text[:1] == "0" and text.isascii() and text.isalnum()
+        if (looks_like_id and len(text) >= ids.SHOWN_LENGTH) or _NUMBER.fullmatch(text):
             raise
         return None
     if found.type != "task":
@@ -221,7 +313,7 @@ def _name_of(node: Node) -> str:
     return node.content.partition("\n")[0]
 
 
-def _task(graph: Graph, word: str, node: Node | None) -> Task:
+def _task(graph: Graphs, word: str, node: Node | None) -> Task:
     if node is None:
         return Task(word, word, None, None, "", None, None)
     return Task(
@@ -243,19 +335,19 @@ def _belongs(tags: Sequence[str], project: str | None) -> bool:
 
 def _without_task(graph: Graph, project: str | None) -> list[NodeId]:
     """The working nodes of a project that belong to no task, oldest first."""
-    return _matching(graph, f"tag:{WORKING} AND NOT tag:task:*", project)
+    return _matching(Graphs([graph]), f"tag:{WORKING} AND NOT tag:task:*", project)
 
 
-def _working(graph: Graph, word: str, project: str | None) -> list[Node]:
+def _working(graph: Graphs, word: str, project: str | None) -> list[Node]:
     """The working nodes of a task, oldest first."""
     return list(graph.nodes(_matching(graph, f'tag:{WORKING} AND tag:"task:{word}"', project)))
 
 
-def _matching(graph: Graph, query: str, project: str | None) -> list[NodeId]:
+def _matching(graph: Graphs, query: str, project: str | None) -> list[NodeId]:
     """What matches in a project; outside of any, what belongs to none."""
     asked = parse(query if project else f"{query} AND NOT tag:project:*")
     scope = Scope(include_superseded=True, project=project)
-    return sorted(evaluate.matching(graph.connection, asked, scope, clock.now_ms()).ids)
+    return sorted(evaluate.matching(graph.connections, asked, scope, clock.now_ms()).ids)
 
 
 def _holds(node: Node) -> bool:
@@ -271,7 +363,9 @@ def _summarize(
     if memory.project_tag:
         change.tag(node_id, memory.project_tag)
     for source in sources:
-        change.link(node_id, source.id, "DERIVED_FROM", Evidence(memory.who.author))
+        outside = source.scope != change.graph.scope
+        said = Evidence(memory.who.author)
+        change.link(node_id, source.id, "DERIVED_FROM", said, outside=outside)
     return node_id
 
 

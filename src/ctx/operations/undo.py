@@ -1,11 +1,12 @@
 """Take back a change."""
 
+from collections.abc import Iterator
+from heapq import merge
 from typing import NamedTuple
 
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import short
 from ctx.memory import records, undo
-from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.memory.undo import Kept, Made
 from ctx.workspace import Memory
@@ -33,22 +34,63 @@ class Undone(NamedTuple):
 
 def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     """Take back the change that a person named, else the last one of this session."""
+    graph, change_id = _chosen(memory, text)
     if dry_run:
-        change_id = _chosen(memory, text)
-        return Undone(undo.made(memory.graph, change_id), _told(memory.graph, change_id), (), None)
-    # Chosen under the lock: of two who undo at once, each takes another change.
-    with changing(memory.graph, undo.ACTION, memory.who) as change:
-        change_id = _chosen(memory, text)
-        made = undo.made(memory.graph, change_id)
+        return Undone(undo.made(graph, change_id), _told(graph, change_id), (), None)
+    with memory.changing(undo.ACTION, graph.scope) as change:
+        # Chosen again under the lock: of two who undo at once, each takes another change.
+        graph, change_id = _chosen(memory, text)
+        if graph.scope != change.graph.scope:
+            graph, change_id = change.graph, _find(change.graph, change_id)
+        made = undo.made(graph, change_id)
         kept = undo.take_back(change, change_id)
-    return Undone(made, _told(memory.graph, change_id), tuple(kept), change.id)
+    for other in memory.graph.graphs:
+        # What one command did in both stores is one change.
+        if other.scope != change.graph.scope and records.of_change(other.connection, change_id):
+            with memory.also_changing(change, other.scope) as also:
+                kept += undo.take_back(also, change_id)
+    graph = next(each for each in memory.graph.graphs if each.scope == change.graph.scope)
+    return Undone(made, _told(graph, change_id), tuple(kept), change.id)
 
 
-def _chosen(memory: Memory, text: str | None) -> str:
-    if text is None:
-        return _newest(memory)
-    change_id = _find(memory.graph, text)
-    if undo.is_undone(memory.graph, change_id):
+def changes(memory: Memory, session: str | None) -> Iterator[Made]:
+    """The changes that were made in all stores, newest first."""
+    found = (undo.changes(graph, session) for graph in memory.graph.graphs)
+    # A change of both stores has one id.
+    last = ""
+    for made in merge(*found, key=lambda made: made.at, reverse=True):
+        if made.id != last:
+            yield made
+        last = made.id
+
+
+def _chosen(memory: Memory, text: str | None) -> tuple[Graph, str]:
+    """The change that is meant, and the store that has it."""
+    change_id = _newest(memory) if text is None else _named(memory, text)
+    found = [
+        (graph, said)
+        for graph in memory.graph.graphs
+        if (said := records.of_change(graph.connection, change_id))
+    ]
+    # What was moved away comes back first: killed in between, it is in both stores, not in none.
+    found.sort(key=lambda each: not any(record.kind == "node.delete" for record in each[1]))
+    if found:
+        return found[0][0], change_id
+    raise NodeNotFound(f"There is no change {change_id}.")
+
+
+def _named(memory: Memory, text: str) -> str:
+    refusal: NodeNotFound | None = None
+    for graph in memory.graph.graphs:
+        try:
+            change_id = _find(graph, text)
+            break
+        except NodeNotFound as error:
+            refusal = error
+    else:
+        assert refusal is not None
+        raise refusal
+    if undo.is_undone(graph, change_id):
         raise UsageError(
             f"The change {change_id} is undone already.",
             hint="`ctx undo --list` shows what took it back, which can be undone too.",
@@ -58,7 +100,7 @@ def _chosen(memory: Memory, text: str | None) -> str:
 
 def _newest(memory: Memory) -> str:
     """The newest change of this session that is not undone and is not an undoing itself."""
-    for made in undo.changes(memory.graph, memory.session):
+    for made in changes(memory, memory.session):
         if made.action != undo.ACTION and not made.undone:
             return made.id
     raise UsageError(

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory.changes import changing
 from ctx.memory.model import Node, Redaction
 from ctx.workspace import Memory
 
@@ -16,6 +15,9 @@ class Options(NamedTuple):
     type: str | None = None
     summary: str | None = None
     metadata: Mapping[str, str] = {}
+    in_document: bool = False
+    """Whether the words are a person's, for the node's document, also where other branches have it
+    too. Otherwise those of such a document stay, and what is said holds instead of them."""
 
 
 class Updated(NamedTuple):
@@ -26,16 +28,35 @@ class Updated(NamedTuple):
     changed: tuple[str, ...]
     """The fields that are not what they were."""
     redacted: tuple[Redaction, ...]
+    document: str | None = None
+    """The node's document, from the project's root, where it says something else now."""
 
 
 def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
-    with changing(memory.graph, "update", memory.who) as change:
+    """Set some fields. What a document says is changed in its file, where people read it.
+
+    A file that other branches may have is left to people: what a command wrote there on two
+    branches, git could not merge.
+    """
+    node = memory.graph.node(node_id)
+    over = path = None
+    if options.content is not None and "file" in node.metadata:
+        from ctx.operations import document
+
+        if found := document.edited_by_people(memory, node):
+            if options.in_document or not document.is_shared(memory, found):
+                return document.update(memory, node_id, found, options)
+            over, path = found.digest, document.shown_path(found.path)
+    with memory.changing("update", node.scope) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
             content=options.content,
             summary=options.summary,
             metadata={key: value or None for key, value in options.metadata.items()},
+            over=over,
         )
-    short = memory.graph.shown([node_id])[node_id]
-    return Updated(memory.graph.node(node_id), short, changed, tuple(change.redacted))
+    graph = memory.graph
+    short = graph.shown([node_id])[node_id]
+    differs = path if "content" in changed else None
+    return Updated(graph.node(node_id), short, changed, tuple(change.redacted), differs)

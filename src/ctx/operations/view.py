@@ -1,11 +1,12 @@
 """Named queries with a budget: make them, change them, render them."""
 
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from ctx import clock
 from ctx.errors import UsageError, ViewNotFound
 from ctx.memory import model
-from ctx.memory.changes import changing
+from ctx.memory.graph import Graph
 from ctx.memory.model import DEFAULT_VIEW, View
 from ctx.memory.query.compile import Scope, compile_query
 from ctx.memory.query.parse import parse
@@ -19,6 +20,8 @@ class Viewed(NamedTuple):
 
     view: View
     changed: bool
+    scope: str
+    """Whose store it is in: `project` or `user`."""
 
 
 class Views(NamedTuple):
@@ -27,16 +30,23 @@ class Views(NamedTuple):
     views: tuple[View, ...]
     default_budget: int
     """That of a view that has none of its own."""
+    scopes: Mapping[str, str]
+    """Whose store each is in, by name: `project` or `user`."""
 
 
-def create(memory: Memory, name: str, query: str, budget: int | None) -> Viewed:
-    """A new view. To make one that is there, just so, is no mistake."""
+def create(
+    memory: Memory, name: str, query: str, budget: int | None, scope: str | None = None
+) -> Viewed:
+    """A new view, in a store or where what is stated goes.
+
+    To make one that is there, just so, is no mistake.
+    """
     model.view_name(name)
     _check_query(query)
     # As it will be kept, so that making it again is no mistake.
     query = redact(query).text
-    with changing(memory.graph, "view create", memory.who) as change:
-        present = _present(memory, name)
+    with memory.changing("view create", scope) as change:
+        present = _present(change.graph, name)
         if present and (present.query, present.budget) != (query, budget):
             raise UsageError(
                 f"There is a view {name!r} already, with another query or budget.",
@@ -44,40 +54,47 @@ def create(memory: Memory, name: str, query: str, budget: int | None) -> Viewed:
             )
         if present is None:
             change.put_view(name, query, budget)
-    return Viewed(memory.graph.view(name), present is None)
+    return _viewed(memory, name, change.graph.scope, changed=present is None)
 
 
 def update(
-    memory: Memory, name: str, query: str | None, budget: int | Literal["default"] | None
+    memory: Memory,
+    name: str,
+    query: str | None,
+    budget: int | Literal["default"] | None,
+    scope: str | None = None,
 ) -> Viewed:
     """Change what is given, leave the rest. The budget `default` is the configured one."""
     if query is not None:
         _check_query(query)
-    with changing(memory.graph, "view update", memory.who) as change:
-        present = memory.graph.view(name)
+    with memory.changing("view update", scope or _scope(memory, name)) as change:
+        present = change.graph.view(name)
         wanted = present._replace(
             query=present.query if query is None else query,
             budget=present.budget if budget is None else None if budget == "default" else budget,
         )
         if wanted != present:
             change.put_view(name, wanted.query, wanted.budget)
-    return Viewed(memory.graph.view(name), wanted != present)
+    return _viewed(memory, name, change.graph.scope, changed=wanted != present)
 
 
-def delete(memory: Memory, name: str) -> Viewed:
+def delete(memory: Memory, name: str, scope: str | None = None) -> Viewed:
     if name == DEFAULT_VIEW:
         raise UsageError(
             f"The view {name!r} cannot be deleted: it is what a session begins with.",
             hint=f"`ctx view update {name} --query=…` changes it.",
         )
-    with changing(memory.graph, "view delete", memory.who) as change:
-        view = memory.graph.view(name)
+    with memory.changing("view delete", scope or _scope(memory, name)) as change:
+        view = change.graph.view(name)
         change.delete_view(name)
-    return Viewed(view, True)
+    return Viewed(view, True, change.graph.scope)
 
 
 def list_views(memory: Memory) -> Views:
-    return Views(tuple(memory.graph.views()), memory.config.integer("view.default_budget"))
+    held = reversed(memory.graph.graphs)
+    scopes = {view.name: graph.scope for graph in held for view in graph.views()}
+    budget = memory.config.integer("view.default_budget")
+    return Views(tuple(memory.graph.views()), budget, scopes)
 
 
 def render(memory: Memory, name: str, budget: int | None, visible: Visible) -> Composition:
@@ -86,11 +103,22 @@ def render(memory: Memory, name: str, budget: int | None, visible: Visible) -> C
     return compose(memory, Options(view.query, wanted, visible=visible))
 
 
-def _present(memory: Memory, name: str) -> View | None:
+def _viewed(memory: Memory, name: str, scope: str, *, changed: bool) -> Viewed:
+    [graph] = [each for each in memory.graph.graphs if each.scope == scope]
+    return Viewed(graph.view(name), changed, scope)
+
+
+def _present(graph: Graph, name: str) -> View | None:
     try:
-        return memory.graph.view(name)
+        return graph.view(name)
     except ViewNotFound:
         return None
+
+
+def _scope(memory: Memory, name: str) -> str | None:
+    """Where the view is; every store has one that is the default."""
+    found = [graph.scope for graph in memory.graph.graphs if _present(graph, name)]
+    return found[0] if found else None
 
 
 def _check_query(query: str) -> None:

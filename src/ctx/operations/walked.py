@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ctx.ids import NodeId
-from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.memory.walk import Reached
 
@@ -20,7 +20,7 @@ class Walked(NamedTuple):
 
 
 def walked(
-    graph: Graph,
+    graph: Graphs,
     start: NodeId,
     steps: Sequence[Reached],
     *,

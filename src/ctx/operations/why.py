@@ -78,7 +78,7 @@ def _named(memory: Memory, text: str) -> Receipt:
     waiting = _waiting(memory)
     found = [each for each in waiting if each.id.startswith(text)]
     found = found or [each for each in waiting if each.session == text]
-    found += receipts.beginning(memory.graph.connection, text)
+    found += receipts.beginning(memory.user.connection, text)
     if not found:
         raise ReceiptNotFound(f"There is no receipt {text[:80]!r}, and no session of that name.")
     several = {each.id for each in found if each.id.startswith(text)}
@@ -90,7 +90,7 @@ def _named(memory: Memory, text: str) -> Receipt:
 
 def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
     waiting = [each for each in _waiting(memory) if project in (None, each.project)]
-    found = {each.id: each for each in receipts.newest(memory.graph.connection, project, limit)} | {
+    found = {each.id: each for each in receipts.newest(memory.user.connection, project, limit)} | {
         each.id: each for each in waiting
     }
     return [found[receipt_id] for receipt_id in sorted(found, reverse=True)[:limit]]

@@ -24,7 +24,9 @@
 The text of a node is anybody's: it is given as it is, and cannot leave its item. Its lines are
 indented below the item's first one, and where something in it would swallow or forge what
 follows (a fence that stays open, HTML, a line that reads like `- Tags:`), it stands in a fence
-of its own. Nothing in it can open a comment.
+of its own. Nothing in it can open a comment. Of what somebody else wrote, it says who:
+
+    - [decision:01HQ1A2B3C4E] (by Ada Lovelace) We use SQLite
 
 Hooks load this module: it imports next to nothing.
 """
@@ -96,6 +98,8 @@ class Entry(NamedTuple):
 
     Entries that are come before all others.
     """
+    author: str = ""
+    """Who wrote it, where that was not whoever reads it."""
 
 
 class LeftOut(NamedTuple):
@@ -155,7 +159,7 @@ def compose(
 def item(entry: Entry, *, with_tags: bool) -> str:
     """An entry as an item of a list, whole."""
     first, *more = contained(entry.content)
-    lines = [f"- [{entry.label}] {first}" if first else f"- [{entry.label}]", *more]
+    lines = [f"{_head(entry)} {first}" if first else _head(entry), *more]
     if with_tags and entry.tags:
         lines.append(_tags_line(entry))
     if entry.rationale:
@@ -175,8 +179,13 @@ def short_item(entry: Entry, *, with_tags: bool, characters: int = PREVIEW) -> s
     text = flat(entry.content[: characters * 8])
     if len(text) > characters or len(entry.content) > characters * 8:
         text = f"{text[:characters].rstrip()}..."
-    shown = f"- [{entry.label}] {text}"
+    shown = f"{_head(entry)} {text}"
     return f"{shown}\n{_tags_line(entry)}" if with_tags and entry.tags else shown
+
+
+def _head(entry: Entry) -> str:
+    by = f" (by {defused(entry.author)})" if entry.author else ""
+    return f"- [{entry.label}]{by}"
 
 
 class _Item(NamedTuple):

@@ -45,6 +45,23 @@ FORMAT = 1
 _KEPT_S = 30 * 86_400
 
 
+class Beside(NamedTuple):
+    """What a context takes from the project's own store."""
+
+    connection: Connection | None = None
+    told: str = ""
+    """What the context depends on, so that it can be compared."""
+    notice: str = ""
+    """What the agent is told about it."""
+    is_current: bool = True
+    """Whether the index is what the project is at."""
+    reader: str = ""
+    """Whose words in it need no author, as git names them."""
+
+
+NO_STORE = Beside()
+
+
 class Key(NamedTuple):
     """Which context it is."""
 
@@ -52,6 +69,8 @@ class Key(NamedTuple):
     settings: str
     """What it depends on beside memory, in a form that can be compared."""
     part: int = 1
+    beside: str = ""
+    """What the project's own memory is at, in such a form."""
 
 
 def settings(home: str, environment: Mapping[str, str]) -> str:
@@ -80,7 +99,7 @@ def ready(connection: Connection, key: Key) -> Context | None:
     row = connection.execute(
         "SELECT text, tokens, items FROM contexts"
         " WHERE place = ? AND project IS ? AND settings = ? AND stamp = ?",
-        (_name(key), key.place.project, key.settings, stamp(connection)),
+        (_name(key), key.place.project, _depends_on(key), stamp(connection)),
     ).fetchone()
     if row is None:
         return None
@@ -94,7 +113,7 @@ def keep(connection: Connection, key: Key, context: Context, made_at: str) -> No
         (
             _name(key),
             stamp(connection),
-            key.settings,
+            _depends_on(key),
             key.place.project,
             made_at,
             context.text,
@@ -108,6 +127,10 @@ def forget_old(connection: Connection) -> None:
     """Inside a transaction."""
     before = clock.iso(clock.now_ms() - _KEPT_S * 1000)
     connection.execute("DELETE FROM contexts WHERE made_at < ?", (before,))
+
+
+def _depends_on(key: Key) -> str:
+    return f"{key.settings} {key.beside}" if key.beside else key.settings
 
 
 def _name(key: Key) -> str:

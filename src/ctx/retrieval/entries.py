@@ -38,6 +38,8 @@ class ContextNode(NamedTuple):
     updated_at: str
     metadata: Mapping[str, Any]
     edges: Edges
+    author: str | None = None
+    """Who wrote it; None where it was whoever reads it."""
 
 
 class Loaded(NamedTuple):
@@ -47,19 +49,25 @@ class Loaded(NamedTuple):
 
 
 def load(
-    connection: Connection, node_ids: Iterable[NodeId], kept: Collection[NodeId] | None = None
+    connections: Sequence[Connection],
+    node_ids: Iterable[NodeId],
+    kept: Collection[NodeId] | None = None,
+    reader: str = "",
 ) -> Iterator[Loaded]:
-    """The nodes in their order. Those that must be named are the kept ones, else the pinned."""
+    """The nodes in their order. Those that must be named are the kept ones, else the pinned.
+
+    Beside what was not written by the reader, as git names them, stands who wrote it.
+    """
     waiting = iter(node_ids)
     size = _FIRST_PART
     while part := list(islice(waiting, size)):
         size = min(size * 2, _LARGEST_PART)
-        nodes = _nodes(connection, part)
+        nodes = _nodes(connections, part, reader)
         newer = [node.superseded_by for node in nodes if node.superseded_by]
-        others = [*(end for node in nodes for end in node.edges.depends_on), *newer]
-        names = naming.shown(connection, [*(node.id for node in nodes), *others])
-        types = dict(_among(connection, "SELECT id, type FROM nodes WHERE id IN", others))
-        labels = {end: f"{types[end]}:{names[end]}" for end in others if end in types}
+        ends = [*(end for node in nodes for end in node.edges.depends_on), *newer]
+        names = naming.shown(connections, [*(node.id for node in nodes), *ends])
+        types = dict(_among(connections, "SELECT id, type FROM nodes WHERE id IN", ends))
+        labels = {end: f"{types[end]}:{names[end]}" for end in ends if end in types}
         for node in nodes:
             yield Loaded(node, names[node.id], _entry(node, names[node.id], labels, kept))
 
@@ -82,13 +90,16 @@ def _entry(
         [labels[end] for end in node.edges.depends_on if end in labels],
         labels.get(node.superseded_by, "") if node.superseded_by else "",
         tier == model.PINNED if kept is None else node.id in kept,
+        node.author or "",
     )
 
 
-def _nodes(connection: Connection, part: Sequence[NodeId]) -> list[ContextNode]:
+def _nodes(
+    connections: Sequence[Connection], part: Sequence[NodeId], reader: str
+) -> list[ContextNode]:
     """The nodes that there are, in the order that was asked for."""
     rows = _among(
-        connection,
+        connections,
         "SELECT id, type, content, summary, token_estimate, superseded_by, created_at, updated_at,"
         " metadata FROM nodes WHERE id IN",
         part,
@@ -96,13 +107,16 @@ def _nodes(connection: Connection, part: Sequence[NodeId]) -> list[ContextNode]:
     found = {row[0]: row for row in rows}
     tags: dict[str, list[str]] = {}
     for node_id, tag in _among(
-        connection, "SELECT node_id, tag FROM tags WHERE node_id IN", part, "ORDER BY node_id, tag"
+        connections,
+        "SELECT node_id, tag FROM tags WHERE node_id IN",
+        part,
+        "ORDER BY node_id, tag",
     ):
         tags.setdefault(node_id, []).append(tag)
     edges: dict[str, Edges] = {}
     # By type there are many, by node few: the sign keeps SQLite from going by type.
     for from_id, to_id, edge_type in _among(
-        connection,
+        connections,
         "SELECT from_id, to_id, type FROM edges WHERE +type IN ('DEPENDS_ON', 'DERIVED_FROM')"
         " AND from_id IN",
         part,
@@ -113,6 +127,12 @@ def _nodes(connection: Connection, part: Sequence[NodeId]) -> list[ContextNode]:
             edges[from_id] = Edges((*depends_on, to_id), derived_from)
         else:
             edges[from_id] = Edges(depends_on, (*derived_from, to_id))
+    written_by: Mapping[NodeId, str] = {}
+    if len(connections) > 1:
+        # Where there is no project's store, a hook does not load what it is for.
+        from ctx.retrieval import authors
+
+        written_by = authors.strangers(connections, part, reader)
     return [
         ContextNode._make(
             (
@@ -121,6 +141,7 @@ def _nodes(connection: Connection, part: Sequence[NodeId]) -> list[ContextNode]:
                 *row[4:8],
                 model.from_json(row[8]),
                 edges.get(node_id, Edges()),
+                written_by.get(node_id),
             )
         )
         for node_id in part
@@ -129,7 +150,8 @@ def _nodes(connection: Connection, part: Sequence[NodeId]) -> list[ContextNode]:
 
 
 def _among(
-    connection: Connection, sql: str, node_ids: Sequence[NodeId], order: str = ""
+    connections: Sequence[Connection], sql: str, node_ids: Sequence[NodeId], order: str = ""
 ) -> list[tuple[Any, ...]]:
     places = ", ".join("?" * len(node_ids))
-    return connection.execute(f"{sql} ({places}) {order}", node_ids).fetchall()
+    statement = f"{sql} ({places}) {order}"
+    return [row for each in connections for row in each.execute(statement, node_ids)]

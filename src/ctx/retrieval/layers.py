@@ -3,13 +3,14 @@
 It is the view `default`, by the statements that lie beside its query, within a budget. The same
 memory gives the same text, byte for byte: there is no time in it.
 
-Hooks load this module: it takes a connection and gives text, and loads nothing that a hook cannot
+Hooks load this module: it takes connections and gives text, and loads nothing that a hook cannot
 afford.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -35,6 +36,10 @@ PREFACE = f"This is what memory (ctx) holds for this work.{_HOW}"
 EMPTY = f"{NOTHING_YET}{_HOW}"
 CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
 
+Connections = Sequence[Connection]
+"""The stores that a context is made of, the one of the project first."""
+
+_TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
 # Of nodes that are not shown, so many are counted.
 _MOST_COUNTED = 500
 _MOST_STATE = 40
@@ -50,27 +55,32 @@ class Wanted(NamedTuple):
     budget: int
     part: int = 1
     """A budget that no single answer can hold is given in parts, each of which is whole."""
+    notice: str = ""
+    """What else there is to say before the nodes."""
+    reader: str = ""
+    """Whose words need no author, as git names them."""
 
 
-def context(connection: Connection, wanted: Wanted, first: Sequence[NodeId] = ()) -> Context:
+def context(connections: Connections, wanted: Wanted, first: Sequence[NodeId] = ()) -> Context:
     """The view `default`; before everything else the nodes that an agent was at."""
-    parts_before = islice(_in_parts(connection, wanted, first), wanted.part)
+    parts_before = islice(_in_parts(connections, wanted, first), wanted.part)
     return [NOTHING, *parts_before][-1]
 
 
 def _in_parts(
-    connection: Connection, wanted: Wanted, first: Sequence[NodeId] = ()
+    connections: Connections, wanted: Wanted, first: Sequence[NodeId] = ()
 ) -> Iterator[Context]:
     """One part after the other, until there is nothing left; the last is empty then."""
     budget = min(wanted.budget // parts(wanted.budget), LARGEST_PART)
-    before = there(connection, first)
+    before = there(connections, first)
     past: set[NodeId] = set()
     while True:
-        ids = _without(past, chain(before, _matching(connection, wanted)))
+        ids = _without(past, chain(before, _matching(connections, wanted)))
         first_id = next(ids, None)
         is_empty = first_id is None and not past
         found = ids if first_id is None else chain([first_id], ids)
-        part = _composed(connection, found, before, budget, _preface(budget, is_empty=is_empty))
+        preface = _preface(budget, is_empty=is_empty) + wanted.notice
+        part = _composed(connections, wanted, found, before, budget, preface.strip())
         yield part
         if not part.items:
             return
@@ -89,23 +99,23 @@ def parts(budget: int) -> int:
     return max(1, min(MOST_PARTS, -(-budget // LARGEST_PART)))
 
 
-def changed(connection: Connection, wanted: Wanted, given: dict[str, str]) -> Context:
+def changed(connections: Connections, wanted: Wanted, given: dict[str, str]) -> Context:
     """What the context has now and a receipt has not, or not in this state."""
-    found = islice(_in_parts(connection, wanted), parts(wanted.budget))
+    found = islice(_in_parts(connections, wanted), parts(wanted.budget))
     now = [each for part in found for each in part.items]
     news = [each.id for each in now if given.get(each.id) != each.digest]
     seen = {each.id for each in now}
-    gone = _gone(connection, [node_id for node_id in given if node_id not in seen])
+    gone = _gone(connections, [node_id for node_id in given if node_id not in seen])
     if not news and not gone:
         return NOTHING
     budget = min(wanted.budget, LARGEST_PART)
-    preface = CHANGED + (_told_gone(gone, budget // 3) if gone else "")
-    return _composed(connection, iter(news), (), budget, preface)
+    preface = CHANGED + (_told_gone(gone, budget // 3) if gone else "") + wanted.notice
+    return _composed(connections, wanted, iter(news), (), budget, preface)
 
 
-def there(connection: Connection, node_ids: Iterable[str]) -> list[NodeId]:
+def there(connections: Connections, node_ids: Iterable[str]) -> list[NodeId]:
     """Those of the nodes that still hold: neither deleted nor superseded nor put away."""
-    return [NodeId(Ulid(each)) for each in node_ids if not _gone(connection, [each])]
+    return [NodeId(Ulid(each)) for each in node_ids if not _gone(connections, [each])]
 
 
 def _told_gone(gone: Sequence[str], most: int) -> str:
@@ -118,12 +128,12 @@ def _told_gone(gone: Sequence[str], most: int) -> str:
 
 
 def state(
-    connection: Connection, project: str | None, task: str | None, session: str
+    connections: Connections, project: str | None, task: str | None, session: str
 ) -> list[NodeId]:
     """What an agent is at, as far as memory knows: its task, working nodes, open questions, and
     what it said in this session. The newest first."""
-    rows = connection.execute(
-        "SELECT id FROM nodes AS n WHERE superseded_by IS NULL AND id IN ("
+    sql = (
+        "SELECT type <> 'task', id FROM nodes AS n WHERE superseded_by IS NULL AND id IN ("
         "  SELECT * FROM (SELECT node_id FROM tags WHERE tag = 'tier:working'"
         "   ORDER BY node_id DESC LIMIT ?5)"
         "  UNION SELECT * FROM (SELECT id FROM nodes WHERE type = 'open-question'"
@@ -135,22 +145,35 @@ def state(
         "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
         " AND (?3 IS NULL OR (SELECT min(tag <> 'task:' || ?3) FROM tags WHERE node_id = n.id"
         "  AND tag >= 'task:' AND tag < 'task;') IS NOT 1)"
-        " ORDER BY type <> 'task', id DESC LIMIT ?4",
-        (session, project or "", task, _MOST_STATE, _MOST_STATE * 50),
+        " ORDER BY type <> 'task', id DESC LIMIT ?4"
     )
-    return [row[0] for row in rows]
+    values = (session, project or "", task, _MOST_STATE, _MOST_STATE * 50)
+    rows = [row for connection in connections for row in connection.execute(sql, values)]
+    rows.sort(key=lambda row: row[1], reverse=True)
+    rows.sort(key=lambda row: row[0])
+    return [row[1] for row in rows[:_MOST_STATE]]
 
 
-def is_timeless(connection: Connection) -> bool:
+def is_timeless(connections: Connections) -> bool:
     """Whether the view does not ask how old something is, so that its context can be kept."""
-    row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
-    return row is None or '["ago",' not in (row[0] or "").replace(" ", "")
+    return '["ago",' not in (_compiled(connections) or "").replace(" ", "")
 
 
-def items_of(connection: Connection, node_ids: Iterable[NodeId]) -> list[tuple[Item, str]]:
+def _compiled(connections: Connections) -> str | None:
+    """The statements of the view: the project's, where it has one, else the user's."""
+    for connection in connections:
+        row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
+        if row:
+            return str(row[0]) if row[0] else None
+    return None
+
+
+def items_of(
+    connections: Connections, node_ids: Iterable[NodeId], reader: str = ""
+) -> list[tuple[Item, str]]:
     """Nodes that were asked for, as items of a list: whole, unless one would fill an answer."""
     found = []
-    for each in load(connection, node_ids):
+    for each in load(connections, node_ids, reader=reader):
         text = item(each.entry, with_tags=True)
         if units(text) > LARGEST_ANSWER // 2:
             text = short_item(each.entry, with_tags=True, characters=_LONG_PREVIEW)
@@ -180,7 +203,8 @@ def units(text: str) -> int:
 
 
 def _composed(
-    connection: Connection,
+    connections: Connections,
+    wanted: Wanted,
     ids: Iterator[NodeId],
     first: Sequence[NodeId],
     budget: int,
@@ -196,7 +220,7 @@ def _composed(
             yield node_id
 
     def entries() -> Iterator[Entry]:
-        for each in load(connection, reading()):
+        for each in load(connections, reading(), reader=wanted.reader):
             loaded.append(each)
             yield _placed(each, first)
 
@@ -220,7 +244,8 @@ def _item(each: Loaded, cost: int) -> Item:
 
 def _digest(each: Loaded) -> str:
     entry = each.entry
-    told = (entry.content, entry.rationale, entry.tier, [*entry.depends_on], entry.superseded_by)
+    state = (entry.content, entry.rationale, entry.tier, [*entry.depends_on], entry.superseded_by)
+    told = (*state, entry.author) if entry.author else state
     return f"{crc32(json.dumps(told).encode()):08x}"
 
 
@@ -237,26 +262,44 @@ def _without(past: set[NodeId], ids: Iterable[NodeId]) -> Iterator[NodeId]:
             yield node_id
 
 
-def _matching(connection: Connection, wanted: Wanted) -> Iterator[NodeId]:
-    """The nodes of the view in the order in which they are wanted: by tier, the newest first."""
-    row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
-    if row is None or row[0] is None:
+def _matching(connections: Connections, wanted: Wanted) -> Iterator[NodeId]:
+    """The nodes of the view in the order in which they are wanted: by tier, the newest first.
+
+    In a tier, the first store comes first.
+    """
+    compiled = _compiled(connections)
+    if compiled is None:
         return
+    found = [_in_tiers(connection, compiled, wanted) for connection in connections]
+    if len(found) > 1:
+        from heapq import merge
+
+        found = [merge(*found, key=itemgetter(0))]
+    yield from (node_id for ranked in found for _, node_id in ranked)
+
+
+def _in_tiers(
+    connection: Connection, compiled: str, wanted: Wanted
+) -> Iterator[tuple[int, NodeId]]:
     scope = "task" if wanted.task else ""
-    ((mode, statements),) = json.loads(row[0]).items()
+    ((mode, statements),) = json.loads(compiled).items()
     now_ms = clock.now_ms()
     if mode == "text":
         yield from _ranked(connection, statements[scope], wanted, now_ms)
         return
-    for _, sql, values in statements[scope]:
+    for tier, sql, values in statements[scope]:
         filled = [_filled(value, wanted, now_ms) for value in values]
         for row in connection.execute(sql, filled):
-            yield row[0]
+            yield _rank(tier), row[0]
+
+
+def _rank(tier: str | None) -> int:
+    return _TIERS.index(tier) if tier in _TIERS else len(_TIERS)
 
 
 def _ranked(
     connection: Connection, statements: Sequence[Any], wanted: Wanted, now_ms: int
-) -> Iterator[NodeId]:
+) -> Iterator[tuple[int, NodeId]]:
     rows: list[tuple[NodeId, float, str | None]] = []
     for _, sql, values in statements:
         filled = [_filled(value, wanted, now_ms) for value in values]
@@ -264,11 +307,9 @@ def _ranked(
             break
     rows.sort(reverse=True)
     rows.sort(key=lambda row: row[1])
-    order = [model.PINNED, model.WORKING, model.REFERENCE]
-    tiers = [model.tier((row[2] or "").split(",")) for row in rows]
-    ranks = [order.index(tier) if tier in order else len(order) for tier in tiers]
+    ranks = [_rank(model.tier((row[2] or "").split(","))) for row in rows]
     for at in sorted(range(len(rows)), key=lambda at: ranks[at]):
-        yield rows[at][0]
+        yield ranks[at], rows[at][0]
 
 
 def _filled(value: Any, wanted: Wanted, now_ms: int) -> str | int:
@@ -285,15 +326,19 @@ def _filled(value: Any, wanted: Wanted, now_ms: int) -> str | int:
             return known
 
 
-def _gone(connection: Connection, node_ids: Sequence[str]) -> list[str]:
+def _gone(connections: Connections, node_ids: Sequence[str]) -> list[str]:
     """Those of the nodes that are deleted, superseded or put away, rather than merely not shown."""
     found = []
     for node_id in node_ids:
-        row = connection.execute(
-            "SELECT type, superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags"
-            " WHERE node_id = id AND tag = 'tier:off-context') FROM nodes WHERE id = ?",
-            (node_id,),
-        ).fetchone()
-        if row is None or not row[1]:
-            found.append(f"[{row[0] if row else 'node'}:{node_id[:12]}]")
+        rows = [
+            row
+            for connection in connections
+            for row in connection.execute(
+                "SELECT type, superseded_by IS NULL AND NOT EXISTS (SELECT 1 FROM tags"
+                " WHERE node_id = id AND tag = 'tier:off-context') FROM nodes WHERE id = ?",
+                (node_id,),
+            )
+        ]
+        if not any(row[1] for row in rows):
+            found.append(f"[{rows[0][0] if rows else 'node'}:{node_id[:12]}]")
     return found

@@ -4,7 +4,13 @@
     events                  what a hook reported, as it is kept
     transcript              what the agent said, as its client wrote it down
     commands, markup, prose what it asked of memory in its own words
-    staging, compaction     a session's work in a project, and the commit that it becomes
+    project_memory          what is known in a project: committed, staged, and in documents
+    documents, anchors      what documents say, and what stands in the graph for a thing in the code
+    staging, chains         a session's work in a project; joining, waiting, mending: its life
+    compaction              the commit that it becomes; changelog, relations: what that tells
+    past                    the memory of a commit, as it was
+    trust, beside           whose store is trusted, and what an agent is given of it
+    exactly_once            a command's change to a project, done once
 
-Capture never reads memory: nothing here asks what is remembered.
+Capture never reads memory: what is remembered is asked for by nothing that takes in events.
 """

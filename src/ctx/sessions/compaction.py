@@ -6,23 +6,35 @@ before the commit becomes a head, and the chain is let go in the same breath (se
 """
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import msgspec
 
-from ctx import clock, git
+from ctx import clock, disk, git
 from ctx.errors import NewerFormat, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.narrative import snapshots
+from ctx.memory import batches
+from ctx.memory.graph import Graph
+from ctx.memory.records import Record
+from ctx.narrative import files as documents
+from ctx.narrative import log, naming, scan, snapshots
 from ctx.objects import codec, commits, gc, refs, trees
 from ctx.objects.commits import Head
-from ctx.objects.model import Commit
+from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, typed
-from ctx.sessions import staging
+from ctx.objects.store import Object, decode, typed
+from ctx.objects.work import Step
+from ctx.sessions import changelog, relations, staging
+from ctx.sessions.changelog import Changes
+
+MOVE = "move"
+"""What a change is called that takes nodes to another store."""
 
 _MOST_PENDING = 32 * 1024 * 1024
+_NOTHING = Changes((), (), (), 0)
 
 
 class Wish(NamedTuple):
@@ -30,9 +42,12 @@ class Wish(NamedTuple):
 
     session: SessionId
     message: str | None
+    """None: words that say what is in it; where a commit is amended, its own."""
     author: str
     amend: bool = False
     narrative: bool = True
+    active: Sequence[str] = ()
+    """Documents that are kept with it whether or not they changed."""
 
 
 class Made(NamedTuple):
@@ -45,39 +60,169 @@ class Made(NamedTuple):
     documents: Sequence[snapshots.Snapshot]
     skipped: Sequence[snapshots.Skipped]
     steps: int
+    records: int
+    changes: Changes
+    log: str | None
+    """The file in the narrative that tells of it."""
 
 
-def commit(repository: Repository, wish: Wish) -> Made | None:
+class _Staged(NamedTuple):
+    """What a chain holds."""
+
+    steps: Sequence[Step]
+    batch: Object | None
+    records: Sequence[Record]
+    blobs: Sequence[ObjectId]
+    flushed: Mapping[str, NarrativeRef]
+    """Documents that were kept while the session went on, and are gone from the folder since."""
+
+
+def commit(
+    repository: Repository,
+    wish: Wish,
+    graph: Graph | None = None,
+    known: Mapping[str, ObjectId] | None = None,
+) -> Made | None:
     """Turn what is staged, and what changed in the narrative, into a commit.
 
-    None where there is nothing to commit. The caller holds the lock.
+    None where there is nothing to commit. The caller holds the lock. `graph` is what the records
+    make; `known` are the snapshots of documents in history, where they need not be looked for.
     """
     heads = repository.current()
     head_ids = [head.id for head in heads]
-    steps, _ = staging.open_steps(repository, wish.session, heads)
+    staged = _staged(repository, staging.open_steps(repository, wish.session, heads)[0])
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
-    root, files, new_trees = _tree(repository, base, steps)
-    documents, skipped = _documents(repository, head_ids) if wish.narrative else ([], [])
-    reworded = amended is not None and wish.message not in (None, amended.commit.message)
-    joins = len(base) > 1
-    if heads and not (files or documents or reworded or joins):
-        if steps:
-            repository.refs.move(refs.work(wish.session), steps[0].id, None)
-        return None
-
-    value = _commit(wish, base, amended, root, steps, documents)
-    made = typed(value)
-    _keep_blobs(repository, files.values(), head_ids)
-    _keep(repository, [*(d.content for d in documents), *new_trees, made], head_ids)
-    # Besides the heads it replaces, the commit clears away those that were overtaken before.
-    overtaken = set(repository.heads.named()).difference(head_ids)
-    repository.publish(
+    root, files, new_trees = _tree(repository, base, staged.steps)
+    told = changelog.changes(graph, staged.records) if graph else _NOTHING
+    if wish.message is None and amended is None:
+        wish = wish._replace(message=changelog.message(told, len(files)))
+    with _logged(repository, wish, told, files, staged.steps, known) as entry:
+        taken, skipped = _documents(repository, wish, head_ids, known)
+        kept = taken if wish.narrative else [each for each in taken if each.ref.path == entry]
+        reworded = amended is not None and wish.message not in (None, amended.commit.message)
+        joins = len(base) > 1
+        changed = any(document.changed for document in kept)
+        if not wish.narrative:
+            staged = staged._replace(flushed={})
+        if heads and not (files or staged.batch or staged.flushed or changed or reworded or joins):
+            if staged.steps:
+                repository.refs.move(refs.work(wish.session), staged.steps[0].id, None)
+            return None
+        edges = relations.curated(graph, staged.records) if graph else None
+        objects = [each for each in (staged.batch, edges) if each is not None]
+        value = _commit(wish, base, amended, root, staged, kept)
+        if edges is not None:
+            value = msgspec.structs.replace(value, edge_batches=(*value.edge_batches, edges.id))
+        made = typed(value)
+        flushed = [ref.blob_id for ref in staged.flushed.values()]
+        _keep_blobs(repository, [*files.values(), *staged.blobs, *flushed], head_ids)
+        contents = [document.content for document in kept if document.changed]
+        new = [*contents, *objects, *new_trees, made]
+        _keep(repository, new, head_ids)
+        # Besides the heads it replaces, the commit clears away those that were overtaken before.
+        overtaken = set(repository.heads.named()).difference(head_ids)
+        repository.publish(
+            made.id,
+            [*(head.id for head in base), *overtaken],
+            (wish.session, staged.steps[0].id) if staged.steps else None,
+        )
+    return Made(
         made.id,
-        [*(head.id for head in base), *overtaken],
-        (wish.session, steps[0].id) if steps else None,
+        value,
+        files,
+        [document for document in kept if document.changed],
+        skipped if wish.narrative else (),
+        len(staged.steps),
+        len(staged.records),
+        told,
+        entry,
     )
-    return Made(made.id, value, files, documents, skipped, len(steps))
+
+
+def _staged(repository: Repository, steps: Sequence[Step]) -> _Staged:
+    """What the steps hold, merged, in the order in which it was said."""
+    reader = repository.everything
+    found = [
+        (id, value)
+        for step in reversed(steps)
+        for id in step.work.payload
+        if isinstance(value := decode(reader.read(id)), RecordBatch)
+    ]
+    merged = batches.merged(reader, [id for id, _ in found])
+    said = [record for id, _ in found for record in batches.read(reader, id)]
+    if private := _moved_away(said):
+        said = [each for each in said if private.isdisjoint((each.subject, each.target or ""))]
+        merged = batches.made(said, [b for _, each in found for b in each.blobs]) if said else None
+    blobs = sorted({blob for _, batch in found for blob in batch.blobs})
+    return _Staged(steps, merged, said, blobs, gone(repository, steps))
+
+
+def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRef]:
+    """What was flushed of documents that are not there any more, the newest of each."""
+    every = {ref.path: ref for step in reversed(steps) for ref in step.work.narrative_refs}
+    folder = repository.project.narrative
+    return {
+        path: ref for path, ref in every.items() if not os.path.lexists(os.path.join(folder, path))
+    }
+
+
+def _moved_away(said: Sequence[Record]) -> set[str]:
+    """The nodes that came and were moved to the user store before anybody else could see them.
+
+    What was there before this session keeps its history.
+    """
+    made = {each.subject for each in said if each.kind == "node.put" and "type" in each.body}
+    last = {each.subject: each for each in said if each.kind.startswith("node.")}
+    return {
+        subject
+        for subject, each in last.items()
+        if subject in made and each.kind == "node.delete" and each.action == MOVE
+    }
+
+
+@contextlib.contextmanager
+def _logged(
+    repository: Repository,
+    wish: Wish,
+    told: Changes,
+    files: Mapping[str, ObjectId],
+    steps: Sequence[Step],
+    known: Mapping[str, ObjectId] | None,
+) -> Iterator[str | None]:
+    """Write down what is about to be committed; where it is not, the file goes again."""
+    sections = [
+        ("Changes", told.lines),
+        ("Decisions", told.decisions),
+        ("Files", sorted(files)),
+        ("Commands", told.commands),
+    ]
+    lines = [(name, part) for name, part in sections if part]
+    if not lines:
+        yield None
+        return
+    now = clock.now_ms()
+    title = (wish.message or "").splitlines()[0] if wish.message else f"Session {wish.session}"
+    entry = log.Entry(title, now, wish.author, wish.session, wish.message or "", lines)
+    folder = repository.project.narrative
+    said = log.render(entry)
+    # Two branches may commit the same files in one minute: only the same text has the same name.
+    names = (naming.token(f"{number} {steps[0].id} {said}") for number in count())
+    paths = (naming.log_path(now, name) for name in names)
+    path = next(each for each in paths if not os.path.lexists(f"{folder}/{each}"))
+    body = log.render(entry._replace(at_ms=0)).partition("\n-->")[2]
+    for left in set(log.paths(folder)) - set(known) if known is not None else ():
+        # A compaction that was stopped has left its entry: it is the same one.
+        text = scan.read(folder, left) or b""
+        if text.decode("utf-8", "replace").endswith(body):
+            disk.discard(f"{folder}/{left}")
+    documents.create(folder, path, said)
+    try:
+        yield path
+    except BaseException:
+        with contextlib.suppress(OSError):
+            disk.discard(f"{folder}/{path}")
+        raise
 
 
 def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
@@ -98,7 +243,7 @@ def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
 def _tree(
     repository: Repository,
     base: Sequence[Head],
-    steps: Iterable[staging.Step],
+    steps: Iterable[Step],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
     """The new root, the paths that differ from what the base heads hold, and the new trees."""
     reader = repository.everything
@@ -111,12 +256,16 @@ def _tree(
 
 
 def _documents(
-    repository: Repository, heads: Sequence[ObjectId]
+    repository: Repository,
+    wish: Wish,
+    heads: Sequence[ObjectId],
+    known: Mapping[str, ObjectId] | None,
 ) -> tuple[list[snapshots.Snapshot], list[snapshots.Skipped]]:
     folder = repository.project.narrative
     paths, skipped = snapshots.documents(folder)
-    known = snapshots.last_kept(repository.objects, heads, paths)
-    return snapshots.changed(folder, paths, known), skipped
+    if known is None:
+        known = snapshots.last_kept(repository.objects, heads, paths)
+    return snapshots.taken(folder, paths, known, wish.active), skipped
 
 
 def _commit(
@@ -124,10 +273,11 @@ def _commit(
     base: Sequence[Head],
     amended: Head | None,
     root: ObjectId,
-    steps: Sequence[staging.Step],
+    staged: _Staged,
     documents: Sequence[snapshots.Snapshot],
 ) -> Commit:
     refs_made = {document.ref.path: document.ref for document in documents}
+    refs_made.update(staged.flushed)
     if amended:
         amends, old = amended
         refs_made = {ref.path: ref for ref in old.narrative_refs} | refs_made
@@ -135,6 +285,8 @@ def _commit(
     else:
         amends, old = None, Commit((), 0, "", root)
         parents, message = tuple(id for id, _ in base), wish.message or ""
+    steps = staged.steps
+    new_batches = (staged.batch.id,) if staged.batch else ()
     return msgspec.structs.replace(
         old,
         parents=parents,
@@ -143,6 +295,7 @@ def _commit(
         root_tree=root,
         author=wish.author,
         session_id=wish.session,
+        record_batches=(*old.record_batches, *new_batches),
         narrative_refs=tuple(refs_made[path] for path in sorted(refs_made)),
         compacted=steps[0].id if steps else old.compacted,
         amends=amends,

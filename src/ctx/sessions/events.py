@@ -83,6 +83,14 @@ def keep(connection: Connection, event: Event) -> None:
     )
 
 
+def is_over(connection: Connection, session: str) -> bool:
+    """Whether the last thing that was heard of a session is that it ended."""
+    row = connection.execute(
+        "SELECT event FROM events WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
+    ).fetchone()
+    return row is not None and row[0] == "SessionEnd"
+
+
 def forget_old(connection: Connection) -> None:
     """Inside a transaction."""
     before = clock.iso(clock.now_ms() - _KEPT_DAYS * _DAY_MS)

@@ -3,30 +3,32 @@
 Every step is durable when its command returns. A step writes its objects to the local staging
 store and then moves the session's ref; until a commit takes the chain over, nothing of it is
 in the working tree.
+
+A chain belongs to the history that it began in. Where that is not checked out, the chain is parked:
+nobody sees it, nobody commits it, and it is there again when its branch is.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from ctx import clock, redaction
-from ctx.errors import UsageError
+from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import commits, refs, trees
+from ctx.objects import commits, refs, trees, work
 from ctx.objects.commits import Head
-from ctx.objects.model import FileVersion, StepKind, WorkCommit
+from ctx.objects.model import FileVersion, NarrativeRef, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, read_typed, typed
-
-
-class Step(NamedTuple):
-    id: ObjectId
-    work: WorkCommit
+from ctx.objects.work import Step
 
 
 def append(
-    repository: Repository, session: SessionId, kind: StepKind, objects: Sequence[Object],
+    repository: Repository,
+    session: SessionId,
+    kind: StepKind,
+    objects: Sequence[Object],
     payload: Iterable[ObjectId],
-) -> ObjectId:  # fmt: skip
+    narrative: Iterable[NarrativeRef] = (),
+) -> ObjectId:
     """Add a step to a session, which begins with it if need be. The caller holds the lock."""
     name = refs.work(session)
     tip = repository.refs.read(name)
@@ -36,7 +38,7 @@ def append(
         bases = tuple(id for id, _ in repository.current())
     else:
         bases = read_typed(repository.everything, tip, WorkCommit).bases
-    work = typed(
+    made = typed(
         WorkCommit(
             parents=(tip,) if tip else (),
             bases=bases,
@@ -44,22 +46,17 @@ def append(
             created_at=clock.now_s(),
             step_kind=kind,
             payload=tuple(payload),
+            narrative_refs=tuple(narrative),
         )
     )
-    repository.staged.write([*objects, work])
-    repository.refs.move(name, tip, work.id)
-    return work.id
+    repository.staged.write([*objects, made])
+    repository.refs.move(name, tip, made.id)
+    return made.id
 
 
 def chain(repository: Repository, session: SessionId) -> list[Step]:
     """The steps of a session that no commit has taken over, newest first."""
-    steps = []
-    id = repository.refs.read(refs.work(session))
-    while id is not None:
-        work = read_typed(repository.everything, id, WorkCommit)
-        steps.append(Step(id, work))
-        id = work.parents[0] if work.parents else None
-    return steps
+    return work.chain(repository.everything, repository.refs.read(refs.work(session)))
 
 
 def open_steps(
@@ -69,16 +66,48 @@ def open_steps(
 
     A chain that began on a branch whose history is not checked out now is set aside as a
     session of its own, so that it neither gets lost nor lands on the wrong branch. The second
-    value is that session.
+    value is that session. One that was set aside before, and whose history is here again, is
+    taken up again.
     """
-    steps = chain(repository, session)
+    parked = settle(repository, session, heads)
+    return chain(repository, session), parked
+
+
+def settle(repository: Repository, session: SessionId, heads: Sequence[Head]) -> SessionId | None:
+    """Let a session go on with the chain that belongs here, if there is one."""
+    name = refs.work(session)
+    tip = repository.refs.read(name)
     ids = [head.id for head in heads]
-    if not steps or commits.contain(repository.objects, ids, steps[0].work.bases):
-        return steps, None
-    parked = SessionId(f"{session[:100]}-{short(steps[0].id)}")
-    repository.refs.move(refs.work(parked), repository.refs.read(refs.work(parked)), steps[0].id)
-    repository.refs.move(refs.work(session), steps[0].id, None)
-    return [], parked
+    parked = None
+    if tip is not None:
+        bases = read_typed(repository.everything, tip, WorkCommit).bases
+        if commits.contain(repository.objects, ids, bases):
+            return None
+        parked = SessionId(f"{session[:100]}-{short(tip)}")
+        aside = refs.work(parked)
+        repository.refs.move(aside, repository.refs.read(aside), tip)
+        repository.refs.move(name, tip, None)
+    _take_up(repository, session, ids)
+    return parked
+
+
+def _take_up(repository: Repository, session: SessionId, heads: Sequence[ObjectId]) -> None:
+    """Take up a chain of this session that was set aside, if its history is here."""
+    prefix = refs.work(SessionId(f"{session[:100]}-"))
+    for name in list(repository.refs.names()):
+        tip = repository.refs.read(name) if name.startswith(prefix) else None
+        if tip is None or name != f"{prefix}{short(tip)}":
+            continue
+        try:
+            last = read_typed(repository.everything, tip, WorkCommit)
+        except CtxError:
+            # It is for `ctx stage recover`.
+            continue
+        is_here = commits.contain(repository.objects, heads, last.bases)
+        if last.session_id == session and is_here:
+            repository.refs.move(refs.work(session), None, tip)
+            repository.refs.move(name, tip, None)
+            return
 
 
 def files(repository: Repository, steps: Iterable[Step]) -> dict[str, FileVersion]:

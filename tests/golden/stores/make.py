@@ -11,6 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 
+from ctx import ids
+from ctx.ids import NodeId
 from ctx.memory import pending, store, undo
 from ctx.memory.changes import Who, changing
 from ctx.memory.graph import Graph
@@ -33,6 +35,8 @@ def make(path: str) -> None:
             new = change.add_node("decision", "We use SQLite: durée, 存储, 🗄.\n\nOne file.")
             change.link(new, old, "SUPERSEDES", Evidence("cli"))
             change.link(new, fact, "DEPENDS_ON", Evidence("parser", 700, "seen", "abc", "1-2"))
+            elsewhere = NodeId(ids.new_ulid())
+            change.link(fact, elsewhere, "RELATES_TO", Evidence("cli"), outside=True)
             task = change.add_node("task", "Write the parser.")
             change.tag(task, "tier:working")
             change.put_view("shop", "tag:project:shop", 8000)
@@ -40,6 +44,9 @@ def make(path: str) -> None:
         with changing(graph, "update", WHO) as change:
             change.update_node(fact, content="The API speaks OAuth 2.1.", metadata={"seen": 2})
             change.untag(fact, "project:shop")
+            said = [record.id for record in change.records if record.subject == fact]
+        with changing(graph, "review", WHO) as change:
+            change.settle(fact, ["content"], said[:1])
         with changing(graph, "delete", WHO) as change:
             change.delete_node(task)
             change.unlink(new, fact, "DEPENDS_ON")

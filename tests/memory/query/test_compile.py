@@ -185,7 +185,7 @@ def steps(
     ],
 )
 def test_the_first_ids_come_without_the_others(text: str, connection: sqlite3.Connection) -> None:
-    asked = (connection, parse(text))
+    asked = ([connection], parse(text))
     for scope in SCOPES:
         # Running a statement already looks for its first row.
         matching = partial(evaluate.matching, *asked, scope, NOW_MS)
@@ -224,8 +224,8 @@ def test_what_the_language_allows_sqlite_can_do() -> None:
             texts.append(nested)
     for text in texts:
         query = parse(text)
-        next(evaluate.matching(connection, query, SCOPES[2], NOW_MS).ids, None)
-        next(evaluate.in_tiers(connection, query, SCOPES[2], NOW_MS), None)
+        next(evaluate.matching([connection], query, SCOPES[2], NOW_MS).ids, None)
+        next(evaluate.in_tiers([connection], query, SCOPES[2], NOW_MS), None)
         statement = compile_count(query, SCOPES[2], NOW_MS)
         connection.execute(f"EXPLAIN {statement.sql}", statement.parameters).fetchone()
     connection.close()

@@ -55,11 +55,11 @@ def test_any_text(connection: sqlite3.Connection, text: str) -> None:
             assert len(shown) in (0, 2)
             assert all(line.isprintable() for line in shown)
             continue
-        ids = list(evaluate.matching(connection, query, SCOPE, NOW_MS).ids)
-        assert evaluate.count(connection, query, SCOPE, NOW_MS) == len(ids)
-        tiered = [node_id for _, node_id in evaluate.in_tiers(connection, query, SCOPE, NOW_MS)]
+        ids = list(evaluate.matching([connection], query, SCOPE, NOW_MS).ids)
+        assert evaluate.count([connection], query, SCOPE, NOW_MS) == len(ids)
+        tiered = [node_id for _, node_id in evaluate.in_tiers([connection], query, SCOPE, NOW_MS)]
         assert sorted(tiered) == sorted(ids)
-        evaluate.left_out_by_scope(connection, query, SCOPE, NOW_MS)
+        evaluate.left_out_by_scope([connection], query, SCOPE, NOW_MS)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, database=None)

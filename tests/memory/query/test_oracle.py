@@ -69,12 +69,12 @@ def test_filters(seed: int) -> None:
         told = (seed, question.text, scope, compile_query(query, scope, NOW_MS))
 
         limit = random.choice([None, 0, 1, 3])
-        matches = evaluate.matching(connection, query, scope, NOW_MS, limit=limit)
+        matches = evaluate.matching([connection], query, scope, NOW_MS, limit=limit)
         assert list(matches.ids) == ids[:limit], told
-        assert evaluate.count(connection, query, scope, NOW_MS) == len(ids), told
-        left_out = evaluate.left_out_by_scope(connection, query, scope, NOW_MS)
+        assert evaluate.count([connection], query, scope, NOW_MS) == len(ids), told
+        left_out = evaluate.left_out_by_scope([connection], query, scope, NOW_MS)
         assert left_out == len(within) - len(expected), told
-        assert list(evaluate.in_tiers(connection, query, scope, NOW_MS)) == tiered(expected), told
+        assert list(evaluate.in_tiers([connection], query, scope, NOW_MS)) == tiered(expected), told
     connection.close()
 
 
@@ -130,16 +130,16 @@ def check_words(
     expected.sort(key=lambda node: ranks[node.id])
     told = (query, scope, compile_query(query, scope, NOW_MS))
 
-    matches = evaluate.matching(connection, query, scope, NOW_MS)
+    matches = evaluate.matching([connection], query, scope, NOW_MS)
     assert matches.partial == partial, told
     assert list(matches.ids) == [node.id for node in expected], told
-    first = evaluate.matching(connection, query, scope, NOW_MS, limit=2).ids
+    first = evaluate.matching([connection], query, scope, NOW_MS, limit=2).ids
     assert list(first) == [node.id for node in islice(expected, 2)], told
-    assert evaluate.count(connection, query, scope, NOW_MS) == len(expected), told
-    assert list(evaluate.in_tiers(connection, query, scope, NOW_MS)) == tiered(expected), told
+    assert evaluate.count([connection], query, scope, NOW_MS) == len(expected), told
+    assert list(evaluate.in_tiers([connection], query, scope, NOW_MS)) == tiered(expected), told
     without = having[not having[False]]
     hidden = [node for node in without if not in_project(node, query, scope)]
-    assert evaluate.left_out_by_scope(connection, query, scope, NOW_MS) == len(hidden), told
+    assert evaluate.left_out_by_scope([connection], query, scope, NOW_MS) == len(hidden), told
 
 
 def ranks_of(connection: Connection, query: Query, any_word: bool) -> dict[str, float]:

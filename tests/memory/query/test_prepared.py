@@ -50,7 +50,7 @@ def set_view(connection: Connection, query: str) -> None:
 
 def expected(connection: Connection, ids: list[NodeId], budget: int) -> Context:
     """What a context is made of, with the answer of `evaluate`."""
-    entries = [each.entry for each in load(connection, ids)]
+    entries = [each.entry for each in load([connection], ids)]
     preface = layers.PREFACE if ids else layers.EMPTY
     frame = Frame(preface=preface if budget > 400 else "")
     done = compose(entries, lambda shown: LeftOut(len(ids) - shown), budget, frame)
@@ -70,9 +70,9 @@ def check(connection: Connection, query: str, wanted: Wanted, now_ms: int) -> li
     set_view(connection, query)
     # Outside of any project, nothing of one is seen.
     scope = Scope(project=wanted.project or "", task=wanted.task)
-    found = [each for _, each in evaluate.in_tiers(connection, parse(query), scope, now_ms)]
+    found = [each for _, each in evaluate.in_tiers([connection], parse(query), scope, now_ms)]
     with at(now_ms):
-        made = layers.context(connection, wanted)
+        made = layers.context([connection], wanted)
     told = (query, wanted, found)
     assert made[:2] == expected(connection, found, wanted.budget)[:2], told
     assert {item.id for item in made.items} <= set(found), told
@@ -145,7 +145,7 @@ def test_how_long_ago_is_reckoned_when_it_is_run(
         for now_ms, expected_numbers in ((NOW_MS, today), (NOW_MS + 2 * DAY_MS, in_two_days)):
             found = check(connection, query, Wanted(None, None, 2_500), now_ms)
             assert numbers(found) == expected_numbers
-        assert layers.is_timeless(connection) is ("2026" in query)
+        assert layers.is_timeless([connection]) is ("2026" in query)
 
 
 @pytest.mark.parametrize("years", [900, 1_030, 1_500, 1_999, 2_001, 5_000, 999_999])
@@ -168,11 +168,11 @@ def test_a_word_that_nearly_every_node_has(monkeypatch: pytest.MonkeyPatch) -> N
         asked = parse("cache zebra")
         set_view(connection, asked.text)
         monkeypatch.setattr(evaluate, "MOST_RANKED", 3)
-        found = [each for _, each in evaluate.in_tiers(connection, asked, Scope(), NOW_MS)]
+        found = [each for _, each in evaluate.in_tiers([connection], asked, Scope(), NOW_MS)]
         assert numbers(found) == [9]
-        made = layers.context(connection, Wanted(None, None, 2_500))
+        made = layers.context([connection], Wanted(None, None, 2_500))
         assert numbers([item.id for item in made.items]) == [9, 5, 4, 3, 2, 1, 0]
-        assert not evaluate.matching(connection, parse("cache of"), Scope(), NOW_MS).partial
+        assert not evaluate.matching([connection], parse("cache of"), Scope(), NOW_MS).partial
         # Where some node has all of them, nobody narrows.
         check(connection, "pages cache", Wanted(None, None, 2_500), NOW_MS)
 
@@ -184,15 +184,15 @@ def test_a_query_that_makes_no_sense_finds_nothing(query: str) -> None:
         with changing(graph, "add", graphs.WHO) as change:
             change.tag(change.add_node("fact", "There."), "tier:pinned")
         wanted = Wanted(None, None, 2_000)
-        before = layers.context(graph.connection, wanted)
+        before = layers.context([graph.connection], wanted)
         with changing(graph, "view", graphs.WHO) as change:
             # Another version may have understood it.
             change.put_view("default", query, None)
-        assert layers.context(graph.connection, wanted).items == ()
-        assert layers.is_timeless(graph.connection)
+        assert layers.context([graph.connection], wanted).items == ()
+        assert layers.is_timeless([graph.connection])
         with changing(graph, "view", graphs.WHO) as change:
             change.put_view("default", "tag:tier:*", None)
-        assert layers.context(graph.connection, wanted) == before
+        assert layers.context([graph.connection], wanted) == before
 
 
 def test_nobody_can_name_what_is_filled_in_later() -> None:

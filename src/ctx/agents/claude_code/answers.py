@@ -12,12 +12,12 @@ from contextlib import closing, contextmanager
 from sqlite3 import Connection
 
 from ctx import clock, layout
-from ctx.agents.claude_code import applying, lineage
+from ctx.agents.claude_code import applying, given, lineage
 from ctx.agents.claude_code.hook import NOTHING, WORK_S, Hook
 from ctx.agents.claude_code.store import for_reading, path_of
 from ctx.layout import Place
 from ctx.retrieval import contexts
-from ctx.retrieval.contexts import Context, Item
+from ctx.retrieval.contexts import NO_STORE, Beside, Context, Item
 from ctx.sessions import live, spool
 
 TYPE_CHECKING = False
@@ -37,7 +37,7 @@ def session_start(hook: Hook, said: bytes) -> bytes:
     event = _event(hook, said)
     if event is None:
         return NOTHING
-    session, part = event["session_id"], _part(hook)
+    session, part = event["session_id"], hook.part
     with _unharmed(hook):
         if not _is_first(hook, session, said, part):
             return b""
@@ -50,14 +50,15 @@ def session_start(hook: Hook, said: bytes) -> bytes:
         hook.log("there is no store yet; it is made now")
         applying.start(hook)
         return NOTHING
-    place = layout.place(_folder(hook, event), hook.home)
+    place = _place(hook, event)
     try:
-        with closing(for_reading(hook)) as connection:
-            text, tokens, items = _context(hook, connection, place, event, part)
+        with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
+            text, tokens, items = _context(hook, connection, own, place, event, part)
             if part == 1 and _expands(connection):
                 from ctx.agents.claude_code import waiting
 
-                more, nodes = waiting.take_expanded(hook, connection, session, text)
+                stores = _stores(own, connection)
+                more, nodes = waiting.take_expanded(hook, stores, session, text, own.reader)
                 text, items = text + more, (*items, *nodes)
                 tokens += sum(each.tokens for each in nodes)
     except sqlite3.OperationalError:
@@ -67,7 +68,7 @@ def session_start(hook: Hook, said: bytes) -> bytes:
     if not text or (part > 1 and not items):
         return NOTHING
     with _unharmed(hook):
-        _receipt(hook, event, place, items, tokens)
+        given.receipt(hook, event, place, items, tokens)
     return _additional("SessionStart", text, _message(text, items, tokens) if part == 1 else "")
 
 
@@ -108,14 +109,16 @@ def prompt_submit(hook: Hook, said: bytes) -> bytes:
             return NOTHING
         from ctx.agents.claude_code import waiting
 
-        text, items = waiting.take(hook, connection, event["session_id"])
+        with _beside(hook, event) as own:
+            stores = _stores(own, connection)
+            text, items = waiting.take(hook, stores, event["session_id"], own.reader)
     if not text:
         return NOTHING
     from ctx import tokens
 
-    place = layout.place(_folder(hook, event), hook.home)
+    place = _place(hook, event)
     with _unharmed(hook):
-        _receipt(hook, event, place, items, tokens.estimate(text))
+        given.receipt(hook, event, place, items, tokens.estimate(text))
     return _additional("UserPromptSubmit", text, failed)
 
 
@@ -128,9 +131,10 @@ def pre_compact(hook: Hook, said: bytes) -> bytes:
     from ctx.retrieval import layers
 
     session = event["session_id"]
-    place = layout.place(_folder(hook, event), hook.home)
-    with closing(for_reading(hook)) as connection:
-        nodes = layers.state(connection, place.project, _task(connection, place), session)
+    place = _place(hook, event)
+    with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
+        task = _task(connection, place)
+        nodes = layers.state(_stores(own, connection), place.project, task, session)
     live.write(hook.home, f"{session}.state", json.dumps(nodes))
     return b""
 
@@ -223,16 +227,20 @@ def _event(hook: Hook, said: bytes) -> "dict[str, Any] | None":
     return event  # type: ignore[no-any-return]
 
 
+def _place(hook: Hook, event: "dict[str, Any]") -> Place:
+    def trusts(project: "layout.Project") -> bool:
+        from ctx.sessions import trust
+
+        return trust.is_trusted(hook.home, project)
+
+    return layout.place(_folder(hook, event), hook.home, trusts)
+
+
 def _folder(hook: Hook, event: "dict[str, Any]") -> str:
     for told in (event.get("cwd"), hook.environment.get("CLAUDE_PROJECT_DIR")):
         if isinstance(told, str) and os.path.isabs(told) and "\0" not in told:
             return told
     return os.getcwd()
-
-
-def _part(hook: Hook) -> int:
-    number = hook.options[1] if hook.options[:1] == ["--part"] and len(hook.options) > 1 else "1"
-    return int(number) if number.isdecimal() and len(number) < 3 and int(number) else 1
 
 
 def _go_live(hook: Hook, event: "dict[str, Any]") -> None:
@@ -265,35 +273,70 @@ def _cleared(hook: Hook, event: "dict[str, Any]") -> str:
 # SessionStart
 
 
+@contextmanager
+def _beside(hook: Hook, event: "dict[str, Any]") -> "Iterator[Beside]":
+    """The store of the project itself; none where `CTX_DB` names one that is to be used alone."""
+    is_alone = path_of(hook.environment, hook.home) != f"{hook.home}/store.db"
+    project = None if is_alone else layout.find_project(_folder(hook, event), hook.home)
+    own = NO_STORE
+    if project is not None:
+        from ctx.sessions import beside
+
+        own = beside.read(hook.home, project)
+    try:
+        if not own.is_current and hook.part == 1:
+            # It is brought up to date for the next time.
+            applying.start(hook)
+        yield own
+    finally:
+        if own.connection is not None:
+            own.connection.close()
+
+
+def _stores(own: Beside, user: Connection) -> "Sequence[Connection]":
+    return [user] if own.connection is None else [own.connection, user]
+
+
 def _context(
-    hook: Hook, connection: Connection, place: Place, event: "dict[str, Any]", part: int
+    hook: Hook,
+    connection: Connection,
+    own: Beside,
+    place: Place,
+    event: "dict[str, Any]",
+    part: int,
 ) -> Context:
     source, session = event.get("source"), event["session_id"]
-    key = contexts.Key(place, contexts.settings(hook.home, hook.environment), part)
+    settings = contexts.settings(hook.home, hook.environment)
+    key = contexts.Key(place, settings, part, own.told)
+    stores = _stores(own, connection)
     if source not in ("resume", "compact") and (ready := contexts.ready(connection, key)):
         return ready
     from ctx.retrieval import layers
 
     budget = _budget(hook, key.settings)
-    wanted = layers.Wanted(place.project, _task(connection, place), budget, part)
-    before = _given_before(hook, session) if source == "resume" else {}
+    task = _task(connection, place)
+    wanted = layers.Wanted(place.project, task, budget, part, own.notice, own.reader)
+    before = given.before(hook, session) if source == "resume" else {}
     if before and lineage.remembers(event.get("transcript_path")):
         if part > 1:
             return contexts.NOTHING
-        found = layers.changed(connection, wanted, before)
-        # What is gone is said once.
-        held = set(layers.there(connection, before))
+        held = set(layers.there(stores, before))
         still = {each: digest for each, digest in before.items() if each in held}
+        if not own.is_current:
+            # What an index lacks that is behind may be there all the same.
+            return layers.changed(stores, wanted, still)
+        found = layers.changed(stores, wanted, before)
+        # What is gone is said once.
         with _unharmed(hook):
-            _note_given(hook, session, still)
+            given.note(hook, session, still)
         return found
     if source == "compact" and part == 1:
-        now = layers.state(connection, place.project, wanted.task, session)
-        return layers.context(connection, wanted, _saved(hook, session, now))
+        now = layers.state(stores, place.project, wanted.task, session)
+        return layers.context(stores, wanted, _saved(hook, session, now))
     if part == 1:
         # It makes the context, so that the next session finds it ready.
         applying.start(hook)
-    return layers.context(connection, wanted)
+    return layers.context(stores, wanted)
 
 
 def _budget(hook: Hook, settings: str) -> int:
@@ -332,59 +375,9 @@ def _saved(hook: Hook, session: str, now: "list[Any]") -> "list[Any]":
     return list(dict.fromkeys([*told, *now]))
 
 
-# What was given
-
-
-def _given_before(hook: Hook, session: str) -> "dict[str, str]":
-    """What a session was given when it started, all parts of it."""
-    known: dict[str, str] = {}
-    for part in range(1, contexts.MOST_PARTS + 1):
-        try:
-            given = json.loads(live.read(hook.home, _receipt_name(session, part)) or "{}")
-        except ValueError:
-            continue
-        known.update(given if isinstance(given, dict) else {})
-    return known
-
-
-def _note_given(hook: Hook, session: str, given: "dict[str, str]") -> None:
-    """Remember all of it in one place, instead of what the parts remember."""
-    for part in range(2, contexts.MOST_PARTS + 1):
-        live.remove(hook.home, _receipt_name(session, part))
-    live.write(hook.home, _receipt_name(session, 1), json.dumps(given))
-
-
-def _receipt_name(session: str, part: int) -> str:
-    # Parts are given at the same time: each has a file of its own.
-    return f"{session}.receipt" if part == 1 else f"{session}.receipt-{part}"
-
-
-def _receipt(
-    hook: Hook, event: "dict[str, Any]", place: Place, items: "Iterable[Item]", tokens: int
-) -> None:
-    """Note which nodes an agent was given, and in which state."""
-    given = list(items)
-    session = event["session_id"]
-    told = {
-        "session": session,
-        "event": spool.EVENTS[hook.word],
-        "project": place.project,
-        "tokens": tokens,
-        "items": given,
-    }
-    spool.put(hook.home, spool.new_id(hook.now_ms()), spool.RECEIPT, json.dumps(told).encode())
-    if hook.word == "session-start":
-        digests: dict[str, str] = {each.id: each.digest for each in given}
-        if event.get("source") == "resume":
-            _note_given(hook, session, {**_given_before(hook, session), **digests})
-        else:
-            # A conversation that begins anew has forgotten what it was given before.
-            live.write(hook.home, _receipt_name(session, _part(hook)), json.dumps(digests))
-
-
 def _additional(event: str, text: str, message: str) -> bytes:
-    given = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
-    return _printed({**given, "systemMessage": message} if message else given)
+    told = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+    return _printed({**told, "systemMessage": message} if message else told)
 
 
 def _printed(value: "dict[str, Any]") -> bytes:

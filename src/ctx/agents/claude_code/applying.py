@@ -56,7 +56,10 @@ def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
 
 
 def start(hook: Hook) -> None:
-    """Have what is waiting looked after, without waiting for it."""
+    """Have what is waiting looked after, without waiting for it; once is enough."""
+    if hook.is_looked_after:
+        return
+    hook.is_looked_after = True
     null = os.open(os.devnull, os.O_RDWR)
     try:
         _spawn(hook, null)

@@ -49,12 +49,20 @@ class Hook:
         if self.has_response:
             self.limit = WORK_S
         self.home = _home(environment)
+        self.is_looked_after = False
+        """Whether somebody was started who looks after the spool."""
         self._has_logged = False
 
     @property
     def has_response(self) -> bool:
         """Whether the answer is given on the command line, for whoever tries it by hand."""
         return self.word == "stop" and self.options[:1] == ["--response"]
+
+    @property
+    def part(self) -> int:
+        """Which part of an answer is wanted, where a large one is given in several."""
+        number = self.options[1] if self.options[:1] == ["--part"] and self.options[1:] else "1"
+        return int(number) if number.isdecimal() and len(number) < 3 and int(number) else 1
 
     @property
     def left(self) -> float:

@@ -69,7 +69,7 @@ class Place(NamedTuple):
 class Part(NamedTuple):
     """One thing that was set up or taken out."""
 
-    what: Literal["store", "skill", "hooks", "plugin", "projection"]
+    what: Literal["store", "skill", "hooks", "plugin", "projection", "git hook"]
     path: str
     state: State
 

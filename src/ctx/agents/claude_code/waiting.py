@@ -21,6 +21,7 @@ from ctx.sessions import live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 _KINDS = ("command_problems", "recall_results", "status_output", "expand_nodes")
@@ -30,24 +31,31 @@ _ALWAYS = "9999"
 _EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
 
 
-def take(hook: Hook, connection: Connection, session: str) -> "tuple[str, list[Item]]":
-    """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it."""
-    return _given(connection, _take(hook, connection, session, _KINDS), layers.LARGEST_ANSWER)
+def take(
+    hook: Hook, stores: "Sequence[Connection]", session: str, reader: str
+) -> "tuple[str, list[Item]]":
+    """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it.
+
+    It waits in the last of the stores, which is the user's; nodes are in any of them.
+    """
+    taken = _take(hook, stores[-1], session, _KINDS)
+    return _given(stores, taken, layers.LARGEST_ANSWER, reader)
 
 
 def take_expanded(
-    hook: Hook, connection: Connection, session: str, before: str
+    hook: Hook, stores: "Sequence[Connection]", session: str, before: str, reader: str
 ) -> "tuple[str, list[Item]]":
     """The nodes that an agent wants to see again, for the end of a text that is there already."""
-    taken = _take(hook, connection, session, ("expand_nodes",))
-    text, items = _given(connection, taken, layers.LARGEST_ANSWER - layers.units(before) - 1)
+    taken = _take(hook, stores[-1], session, ("expand_nodes",))
+    room = layers.LARGEST_ANSWER - layers.units(before) - 1
+    text, items = _given(stores, taken, room, reader)
     return (f"\n{text}" if text else ""), items
 
 
 def _given(
-    connection: Connection, taken: "list[tuple[str, str]]", room: int
+    stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int, reader: str
 ) -> "tuple[str, list[Item]]":
-    blocks = [block for kind, value in taken for block in _blocks(connection, kind, value)]
+    blocks = [block for kind, value in taken for block in _blocks(stores, kind, value, reader)]
     text, shown = layers.fitted([text for text, _ in blocks], room, _missing)
     return text, [item for _, items in blocks[:shown] for item in items]
 
@@ -85,7 +93,9 @@ def _chain(hook: Hook, session: str) -> "list[tuple[str, str]]":
     return chain
 
 
-def _blocks(connection: Connection, kind: str, value: str) -> "list[tuple[str, list[Item]]]":
+def _blocks(
+    stores: "Sequence[Connection]", kind: str, value: str, reader: str
+) -> "list[tuple[str, list[Item]]]":
     """What may be left out at its end, piece by piece."""
     if kind == "status_output":
         return [(f"## Memory status\n\n```\n{value.rstrip()}\n```\n\n", [])]
@@ -98,7 +108,7 @@ def _blocks(connection: Connection, kind: str, value: str) -> "list[tuple[str, l
             blocks.append((each["head"], []))
             blocks += [(text, [Item(*item)]) for item, text in each["items"]]
             blocks.append((each["tail"], []))
-    elif found := layers.items_of(connection, told):
+    elif found := layers.items_of(stores, told, reader):
         blocks.append((_EXPANDED, []))
         blocks += [(f"{text}\n\n", [item]) for item, text in found]
     return blocks

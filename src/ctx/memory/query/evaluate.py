@@ -1,11 +1,12 @@
 """Run a query: the ids that match, how many there are, and the ids by tier."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
 from itertools import chain, groupby, islice
 from operator import itemgetter
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
@@ -36,7 +37,7 @@ class Matches(NamedTuple):
 
 
 def matching(
-    connection: Connection,
+    connections: Sequence[Connection],
     query: Query,
     scope: Scope,
     now_ms: int,
@@ -49,19 +50,22 @@ def matching(
     With `beginnings`, words that begin like those of a question are better than nothing.
     """
     if query.mode == "filters":
-        found = _run(connection, compile_query(query, scope, now_ms))
-        return Matches(islice(map(itemgetter(0), found), limit), partial=False)
-    for words in _attempts(connection, query, scope, limit, beginnings=beginnings):
-        ranked = _ranked(connection, compile_query(query, scope, now_ms, words))
+        statement = compile_query(query, scope, now_ms)
+        found = (map(itemgetter(0), _run(each, statement)) for each in connections)
+        merged = (node_id for node_id, _ in groupby(merge(*found, reverse=True)))
+        return Matches(islice(merged, limit), partial=False)
+    for words in _attempts(connections, query, scope, limit, beginnings=beginnings):
+        statement = compile_query(query, scope, now_ms, words)
+        ranked = merge(*(_ranked(each, statement) for each in connections), key=itemgetter(0))
         first = next(ranked, None)
         if first is not None:
-            best = islice(chain([first], ranked), limit)
+            best = islice(_once(map(itemgetter(1), chain([first], ranked))), limit)
             return Matches(best, words.any_of_them or words.beginnings, words.beginnings)
     return Matches(iter(()), partial=False)
 
 
 def _attempts(
-    connection: Connection,
+    connections: Sequence[Connection],
     query: Query,
     scope: Scope,
     limit: int | None = None,
@@ -78,7 +82,11 @@ def _attempts(
     is_wide = query.tree is None and scope.project is None and scope.task is None
     newest = MOST_RANKED if is_wide and limit and limit <= MOST_RANKED else None
     yield every._replace(newest=newest)
-    rare = tuple(group for group in every.groups if not _is_common(connection, group))
+    rare = tuple(
+        group
+        for group in every.groups
+        if not any(_is_common(connection, group) for connection in connections)
+    )
     if 0 < len(rare) < len(every.groups):
         yield Words(rare, any_of_them=True)
     yield every._replace(any_of_them=True, newest=newest)
@@ -96,73 +104,100 @@ def _run(connection: Connection, statement: Statement) -> sqlite3.Cursor:
     return connection.execute(statement.sql, statement.parameters)
 
 
-def _ranked(connection: Connection, statement: Statement) -> Iterator[NodeId]:
-    for _, equals in groupby(_run(connection, statement), key=itemgetter(1)):
-        yield from sorted(map(itemgetter(0), equals), reverse=True)
+def _ranked(connection: Connection, statement: Statement) -> Iterator[tuple[float, NodeId]]:
+    for score, equals in groupby(_run(connection, statement), key=itemgetter(1)):
+        yield from ((score, each) for each in sorted(map(itemgetter(0), equals), reverse=True))
+
+
+def _once(node_ids: Iterable[NodeId]) -> Iterator[NodeId]:
+    """Each node once: what stands for a thing in the code may be in several stores."""
+    seen: set[NodeId] = set()
+    for node_id in node_ids:
+        if node_id not in seen:
+            seen.add(node_id)
+            yield node_id
 
 
 def count(
-    connection: Connection, query: Query, scope: Scope, now_ms: int, *, beginnings: bool = False
+    connections: Sequence[Connection],
+    query: Query,
+    scope: Scope,
+    now_ms: int,
+    *,
+    beginnings: bool = False,
 ) -> int:
     """How many nodes `matching` gives without a limit."""
     if query.mode == "filters":
-        return _count(connection, compile_count(query, scope, now_ms))
-    for words in _attempts(connection, query, scope, beginnings=beginnings):
-        if found := _count(connection, compile_count(query, scope, now_ms, words)):
+        return _count(connections, compile_count(query, scope, now_ms))
+    for words in _attempts(connections, query, scope, beginnings=beginnings):
+        if found := _count(connections, compile_count(query, scope, now_ms, words)):
             return found
     return 0
 
 
-def left_out_by_scope(connection: Connection, query: Query, scope: Scope, now_ms: int) -> int:
+def left_out_by_scope(
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
+) -> int:
     """How many nodes the answer would have without the scope's project that it now has not."""
     if scope.project is None or query.names_project:
         return 0
     if query.mode == "filters":
-        return _count(connection, compile_count(query, scope, now_ms, left_out=True))
-    for words in _attempts(connection, query, scope):
-        hidden = _count(connection, compile_count(query, scope, now_ms, words, left_out=True))
-        if hidden or _count(connection, compile_count(query, scope, now_ms, words)):
+        return _count(connections, compile_count(query, scope, now_ms, left_out=True))
+    for words in _attempts(connections, query, scope):
+        hidden = _count(connections, compile_count(query, scope, now_ms, words, left_out=True))
+        if hidden or _count(connections, compile_count(query, scope, now_ms, words)):
             return hidden
     return 0
 
 
 def in_tiers(
-    connection: Connection, query: Query, scope: Scope, now_ms: int
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
 ) -> Iterator[tuple[str | None, NodeId]]:
     """Each match with its tier: pinned, working, reference, then the rest; as `matching` inside.
 
     Where there are filters alone, a tier is looked for when the one before it was read.
     """
     if query.mode == "text":
-        yield from _ranked_in_tiers(connection, query, scope, now_ms)
+        yield from _ranked_in_tiers(connections, query, scope, now_ms)
         return
     # A node may have several tiers: the strongest counts. In the weakest are the most by far.
     seen: set[NodeId] = set()
     for tier in TIERS:
         statement = compile_tier(query, scope, now_ms, tier)
         if statement is not None:
-            for (node_id,) in _run(connection, statement):
+            for (node_id,) in _merged(connections, statement):
                 if node_id not in seen:
                     if tier != TIERS[-1]:
                         seen.add(node_id)
                     yield tier, node_id
     rest = compile_tier(query, scope, now_ms, None)
     if rest is not None:
-        for node_id, tags in _run(connection, with_tiers(rest)):
+        for node_id, tags in _merged(connections, with_tiers(rest)):
             yield _tier(tags), node_id
 
 
+def _merged(connections: Sequence[Connection], statement: Statement) -> Iterator[tuple[Any, ...]]:
+    """What each of them finds, in the order that each has it: the newest first."""
+    if len(connections) == 1:
+        return _run(connections[0], statement)
+    found = (_run(connection, statement) for connection in connections)
+    merged = merge(*found, key=itemgetter(0), reverse=True)
+    # Of what is in several, the first counts.
+    return (next(same) for _, same in groupby(merged, key=itemgetter(0)))
+
+
 def _ranked_in_tiers(
-    connection: Connection, query: Query, scope: Scope, now_ms: int
+    connections: Sequence[Connection], query: Query, scope: Scope, now_ms: int
 ) -> Iterator[tuple[str | None, NodeId]]:
     rows: list[tuple[NodeId, float, str | None]] = []
-    for words in _attempts(connection, query, scope):
-        statement = compile_query(query, scope, now_ms, words)
-        if rows := _run(connection, with_tiers(statement)).fetchall():
+    for words in _attempts(connections, query, scope):
+        statement = with_tiers(compile_query(query, scope, now_ms, words))
+        if rows := [row for each in connections for row in _run(each, statement)]:
             break
     rows.sort(reverse=True)
     rows.sort(key=itemgetter(1))
-    found = [(_tier(tags), node_id) for node_id, _, tags in rows]
+    strongest = {node_id: _tier(tags) for node_id, _, tags in reversed(rows)}
+    found = [(strongest[node_id], node_id) for node_id in _once(row[0] for row in rows)]
     for tier in TIERS:
         yield from (match for match in found if match[0] == tier)
     yield from (match for match in found if match[0] not in TIERS)
@@ -182,6 +217,6 @@ def _tier(tags: str | None) -> str | None:
     return model.tier(tags.split(",")) if tags else None
 
 
-def _count(connection: Connection, statement: Statement) -> int:
-    found: int = _run(connection, statement).fetchone()[0]
+def _count(connections: Sequence[Connection], statement: Statement) -> int:
+    found: int = sum(_run(each, statement).fetchone()[0] for each in connections)
     return found

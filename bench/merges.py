@@ -1,0 +1,99 @@
+"""How many merges of branches end without a hand, and with the same memory whichever way they went.
+
+A trial is 2 to 5 branches of one base, 1 to 25 random commands on each, and real `git merge` in
+fresh clones that know no settings, in two orders; every other base has no `.gitattributes`. What
+counts as sound is what `tests/e2e/merging.py` says: every merge ends with 0, no marker is left,
+nothing that was added is lost, the graph is the same for both orders, after a second merge, after
+the heads are joined and for an index made anew, and reading leaves `git status` clean.
+
+    python -m bench merges [TRIALS]
+"""
+
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from bench import timing
+from bench.timing import Figure
+from ctx import disk
+from tests.e2e import merging
+
+# Nothing here is about power failures.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a fresh folder
+
+
+class Outcome(NamedTuple):
+    seed: int
+    tried: merging.Tried | None
+    problem: str
+
+
+def prepare(space: str) -> None:
+    """A home of its own for this process, and git without anybody's settings."""
+    patch = pytest.MonkeyPatch()
+    for name in list(os.environ):
+        if name.startswith(("CTX_", "GIT_", "CLAUDE")):
+            patch.delenv(name)
+    home = tempfile.mkdtemp(dir=space)
+    patch.setenv("HOME", home)
+    patch.setenv("CTX_HOME", f"{home}/.ctx")
+    patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+    for role in ("AUTHOR", "COMMITTER"):
+        patch.setenv(f"GIT_{role}_NAME", "A Person")
+        patch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
+    patch.setattr(disk, "sync", lambda _: None)
+
+
+def base_of(seed: int, space: str) -> Path:
+    """Every other project has no attributes for git."""
+    return Path(space, "with attributes" if seed % 2 == 0 else "without attributes")
+
+
+def try_out(asked: tuple[int, str]) -> Outcome:
+    seed, space = asked
+    folder = Path(tempfile.mkdtemp(dir=space))
+    try:
+        return Outcome(seed, merging.trial(base_of(seed, space), folder, seed), "")
+    except merging.Unsound as error:
+        return Outcome(seed, None, str(error))
+    finally:
+        shutil.rmtree(folder)
+
+
+def main() -> None:
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    started = time.perf_counter()
+    outcomes = []
+    with tempfile.TemporaryDirectory(dir=MEMORY) as space:
+        prepare(space)
+        for seed in (0, 1):
+            merging.make_base(base_of(seed, space), attributes=seed == 0)
+        workers = multiprocessing.Pool(os.cpu_count(), prepare, [space])
+        with workers:
+            asked = ((seed, space) for seed in range(trials))
+            for outcome in workers.imap_unordered(try_out, asked):
+                outcomes.append(outcome)
+                if outcome.problem:
+                    print(f"trial {outcome.seed}: {outcome.problem}", flush=True)
+    sound = [outcome.tried for outcome in outcomes if outcome.tried]
+    branches = sum(tried.branches for tried in sound)
+    operations = sum(tried.operations for tried in sound)
+    print(f"{branches:,} branches with {operations:,} commands, merged in two orders each")
+    took = f"{time.perf_counter() - started:.0f} s"
+    timing.print_table(
+        [Figure("sound trials", f"{len(sound)}", limit=f"{trials} of {trials}"), Figure("in", took)]
+    )
+    if len(sound) < trials:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""How many stops a session of staged work survives without losing what was reported as done.
+
+Every command from `ctx stage start` over some twenty steps to `ctx stage compact`, and a few after
+it, is ended at each of its file-system operations, once as by a kill and once as by a power failure
+that takes back whatever was never synced.
+
+What counts as surviving is what `tests/e2e/test_project_crash.py` says; this runs all of it.
+
+    python -m bench project_crash [EVERY]
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import timing
+from bench.crash import MEMORY, fresh_folder
+from bench.timing import Figure
+from ctx import clock
+from ctx.errors import CtxError
+from tests.e2e.test_project_crash import Stage, stop_everywhere
+
+
+def stopped(*, power_loss: bool, every: int) -> Figure:
+    name = f"{'power lost' if power_loss else 'killed'} at every operation of a session"
+    with fresh_folder(MEMORY) as folder, pytest.MonkeyPatch.context() as patch:
+        # Time stands still, so that a step does the same operations each time it is run.
+        moment = clock.now_ms() + 60_000
+        patch.setattr(clock, "now_ms", lambda: moment)
+        patch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "A Person")
+            patch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
+        try:
+            stops = stop_everywhere(Stage(Path(folder)), power_loss=power_loss, every=every)
+        except (AssertionError, CtxError) as error:
+            lost = f"{error}"
+        else:
+            return Figure(name, f"{stops}", limit=f"{stops} of {stops}")
+    print(f"{name}: {lost}")
+    return Figure(name, "lost", limit="all")
+
+
+def main() -> None:
+    every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    figures = [stopped(power_loss=power_loss, every=every) for power_loss in (False, True)]
+    print("stops survived; none may lose what was reported as done")
+    timing.print_table(figures)
+
+
+if __name__ == "__main__":
+    main()

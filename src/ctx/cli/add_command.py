@@ -1,0 +1,71 @@
+"""`ctx add command`: its options are in `add.py`."""
+
+import argparse
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ctx.cli import commit as commit_command
+from ctx.cli import opening
+from ctx.cli import settings as surroundings
+from ctx.cli.add_document import workspace_to_commit
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.output import Block, Line, Output, count
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.operations import commit
+from ctx.operations.add_command import Kept, Options, add_command
+
+
+class KeptAndCommitted(NamedTuple):
+    """The answer with `--commit`."""
+
+    added: Kept
+    commit: commit.Committed
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    committing = workspace_to_commit(options, settings, output)
+    wanted = Options(options.name, _printed(options), options.exit_code, options.tag, options.user)
+    with opening.writing(settings, output) as memory:
+        kept = add_command(memory, wanted)
+    if committing:
+        message = options.message or kept.node.content.partition("\n")[0]
+        made = commit.commit(committing, commit.Options(message))
+        output.show(KeptAndCommitted(kept, made), render_both)
+        commit_command.say_more(made, output)
+    else:
+        output.show(kept, render)
+    warn_of_redaction(kept.redacted, output)
+    if kept.exit_code is None:
+        output.note("Nobody said how it ended: --exit-code $? does, and 0 is a success.")
+
+
+def _printed(options: argparse.Namespace) -> Iterable[bytes]:
+    if options.body is not None and options.body != "-":
+        if options.stdin:
+            raise UsageError("There is output twice: by --body and by --stdin.")
+        return [options.body.encode()]
+    if not options.stdin and options.body is None:
+        raise UsageError(
+            "There is no output.",
+            hint='`make test 2>&1 | ctx add command --stdin --name "make test"`',
+        )
+    if surroundings.stdin_is_terminal():
+        raise UsageError(
+            "stdin is a terminal: nothing was printed there.",
+            hint='`make test 2>&1 | ctx add command --stdin --name "make test"`',
+        )
+    return surroundings.stdin_in_parts()
+
+
+def render_both(both: KeptAndCommitted) -> list[Block]:
+    return [*render(both.added), *commit_command.render(both.commit)]
+
+
+def render(kept: Kept) -> list[Block]:
+    given = f" ({', '.join(kept.given)})" if kept.given else ""
+    how = kept.node.content.partition("\n")[0]
+    blocks: list[Block] = [Line(f"Added: {kept.short_id} {how}{given}")]
+    if kept.cut:
+        blocks.append(Line(f"  {count(kept.cut, 'line')} in the middle left out."))
+    return blocks

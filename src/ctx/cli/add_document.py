@@ -1,0 +1,142 @@
+"""`ctx add note`, `ctx add task`, `ctx add decision`: their options are in `add.py`."""
+
+import argparse
+import os
+from typing import NamedTuple
+
+from ctx.cli import commit as commit_command
+from ctx.cli import edit, opening
+from ctx.cli import settings as surroundings
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.output import Block, Line, Output
+from ctx.cli.settings import Settings
+from ctx.errors import CtxError, UsageError
+from ctx.memory.model import tier
+from ctx.narrative import documents, streams
+from ctx.operations import add_decision, add_note, add_task, commit
+from ctx.operations.document import Options, Written
+from ctx.workspace import Memory, Workspace
+
+
+class WrittenAndCommitted(NamedTuple):
+    """The answer with `--commit`."""
+
+    added: Written
+    commit: commit.Committed
+
+
+class _Words(NamedTuple):
+    title: str
+    body: str
+    file: str | None = None
+    """Where the editor left them."""
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    stream = streams.named(options.stream)
+    committing = workspace_to_commit(options, settings, output)
+    words = _words(options, settings, output)
+    try:
+        with opening.writing(settings, output) as memory:
+            written = _add(memory, options, words, stream)
+            has_project = memory.beside is not None
+    except CtxError as error:
+        if words.file:
+            error.hint = f"{error.hint or ''} Your text is in {words.file}.".lstrip()
+        raise
+    if words.file:
+        import shutil
+
+        shutil.rmtree(os.path.dirname(words.file), ignore_errors=True)
+    if committing:
+        message = options.message or _title(written)
+        made = commit.commit(committing, commit.Options(message))
+        output.show(WrittenAndCommitted(written, made), render_both)
+        commit_command.say_more(made, output)
+    else:
+        output.show(written, render)
+    warn_of_redaction(written.redacted, output)
+    if not has_project:
+        output.note("It is in your own store. `ctx init` gives the project one, with files.")
+    elif tier(written.node.tags) is None and options.subcommand == "task":
+        output.note(f"`ctx task start {written.number or written.short_id}` begins it.")
+
+
+def workspace_to_commit(
+    options: argparse.Namespace, settings: Settings, output: Output
+) -> Workspace | None:
+    """What `--commit` commits. It is looked for before anything is written."""
+    if options.message is not None:
+        commit.require_message(options.message)
+    if not options.commit and options.message is None:
+        return None
+    if options.user:
+        raise UsageError("What is not the project's cannot be committed.", hint="Leave out --user.")
+    return opening.open_workspace(settings, output)
+
+
+def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _Words:
+    text = " ".join(options.text)
+    if options.body is not None:
+        body = surroundings.read_stdin() if options.body == "-" else options.body
+        return _Words(text or _first_line(body), body if text else _rest(body))
+    if text == "-":
+        text = surroundings.read_stdin()
+        return _Words(text, "")
+    wants_more = not text or options.subcommand != "note"
+    if wants_more and output.is_interactive and surroundings.stdin_is_terminal():
+        return _edited(text, options.subcommand, settings, output)
+    if not text:
+        raise UsageError("There is no text.", hint=f'`ctx add {options.subcommand} "…"`')
+    return _Words(text, "")
+
+
+def _edited(text: str, kind: str, settings: Settings, output: Output) -> _Words:
+    template = f"# {' '.join(text.split())}\n" if text else "# "
+    file = edit.edited(template, kind, edit.editor_of(settings, output))
+    found = documents.parse(edit.read_back(file))
+    body = found.body
+    title = found.title or _first_line(body)
+    if not title:
+        import shutil
+
+        shutil.rmtree(os.path.dirname(file), ignore_errors=True)
+        raise UsageError("The text is empty. Nothing was added.")
+    return _Words(title, body if found.title else _rest(body), file)
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def _rest(text: str) -> str:
+    return text.strip().partition("\n")[2]
+
+
+def _add(memory: Memory, options: argparse.Namespace, words: _Words, stream: str) -> Written:
+    if options.subcommand == "note":
+        return add_note.add_note(
+            memory,
+            add_note.Options(words.title, words.body, options.tag, stream, options.user),
+        )
+    wanted = Options(words.title, words.body, options.tag, options.mention, stream, options.user)
+    if options.subcommand == "task":
+        return add_task.add_task(memory, wanted)
+    return add_decision.add_decision(memory, wanted)
+
+
+def _title(written: Written) -> str:
+    return written.node.content.partition("\n")[0]
+
+
+def render_both(both: WrittenAndCommitted) -> list[Block]:
+    return [*render(both.added), *commit_command.render(both.commit)]
+
+
+def render(written: Written) -> list[Block]:
+    called = f" {written.number}" if written.number else ""
+    given = f" ({', '.join(written.given)})" if written.given else ""
+    blocks: list[Block] = [Line(f"Added: {written.short_id}{called}{given}")]
+    if written.path:
+        blocks.append(Line(f"  {written.path}"))
+    return blocks

@@ -1,0 +1,127 @@
+"""`ctx diff`"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import Block, Line, Output
+from ctx.cli.settings import Settings
+from ctx.ids import NodeId, short
+from ctx.memory.model import Node
+from ctx.operations.diff import (
+    HEAD,
+    STAGED,
+    Diff,
+    EdgeDifference,
+    Field,
+    NodeDifference,
+    Side,
+    ViewDifference,
+    diff,
+)
+
+EXAMPLES = """
+ctx diff                              what is staged, against what is committed
+ctx diff HEAD~1 HEAD                  what the last commit did
+ctx diff 3f2a91c0 9b41d7e2            the memory of two commits, by their ids
+ctx diff 3f2a91c0 --format json       a commit against now, with whole nodes
+"""
+
+_SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+_EDGE_SIGNS = {"added": ">", "removed": "x", "changed": "~"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "before",
+        nargs="?",
+        default=HEAD,
+        metavar="A",
+        help="the beginning of a commit's id, or HEAD (default)",
+    )
+    parser.add_argument(
+        "after",
+        nargs="?",
+        default=STAGED,
+        metavar="B",
+        help="the same, or STAGED (default): with what is in no commit yet",
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    workspace = open_workspace(settings, output)
+    output.show(diff(workspace, options.before, options.after), render)
+
+
+def render(found: Diff) -> list[Block]:
+    sides = f"{_side(found.before)} → {_side(found.after)}"
+    if not (found.nodes or found.edges or found.views):
+        return [Line(f"Nothing differs: {sides}.")]
+    names = {node.id: node for each in found.nodes for node in (each.before, each.after) if node}
+    blocks: list[Block] = [Line(sides, "heading")]
+    for node in found.nodes:
+        blocks += _node(node)
+    blocks += [_edge(edge, names) for edge in found.edges]
+    blocks += [_view(view) for view in found.views]
+    return blocks
+
+
+def _side(side: Side) -> str:
+    if side.staged:
+        return side.name
+    commits = " ".join(map(short, side.commits)) or "nothing"
+    return commits if commits.startswith(side.name[:12]) else f"{side.name} ({commits})"
+
+
+def _node(found: NodeDifference) -> Iterator[Block]:
+    node = found.after or found.before
+    assert node is not None
+    tags = " ".join(
+        [*(f"+{tag}" for tag in found.tags_added), *(f"-{tag}" for tag in found.tags_removed)]
+    )
+    is_changed = found.kind == "changed"
+    given = f" ({', '.join(node.tags)})" if node.tags and not is_changed else ""
+    yield Line(f"{_SIGNS[found.kind]} {_name(node)}: {_title(node.content)}{given}")
+    for field in found.fields:
+        yield from _field(field)
+    if tags and is_changed:
+        yield Line(f"    tags: {tags}")
+
+
+def _field(field: Field) -> Iterator[Block]:
+    texts = ["" if value is None else str(value) for value in (field.before, field.after)]
+    if all("\n" not in text and len(text) <= 60 for text in texts):
+        old, new = (text or "nothing" for text in texts)
+        yield Line(f"    {field.name}: {old} → {new}")
+        return
+    import difflib
+
+    yield Line(f"    {field.name}:")
+    old_lines, new_lines = (text.splitlines() for text in texts)
+    lines = list(difflib.unified_diff(old_lines, new_lines, n=1, lineterm=""))
+    # Before the first hunk stand names of files, and where it begins.
+    for line in lines[3:]:
+        yield Line("      …" if line.startswith("@@") else f"      {line[:1]} {line[1:]}".rstrip())
+
+
+def _edge(found: EdgeDifference, names: Mapping[NodeId, Node]) -> Line:
+    edge = found.after or found.before
+    assert edge is not None
+    ends = [_name(names[end]) if end in names else short(end) for end in (edge.from_id, edge.to_id)]
+    return Line(f"{_EDGE_SIGNS[found.kind]} {ends[0]} {edge.type} {ends[1]}")
+
+
+def _view(found: ViewDifference) -> Line:
+    view = found.after or found.before
+    assert view is not None
+    budget = f", {view.budget:,} tokens" if view.budget is not None else ""
+    return Line(f"{_SIGNS[found.kind]} view {view.name}: {view.query}{budget}")
+
+
+def _name(node: Node) -> str:
+    return f"{node.type} {short(node.id)}"
+
+
+def _title(content: str) -> str:
+    line = " ".join(content.partition("\n")[0].split())
+    return line if len(line) <= 100 else f"{line[:99].rstrip()}…"

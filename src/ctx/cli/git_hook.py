@@ -1,0 +1,81 @@
+"""`ctx install --git` and `ctx uninstall --git`: git's own hook, and nothing else."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+
+from ctx import git, layout
+from ctx.agents.claude_code import child, foreign_file
+from ctx.agents.claude_code.foreign_file import Change
+from ctx.agents.claude_code.install import Part
+from ctx.cli import settings as surroundings
+from ctx.cli.install import Installed
+from ctx.cli.output import Output
+from ctx.cli.settings import Settings
+from ctx.cli.uninstall import Uninstalled
+from ctx.operations import git_hook
+from ctx.operations.git_hook import Place, Plan
+
+
+def install(options: argparse.Namespace, settings: Settings, output: Output) -> Installed:
+    project = layout.require_project(settings.folder, settings.user_store.home)
+    plan = git_hook.planned(project, _beside_the_interpreter())
+    _carried_out(plan, options)
+    for warning in _warnings(git_hook.place(git_hook.checkout_of(project))):
+        output.warn(warning)
+    return Installed(options.dry_run, (_part(plan),), {}, diff=_diff(plan, options))
+
+
+def uninstall(options: argparse.Namespace, settings: Settings) -> Uninstalled:
+    home = settings.user_store.home
+    # Whoever has removed the store wants to be rid of the hook too.
+    project = layout.find_project(settings.folder, home)
+    checkout = git.find_checkout(os.path.realpath(settings.folder))
+    if checkout is None:
+        checkout = git_hook.checkout_of(layout.require_project(settings.folder, home))
+    plan = git_hook.planned_removal(checkout, project)
+    _carried_out(plan, options)
+    return Uninstalled(options.dry_run, (_part(plan),), "", _diff(plan, options), home)
+
+
+def _carried_out(plan: Plan, options: argparse.Namespace) -> None:
+    if not options.dry_run:
+        mode = foreign_file.shared_mode()
+        git_hook.carry_out(plan, mode | (mode & 0o444) >> 2)
+
+
+def _part(plan: Plan) -> Part:
+    return Part("git hook", plan.path, plan.state)
+
+
+def _diff(plan: Plan, options: argparse.Namespace) -> str:
+    if not options.dry_run:
+        return ""
+    before, after = (
+        None if data is None else data.decode("utf-8", "replace")
+        for data in (plan.before, plan.after)
+    )
+    return Change(plan.path, before, after).diff
+
+
+def _warnings(place: Place) -> list[str]:
+    warnings = []
+    if place.reach == "elsewhere":
+        warnings.append(
+            f"core.hooksPath leads out of this repository: {place.path} runs in every one that it "
+            "is set for, and does something only where there is a project store at the same place."
+        )
+    if not _is_on_path(surroundings.variables()) and not _beside_the_interpreter():
+        warnings.append("`ctx` is not on the PATH: the hook says so, and leaves memory out.")
+    return warnings
+
+
+def _is_on_path(variables: Mapping[str, str]) -> bool:
+    return any(child.found("ctx", variables.get("PATH", "").split(os.pathsep)))
+
+
+def _beside_the_interpreter() -> str:
+    """The program of this installation, for a git that is started without a shell's PATH."""
+    program = os.path.join(os.path.dirname(sys.executable), "ctx")
+    return program if os.access(program, os.X_OK) else ""

@@ -1,0 +1,85 @@
+"""`ctx log`"""
+
+import argparse
+
+from ctx.cli import arguments
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import MOST_ROWS, Block, Line, Markdown, Output, count
+from ctx.cli.settings import Settings
+from ctx.ids import short
+from ctx.operations.log import Day, Entry, Log, Staged, day, log
+
+EXAMPLES = """
+ctx log                       what is staged, and the last commits
+ctx log --oneline --limit=0   all of them, a line each
+ctx log --day 2026-01-20      the log files of a day as one
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    arguments.limit(parser)
+    parser.add_argument("--oneline", action="store_true", help="a line for each commit")
+    parser.add_argument(
+        "--day", metavar="YYYY-MM-DD", help="what the log files of a day (UTC) say, joined"
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    workspace = open_workspace(settings, output)
+    if options.day:
+        output.show(day(workspace, options.day), render_day)
+        return
+    output.show(log(workspace, options.limit), render_lines if options.oneline else render)
+
+
+def render_day(found: Day) -> list[Block]:
+    return [Markdown(found.text)]
+
+
+def render_lines(found: Log) -> list[Block]:
+    blocks: list[Block] = [
+        Line(f"staged {each.time[:10]} {each.session}: {_counted(each)}") for each in found.staged
+    ]
+    for each in found.commits:
+        title = each.message.partition("\n")[0]
+        mark = " (head)" if each.is_head else ""
+        blocks.append(Line(f"{short(each.commit)} {each.time[:10]} {title}{mark}"))
+    return blocks + _more(found)
+
+
+def render(found: Log) -> list[Block]:
+    blocks: list[Block] = []
+    for staged in found.staged:
+        blocks.append(Line(f"staged in session {staged.session}", "heading"))
+        blocks.append(Line(f"date:    {staged.time}"))
+        blocks += [*_changes(staged), Line("")]
+    for each in found.commits:
+        mark = " (head)" if each.is_head else ""
+        blocks.append(Line(f"commit {short(each.commit)}{mark}", "heading"))
+        if len(each.parents) > 1:
+            blocks.append(Line(f"joins:   {' '.join(map(short, each.parents))}"))
+        blocks += [Line(f"author:  {each.author}")] if each.author else []
+        blocks += [Line(f"date:    {each.time}"), Line(f"session: {each.session}"), Line("")]
+        blocks += [Line(f"    {line}".rstrip()) for line in each.message.splitlines()]
+        blocks += [*_changes(each), Line("")]
+    return blocks + _more(found)
+
+
+def _changes(what: Entry | Staged) -> list[Block]:
+    lines = [*what.changes, *(f"= {path}" for path in what.files)]
+    if not lines:
+        return []
+    more = len(lines) - MOST_ROWS
+    blocks: list[Block] = [Line(""), *(Line(f"    {line}") for line in lines[:MOST_ROWS])]
+    return blocks + ([Line(f"    … and {more:,} more", "dim")] if more > 0 else [])
+
+
+def _counted(staged: Staged) -> str:
+    told = [(len(staged.changes), "change"), (len(staged.files), "file")]
+    return ", ".join(count(number, noun) for number, noun in told if number) or "nothing new"
+
+
+def _more(found: Log) -> list[Block]:
+    return (
+        [Line(f"… and {count(found.more, 'older commit')} (--limit)", "dim")] if found.more else []
+    )

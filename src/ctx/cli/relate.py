@@ -1,0 +1,66 @@
+"""`ctx relate`"""
+
+import argparse
+
+from ctx.cli import opening
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.options import completing, session_option
+from ctx.cli.output import Block, Line, Output
+from ctx.cli.settings import Settings
+from ctx.operations.link import CONFIDENCE
+from ctx.operations.relate import Options, Related, relate
+
+EXAMPLES = """
+ctx relate task_0042 Mentions src/net/client.rs
+ctx relate src/main.rs imports src/lib.rs --span 3:3
+ctx relate core::net::Client Calls core::timeout::sleep
+ctx relate decision_0007 depends-on 01M7ESYZ1SB4
+ctx relate src/a.py RelatesTo src/b.py --confidence low --evidence "they change together"
+"""
+
+_NAME = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    told = "a file, a task or decision by number, a node's id, or a qualified name"
+    completing(parser.add_argument("from_", metavar="FROM", help=told), "file")
+    label = parser.add_argument("label", metavar="LABEL", help="how they relate, in any spelling")
+    completing(label, "edge-type")
+    completing(parser.add_argument("to", metavar="TO", help=told), "file")
+    parser.add_argument(
+        "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
+    )
+    parser.add_argument("--evidence", "--reason", default="", metavar="TEXT", help="why it is so")
+    parser.add_argument(
+        "--span",
+        default="",
+        metavar="START:END",
+        help="the lines where it can be seen, in TO if that is a file, else in FROM",
+    )
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    wanted = Options(
+        options.from_,
+        options.label,
+        options.to,
+        options.confidence,
+        options.evidence,
+        options.span,
+    )
+    with opening.writing(settings, output) as memory:
+        related = relate(memory, wanted)
+    output.show(related, render)
+    warn_of_redaction(related.redacted, output)
+
+
+def render(related: Related) -> list[Block]:
+    verb = "Related" if related.new else "Related already"
+    first = f"{related.from_short} {_short(related.from_name)}"
+    second = f"{related.to_short} {_short(related.to_name)}"
+    return [Line(f"{verb}: {first} ── {related.edge.type} → {second}")]
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _NAME else f"{name[: _NAME - 1].rstrip()}…"

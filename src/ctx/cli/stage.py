@@ -1,0 +1,246 @@
+"""`ctx stage`"""
+
+import argparse
+from collections.abc import Sequence
+
+from ctx import clock
+from ctx.cli import arguments, opening
+from ctx.cli import commit as commit_command
+from ctx.cli import options as shared
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.settings import Settings
+from ctx.objects.refs import damaged_name
+from ctx.operations import stage
+from ctx.operations.recover import Recovered, recover
+from ctx.operations.stage import Aborted, Begun, Flushed, Staging
+from ctx.sessions.chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, Chain
+
+EXAMPLES = """
+ctx stage start "Fix timeout handling"       a session of its own for a task
+ctx stage                                    what is staged, and in which session
+ctx stage compact -m "Timeouts are fixed"    make it a commit, and leave the session
+"""
+
+START_EXAMPLES = """
+ctx stage start "Fix timeout handling"       commands join it until it is compacted
+ctx stage start --session s-42 "Timeouts"    under a name of yours, or take it up again
+"""
+
+ABORT_EXAMPLES = """
+ctx stage abort --reason "Changed approach"   hide what the session has staged
+ctx stage abort --session s-42 --dry-run      what that would be
+"""
+
+COMPACT_EXAMPLES = """
+ctx stage compact                         words for it are found by themselves
+ctx stage compact -m "Timeouts are fixed"
+ctx stage compact --session s-42          what another session has staged
+"""
+
+RECOVER_EXAMPLES = """
+ctx stage recover                         look at every session, and mend what is damaged
+ctx stage recover --dry-run               only look
+ctx stage recover timeouts-0f3a9c         also: get back what was aborted
+"""
+
+_NEXT = {
+    STALE: "`ctx stage compact --session {0}` makes a commit of it",
+    PARKED: "it is there again when its branch is",
+    ABORTED: "`ctx stage recover {0}` gets it back",
+    DAMAGED: "`ctx stage recover {0}` saves what is whole",
+}
+
+
+def prepare(words: list[str]) -> list[str]:
+    """`ctx stage` alone is `ctx stage status`."""
+    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
+    return ["status", *words] if only_options else words
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    begin = shared.add_subcommand(
+        group, "start", "begin a session for a task; commands join it", START_EXAMPLES
+    )
+    task = begin.add_argument("task", nargs="+", metavar="TASK", help="its name, its tag or its id")
+    shared.completing(task, "task")
+    begin.add_argument(
+        "--session", metavar="ID", help="its name (default: made from that of the task)"
+    )
+    flush = shared.add_subcommand(
+        group,
+        "flush",
+        "keep changed narrative documents with the session",
+        "ctx stage flush    they are safe from `git clean` then",
+    )
+    shared.session_option(flush)
+    compact = shared.add_subcommand(
+        group, "compact", "turn a session's staging into a commit", COMPACT_EXAMPLES
+    )
+    compact.add_argument(
+        "-m", "--message", help="what the commit is about (default: what is in it)"
+    )
+    shared.session_option(compact)
+    abort = shared.add_subcommand(group, "abort", "hide what a session has staged", ABORT_EXAMPLES)
+    abort.add_argument("--reason", metavar="TEXT", help="why, for whoever wonders later")
+    arguments.dry_run(abort)
+    shared.session_option(abort)
+    shared.add_subcommand(
+        group, "status", "show what is staged, and in which session", "ctx stage status"
+    )
+    mend = shared.add_subcommand(
+        group, "recover", "mend damaged sessions, or get an aborted one back", RECOVER_EXAMPLES
+    )
+    mend.add_argument(
+        "name", nargs="?", metavar="SESSION", help="this one only, also if it was aborted"
+    )
+    mend.add_argument(
+        "--documents", action="store_true", help="write flushed documents again that are gone"
+    )
+    arguments.dry_run(mend)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    match options.subcommand:
+        case "start":
+            _start(options, settings, output)
+        case "flush":
+            flushed = stage.flush(open_workspace(settings, output))
+            output.show(flushed, render_flushed)
+            for secret in flushed.secrets:
+                where = f"{secret.where}, line {secret.line}"
+                output.warn(f"{where}: a secret was left out ({secret.rule}).")
+            for path, reason in flushed.skipped:
+                output.warn(f"narrative/{path} is not kept: {reason}.")
+        case "compact":
+            made = stage.compact(open_workspace(settings, output), options.message)
+            output.show(made, commit_command.render)
+            commit_command.say_more(made, output)
+        case "abort":
+            with opening.staging(settings, output) as memory:
+                aborted = stage.abort(memory, options.reason, dry_run=options.dry_run)
+                output.show(aborted, render_aborted)
+        case "status":
+            workspace = open_workspace(settings, output)
+            output.show(stage.status(workspace, settings.user_store.home), render_status)
+        case _:
+            workspace = open_workspace(settings, output)
+            found = recover(
+                workspace, options.name, documents=options.documents, dry_run=options.dry_run
+            )
+            output.show(found, render_recovered)
+
+
+def _start(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    task = " ".join(options.task)
+    # Several agents may work here, each with a session of its own: they leave each other alone.
+    is_given = not options.session and settings.given_session is not None
+    if not options.session and not is_given:
+        settings = settings._replace(session=stage.new_session(task))
+    with opening.staging(settings, output) as memory:
+        begin = stage.start_given if is_given else stage.start
+        begun = begin(memory, task)
+        output.show(begun, render_begun)
+        if begun.compacted:
+            opening.tell(begun.compacted, output)
+        given = settings.given_session
+        if given not in (None, begun.session):
+            output.warn(f"Commands join session {given} here, as the environment says.")
+
+
+def render_begun(begun: Begun) -> list[Block]:
+    verb = "Resumed" if begun.resumed else "Began"
+    blocks: list[Block] = [
+        Line(f"{verb} session {begun.session}: {begun.task.name} (task:{begun.task.task})")
+    ]
+    if begun.left:
+        blocks.append(Line(f"Session {begun.left} keeps what it has staged."))
+    return blocks
+
+
+def render_flushed(flushed: Flushed) -> list[Block]:
+    steps = count(flushed.steps, "step")
+    if flushed.step is None:
+        return [Line(f"Nothing to flush: session {flushed.session} has {steps}, all durable.")]
+    kept = count(len(flushed.documents), "narrative document")
+    return [
+        Line(f"Kept {kept} with session {flushed.session} ({steps}):"),
+        Table(("path",), [(path,) for path in flushed.documents]),
+    ]
+
+
+def render_aborted(aborted: Aborted) -> list[Block]:
+    parts = [count(aborted.steps, "step"), count(aborted.records, "record")]
+    if aborted.files:
+        parts.append(count(aborted.files, "file"))
+    what = f"session {aborted.session} ({', '.join(parts)})"
+    if aborted.aborted is None:
+        return [Line(f"Would abort {what}.")]
+    blocks: list[Block] = [
+        Line(f"Aborted {what}."),
+        Line(
+            f"It is kept for {count(aborted.keep_days, 'day')}: ctx stage recover {aborted.aborted}"
+        ),
+    ]
+    if aborted.documents:
+        named = ", ".join(f"narrative/{path}" for path in aborted.documents)
+        blocks.append(Line(f"Files that it made stay: {named}"))
+    if aborted.task_left:
+        blocks.append(Line(f"task:{aborted.task_left} began in it, and is not the current one."))
+    return blocks
+
+
+def render_status(found: Staging) -> list[Block]:
+    blocks: list[Block] = [Line(f"Commands join session {found.joined}.")]
+    if not found.chains:
+        return [*blocks, Line("Nothing is staged.")]
+    rows = [_row(chain) for chain in found.chains]
+    headings = ("session", "state", "steps", "records", "files", "tokens", "last", "task")
+    kinds = ("", "", "number", "number", "number", "number", "dim", "text")
+    blocks.append(Table(headings, rows, kinds))
+    return [*blocks, *_next(found.chains)]
+
+
+def _row(chain: Chain) -> tuple[str, ...]:
+    ago = since(chain.last, clock.now_ms()) if chain.last else ""
+    numbers = (chain.steps, chain.records, chain.files, chain.tokens)
+    return (chain.session, chain.state, *(f"{n:,}" for n in numbers), ago, chain.task or "")
+
+
+def _next(chains: Sequence[Chain]) -> list[Block]:
+    """What to do about chains that do not go on by themselves."""
+    lines: list[Block] = []
+    for chain in chains:
+        if chain.state == ACTIVE:
+            continue
+        why = f" ({chain.reason})" if chain.reason else ""
+        told = _NEXT[chain.state].format(chain.session)
+        if damaged_name(chain.session):
+            told = "nothing of it could be saved, and `ctx gc` will remove it"
+        lines.append(Line(f"{chain.session} is {chain.state}{why}: {told}."))
+    return lines
+
+
+def render_recovered(found: Recovered) -> list[Block]:
+    would = "would be" if found.dry_run else "is"
+    blocks: list[Block] = []
+    for each in found.mended:
+        if each.steps:
+            saved = f"{count(each.steps, 'step')} {'would be' if found.dry_run else 'were'} saved"
+            blocks.append(Line(f"Session {each.session} was damaged: {saved}."))
+        else:
+            blocks.append(Line(f"Session {each.session} was damaged: nothing of it is whole."))
+        blocks += [Line(f"  lost: {lost}") for lost in each.lost]
+        if each.set_aside:
+            blocks.append(Line(f"  What it pointed to is kept as {each.set_aside}."))
+    if found.restored:
+        blocks.append(Line(f"What was aborted {would} session {found.restored} again."))
+    if found.stage_reset:
+        blocks.append(
+            Line(f"The session that commands joined has nothing staged: it {would} left.")
+        )
+    if found.missing:
+        verb = "Wrote again" if found.rewritten else "Flushed and gone (--documents writes them)"
+        blocks.append(Line(f"{verb}: {', '.join(f'narrative/{path}' for path in found.missing)}"))
+    return blocks or [Line(f"Nothing to mend in {count(found.checked, 'session')}.")]

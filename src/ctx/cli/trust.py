@@ -1,0 +1,126 @@
+"""`ctx trust`"""
+
+import argparse
+import os
+
+from ctx import layout
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.operations.trust import (
+    Contents,
+    Trust,
+    TrustedProjects,
+    contents,
+    everything,
+    revoke,
+    revoke_folder,
+    trust,
+)
+from ctx.sessions import trust as trusting
+
+EXAMPLES = """
+ctx trust                     see what this project's memory holds, and trust it
+ctx trust --yes               without being asked
+ctx trust --list              what is trusted
+ctx trust --revoke            give this project's agents nothing of it any more
+ctx trust --revoke ../gone    also of a folder that is not there any more
+"""
+
+_SHOWN_AUTHORS = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    folder = parser.add_argument(
+        "path", nargs="?", metavar="DIR", help="the project's folder (default: this one)"
+    )
+    shared.completing(folder, "folder")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--revoke", action="store_true", help="trust it no longer")
+    instead.add_argument("--list", action="store_true", help="only show what is trusted")
+    shared.yes_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    home = settings.user_store.home
+    folder = os.path.join(settings.folder, settings.expanded(options.path or ""))
+    is_broken = trusting.is_broken(home)
+    if options.list:
+        if options.path:
+            raise UsageError("--list takes no folder: it shows everything that is trusted.")
+        output.show(everything(home), render_list)
+    elif options.revoke:
+        output.show(_revoked(folder, home), render)
+    else:
+        _trust(options, folder, home, output)
+    if is_broken and trusting.is_broken(home):
+        output.warn(f"{trusting.path_of(home)} cannot be read, so nothing is trusted.")
+
+
+def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) -> None:
+    project = layout.require_project(folder, home)
+    held = contents(project)
+    if not trusting.is_trusted(home, project) and not options.yes:
+        output.preview(holding(held))
+        output.confirm(
+            f"Trust {project.store}? Agents that work here are given what it holds.", yes=False
+        )
+    answer = trust(home, project)._replace(contents=held)
+    output.show(answer, render)
+    if answer.put_aside:
+        output.warn(
+            f"{trusting.path_of(home)} could not be read, and is now {answer.put_aside}: "
+            "what was trusted before is not any more."
+        )
+
+
+def _revoked(folder: str, home: str) -> Trust:
+    """Where there is no project store, the folder may still be one that was trusted."""
+    project = layout.find_project(folder, home)
+    if project is None:
+        gone = revoke_folder(home, os.path.realpath(folder))
+        if gone.state == "revoked":
+            return gone
+        project = layout.require_project(folder, home)
+    return revoke(home, project)
+
+
+def holding(held: Contents) -> list[Block]:
+    """What a project store holds, for whoever is to trust it."""
+    commits = count(held.commits, "commit")
+    if held.last_commit:
+        commits += f", the last one of {held.last_commit[:10]}"
+    authors = [
+        f"{author.name or 'somebody without a name'} ({author.commits:,})"
+        for author in held.authors[:_SHOWN_AUTHORS]
+    ]
+    if len(held.authors) > _SHOWN_AUTHORS:
+        authors.append(f"… and {len(held.authors) - _SHOWN_AUTHORS:,} more")
+    rows = [
+        ("commits", commits),
+        *(("by", author) for author in authors),
+        ("narrative", count(held.narrative_files, "file")),
+    ]
+    return [Table(("what", "how much"), rows, ("field", ""))]
+
+
+def render(answer: Trust) -> list[Block]:
+    match answer.state:
+        case "trusted":
+            who = f", as {answer.identity}" if answer.identity else ""
+            blocks: list[Block] = [Line(f"Trusted: {answer.root}{who}.")]
+            return [*blocks, *(holding(answer.contents) if answer.contents else [])]
+        case "already trusted":
+            return [Line(f"{answer.root} is trusted already, since {answer.at[:10]}.")]
+        case "revoked":
+            return [Line(f"No longer trusted: {answer.root}.")]
+        case "not trusted":
+            return [Line(f"{answer.root} was not trusted; nothing was changed.")]
+
+
+def render_list(trusted: TrustedProjects) -> list[Block]:
+    if not trusted.projects:
+        return [Line("No project is trusted.")]
+    rows = [(each.root, since(each.at), each.identity) for each in trusted.projects]
+    return [Table(("project", "trusted for", "by"), rows, ("", "age", ""))]

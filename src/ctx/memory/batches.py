@@ -1,0 +1,132 @@
+"""Records as an object: what a project's memory is made of, in a form that never changes.
+
+A record is an array, `[id, stamp, change, action, kind, subject, key, target, body, session,
+author]`, its body as JSON text. What a newer version appends to the array is skipped here, and
+kept where batches are merged: they are joined without being decoded. What somebody wrote who is no
+ctx at all is kept too, and passed over.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ctx.ids import ObjectId, Ulid
+from ctx.memory import records, shapes
+from ctx.memory.records import Record
+from ctx.objects.model import RecordBatch
+from ctx.objects.store import Object, Reader, read_typed, typed
+
+LATEST = records.BEYOND - (1 << 50)
+"""No stamp that anybody has given lies after this, so that there is room for those to come."""
+
+_LONGEST_NAME = 500
+_IDS = re.compile("(?:[0-7][0-9A-HJKMNP-TV-Z]{25}){2}")
+_NO_TIME = f"{'0' * 10}{'Z' * 16}"
+_ENCODER = msgspec.msgpack.Encoder()
+_BODY = msgspec.json.Decoder(dict[str, Any])
+
+
+def made(said: Sequence[Record], blobs: Iterable[ObjectId] = ()) -> Object:
+    """The batch of what was said together."""
+    packed = tuple(msgspec.Raw(_ENCODER.encode(_packed(record))) for record in said)
+    return typed(RecordBatch(packed, blobs=tuple(sorted(set(blobs)))))
+
+
+def merged(reader: Reader, batch_ids: Sequence[ObjectId]) -> Object | None:
+    """One batch with everything that some batches say, in their order; None for none at all."""
+    found = [read_typed(reader, each, RecordBatch) for each in batch_ids]
+    if not found:
+        return None
+    if len(found) == 1:
+        return reader.read(batch_ids[0])
+    every = dict.fromkeys(bytes(raw) for batch in found for raw in batch.records)
+    blobs = {blob for batch in found for blob in batch.blobs}
+    return typed(RecordBatch(tuple(map(msgspec.Raw, every)), blobs=tuple(sorted(blobs))))
+
+
+def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
+    """What a batch says. What is not even a record is left out; the object keeps it."""
+    return [record for record, _ in said(read_typed(reader, batch_id, RecordBatch))]
+
+
+def said(batch: RecordBatch) -> list[tuple[Record, str]]:
+    """The records of a batch, each with its body as text. Of two with one id, the first counts."""
+    found: dict[str, tuple[Record, str]] = {}
+    for raw in batch.records:
+        if (each := _unpacked(raw)) is not None:
+            found.setdefault(each[0].id, each)
+    return list(found.values())
+
+
+def _packed(record: Record) -> tuple[Any, ...]:
+    return (*record[:8], records.as_json(record.body), *record[9:])
+
+
+class _Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
+    """A record as it is written down."""
+
+    id: str
+    stamp: int
+    change: str
+    action: str
+    kind: str
+    subject: str
+    key: str
+    target: str | None
+    body: str
+    session: str
+    author: str
+
+
+_DECODER = msgspec.msgpack.Decoder(_Row)
+
+
+def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
+    """A record as anybody may have written it: ids and times become names and order here.
+
+    One that is not as its kind must be becomes one of a kind that nobody knows.
+    """
+    try:
+        row = _DECODER.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    # What documents say has ids of no time at all, and stamps beyond all others.
+    if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < LATEST):
+        return None
+    body = _body(row.body)
+    told = _Told(row.action, row.kind, row.session, row.author)
+    if len("".join(told)) > _LONGEST_NAME or not "".join(told).isprintable():
+        told = _Told(*map(_printable, told))
+    record = Record(
+        Ulid(row.id), row.stamp, Ulid(row.change), told.action, told.kind, row.subject, row.key,
+        row.target, body or {}, told.session, told.author,
+    )  # fmt: skip
+    if body is None or not shapes.fits(record):
+        return record._replace(kind=f"?{told.kind}", body={}), "{}"
+    return record, row.body
+
+
+class _Told(NamedTuple):
+    """What people are shown as it is."""
+
+    action: str
+    kind: str
+    session: str
+    author: str
+
+
+def _body(text: str) -> dict[str, Any] | None:
+    """None for what no version writes: other than an object, or what no database can hold."""
+    if text == "{}":
+        return {}
+    try:
+        return _BODY.decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
+def _printable(text: str) -> str:
+    shown = (each if each.isprintable() else "�" for each in text[:_LONGEST_NAME])
+    return "".join(shown)

@@ -1,0 +1,165 @@
+"""Several graphs read as one: what a project knows, and what its user knows.
+
+A node lives in one of them. What is asked about a node is asked of the graph that has it; what is
+asked about all is put together in the order that each of them would give.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import islice
+from sqlite3 import Connection
+
+from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
+from ctx.ids import NodeId
+from ctx.memory import naming
+from ctx.memory.graph import Direction, Graph, TagCount
+from ctx.memory.model import Edge, Node, View
+from ctx.memory.records import Record
+
+_PART = 500
+
+
+class Graphs:
+    """Graphs that are read as one; where two have something of one name, the first counts."""
+
+    def __init__(self, graphs: Sequence[Graph]) -> None:
+        self.graphs = tuple(graphs)
+
+    @property
+    def connections(self) -> tuple[Connection, ...]:
+        return tuple(graph.connection for graph in self.graphs)
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """Whose graphs they are."""
+        return tuple(graph.scope for graph in self.graphs)
+
+    def holding(self, node_id: NodeId) -> Graph:
+        """The graph in which a node lives."""
+        for graph in self.graphs:
+            if graph.has(node_id):
+                return graph
+        raise NodeNotFound(f"There is no node {node_id}.")
+
+    def find(self, text: str) -> NodeId:
+        """The node whose id begins with what a person typed."""
+        return self._only(text, Graph.find)
+
+    def find_deleted(self, text: str) -> NodeId:
+        return self._only(text, Graph.find_deleted)
+
+    def _only(self, text: str, find: Callable[[Graph, str], NodeId]) -> NodeId:
+        """What one of the graphs has. Where none has it, the most telling refusal."""
+        found: dict[NodeId, None] = {}
+        refusals: list[NodeNotFound | UsageError] = []
+        for graph in self.graphs:
+            try:
+                found[find(graph, text)] = None
+            except (NodeNotFound, UsageError) as error:
+                refusals.append(error)
+        if len(found) > 1:
+            told = "\n".join(f"  {node_id}" for node_id in found)
+            raise AmbiguousId(f"Several nodes have an id that begins with {text}.", detail=told)
+        if not found:
+            # That it was deleted, or is not, says more than that there is none.
+            raise max(refusals, key=lambda error: (isinstance(error, UsageError), bool(error.hint)))
+        return next(iter(found))
+
+    def deleted(self, limit: int | None) -> tuple[list[Node], int]:
+        found = [graph.deleted(limit) for graph in self.graphs]
+        # What was moved to another graph is not gone.
+        nodes = [node for part, _ in found for node in part if not self.has(node.id)]
+        return nodes[:limit], sum(total for _, total in found)
+
+    def shown(self, node_ids: Iterable[NodeId]) -> dict[NodeId, str]:
+        """Ids as they are shown: short, but long enough to name one node of these graphs."""
+        return naming.shown(self.connections, node_ids)
+
+    def node(self, node_id: NodeId) -> Node:
+        return self.holding(node_id).node(node_id)
+
+    def nodes(self, node_ids: Iterable[NodeId]) -> Iterator[Node]:
+        """The nodes in the order that was asked for, read in parts. Missing ones are left out."""
+        if len(self.graphs) == 1:
+            yield from self.graphs[0].nodes(node_ids)
+            return
+        waiting = iter(node_ids)
+        while part := list(islice(waiting, _PART)):
+            found: dict[NodeId, Node] = {}
+            for graph in reversed(self.graphs):
+                found.update((node.id, node) for node in graph.nodes(part))
+            yield from (found[node_id] for node_id in part if node_id in found)
+
+    def newest(
+        self,
+        node_types: Sequence[str],
+        tags: Sequence[str],
+        since: str | None,
+        limit: int | None,
+        *,
+        include_superseded: bool = False,
+    ) -> tuple[list[NodeId], int]:
+        """The newest nodes of some types and with all of these tags, and how many there are."""
+        found = [
+            graph.newest(node_types, tags, since, limit, include_superseded=include_superseded)
+            for graph in self.graphs
+        ]
+        merged = list(merge(*(ids for ids, _ in found), reverse=True))
+        # What stands for a thing in the code may be in both.
+        every = list(dict.fromkeys(merged))
+        twice = len(merged) - len(every)
+        return every[:limit], sum(total for _, total in found) - twice
+
+    def has(self, node_id: str) -> bool:
+        return any(graph.has(node_id) for graph in self.graphs)
+
+    def tags_of(self, node_id: NodeId) -> tuple[str, ...]:
+        return self.holding(node_id).tags_of(node_id)
+
+    def of_type(self, node_type: str) -> list[NodeId]:
+        found = (node_id for graph in self.graphs for node_id in graph.of_type(node_type))
+        return list(dict.fromkeys(found))
+
+    def tag_counts(self, prefix: str = "") -> list[TagCount]:
+        """Every tag and how many nodes have it, by name."""
+        found: dict[str, int] = {}
+        for graph in self.graphs:
+            for tag, nodes in graph.tag_counts(prefix):
+                found[tag] = found.get(tag, 0) + nodes
+        return [TagCount(tag, found[tag]) for tag in sorted(found)]
+
+    def edges(
+        self, node_id: NodeId, direction: Direction = "both", edge_type: str | None = None
+    ) -> list[Edge]:
+        """The edges of a node, also those that begin in another graph."""
+        found = [
+            edge for graph in self.graphs for edge in graph.edges(node_id, direction, edge_type)
+        ]
+        if len(self.graphs) == 1:
+            return found
+        return [edge for edge in found if self.has(edge.from_id) and self.has(edge.to_id)]
+
+    def edge(self, from_id: NodeId, to_id: NodeId, edge_type: str) -> Edge | None:
+        found = (graph.edge(from_id, to_id, edge_type) for graph in self.graphs)
+        return next((edge for edge in found if edge), None)
+
+    def source_of(self, path: str) -> Node | None:
+        found = (graph.source_of(path) for graph in self.graphs)
+        return next((node for node in found if node), None)
+
+    def views(self) -> list[View]:
+        found = {view.name: view for graph in reversed(self.graphs) for view in graph.views()}
+        return [found[name] for name in sorted(found)]
+
+    def view(self, name: str) -> View:
+        for graph in self.graphs:
+            try:
+                return graph.view(name)
+            except ViewNotFound:
+                continue
+        raise ViewNotFound(f"There is no view {name!r}.")
+
+    def history(self, node_id: NodeId) -> list[Record]:
+        """Everything that was recorded about a node, oldest first, wherever it lived."""
+        found = [record for graph in self.graphs for record in graph.history(node_id)]
+        return sorted(found, key=lambda record: record.order)

@@ -1,0 +1,104 @@
+"""The commits of a project as its index knows them, and what each of them says.
+
+Nothing is read of the object store here: the index has the parents of every commit, and every
+record with the batch that it came in.
+"""
+
+import heapq
+from collections.abc import Iterable, Mapping
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.memory import records
+from ctx.memory.records import Record
+
+
+class Commit(NamedTuple):
+    id: str
+    parents: tuple[str, ...]
+    timestamp_unix: int
+    author: str
+    session: str
+    message: str
+    batches: tuple[str, ...]
+
+
+class Holder(NamedTuple):
+    """Where a record is: in a commit, staged in a session, or, with neither, in a document."""
+
+    commit: str | None = None
+    session: str | None = None
+
+
+def holders(connection: Connection, subject: str) -> dict[str, Holder]:
+    """Where what was recorded about a node, or about edges to it, is; by record."""
+    rows = connection.execute(
+        "SELECT r.id, b.commit_id, b.session FROM records AS r"
+        " JOIN batches AS b ON b.number = r.batch WHERE r.subject = ?1 OR r.target = ?1",
+        (subject,),
+    )
+    return {record: Holder(*held) for record, *held in rows}
+
+
+def commits(connection: Connection) -> dict[str, Commit]:
+    """Every commit in reach, newest first, children before their parents."""
+    rows = connection.execute(
+        "SELECT id, parents, timestamp_unix, author, session, message, batches FROM commits"
+    )
+    found = {
+        row[0]: Commit._make((row[0], tuple(row[1].split()), *row[2:6], tuple(row[6].split())))
+        for row in rows
+    }
+    return {each: found[each] for each in _newest_first(found)}
+
+
+def _newest_first(found: Mapping[str, Commit]) -> Iterable[str]:
+    """A commit is never older than its parents; where it is as old, it still comes first."""
+    children = dict.fromkeys(found, 0)
+    for commit in found.values():
+        for parent in commit.parents:
+            if parent in children:
+                children[parent] += 1
+    ready = [(-found[each].timestamp_unix, each) for each, count in children.items() if not count]
+    heapq.heapify(ready)
+    while ready:
+        _, each = heapq.heappop(ready)
+        yield each
+        for parent in found[each].parents:
+            if parent in children:
+                children[parent] -= 1
+                if not children[parent]:
+                    heapq.heappush(ready, (-found[parent].timestamp_unix, parent))
+
+
+def said_in(connection: Connection, commit: Commit) -> list[Record]:
+    """What a commit says, in the order in which it was said."""
+    places = ", ".join("?" * len(commit.batches))
+    rows = connection.execute(f"SELECT number FROM batches WHERE id IN ({places})", commit.batches)
+    return _of_batches(connection, [row[0] for row in rows])
+
+
+def staged_by(connection: Connection, session: str) -> list[Record]:
+    """What a session has said, and no commit has taken over."""
+    rows = connection.execute("SELECT number FROM batches WHERE session = ?", (session,))
+    return _of_batches(connection, [row[0] for row in rows])
+
+
+def sessions(connection: Connection) -> list[str]:
+    """The sessions with staged work on this history."""
+    rows = connection.execute("SELECT session FROM chains WHERE NOT parked ORDER BY session")
+    return [row[0] for row in rows]
+
+
+def _of_batches(connection: Connection, numbers: Iterable[int]) -> list[Record]:
+    found = {
+        record.id: record
+        for number in numbers
+        for record in (*records.of_batch(connection, number), *_repeated(connection, number))
+    }
+    return sorted(found.values(), key=lambda record: record.order)
+
+
+def _repeated(connection: Connection, number: int) -> list[Record]:
+    rows = connection.execute("SELECT record FROM repeated WHERE batch = ?", (number,))
+    return records.named(connection, [row[0] for row in rows])

@@ -1,0 +1,62 @@
+"""Nodes by what people call their documents: `task_0043`, `decision_0007`, or a file's path.
+
+Two branches may have taken the same number. Then a few characters of the rest of the file's name
+tell which is meant: `task_0043-k3x9`.
+"""
+
+import re
+from collections.abc import Iterator
+from sqlite3 import Connection
+
+from ctx.errors import AmbiguousId, NodeNotFound
+from ctx.ids import NodeId
+
+_ASKED = re.compile(r"(task|decision)_(\d{1,9})(?:-(.+))?", re.IGNORECASE | re.ASCII)
+_NUMBERED = {
+    "task": re.compile(r"task_(\d{1,9})(?:-(.+))?", re.IGNORECASE | re.ASCII),
+    "decision": re.compile(r"(\d{1,9})(?:-(.+))?", re.ASCII),
+}
+
+
+def find(connection: Connection, text: str) -> NodeId:
+    found = dict(_meant(connection, text.strip()))
+    if not found:
+        raise NodeNotFound(
+            f"There is no node {text[:80]!r}.",
+            hint="`ctx list --type=task` and `--type=decision` show what there is.",
+        )
+    if len(found) > 1:
+        told = "\n".join(f"  {node_id}  {path}" for node_id, path in found.items())
+        raise AmbiguousId(
+            f"Several documents are called {text[:80]}.",
+            detail=told,
+            hint="Give its id, or more of the file's name.",
+        )
+    return next(iter(found))
+
+
+def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
+    asked = _ASKED.fullmatch(text.removesuffix(".md"))
+    path = text.removeprefix("./").removeprefix(".ctx/").removeprefix("narrative/")
+    rows = connection.execute(
+        "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"
+        " WHERE file IS NOT NULL ORDER BY id"
+    )
+    for node_id, node_type, file in rows:
+        if not isinstance(file, str):
+            continue
+        if file in (path, f"{path}.md"):
+            yield node_id, file
+        elif asked and asked[1].lower() == node_type:
+            name = file.rpartition("/")[2].removesuffix(".md")
+            numbered = _NUMBERED[node_type].fullmatch(name)
+            is_number = numbered is not None and int(numbered[1]) == int(asked[2])
+            if numbered and is_number and _is_part(asked[3], numbered[2] or ""):
+                yield node_id, file
+
+
+def _is_part(rest: str | None, whole: str) -> bool:
+    if rest is None:
+        return True
+    rest, whole = rest.casefold(), whole.casefold()
+    return whole == rest or whole.startswith(f"{rest}-") or whole.endswith(f"-{rest}")

@@ -1,0 +1,74 @@
+"""What a project is at, as the names of files say it, and whether an index is at the same.
+
+Hooks load this module: it reads names and a few small files, and loads nothing of the object store.
+"""
+
+import json
+import os
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.errors import DeserializationFailed
+from ctx.ids import ObjectId, SessionId
+from ctx.layout import Project
+from ctx.objects import refs
+from ctx.objects.heads import Heads
+from ctx.objects.refs import Refs
+
+APPLICATION_ID = int.from_bytes(b"ctxp", "big")
+VERSION = 1
+FILE = "store.db"
+
+
+class State(NamedTuple):
+    """What a project is at."""
+
+    heads: tuple[ObjectId, ...]
+    chains: tuple[tuple[SessionId, ObjectId], ...]
+    """The sessions with staged work, and their last steps."""
+
+    @property
+    def told(self) -> str:
+        """The same as text that can be compared."""
+        return json.dumps(self)
+
+
+def state(project: Project) -> State:
+    pointers = Refs(project.refs)
+    chains = [
+        (session, tip)
+        for name in pointers.names()
+        if (session := refs.session_of(name)) and (tip := _tip(pointers, name))
+    ]
+    return State(tuple(Heads(project.heads).named()), tuple(chains))
+
+
+def _tip(pointers: Refs, name: str) -> ObjectId | None:
+    try:
+        return pointers.read(name)
+    except DeserializationFailed:
+        # A ref that is damaged is for `ctx stage recover`; it must not hide the rest.
+        return None
+
+
+def path_for(project: Project, now: State) -> str:
+    """Where the index of a set of heads lies."""
+    return os.path.join(project.index_of(now.heads), FILE)
+
+
+def is_index(connection: Connection) -> bool:
+    """Whether a database is an index that this version made."""
+    found = [
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version")
+    ]
+    return found == [APPLICATION_ID, VERSION]
+
+
+def holds(connection: Connection, project: Project, now: State) -> bool:
+    """Whether an index was made of these heads and chains, and lacks nothing that is there now."""
+    known = dict(connection.execute("SELECT name, value FROM present"))
+    if known.get("state") != now.told:
+        return False
+    missing = known.get("missing", "").split()
+    return not any(os.path.exists(f"{project.objects}/{each[:2]}/{each}") for each in missing)

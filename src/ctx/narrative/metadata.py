@@ -1,0 +1,172 @@
+"""The metadata comment of a narrative document: a few lines that look like YAML.
+
+    <!-- metadata:
+    created: 2026-01-20T10:00:00Z
+    tags: [rust, "two words"]
+    mentions:
+      - core::net::Client
+    -->
+
+A line that begins with a key and a colon begins an entry; whatever follows up to the next one
+belongs to it. So one broken entry spoils no other. Lists are read in brackets, one item a line
+behind dashes, or bare with commas. What has no meaning here is kept when the rest is rewritten.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ctx.errors import ContentRefused
+
+NOTHING = "<!-- metadata:\n-->"
+"""A comment without entries."""
+
+_LARGEST = 64 * 1024
+_OPENING = re.compile(r"[ ]{0,3}<!--[ \t]*metadata:", re.IGNORECASE)
+_END = "-->"
+_KEY = re.compile(r"(?<![^\r\n])[ \t]*([A-Za-z_][\w-]*)[ \t]*:(?=\s|\Z)")
+_DASHED = re.compile(r"(?<![^\r\n])[ \t]*-[ \t]+([^\r\n]*)")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"|\'(?:[^\']|\'\')*+\'', re.DOTALL)
+_STOP = re.compile(r"[,\[\]]")
+_SPACE = re.compile(r"\s*")
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_NAMED = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+_PLAIN = re.compile(r"[\w./~+$(=][\w./~+$()=:;^-]*(?<!:)")
+_TO_ESCAPE = re.compile('[\\\\"\x00-\x1f\x7f-\x9f\u2028\u2029]')
+
+
+def is_metadata(text: str, start: int, end: int) -> bool:
+    """Whether the comment from `start` to `end` is one that we read."""
+    return end - start <= _LARGEST and _OPENING.match(text, start, end) is not None
+
+
+def parse(comment: str) -> dict[str, str]:
+    """The entries: key to what is written behind it. The first of a name counts."""
+    found: dict[str, str] = {}
+    for key, start, end in _entries(comment):
+        found.setdefault(key, comment[start:end].partition(":")[2].strip())
+    return found
+
+
+def scalar(value: str) -> str:
+    quoted = _QUOTED.match(value)
+    if quoted:
+        return _unquoted(quoted[0])
+    lines = value.splitlines()
+    return lines[0].partition(" #")[0].strip() if lines else ""
+
+
+def items(value: str) -> tuple[str, ...]:
+    if value in ("", "~", "null"):
+        return ()
+    if value.startswith("["):
+        found = _listed(value, 1)
+    elif dashed := _DASHED.findall(value):
+        found = [scalar(item.strip()) for item in dashed]
+    else:
+        found = _listed(value.partition(" #")[0], 0)
+    return tuple(item for item in found if item)
+
+
+def render(entries: Iterable[tuple[str, str | Sequence[str]]]) -> str:
+    lines = [f"{_line(key, value)}\n" for key, value in entries]
+    return f"<!-- metadata:\n{''.join(lines)}{_END}"
+
+
+def replaced(comment: str, entries: Iterable[tuple[str, str | Sequence[str]]], newline: str) -> str:
+    """The comment with these entries, in the place of those with the same name or at the end."""
+    for key, value in entries:
+        line = _line(key, value)
+        places = [(start, end) for name, start, end in _entries(comment) if name == key]
+        if places:
+            start, end = places[0]
+            comment = comment[:start] + line + comment[end:]
+        else:
+            inner = comment.removesuffix(_END)
+            comment = f"{inner.rstrip()}{newline}{line}{newline}{_END}"
+    return comment
+
+
+def _entries(comment: str) -> list[tuple[str, int, int]]:
+    """Each key, and where its entry begins and ends."""
+    opening = _OPENING.match(comment)
+    first = opening.end() if opening else 0
+    last = len(comment.removesuffix(_END))
+    inner = comment[first:last]
+    keys = [*_KEY.finditer(inner)]
+    found = []
+    for number, key in enumerate(keys):
+        start = key.start(1)
+        end = keys[number + 1].start() if number + 1 < len(keys) else len(inner)
+        written = inner[start:end].rstrip()
+        found.append((key[1].lower(), first + start, first + start + len(written)))
+    return found
+
+
+def _listed(text: str, at: int) -> list[str]:
+    """The items from here on to the bracket that closes the list, or to the end."""
+    found = []
+    while True:
+        at = _past(_SPACE, text, at)
+        start = at
+        quoted = _QUOTED.match(text, at)
+        if quoted:
+            found.append(_unquoted(quoted[0]))
+            at = quoted.end()
+        depth = 0
+        while (stop := _STOP.search(text, at)) and (depth or stop[0] == "["):
+            depth += {"[": 1, "]": -1}.get(stop[0], 0)
+            at = stop.end()
+        end = stop.start() if stop else len(text)
+        if not quoted:
+            found.append(" ".join(text[start:end].split()))
+        if stop is None or stop[0] == "]":
+            return found
+        at = stop.end()
+
+
+def _past(pattern: re.Pattern[str], text: str, at: int) -> int:
+    matched = pattern.match(text, at)
+    return matched.end() if matched else at
+
+
+def _line(key: str, value: str | Sequence[str]) -> str:
+    if isinstance(value, str):
+        return f"{key}: {_written(value)}"
+    return f"{key}: [{', '.join(map(_written, value))}]"
+
+
+def _written(item: str) -> str:
+    if not item:
+        raise ContentRefused("A tag, a mention or a time cannot be empty.")
+    if _PLAIN.fullmatch(item):
+        return item
+    try:
+        item.encode()
+    except UnicodeEncodeError:
+        raise ContentRefused("A tag or a mention is not text.") from None
+    escaped = _TO_ESCAPE.sub(_escaped, item)
+    # Nothing in here may end the comment.
+    return '"' + (escaped.replace(">", "\\u003e") if "--" in escaped else escaped) + '"'
+
+
+def _escaped(character: re.Match[str]) -> str:
+    found = character[0]
+    return f"\\{found}" if found in '\\"' else f"\\u{ord(found):04x}"
+
+
+def _unquoted(text: str) -> str:
+    if text[0] == "'":
+        return text[1:-1].replace("''", "'")
+    plain = _ESCAPE.sub(_meant, text[1:-1])
+    if plain.isascii():
+        return plain
+    # Halves of a character, as other programs escape it, come together; a lone one is none.
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _meant(escape: re.Match[str]) -> str:
+    word = escape[1]
+    if len(word) == 1:
+        return _NAMED.get(word, word)
+    number = int(word[1:], 16)
+    return chr(number) if number <= 0x10FFFF else "\ufffd"

@@ -1,0 +1,69 @@
+"""Anybody's words inside a document that ctx writes: they are read as they are, and begin nothing.
+
+No heading, no list, no code block, no HTML and no link target comes out of them, so a reader of
+the document sees our structure and their words, whatever they say. Code between backticks on one
+line stays code.
+"""
+
+import re
+
+# Halves of characters, and the mark that a document begins with, which is no part of a text.
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+_MARK = "\ufeff"
+_SPECIAL = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<(?=[A-Za-z/!?])")
+_BACKTICKS = re.compile("`+")
+# What a line must not begin with: the backslash goes behind a number, before anything else.
+_BEGINNING = re.compile(
+    r"(\d{1,9})[.)](?=\s|\Z)|[-+*](?=\s|\Z)|#{1,6}(?=\s|\Z)|>|~{3}|\[[^\]]*\]:"
+    r"|[-=*_](?:\s*[-=*_])*\Z"
+)
+_BULLET = re.compile(r"([-+*]|\d{1,9}[.)])\s+(?=\S)")
+
+
+def heading(text: str) -> str:
+    """The text as it can stand behind the `#` of a heading."""
+    return _without_html(" ".join(_NO_TEXT.sub("\ufffd", text).replace(_MARK, "").split()))
+
+
+def line(text: str) -> str:
+    """The text as one line that can stand behind a bullet."""
+    plain = heading(text)
+    begins = _BEGINNING.match(plain)
+    if begins is None:
+        return plain
+    at = len(begins[1] or "")
+    return f"{plain[:at]}\\{plain[at:]}"
+
+
+def paragraphs(text: str) -> str:
+    """The text as prose: its paragraphs and its plain lists stay, nothing else has a meaning."""
+    made = []
+    for each in text.splitlines():
+        flat = " ".join(each.split())
+        bullet = _BULLET.match(flat)
+        made.append(f"{bullet[1]} {line(flat[bullet.end() :])}" if bullet else line(flat))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(made)).strip("\n")
+
+
+def _without_html(text: str) -> str:
+    made = []
+    done = 0
+    while special := _SPECIAL.search(text, done):
+        made.append(text[done : special.start()])
+        done = special.end()
+        found = special[0]
+        if found[0] == "`":
+            end = _code_end(text, done, len(found))
+            # A backtick without its partner would look for one in the lines below.
+            made.append(text[special.start() : end] if end else "\\`" * len(found))
+            done = end or done
+        else:
+            made.append("\\<" if found == "<" else found)
+    return "".join([*made, text[done:]])
+
+
+def _code_end(text: str, at: int, length: int) -> int | None:
+    for closing in _BACKTICKS.finditer(text, at):
+        if len(closing[0]) == length:
+            return closing.end()
+    return None

@@ -1,0 +1,46 @@
+"""Write down a decision, and why."""
+
+from contextlib import ExitStack
+
+from ctx.memory import model
+from ctx.memory.graph import USER
+from ctx.memory.model import REFERENCE
+from ctx.operations import document
+from ctx.operations.document import Options, Written
+from ctx.workspace import Memory
+
+
+def add_decision(memory: Memory, options: Options) -> Written:
+    """A decision, which everybody should know: reference, unless it was said to be another tier."""
+    drafted = document.draft(options)
+    has_file = memory.beside is not None and not options.everywhere
+    path = None
+    with ExitStack() as stack:
+        create = stack.enter_context(document.new_files(memory)) if has_file else None
+        change = stack.enter_context(memory.changing("add decision", None if has_file else USER))
+        content, tags = drafted.content, drafted.recorded
+        if create:
+            placed = document.placed(memory, "decision", drafted, options.stream)
+            create(placed.path, placed.text)
+            path, content = placed.path, placed.content
+        else:
+            tags += drafted.tags
+        given = [] if model.tier(drafted.recorded) else [REFERENCE]
+        if memory.project_tag and not options.everywhere:
+            given.append(memory.project_tag)
+        metadata = {"file": path} if path else None
+        node_id = change.add_node("decision", content, metadata=metadata)
+        for tag in dict.fromkeys((*tags, *given)):
+            change.tag(node_id, tag)
+        if path is None:
+            document.mention(memory, change, node_id, drafted.mentions)
+    document.project_decisions(memory)
+    graph = memory.graph
+    return Written(
+        graph.node(node_id),
+        graph.shown([node_id])[node_id],
+        document.called(path) if path else None,
+        document.shown_path(path) if path else None,
+        tuple(tag for tag in given if tag not in tags),
+        (*drafted.redacted, *change.redacted),
+    )

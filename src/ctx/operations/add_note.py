@@ -1,0 +1,83 @@
+"""Write down what happened, or what was noticed."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.errors import ContentRefused
+from ctx.memory import model, pending
+from ctx.memory.graph import USER
+from ctx.memory.model import WORKING, Redaction
+from ctx.narrative import documents, log, naming, roles, streams
+from ctx.operations import document
+from ctx.operations.document import Written
+from ctx.redaction import redact
+from ctx.workspace import Memory
+
+TAG = "note"
+
+
+class Options(NamedTuple):
+    text: str
+    body: str = ""
+    tags: Sequence[str] = ()
+    stream: str = roles.MAIN_STREAM
+    everywhere: bool = False
+    """Whether it belongs to no project, wherever it is said."""
+
+
+def add_note(memory: Memory, options: Options) -> Written:
+    """A note: in a project also a file of the log, which is written once."""
+    text = redact(model.content(_joined(options.text, options.body)))
+    tags = model.tags([TAG, *options.tags])
+    for tag in tags:
+        if redact(tag).findings:
+            raise ContentRefused("A tag holds a secret.", hint="Secrets are not kept.")
+    has_file = memory.beside is not None and not options.everywhere
+    path = None
+    with ExitStack() as stack:
+        create = stack.enter_context(document.new_files(memory)) if has_file else None
+        change = stack.enter_context(memory.changing("add note", None if has_file else USER))
+        given = of_task_and_project(memory, tags, everywhere=options.everywhere)
+        if create:
+            at = clock.now_ms()
+            path = naming.log_path(at, within=streams.folder_of(options.stream, memory.session))
+            shared = [tag for tag in tags if tag != TAG]
+            said = log.note(text.text, at, memory.who.author, memory.session, shared)
+            create(path, document.fitting(redact(said).text))
+        metadata = {"file": path} if path else None
+        node_id = change.add_node("observation", text.text, metadata=metadata)
+        for tag in (*tags, *given):
+            change.tag(node_id, tag)
+    graph = memory.graph
+    found = tuple(Redaction("content", each.rule, each.line) for each in text.findings)
+    return Written(
+        graph.node(node_id),
+        graph.shown([node_id])[node_id],
+        None,
+        document.shown_path(path) if path else None,
+        tuple(given),
+        (*found, *change.redacted),
+    )
+
+
+def of_task_and_project(
+    memory: Memory, tags: Sequence[str], *, everywhere: bool = False
+) -> list[str]:
+    """The tags of what is said while a task is the current one, and in a project.
+
+    It is a working node then, unless it was said to be something else.
+    """
+    given: list[str] = []
+    task = pending.current_task(memory.user, memory.task_key)
+    if task and model.tier(tags) in (None, WORKING):
+        named = any(tag.startswith("task:") for tag in tags)
+        given += [WORKING, *([] if named else [f"task:{task}"])]
+    if memory.project_tag and not everywhere:
+        given.append(memory.project_tag)
+    return [tag for tag in given if tag not in tags]
+
+
+def _joined(text: str, body: str) -> str:
+    return "\n\n".join(part for part in (text.strip(), documents.tidy(body)) if part)

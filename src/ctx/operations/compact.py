@@ -1,0 +1,122 @@
+"""Compact sessions without being asked: by budget, by age, and where a task or a session ends.
+
+It is a courtesy. What is staged is safe where it is, so whatever keeps it from being compacted is
+told, and stops nobody. Mostly there is nothing to do, so nothing of the object store is loaded
+before it is needed.
+"""
+
+from sqlite3 import DatabaseError
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import clock
+from ctx.errors import CtxError
+from ctx.ids import CLI_SESSION, ObjectId, SessionId, short
+from ctx.memory import staged
+from ctx.sessions import waiting
+from ctx.workspace import Memory, Workspace
+
+if TYPE_CHECKING:
+    from ctx.sessions.project_memory import ProjectMemory
+
+_HOUR_MS = 3_600_000
+
+
+class Compacted(NamedTuple):
+    """What became of a session that was to be compacted."""
+
+    session: SessionId
+    why: str
+    commit: ObjectId | None
+    message: str
+    steps: int
+    problem: str | None
+    """Why there is no commit, where something is in the way."""
+
+    @property
+    def told(self) -> str:
+        if self.problem:
+            return f"Session {self.session} could not be compacted ({self.why}): {self.problem}"
+        made = f"{short(self.commit or '')} {self.message.partition(chr(10))[0]}"
+        return f"Compacted session {self.session} ({self.why}): {made}"
+
+
+def compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted | None:
+    """Turn what a session has staged into a commit; None where that is nothing, or parked."""
+    try:
+        return _compact(beside, session, why)
+    except CtxError as error:
+        return Compacted(session, why, None, "", 0, error.message)
+
+
+def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted | None:
+    from ctx.operations import commit as committing
+    from ctx.sessions import chains
+
+    if not chains.has_work(beside.repository, session):
+        return None
+    workspace = Workspace(beside.project, beside.config, beside, session)
+    made = committing.commit(workspace, committing.Options(None, auto=True))
+    if made.commit is None:
+        return None
+    return Compacted(session, why, made.commit, made.message, made.steps, None)
+
+
+def at_task_end(memory: Memory) -> Compacted | None:
+    return _if_wanted(memory, "staging.compact_on_task_end", "the task has ended")
+
+
+def at_task_switch(memory: Memory) -> Compacted | None:
+    return _if_wanted(memory, "staging.compact_on_task_switch", "another task begins")
+
+
+def _if_wanted(memory: Memory, setting: str, why: str) -> Compacted | None:
+    beside = memory.beside
+    if beside is None or not beside.config.flag(setting):
+        return None
+    return compact(beside, memory.session, why)
+
+
+def when_due(memory: Memory) -> list[Compacted]:
+    """The sessions that took a step here and have become too large, or lasted too long."""
+    beside = memory.beside
+    if beside is None or not beside.stepped:
+        return []
+    stepped, beside.stepped = beside.stepped, set()
+    try:
+        known = staged.sessions(beside.graph.connection)
+    except (CtxError, DatabaseError):
+        # What was to be done is done; the index is made anew when somebody needs it.
+        return []
+    found = [each for each in known if each.session in stepped]
+    why = {each.session: _why_due(beside, each) for each in found if not each.is_parked}
+    made = [compact(beside, session, reason) for session, reason in why.items() if reason]
+    return [each for each in made if each is not None]
+
+
+def _why_due(beside: "ProjectMemory", found: staged.Staged) -> str:
+    most = beside.config.integer("staging.compact_tokens")
+    if most and found.tokens > most:
+        return f"more than {most:,} tokens"
+    # What people do on the command line has no end, so it cannot last too long.
+    hours = beside.config.number("staging.compact_hours")
+    if not hours or found.began_ms is None or found.session == CLI_SESSION:
+        return ""
+    return f"older than {hours:g} h" if _lasts(found.began_ms) > hours * _HOUR_MS else ""
+
+
+def _lasts(began_ms: int) -> int:
+    return clock.now_ms() - began_ms
+
+
+def when_old(memory: Memory) -> list[Compacted]:
+    """The sessions that nobody has gone on with for a week."""
+    beside = memory.beside
+    if beside is None:
+        return []
+    home = memory.surroundings.user_store.home
+    old = [each for each in waiting.stale(beside.project, home, clock.now_s()) if each.is_old]
+    made = [
+        compact(beside, each.session, f"nothing was added for {clock.age(each.seconds)}")
+        for each in old
+    ]
+    return [each for each in made if each is not None]

@@ -1,0 +1,209 @@
+"""How the memory of two commits differs."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Literal, NamedTuple
+
+from ctx.errors import UsageError
+from ctx.ids import NodeId, ObjectId, short
+from ctx.memory import history
+from ctx.memory.graph import Graph
+from ctx.memory.model import Edge, Node, View
+from ctx.objects.model import Commit
+from ctx.objects.store import read_typed
+from ctx.sessions import past
+from ctx.workspace import Workspace
+
+HEAD, STAGED = "HEAD", "STAGED"
+"""What is committed here, and the same with what is staged and what documents say by now."""
+
+Kind = Literal["added", "removed", "changed"]
+
+_PART = 500
+
+
+class Side(NamedTuple):
+    name: str
+    commits: tuple[ObjectId, ...]
+    staged: bool
+    """Whether what is in no commit yet counts too."""
+
+
+class Field(NamedTuple):
+    """A field that is not the same: `type`, `content`, `summary`, or `metadata KEY`."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+class NodeDifference(NamedTuple):
+    kind: Kind
+    before: Node | None
+    after: Node | None
+    fields: tuple[Field, ...]
+    """Of a node that is on both sides."""
+    tags_added: tuple[str, ...]
+    tags_removed: tuple[str, ...]
+
+
+class EdgeDifference(NamedTuple):
+    kind: Kind
+    before: Edge | None
+    after: Edge | None
+
+
+class ViewDifference(NamedTuple):
+    kind: Kind
+    before: View | None
+    after: View | None
+
+
+class Diff(NamedTuple):
+    """The answer of `ctx diff`."""
+
+    before: Side
+    after: Side
+    nodes: tuple[NodeDifference, ...]
+    edges: tuple[EdgeDifference, ...]
+    views: tuple[ViewDifference, ...]
+
+
+def diff(workspace: Workspace, before: str, after: str) -> Diff:
+    sides = side(workspace, before), side(workspace, after)
+    with _graph(workspace, sides[0]) as old, _graph(workspace, sides[1]) as new:
+        return Diff(
+            *sides, tuple(_nodes(old, new)), tuple(_edges(old, new)), tuple(_views(old, new))
+        )
+
+
+def side(workspace: Workspace, text: str) -> Side:
+    """What a person means: HEAD, STAGED, or a commit's id; and HEAD~2 for two commits before."""
+    base, tilde, steps = text.partition("~")
+    if base.upper() == STAGED and not tilde:
+        return Side(STAGED, _heads(workspace), staged=True)
+    if base.upper() == HEAD:
+        commits = _heads(workspace)
+        if tilde and len(commits) != 1:
+            raise UsageError(
+                f"There are {len(commits)} heads, so that it is not clear what {text[:40]} is.",
+                hint=f"Name one of them: {', '.join(map(short, commits))}.",
+            )
+    else:
+        commits = (_commit(workspace, base),)
+    if tilde:
+        commits = (_before(workspace, commits[0], text, steps),)
+    return Side(HEAD if text.upper() == HEAD else text, commits, staged=False)
+
+
+def _heads(workspace: Workspace) -> tuple[ObjectId, ...]:
+    return tuple(head.id for head in workspace.repository.current())
+
+
+def _commit(workspace: Workspace, text: str) -> ObjectId:
+    """The commit whose id begins so. Among commits here, other objects do not count."""
+    known = history.commits(workspace.memory.graph.connection)
+    meant = [each for each in known if each.startswith(text.lower())] if len(text) > 3 else []
+    found = ObjectId(meant[0]) if len(meant) == 1 else workspace.repository.resolve(text)
+    read_typed(workspace.repository.objects, found, Commit)
+    return found
+
+
+def _before(workspace: Workspace, commit: ObjectId, text: str, steps: str) -> ObjectId:
+    if steps and not (steps.isascii() and steps.isdigit() and len(steps) < 8):
+        raise UsageError(f"{text[:40]!r} is no commit.", hint="HEAD~2 is the one before HEAD~1.")
+    for _ in range(int(steps or 1)):
+        parents = read_typed(workspace.repository.objects, commit, Commit).parents
+        if not parents:
+            raise UsageError(
+                f"There is no {text[:40]}: {short(commit)} is the first commit.",
+                hint="`ctx log --oneline` shows them.",
+            )
+        commit = parents[0]
+    return commit
+
+
+def _graph(workspace: Workspace, side: Side) -> AbstractContextManager[Graph]:
+    if side.staged:
+        return nullcontext(workspace.memory.graph)
+    return past.graph_at(workspace.memory, side.commits)
+
+
+def _nodes(old: Graph, new: Graph) -> Iterator[NodeDifference]:
+    rows = [_rows(graph) for graph in (old, new)]
+    differing = sorted(
+        node_id
+        for node_id in rows[0].keys() | rows[1].keys()
+        if rows[0].get(node_id) != rows[1].get(node_id)
+    )
+    for start in range(0, len(differing), _PART):
+        part = differing[start : start + _PART]
+        before, after = ({node.id: node for node in graph.nodes(part)} for graph in (old, new))
+        for node_id in part:
+            yield _node(before.get(node_id), after.get(node_id))
+
+
+def _rows(graph: Graph) -> dict[NodeId, int]:
+    """What tells whether a node is the same on both sides, by its id."""
+    rows = graph.connection.execute(
+        "SELECT id, type, content, summary, metadata,"
+        " (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tags WHERE node_id = nodes.id"
+        " ORDER BY tag)) FROM nodes"
+    )
+    return {row[0]: hash(row) for row in rows}
+
+
+def _node(before: Node | None, after: Node | None) -> NodeDifference:
+    had = before.tags if before else ()
+    has = after.tags if after else ()
+    fields = tuple(_fields(before, after)) if before and after else ()
+    return NodeDifference(
+        _kind(before, after),
+        before,
+        after,
+        fields,
+        tuple(tag for tag in has if tag not in had),
+        tuple(tag for tag in had if tag not in has),
+    )
+
+
+def _fields(before: Node, after: Node) -> Iterator[Field]:
+    for name in ("type", "content", "summary"):
+        if getattr(before, name) != getattr(after, name):
+            yield Field(name, getattr(before, name), getattr(after, name))
+    for key in sorted({**before.metadata, **after.metadata}):
+        values = before.metadata.get(key), after.metadata.get(key)
+        if values[0] != values[1]:
+            yield Field(f"metadata {key}", *values)
+
+
+def _edges(old: Graph, new: Graph) -> Iterator[EdgeDifference]:
+    before, after = ({_ends(edge): edge for edge in graph.every_edge()} for graph in (old, new))
+    yield from (
+        EdgeDifference(_kind(*both), *both)
+        for ends in sorted(before.keys() | after.keys())
+        if _told(*(both := (before.get(ends), after.get(ends))))
+    )
+
+
+def _ends(edge: Edge) -> tuple[str, str, str]:
+    return edge.from_id, edge.type, edge.to_id
+
+
+def _told(before: Edge | None, after: Edge | None) -> bool:
+    return before is None or after is None or before.metadata != after.metadata
+
+
+def _views(old: Graph, new: Graph) -> Iterator[ViewDifference]:
+    before, after = ({view.name: view for view in graph.views()} for graph in (old, new))
+    for name in sorted(before.keys() | after.keys()):
+        both = before.get(name), after.get(name)
+        shapes: list[Mapping[str, Any] | None] = [
+            {"query": view.query, "budget": view.budget} if view else None for view in both
+        ]
+        if shapes[0] != shapes[1]:
+            yield ViewDifference(_kind(*both), *both)
+
+
+def _kind(before: object, after: object) -> Kind:
+    return "changed" if before and after else "added" if after else "removed"

@@ -1,0 +1,329 @@
+"""A node that has a document: making both, and changing the words where they stand.
+
+A task or a decision of a project is a node, and a file that people edit. Its words, and the tags
+and mentions that are meant for readers, stand in the file; how it stands (its status, its tier,
+what it belongs to) is recorded. Outside of a project there is the node alone.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from sqlite3 import DatabaseError
+from typing import NamedTuple
+
+from ctx import clock, disk, git
+from ctx.errors import ContentRefused, CtxError, PathRefused, StagingConflict, UsageError
+from ctx.ids import NodeId
+from ctx.memory import model
+from ctx.memory.changes import Change
+from ctx.memory.graph import PROJECT
+from ctx.memory.model import Evidence, Node, Redaction
+from ctx.narrative import documents, files, naming, roles, scan, streams
+from ctx.operations import update as changing
+from ctx.operations.update import Updated
+from ctx.redaction import redact
+from ctx.sessions import anchors
+from ctx.sessions.documents import content_of, digest, owner
+from ctx.workspace import Memory
+
+LARGEST = 1_000_000
+"""Bytes of a document. It is for people to read."""
+
+_LONGEST_TITLE = 300
+# What these tags say is no matter of the text.
+_RECORDED = ("tier:", "task:", "project:")
+
+
+class Options(NamedTuple):
+    """What a task or a decision says."""
+
+    title: str
+    """One line. What follows it is the beginning of the body."""
+    body: str = ""
+    tags: Sequence[str] = ()
+    mentions: Sequence[str] = ()
+    """Paths, names in the code, or ids of nodes."""
+    stream: str = roles.MAIN_STREAM
+    everywhere: bool = False
+    """Whether it belongs to no project, wherever it is said."""
+
+
+class Written(NamedTuple):
+    """The answer of `ctx add note`, `ctx add task` and `ctx add decision`."""
+
+    node: Node
+    short_id: str
+    number: str | None
+    """`task_0043` or `decision_0007`: what people call it; None where there is no such file."""
+    path: str | None
+    """Its file, from the project's root."""
+    given: tuple[str, ...]
+    """Tags that it has beside those that were asked for."""
+    redacted: tuple[Redaction, ...]
+
+
+class Draft(NamedTuple):
+    """A document before it has a place, without secrets."""
+
+    title: str
+    body: str
+    tags: tuple[str, ...]
+    """Those that are for its readers."""
+    recorded: tuple[str, ...]
+    """Those that are not."""
+    mentions: tuple[str, ...]
+    redacted: tuple[Redaction, ...]
+
+    @property
+    def content(self) -> str:
+        return documents.content(documents.Document(self.title, self.body, None, None, (), ()))
+
+
+def draft(options: Options) -> Draft:
+    """What was asked for, checked."""
+    first, _, rest = model.content(options.title).partition("\n")
+    title = redact(" ".join(first.split()))
+    if len(title.text) > _LONGEST_TITLE:
+        raise ContentRefused(
+            f"The title has {len(title.text):,} characters, and {_LONGEST_TITLE} are the most.",
+            hint="Give a short one, and the rest by --body.",
+        )
+    body = redact(documents.tidy(f"{rest}\n\n{options.body}".replace("\0", "\ufffd")))
+    tags = model.tags(options.tags)
+    mentions = tuple(dict.fromkeys(" ".join(word.split()) for word in options.mentions))
+    for word in (*tags, *mentions):
+        if not word or redact(word).findings:
+            problem = "holds a secret" if word else "is empty"
+            raise ContentRefused(f"A tag or a mention {problem}.", hint="It was not kept.")
+    found = [("title", each) for each in title.findings] + [("body", f) for f in body.findings]
+    return Draft(
+        title.text,
+        body.text,
+        tuple(tag for tag in tags if not tag.startswith(_RECORDED)),
+        tuple(tag for tag in tags if tag.startswith(_RECORDED)),
+        mentions,
+        tuple(Redaction(where, each.rule, each.line) for where, each in found),
+    )
+
+
+def fitting(text: str) -> str:
+    """The text of a document, if it is not too large for one."""
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size > LARGEST:
+        raise ContentRefused(
+            f"The document would have {size:,} bytes, and {LARGEST:,} are the most.",
+            hint="Keep it as a file of its own, and write what matters about it.",
+        )
+    return text
+
+
+def mention(memory: Memory, change: Change, node_id: NodeId, words: Sequence[str]) -> None:
+    """Relate a node to what it mentions, where no file says so."""
+    for word in words:
+        try:
+            target = change.graph.find(word)
+        except CtxError:
+            anchor = anchors.mentioned(word)
+            anchors.put(change, anchor)
+            target = anchor.id
+        change.link(node_id, target, "MENTIONS", Evidence(memory.who.author))
+
+
+class Placed(NamedTuple):
+    """A document and where it is to be."""
+
+    path: str
+    """Below `narrative/`."""
+    text: str
+    content: str
+    """What its node says."""
+
+
+def placed(memory: Memory, kind: naming.Kind, drafted: Draft, stream: str) -> Placed:
+    """A new document with the next number. To be asked under the project's lock."""
+    assert memory.beside is not None
+    folder = memory.beside.project.narrative
+    number = naming.next_number(folder, kind)
+    if streams.named(stream) == streams.WORK_STREAM:
+        raise UsageError(
+            f"The stream `work` has notes of one session, and this is a {kind} for everybody.",
+            hint="Leave out --stream, or name a feature.",
+        )
+    within = streams.folder_of(stream, memory.session)
+    path_of = naming.task_path if kind == "task" else naming.decision_path
+    text = documents.render(
+        drafted.title,
+        drafted.body,
+        created=clock.iso(clock.now_ms()),
+        tags=drafted.tags,
+        mentions=drafted.mentions,
+    )
+    # What is harmless in two places may be a secret where they meet.
+    clean = redact(fitting(text)).text
+    content = documents.content(documents.parse(clean))
+    return Placed(path_of(number, drafted.title, within), clean, content)
+
+
+@contextmanager
+def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
+    """Makes documents that belong to a change: where it fails, they go again."""
+    assert memory.beside is not None
+    folder = memory.beside.project.narrative
+    made: list[str] = []
+
+    def create(path: str, text: str) -> None:
+        # Also one that has its name already when the folder cannot be synced goes again.
+        made.append(path)
+        try:
+            files.create(folder, path, text)
+        except PathRefused:
+            # It is there, and somebody else's.
+            made.remove(path)
+            raise
+
+    try:
+        yield create
+    except (CtxError, OSError, DatabaseError):
+        for path in made:
+            if not _is_recorded(memory, path):
+                disk.discard(scan.located(folder, path))
+        raise
+
+
+def _is_recorded(memory: Memory, path: str) -> bool:
+    """Whether a node has the document. A step may be there although its writing failed at last."""
+    assert memory.beside is not None
+    memory.beside.close()
+    try:
+        return owner(memory.beside.graph.connection, path) is not None
+    except (CtxError, OSError, DatabaseError):
+        # Nobody knows: then what a person wrote stays.
+        return True
+
+
+def shown_path(path: str) -> str:
+    """A document's path from the project's root."""
+    return f".ctx/narrative/{path}"
+
+
+def called(path: str) -> str | None:
+    """What people call a document: `task_0043`, `decision_0007`."""
+    number = naming.number_of(path)
+    return f"decision_{number}" if number and number.isdigit() else number
+
+
+def file_of(node: Node) -> str | None:
+    """The document that a node has, below `narrative/`, whether or not it is still there."""
+    path = node.metadata.get("file")
+    return path if node.scope == PROJECT and isinstance(path, str) else None
+
+
+class Document(NamedTuple):
+    """A node's document as it is on disk."""
+
+    folder: str
+    path: str
+    seen: bytes
+
+    @property
+    def text(self) -> str:
+        return self.seen.decode("utf-8", "surrogateescape")
+
+    @property
+    def digest(self) -> str:
+        return digest(content_of(self.seen))
+
+
+def edited_by_people(memory: Memory, node: Node) -> Document | None:
+    """The document in which a node's words stand, if it is there.
+
+    What is in the log is written once: a note that is changed is changed in memory alone.
+    """
+    path = file_of(node)
+    if path is None or memory.beside is None or roles.place(path).role == "log":
+        return None
+    folder = memory.beside.project.narrative
+    seen = scan.read(folder, path)
+    return None if seen is None else Document(folder, path, seen)
+
+
+def is_shared(memory: Memory, found: Document) -> bool:
+    """Whether git has the document, so that it may be on other branches too."""
+    checkout = memory.beside.project.checkout if memory.beside else None
+    return checkout is not None and bool(
+        git.tracked_files(checkout, f"{found.folder}/{found.path}")
+    )
+
+
+@contextmanager
+def rewriting(document: Document) -> Iterator[Callable[[str], None]]:
+    """Changes a document along with its node: where that fails, it is as it was."""
+    written: list[str] = []
+
+    def rewrite(text: str) -> None:
+        # Also what is in place already when the folder cannot be synced is taken back.
+        written.append(text)
+        if not files.replace(document.folder, document.path, fitting(text), seen=document.seen):
+            raise StagingConflict(
+                f"The file {document.path} was saved by somebody just now.",
+                hint="Nothing was changed; look at it, and run the command again.",
+            )
+
+    try:
+        yield rewrite
+    except (CtxError, OSError, DatabaseError):
+        for text in written:
+            now = text.encode("utf-8", "surrogateescape")
+            files.replace(document.folder, document.path, document.text, seen=now)
+        raise
+
+
+def with_content(text: str, content: str) -> str:
+    """A document with other words: their first line is the title, if it has one."""
+    title, body = None, content
+    if documents.parse(text).title:
+        title, _, body = content.partition("\n")
+    return _dated(text, documents.rewritten(text, title=title, body=body))
+
+
+def _dated(before: str, after: str) -> str:
+    """With the time of the change, in a document that says such things."""
+    present = documents.parse(after)
+    if before == after or not (present.created or present.updated):
+        return after
+    return documents.rewritten(after, updated=clock.iso(clock.now_ms()))
+
+
+def update(memory: Memory, node_id: NodeId, found: Document, options: changing.Options) -> Updated:
+    """Write the words into the document, and record what else is to be changed."""
+    wanted = redact(model.content(options.content or ""))
+    text = redact(with_content(found.text, wanted.text)).text
+    with rewriting(found) as rewrite, memory.changing("update", PROJECT) as change:
+        changed = change.update_node(
+            node_id,
+            node_type=options.type,
+            summary=options.summary,
+            metadata={key: value or None for key, value in options.metadata.items()},
+        )
+        if text != found.text:
+            rewrite(text)
+            changed = ("content", *changed)
+    assert memory.beside is not None
+    # Without a record, nothing else says that the file has changed.
+    memory.beside.close()
+    if roles.place(found.path).role == "decision":
+        project_decisions(memory)
+    graph = memory.graph
+    secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]
+    short = graph.shown([node_id])[node_id]
+    return Updated(graph.node(node_id), short, changed, (*secrets, *change.redacted))
+
+
+def project_decisions(memory: Memory) -> None:
+    """Bring the page of all decisions up to date. It is derived: failing at it harms nothing."""
+    from ctx.narrative import projection
+
+    if memory.beside is not None:
+        try:
+            projection.write_decisions(memory.beside.project.narrative)
+        except CtxError:
+            pass

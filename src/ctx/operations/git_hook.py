@@ -1,0 +1,288 @@
+"""git's `pre-commit` hook: memory becomes part of the commit that the code goes into.
+
+What is put there is one block for each project store, right behind the first line, where no
+`exit` of the script comes before it. It runs in a shell of its own and always ends well: whatever
+becomes of memory, the commit goes on. No byte outside the block is ever touched, and taking it
+out gives the file as it was; a file that was made for it goes with it.
+
+    #!/bin/sh
+    # >>> ctx . >>>
+    …
+    # <<< ctx . <<<
+    the script of the user, whatever it is
+
+A hook that is no shell script, or that another program writes anew when it likes, is left alone:
+what to add is said then, and where.
+"""
+
+import os
+import re
+import shlex
+import stat
+from contextlib import suppress
+from typing import Literal, NamedTuple
+
+from ctx import disk, git, layout
+from ctx.errors import GitFailure, PathRefused, SettingsUnreadable
+from ctx.git import Checkout
+from ctx.layout import Project
+from ctx.sqlite.connection import shown
+
+NAME = "pre-commit"
+
+_LARGEST = 1024 * 1024
+_SHELLS = {b"sh", b"bash", b"dash", b"ash", b"ksh", b"mksh", b"zsh"}
+_OURS_ALONE = b"#!/bin/sh\n# Made by `ctx install --git`.\n"
+_BY_HAND = b"ctx commit --auto"
+_BLOCK = """\
+# >>> ctx {place} >>>
+# Memory goes into the same commit as the code; `ctx uninstall --git` takes this out again.
+(
+    root={root} ctx=ctx
+    store="$root/.ctx"
+    unset GIT_GLOB_PATHSPECS GIT_NOGLOB_PATHSPECS GIT_ICASE_PATHSPECS
+    failed() {{ echo "ctx: $1; the commit goes on without memory." >&2; exit 0; }}
+    [ "${{CTX_OFF:-0}}" = 0 ] || exit 0
+    grep -q '^[[:space:]]*\\[*[[:space:]]*repo' "$store/config.toml" 2>/dev/null || exit 0
+    # A rebase makes old commits again: what is known today is no part of them.
+    git_dir=$(git rev-parse --git-dir) || exit 0
+    [ ! -d "$git_dir/rebase-merge" ] && [ ! -d "$git_dir/rebase-apply" ] || exit 0
+    command -v ctx >/dev/null 2>&1 || ctx={fallback}
+    command -v "$ctx" >/dev/null 2>&1 || failed "it is not on the PATH"
+    "$ctx" -q -C "$root" commit --auto </dev/null || failed '`ctx commit` failed'
+    ! git check-ignore -q "$store" || exit 0
+    git --literal-pathspecs add -A -- "$store" || failed '`git add` failed'
+    # `git commit PATH` has an index for this commit alone; the one that stays lies beside it.
+    case "${{GIT_INDEX_FILE-}}" in */next-index-*.lock)
+        export GIT_INDEX_FILE="${{GIT_INDEX_FILE%/*}}/index.lock"
+        [ ! -f "$GIT_INDEX_FILE" ] || git --literal-pathspecs add -A -- "$store" ;;
+    esac
+) || :
+# <<< ctx {place} <<<
+"""
+
+
+class Place(NamedTuple):
+    """Where the hook of a project's repository lies, and whose it is."""
+
+    path: str
+    reach: Literal["repository", "working tree", "elsewhere"]
+    """Whose file it is: this repository's on this machine, everybody's who works on the project,
+    or that of whatever else `core.hooksPath` is set for."""
+
+
+class Plan(NamedTuple):
+    """What becomes of the file of the hook; None: there is none."""
+
+    path: str
+    state: Literal["written", "added", "updated", "there", "current", "removed", "missing"]
+    before: bytes | None
+    after: bytes | None
+
+
+def checkout_of(project: Project) -> Checkout:
+    if project.checkout is None:
+        raise GitFailure(
+            f"{shown(project.root)} is in no git repository.", hint="Run `git init` first."
+        )
+    return project.checkout
+
+
+def place(checkout: Checkout) -> Place:
+    folder = git.hooks_folder(checkout)
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise SettingsUnreadable(
+            f"git runs no hooks here: core.hooksPath is {shown(folder)}.",
+            hint="`git config --show-origin core.hooksPath` says where that is set.",
+        )
+    path = os.path.join(folder, NAME)
+    if _is_inside(folder, checkout.common_dir):
+        return Place(path, "repository")
+    return Place(path, "working tree" if _is_inside(folder, checkout.top) else "elsewhere")
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    real, whole = os.path.realpath(path), os.path.realpath(folder)
+    return os.path.commonpath([real, whole]) == whole
+
+
+def planned(project: Project, fallback: str) -> Plan:
+    """What adding the block would do. `fallback` is the `ctx` where none is on the PATH.
+
+    It is only for a file that stays on this machine.
+    """
+    checkout = checkout_of(project)
+    path, reach = place(checkout)
+    inside = _inside(checkout, project)
+    before = _read(path)
+    block = block_of(inside, fallback if reach == "repository" else "")
+    if before is None:
+        _require_own_folder(path)
+        return Plan(path, "written", None, _OURS_ALONE + block)
+    if found := _find(before, inside, path):
+        after = before[: found.start()] + _like(found, block) + before[found.end() :]
+        return Plan(path, "current" if after == before else "updated", before, after)
+    if _BY_HAND in without_blocks(before, path):
+        return Plan(path, "there", before, before)
+    _require_plain_script(path, before)
+    return Plan(path, "added", before, with_block(before, block))
+
+
+def planned_removal(checkout: Checkout, project: Project | None) -> Plan:
+    """What taking the block of a project out would do; without one, the blocks of all."""
+    path = place(checkout).path
+    with disk.explained(f"reading {shown(path)}"):
+        before = disk.read_or_none(path) if os.path.isfile(path) else None
+    if before is None:
+        return Plan(path, "missing", None, None)
+    after = without_blocks(before, path, _inside(checkout, project) if project else None)
+    if after == before:
+        return Plan(path, "missing", before, before)
+    if os.path.islink(path):
+        raise SettingsUnreadable(
+            f"{shown(path)} is a symbolic link.", hint="Take the block of ctx out by hand."
+        )
+    return Plan(path, "removed", before, None if after == _OURS_ALONE else after)
+
+
+def carry_out(plan: Plan, mode: int) -> None:
+    """`mode` is for a file that is not there yet."""
+    if plan.after == plan.before:
+        return
+    with disk.explained(f"changing {shown(plan.path)}"):
+        if plan.after is None:
+            disk.discard(plan.path)
+            disk.sync_folder(os.path.dirname(plan.path))
+        else:
+            os.makedirs(os.path.dirname(plan.path), exist_ok=True)
+            _replace(plan.path, plan.after, mode)
+
+
+def _replace(path: str, data: bytes, mode: int) -> None:
+    """Put a file in place whole, with the mode and the owner of the one that was there."""
+    temporary = disk.write_temporary(path, data)
+    try:
+        try:
+            old = os.stat(path)
+        except FileNotFoundError:
+            os.chmod(temporary, mode)
+        else:
+            with suppress(PermissionError):
+                os.chown(temporary, old.st_uid, old.st_gid)
+            os.chmod(temporary, stat.S_IMODE(old.st_mode))
+        os.replace(temporary, path)
+    finally:
+        disk.discard(temporary)
+    disk.sync_folder(os.path.dirname(path))
+
+
+# The block
+
+
+def _inside(checkout: Checkout, project: Project) -> str:
+    """The place of a project in its repository, as it is written into the block."""
+    inside = os.path.relpath(project.root, checkout.top)
+    if problem := layout.unfit_name(inside):
+        raise PathRefused(f"{shown(project.root)} cannot be named in a hook: {problem}.")
+    return inside
+
+
+def block_of(inside: str, fallback: str) -> bytes:
+    root = inside if inside == os.curdir else os.path.join(os.curdir, inside)
+    text = _BLOCK.format(
+        place=shlex.quote(inside), root=shlex.quote(root), fallback=shlex.quote(fallback or "ctx")
+    )
+    return text.encode()
+
+
+def with_block(before: bytes, block: bytes) -> bytes:
+    """The script with the block behind its first line."""
+    if not before.startswith(b"#!"):
+        return block + before
+    first, end, rest = before.partition(b"\n")
+    # A first line without an end gets one, which goes with the block.
+    return first + b"\n" + (block if end else block.removesuffix(b"\n")) + rest
+
+
+def _like(found: re.Match[bytes], block: bytes) -> bytes:
+    """A block for the place of another one, with or without the line end behind it."""
+    return block if found[0].endswith(b"\n") else b"\n" + block.removesuffix(b"\n")
+
+
+def _find(text: bytes, inside: str | None, path: str) -> re.Match[bytes] | None:
+    """The block of a project, or the first of all, with the line end that belongs to it."""
+    place = b"[^\n]+" if inside is None else re.escape(shlex.quote(inside).encode())
+    begin, end = rb"# >>> ctx (%b) >>>\n" % place, rb"# <<< ctx \1 <<<"
+    whole = rb"(?ms)^%b.*?^%b" % (begin, end)
+    found = re.search(whole + rb"\n", text) or re.search(rb"(?ms)\n%b.*?^%b\Z" % (begin, end), text)
+    if found is None and re.search(rb"(?m)^" + begin, text):
+        raise SettingsUnreadable(
+            f"{shown(path)} has the beginning of the block of ctx, and not its end.",
+            hint="Take by hand what is left of it out.",
+        )
+    return found
+
+
+def without_blocks(text: bytes, path: str, inside: str | None = None) -> bytes:
+    """The script without the block of a project, or without all of them."""
+    while found := _find(text, inside, path):
+        text = text[: found.start()] + text[found.end() :]
+    return text
+
+
+# What is there already
+
+
+def _read(path: str) -> bytes | None:
+    """The file of the hook; None where there is none. One that is no plain file is left alone."""
+    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
+        raise _left_alone(path, "is no plain file", "what it stands for")
+    with disk.explained(f"reading {shown(path)}"):
+        return disk.read_or_none(path)
+
+
+def _require_plain_script(path: str, text: bytes) -> None:
+    """A shell script that its user has written, and that git runs."""
+    if not os.access(path, os.X_OK):
+        raise SettingsUnreadable(
+            f"{shown(path)} is not executable, so git does not run it.",
+            hint=f"`chmod +x {shlex.quote(shown(path))}` switches it on; or move it away.",
+        )
+    _require_own_folder(path)
+    name = shown(path)
+    writers = {
+        b"File generated by pre-commit": ("pre-commit", f"an executable script {name}.legacy"),
+        b"lefthook": ("lefthook", "the `pre-commit` of lefthook.yml"),
+        b"# husky": ("husky", "the `pre-commit` of its configuration"),
+        b"SIMPLE_GIT_HOOKS": ("simple-git-hooks", "the `pre-commit` of its configuration"),
+    }
+    for mark, (program, where) in writers.items():
+        if mark in text:
+            raise _left_alone(path, f"is written by {program}", where)
+    if b"\0" in text or len(text) > _LARGEST or not _is_shell(text.partition(b"\n")[0]):
+        raise _left_alone(path, "is no shell script", "it, in its own language")
+
+
+def _require_own_folder(path: str) -> None:
+    """husky has a folder for what it writes, and another one for what its users write."""
+    folder = os.path.dirname(path)
+    if folder.endswith(os.path.join("", ".husky", "_")):
+        raise _left_alone(path, "is written by husky", os.path.join(folder[:-2], NAME))
+
+
+def _is_shell(first: bytes) -> bool:
+    """Whether a script's first line names a shell. git runs one without such a line by `sh`."""
+    if not first.startswith(b"#!"):
+        return True
+    words = [os.path.basename(word) for word in first[2:].split()]
+    while words and (words[0] in (b"env", b"busybox") or words[0].startswith(b"-")):
+        words.pop(0)
+    return bool(words) and words[0] in _SHELLS and not first.endswith(b"\r")
+
+
+def _left_alone(path: str, why: str, where: str) -> SettingsUnreadable:
+    return SettingsUnreadable(
+        f"{shown(path)} {why}, and was left alone.",
+        detail="  ctx commit --auto\n  git add .ctx",
+        hint=f"Add these two lines to {where}.",
+    )

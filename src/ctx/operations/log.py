@@ -1,0 +1,134 @@
+"""What happened to a project's memory: its commits, and what is staged on top of them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.errors import CtxError, UsageError
+from ctx.ids import ObjectId, SessionId
+from ctx.memory import history
+from ctx.memory.history import Commit
+from ctx.objects import model as objects
+from ctx.objects import trees
+from ctx.objects.repository import Repository
+from ctx.objects.store import read_typed
+from ctx.sessions import changelog, staging
+from ctx.workspace import Workspace
+
+
+class Entry(NamedTuple):
+    """A commit and what it changed."""
+
+    commit: ObjectId
+    parents: tuple[ObjectId, ...]
+    is_head: bool
+    time: str
+    author: str
+    session: str
+    message: str
+    changes: tuple[str, ...]
+    """What changed in memory, in a line for each thing."""
+    files: tuple[str, ...]
+    """The files of the project whose content came or changed with it."""
+    documents: tuple[str, ...]
+    """The narrative files that it holds."""
+
+
+class Staged(NamedTuple):
+    """What a session has said since its last commit."""
+
+    session: SessionId
+    time: str
+    steps: int
+    changes: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+class Log(NamedTuple):
+    """The answer of `ctx log`, newest first."""
+
+    staged: tuple[Staged, ...]
+    commits: tuple[Entry, ...]
+    more: int
+    """How many older commits there are."""
+
+
+class Day(NamedTuple):
+    """The answer of `ctx log --day`."""
+
+    day: str
+    text: str
+    """The log files of that day, joined."""
+
+
+def log(workspace: Workspace, limit: int) -> Log:
+    connection = workspace.memory.graph.connection
+    found = history.commits(connection)
+    heads = {head.id for head in workspace.repository.current()}
+    shown = list(found.values())[: limit or None]
+    return Log(
+        tuple(_staged(workspace)),
+        tuple(_entry(workspace, commit, commit.id in heads) for commit in shown),
+        len(found) - len(shown),
+    )
+
+
+def day(workspace: Workspace, date: str) -> Day:
+    from ctx.narrative import log as files
+
+    ms = clock.parse_iso(date)
+    if ms is None or clock.iso(ms)[:10] != date:
+        raise UsageError(f"{date[:40]!r} is not a day.", hint="Write it as 2026-01-20.")
+    folder = workspace.project.narrative
+    if date not in (days := files.days(folder)):
+        newest = max(days, default=None)
+        hint = f"The last day with an entry is {newest}." if newest else "There is none at all yet."
+        raise UsageError(f"There is no log of {date}.", hint=hint)
+    return Day(date, files.day(folder, date))
+
+
+def _staged(workspace: Workspace) -> Iterator[Staged]:
+    graph, repository = workspace.memory.graph, workspace.repository
+    for name in history.sessions(graph.connection):
+        session = SessionId(name)
+        steps = staging.chain(repository, session)
+        if steps:
+            yield Staged(
+                session,
+                clock.iso(steps[0].work.created_at * 1000),
+                len(steps),
+                changelog.changes(graph, history.staged_by(graph.connection, session)).lines,
+                tuple(sorted(staging.files(repository, steps))),
+            )
+
+
+def _entry(workspace: Workspace, commit: Commit, is_head: bool) -> Entry:
+    graph = workspace.memory.graph
+    rows = graph.connection.execute(
+        "SELECT path FROM snapshots WHERE commit_id = ? ORDER BY path", (commit.id,)
+    )
+    return Entry(
+        ObjectId(commit.id),
+        tuple(map(ObjectId, commit.parents)),
+        is_head,
+        clock.iso(commit.timestamp_unix * 1000),
+        commit.author,
+        commit.session,
+        commit.message,
+        changelog.changes(graph, history.said_in(graph.connection, commit)).lines,
+        _files(workspace.repository, commit),
+        tuple(row[0] for row in rows),
+    )
+
+
+def _files(repository: Repository, commit: Commit) -> tuple[str, ...]:
+    """The files that are not what they are in any of its parents."""
+    try:
+        ids = [ObjectId(each) for each in (commit.id, *commit.parents)]
+        own, *before = (read_typed(repository.objects, id, objects.Commit).root_tree for id in ids)
+        roots: list[ObjectId | None] = [*before] or [None]
+        parts = [trees.differing(repository.objects, root, own) for root in roots]
+    except CtxError:
+        # History may end here, as in a shallow clone. What else is known is shown all the same.
+        return ()
+    return tuple(sorted(set.intersection(*parts)))

@@ -1,0 +1,96 @@
+"""Make what is derived from a project's objects anew."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import Literal, NamedTuple
+
+from ctx import clock, disk
+from ctx.layout import Project
+from ctx.memory import index, present
+from ctx.sqlite.connection import explained, size_of, transaction
+from ctx.sqlite.truth import connect_for_reading
+from ctx.workspace import Workspace
+
+
+class Rebuilt(NamedTuple):
+    """The answer of `ctx rebuild`."""
+
+    how: Literal["incremental", "full", "text"]
+    path: str
+    """The index that the project is at."""
+    bytes: int
+    commits: int
+    records: int
+    nodes: int
+    removed: int
+    """Indexes that were deleted: all with --full, else those that were damaged."""
+
+
+def incremental(workspace: Workspace) -> Rebuilt:
+    """Remove what is damaged, and bring the index to what the project is at."""
+    workspace.memory.close()
+    removed = 0
+    for folder in _folders(workspace.project):
+        if any(_is_damaged(os.path.join(folder, name)) for name in disk.names(folder)):
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+    return _told(workspace, "incremental", removed)
+
+
+def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
+    """Delete every index, and make that of the present heads from the objects."""
+    workspace.memory.close()
+    with workspace.repository.locked("ctx rebuild"):
+        removed = len(_folders(workspace.project))
+        now = present.state(workspace.project)
+        path = index.rebuild(workspace.repository, now, tick)
+        with explained(path), closing(connect_for_reading(path)) as connection:
+            return _counted(connection, "full", path, removed)
+
+
+def text(workspace: Workspace) -> Rebuilt:
+    """Make the index of words anew from the nodes that there are."""
+    with workspace.repository.locked("ctx rebuild"):
+        told = _told(workspace, "text", 0)
+        workspace.memory.close()
+        with explained(told.path), closing(sqlite3.connect(told.path)) as connection:
+            connection.isolation_level = None
+            with transaction(connection):
+                connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")
+    return told
+
+
+def _folders(project: Project) -> list[str]:
+    return [os.path.join(project.indexes, name) for name in disk.names(project.indexes)]
+
+
+def _is_damaged(path: str) -> bool:
+    if not path.endswith(".db"):
+        return False
+    try:
+        with closing(connect_for_reading(path)) as connection:
+            return bool(connection.execute("PRAGMA quick_check").fetchone() != ("ok",))
+    except sqlite3.DatabaseError:
+        return True
+
+
+def _told(workspace: Workspace, how: Literal["incremental", "text"], removed: int) -> Rebuilt:
+    connection = workspace.memory.graph.connection
+    path = present.path_for(workspace.project, present.state(workspace.project))
+    return _counted(connection, how, path, removed)
+
+
+def _counted(
+    connection: sqlite3.Connection,
+    how: Literal["incremental", "full", "text"],
+    path: str,
+    removed: int,
+) -> Rebuilt:
+    commits, said, nodes = (
+        connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+        for table in ("commits", "records WHERE stamp > 0", "nodes")
+    )
+    size = size_of(path) + size_of(f"{path}-wal")
+    return Rebuilt(how, path, size, commits, said, nodes, removed)

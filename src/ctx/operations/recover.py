@@ -1,0 +1,124 @@
+"""Get back what a crash, a damaged disk or a hand has taken from what is staged.
+
+Of a chain that is damaged, everything is saved that is whole. What was aborted is a session again.
+Looking twice changes nothing.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx.errors import RefNotFound, UsageError
+from ctx.ids import SessionId, session_id, short
+from ctx.narrative import files as narrative_files
+from ctx.objects import refs
+from ctx.objects.model import WorkCommit
+from ctx.objects.repository import Repository
+from ctx.objects.store import read_typed
+from ctx.sessions import chains, compaction, joining, mending, staging
+from ctx.sessions.mending import Mended
+from ctx.workspace import Workspace
+
+
+class Recovered(NamedTuple):
+    """The answer of `ctx stage recover`."""
+
+    dry_run: bool
+    checked: int
+    mended: tuple[Mended, ...]
+    restored: SessionId | None
+    """The session that an aborted chain is again."""
+    stage_reset: bool
+    """Whether the file that names the joined session named none that is there."""
+    missing: tuple[str, ...]
+    """Documents that sessions have flushed, and that are not in the narrative any more."""
+    rewritten: bool
+    """Whether they were written again."""
+
+
+def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run: bool) -> Recovered:
+    """Save what can be saved of damaged chains; by name also what was aborted.
+
+    With `documents` also those that were flushed and are gone: somebody may well have deleted them
+    on purpose.
+    """
+    repository = workspace.repository
+    with repository.locked("ctx stage recover"):
+        wanted = _meant(repository, name)
+        broken = [each for each in mending.broken(repository) if wanted in (None, each)]
+        mended = [mending.mend(repository, each, dry_run=dry_run) for each in broken]
+        restored = None
+        if wanted and refs.aborted_name(wanted) and wanted not in _set_aside(mended):
+            restored = _restored(repository, wanted, dry_run=dry_run)
+        reset = _is_nowhere(workspace) if name is None else False
+        if reset and not dry_run:
+            joining.leave(workspace.project, None)
+        checked = len(chains.names(repository)) if wanted is None else 1
+        missing = {} if dry_run and mended else _missing_documents(repository, name)
+        rewritten = bool(missing) and documents and not dry_run
+        if rewritten:
+            for path, content in missing.items():
+                narrative_files.create(workspace.project.narrative, path, content)
+    return Recovered(
+        dry_run, checked, tuple(mended), restored, reset, tuple(sorted(missing)), rewritten
+    )
+
+
+def _missing_documents(repository: Repository, name: str | None) -> dict[str, str]:
+    """What sessions have flushed of documents that are not there any more."""
+    found: dict[str, str] = {}
+    for ref in repository.refs.names():
+        session = refs.session_of(ref)
+        if session is None or name not in (None, session):
+            continue
+        gone = compaction.gone(repository, staging.chain(repository, session))
+        for path, kept in gone.items():
+            data = repository.everything.read(kept.blob_id).payload
+            found[path] = data.decode("utf-8", "surrogateescape")
+    return found
+
+
+def _meant(repository: Repository, name: str | None) -> str | None:
+    """The ref that a person means: that of a session, or of one that was aborted."""
+    if name is None:
+        return None
+    known = list(repository.refs.names())
+    exact = [each for each in (refs.work(session_id(name)), refs.aborted(name)) if each in known]
+    if exact:
+        return exact[0]
+    prefix = refs.aborted(f"{name[:100]}-")
+    found = [each for each in known if each.startswith(prefix)]
+    if len(found) > 1:
+        raise UsageError(
+            f"Session {name} was aborted {len(found)} times.",
+            detail="\n".join(f"  {refs.aborted_name(each)}" for each in found),
+            hint="Name one of these.",
+        )
+    if not found:
+        raise RefNotFound(
+            f"There is no session {name} with staged or aborted work.",
+            hint="`ctx stage status` shows what there is.",
+        )
+    return found[0]
+
+
+def _set_aside(mended: Sequence[Mended]) -> set[str]:
+    return {refs.aborted(each.session) for each in mended if not each.steps}
+
+
+def _restored(repository: Repository, ref: str, *, dry_run: bool) -> SessionId:
+    """Let an aborted chain be a session's again; where that has gone on, beside it."""
+    tip = repository.refs.require(ref)
+    session = read_typed(repository.everything, tip, WorkCommit).session_id
+    if repository.refs.read(refs.work(session)) is not None:
+        session = SessionId(f"{session[:100]}-{short(tip)}")
+    if not dry_run:
+        repository.refs.rename(ref, tip, refs.work(session))
+    return session
+
+
+def _is_nowhere(workspace: Workspace) -> bool:
+    """Whether the file that names the joined session names none that has anything staged."""
+    found = joining.read(workspace.project)
+    if found.session is None:
+        return bool(found.problem)
+    return workspace.repository.refs.read(refs.work(found.session)) is None

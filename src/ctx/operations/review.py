@@ -1,0 +1,184 @@
+"""What was changed on two branches at once: see it, and settle it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ctx import ids, layout
+from ctx.errors import NodeNotFound, UsageError
+from ctx.ids import NodeId
+from ctx.memory import disputes as found
+from ctx.memory import records, replay
+from ctx.memory.changes import Change
+from ctx.memory.disputes import LIFE, METADATA, Dispute
+from ctx.memory.graph import PROJECT, Graph
+from ctx.memory.model import Redaction
+from ctx.workspace import Memory
+
+ACTION = "review"
+
+
+class Version(NamedTuple):
+    """What one side says. The first of them is what holds."""
+
+    number: int
+    value: Any
+    """For the node as a whole: false where it was deleted."""
+    at: str
+    author: str
+    """Who made the commit."""
+    session: str
+    commit: str
+    record: str
+
+
+class Open(NamedTuple):
+    """A field that two sides set to different values, neither knowing of the other."""
+
+    id: NodeId
+    short_id: str
+    type: str
+    title: str
+    field: str
+    """`type`, `content`, `summary`, `metadata KEY`, or `node` for the node as a whole."""
+    versions: tuple[Version, ...]
+
+
+class Review(NamedTuple):
+    """The answer of `ctx review`."""
+
+    open: tuple[Open, ...]
+    settled: tuple[Open, ...] = ()
+    """What this command has settled, as it was."""
+    redacted: tuple[Redaction, ...] = ()
+
+
+def review(memory: Memory) -> Review:
+    return Review(tuple(_shown(project(memory), each) for each in _disputes(memory)))
+
+
+def count(graph: Graph) -> int:
+    """How many are open."""
+    return len(found.disputes(graph))
+
+
+def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
+    """Let what holds hold, in one field of a node or in all that are disputed."""
+    settled = []
+    with memory.changing(ACTION, PROJECT) as change:
+        for dispute in _of(memory, node_id, field):
+            settled.append(_shown(change.graph, dispute))
+            _settle(change, dispute)
+    return review(memory)._replace(settled=tuple(settled))
+
+
+def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Review:
+    """Let one of the versions hold."""
+    chosen = _of(memory, node_id, field)
+    if len(chosen) > 1:
+        names = ", ".join(f"--field={each.field!r}" for each in chosen)
+        raise UsageError(
+            f"{len(chosen)} fields of {ids.short(node_id)} are disputed.",
+            hint=f"Say which: {names}.",
+        )
+    versions = chosen[0].versions
+    if not 1 <= number <= len(versions):
+        raise UsageError(
+            f"There are versions 1 to {len(versions)}.", hint="`ctx review` shows them."
+        )
+    return replace(memory, node_id, chosen[0].field, versions[number - 1].value)
+
+
+def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
+    """Let a field be what a person says it is, whatever the versions were."""
+    with memory.changing(ACTION, PROJECT) as change:
+        [dispute] = _of(memory, node_id, field)
+        shown = _shown(change.graph, dispute)
+        if not _put(change, dispute, value):
+            _settle(change, dispute)
+    return review(memory)._replace(settled=(shown,), redacted=tuple(change.redacted))
+
+
+def project(memory: Memory) -> Graph:
+    """The graph of the project: only there people change things at once. E012 without one."""
+    if memory.beside is None:
+        layout.require_project(memory.folder, memory.surroundings.user_store.home)
+        raise UsageError("With --db there is no project.", hint="Leave --db out.")
+    return memory.beside.graph
+
+
+def find(memory: Memory, text: str) -> NodeId:
+    """The disputed node that a person means; it may be one that was deleted."""
+    known = dict.fromkeys(dispute.node_id for dispute in _disputes(memory))
+    named = [node_id for node_id in known if node_id.startswith(text.strip().upper())]
+    if len(named) != 1 or len(text.strip()) < ids.SHORTEST_PREFIX:
+        raise NodeNotFound(
+            f"Nothing about {text[:40]!r} is disputed.", hint="`ctx review` shows what is."
+        )
+    return named[0]
+
+
+def _disputes(memory: Memory) -> list[Dispute]:
+    return found.disputes(project(memory))
+
+
+def _of(memory: Memory, node_id: NodeId, field: str | None) -> list[Dispute]:
+    chosen = [
+        dispute
+        for dispute in _disputes(memory)
+        if dispute.node_id == node_id and field in (None, dispute.field)
+    ]
+    if not chosen:
+        raise NodeNotFound(
+            f"Nothing about {ids.short(node_id)} is disputed{f' in {field}' if field else ''}.",
+            hint="`ctx review` shows what is.",
+        )
+    return chosen
+
+
+def _settle(change: Change, dispute: Dispute) -> None:
+    losers = [version.record.id for version in dispute.versions[1:]]
+    change.settle(dispute.node_id, [dispute.field], losers)
+
+
+def _put(change: Change, dispute: Dispute, value: Any) -> bool:
+    """Record a value; whether it was not what holds already."""
+    node_id, field = dispute.node_id, dispute.field
+    if field == LIFE:
+        if value:
+            change.restore_node(node_id)
+        return bool(value)
+    metadata = None
+    if field.startswith(METADATA):
+        metadata = {field.removeprefix(METADATA): value}
+    changed = change.update_node(
+        node_id,
+        node_type=value if field == "type" else None,
+        content=value if field == "content" else None,
+        summary=(value or "") if field == "summary" else None,
+        metadata=metadata,
+    )
+    return bool(changed)
+
+
+def _shown(graph: Graph, dispute: Dispute) -> Open:
+    state = replay.node(records.about(graph.connection, dispute.node_id, "node."))
+    lines: Sequence[str] = state.content.splitlines() if state else ()
+    return Open(
+        dispute.node_id,
+        graph.shown([dispute.node_id])[dispute.node_id],
+        state.type if state else "",
+        " ".join(lines[0].split()) if lines else "",
+        dispute.field,
+        tuple(
+            Version(
+                number,
+                version.value,
+                replay.at(version.record),
+                version.commit.author,
+                version.record.session,
+                version.commit.id,
+                version.record.id,
+            )
+            for number, version in enumerate(dispute.versions, 1)
+        ),
+    )

@@ -1,0 +1,293 @@
+"""Sessions and what they have staged: begin one, keep it, compact it, give it up.
+
+Every step of a session is durable when its command returns. So there is nothing to save here, and
+hardly anything to lose: what is aborted can be had back for a while (see `recover`).
+"""
+
+import os
+import secrets
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ctx import layout, redaction
+from ctx.errors import CtxError, RefNotFound, StagingConflict, UsageError
+from ctx.ids import CLI_SESSION, ObjectId, SessionId, session_id, short
+from ctx.memory import pending
+from ctx.memory.graph import USER
+from ctx.memory.records import Record
+from ctx.narrative import snapshots
+from ctx.narrative.snapshots import Skipped
+from ctx.objects import commits, refs
+from ctx.objects.model import StepKind
+from ctx.objects.repository import Repository
+from ctx.objects.store import blob
+from ctx.objects.work import Step
+from ctx.operations import commit as committing
+from ctx.operations import compact as compacting
+from ctx.operations import task as tasks
+from ctx.operations.commit import Committed, Secret
+from ctx.operations.compact import Compacted
+from ctx.operations.task import Task
+from ctx.sessions import chains, joining, mending, staging
+from ctx.sessions.chains import Chain
+from ctx.sessions.project_memory import ProjectMemory
+from ctx.workspace import Memory, Workspace
+
+_LONGEST_SLUG = 40
+_LONGEST_REASON = 10_000
+
+
+class Begun(NamedTuple):
+    """The answer of `ctx stage start`."""
+
+    session: SessionId
+    task: Task
+    resumed: bool
+    """Whether the session has staged something before."""
+    compacted: Compacted | None
+    """What became of what was staged before."""
+    left: SessionId | None
+    """The session that was joined before, where it keeps what it has staged."""
+
+
+class Flushed(NamedTuple):
+    """The answer of `ctx stage flush`."""
+
+    session: SessionId
+    step: ObjectId | None
+    """None where nothing had changed."""
+    documents: tuple[str, ...]
+    steps: int
+    """What the session has staged in all."""
+    skipped: tuple[Skipped, ...]
+    secrets: tuple[Secret, ...]
+
+
+class Aborted(NamedTuple):
+    """The answer of `ctx stage abort`."""
+
+    session: SessionId
+    aborted: str | None
+    """The name under which it can be had back; None where only the question was asked."""
+    reason: str | None
+    steps: int
+    records: int
+    files: int
+    documents: tuple[str, ...]
+    """Files of the narrative that it made: they stay."""
+    keep_days: int
+    task_left: str | None
+    """The current task, which is not any more: it was begun in what was aborted."""
+
+
+class Staging(NamedTuple):
+    """The answer of `ctx stage status`."""
+
+    joined: SessionId
+    """The session that commands join."""
+    started: SessionId | None
+    """The session that `ctx stage start` began last, if it is still on."""
+    problem: str | None
+    """What is wrong with the file that names it."""
+    chains: tuple[Chain, ...]
+
+
+def new_session(task: str) -> SessionId:
+    """A name for a session that is begun for a task."""
+    plain = "".join(c if c.isascii() and c.isalnum() else " " for c in redaction.redact(task).text)
+    slug = "-".join(plain.lower().split())[:_LONGEST_SLUG].strip("-") or "session"
+    return session_id(f"{slug}-{secrets.token_hex(3)}")
+
+
+def start(memory: Memory, task: str) -> Begun:
+    """Begin the session of this memory, or take it up again, and let commands join it."""
+    beside = _project(memory)
+    session = memory.session
+    before = joining.read(beside.project).session or CLI_SESSION
+    compacted = None
+    if before != session and beside.config.flag("staging.compact_on_task_switch"):
+        compacted = compacting.compact(beside, before, f"session {session} begins")
+    begun = start_given(memory, task)
+    joining.join(beside.project, session)
+    has_left = before != session and refs.work(before) in beside.repository.refs.names()
+    return begun._replace(compacted=compacted, left=before if has_left else None)
+
+
+def start_given(memory: Memory, task: str) -> Begun:
+    """The same for a session that the environment names: nobody else need join it."""
+    beside = _project(memory)
+    repository, session = beside.repository, memory.session
+    with repository.locked("ctx stage start"):
+        steps, _ = staging.open_steps(repository, session, repository.current())
+        begun = None if steps else _begin(repository, session, task)
+    try:
+        started = tasks.start(memory, task)
+    except CtxError:
+        if begun is not None:
+            _take_back(repository, session, begun)
+        raise
+    return Begun(session, started.task, bool(steps), started.compacted, None)
+
+
+def _begin(repository: Repository, session: SessionId, task: str) -> ObjectId:
+    said = blob(redaction.redact(task.strip()).text.encode("utf-8", "replace"))
+    return staging.append(repository, session, StepKind.SESSION_START, [said], [said.id])
+
+
+def _take_back(repository: Repository, session: SessionId, begun: ObjectId) -> None:
+    with repository.locked("ctx stage start"):
+        if repository.refs.read(refs.work(session)) == begun:
+            repository.refs.move(refs.work(session), begun, None)
+
+
+def flush(workspace: Workspace) -> Flushed:
+    """Keep documents that have changed with the session, where `git clean` does not reach."""
+    repository, session = workspace.repository, workspace.session
+    folder = workspace.project.narrative
+    with repository.locked("ctx stage flush"):
+        steps, _ = staging.open_steps(repository, session, repository.current())
+        known = workspace.memory.snapshots()
+        for step in reversed(steps):
+            known.update((ref.path, ref.blob_id) for ref in step.work.narrative_refs)
+        paths, skipped = snapshots.documents(folder)
+        taken = snapshots.taken(folder, paths, known)
+        step_id = None
+        if taken:
+            step_id = staging.append(
+                repository,
+                session,
+                StepKind.NOTE,
+                [each.content for each in taken],
+                (),
+                [each.ref for each in taken],
+            )
+    return Flushed(
+        session,
+        step_id,
+        tuple(each.ref.path for each in taken),
+        len(steps) + (step_id is not None),
+        tuple(skipped),
+        tuple(
+            Secret(f"narrative/{each.ref.path}", finding.line, finding.rule)
+            for each in taken
+            for finding in each.secrets
+        ),
+    )
+
+
+def compact(workspace: Workspace, message: str | None) -> Committed:
+    """Turn what the session has staged into a commit, and leave the session."""
+    repository, session = workspace.repository, workspace.session
+    steps = _chain(repository, session)
+    if steps:
+        _refuse_parked(repository, session, steps)
+    elif session not in (CLI_SESSION, joining.read(workspace.project).session):
+        raise RefNotFound(
+            f"Session {session} has nothing staged.", hint="`ctx stage status` shows what has."
+        )
+    try:
+        made = committing.commit(workspace, committing.Options(message, auto=message is None))
+    except CtxError as error:
+        if refs.work(session) in mending.broken(repository):
+            raise _to_be_recovered(error, session) from error
+        raise
+    joining.leave(workspace.project, session)
+    return made
+
+
+def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> Aborted:
+    """Hide what a session has staged. It can be had back until garbage is collected."""
+    beside = _project(memory)
+    repository, session = beside.repository, memory.session
+    keep_days = beside.config.integer("gc.keep_days")
+    said = redaction.redact((reason or "").strip()[:_LONGEST_REASON]).text or None
+    with repository.locked("ctx stage abort"):
+        steps = _chain(repository, session)
+        if not steps:
+            raise UsageError(
+                f"Session {session} has nothing staged.", hint="`ctx stage status` shows what has."
+            )
+        files = len(staging.files(repository, steps))
+        name = None
+        if not dry_run:
+            told = blob((said or "No reason was given.").encode("utf-8", "replace"))
+            tip = staging.append(repository, session, StepKind.NOTE, [told], [told.id])
+            name = f"{session[:100]}-{short(tip)}"
+            repository.refs.rename(refs.work(session), tip, refs.aborted(name))
+    said_in_it = chains.records(repository, steps)
+    documents = _documents(beside, said_in_it)
+    task = None
+    if not dry_run:
+        joining.leave(beside.project, session)
+        task = _forget_task(memory)
+    return Aborted(
+        session,
+        name,
+        said,
+        len(steps),
+        len(said_in_it),
+        files,
+        documents,
+        keep_days,
+        task,
+    )
+
+
+def _documents(beside: ProjectMemory, said: Iterable[Record]) -> tuple[str, ...]:
+    """The documents that some records are about, and that are there."""
+    named = (record.body.get("metadata") for record in said if record.kind == "node.put")
+    paths = {str(each["file"]) for each in named if isinstance(each, dict) and "file" in each}
+    folder = beside.project.narrative
+    return tuple(sorted(path for path in paths if os.path.isfile(os.path.join(folder, path))))
+
+
+def _forget_task(memory: Memory) -> str | None:
+    """Without its node, a task cannot be the current one."""
+    word = pending.current_task(memory.user, memory.task_key)
+    found = tasks.current(memory).task
+    if word is None or (found and found.id):
+        return None
+    with memory.changing("stage abort", USER) as change:
+        change.set_current_task(memory.task_key, None)
+    return word
+
+
+def status(workspace: Workspace, home: str) -> Staging:
+    found = joining.read(workspace.project)
+    return Staging(
+        workspace.session,
+        found.session,
+        found.problem or None,
+        tuple(chains.survey(workspace.repository, home)),
+    )
+
+
+def _project(memory: Memory) -> ProjectMemory:
+    if memory.beside is None:
+        layout.require_project(memory.folder, memory.surroundings.user_store.home)
+        raise UsageError(
+            "A file of the graph was named, and staging belongs to a project.",
+            hint="Leave out --db and CTX_DB.",
+        )
+    return memory.beside
+
+
+def _chain(repository: Repository, session: SessionId) -> list[Step]:
+    try:
+        return staging.chain(repository, session)
+    except CtxError as error:
+        raise _to_be_recovered(error, session) from error
+
+
+def _to_be_recovered(error: CtxError, session: SessionId) -> CtxError:
+    hint = f"`ctx stage recover {session}` saves what is whole of session {session}."
+    return type(error)(error.message, hint=hint)
+
+
+def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[Step]) -> None:
+    heads = [head.id for head in repository.current()]
+    if not commits.contain(repository.objects, heads, steps[0].work.bases):
+        raise StagingConflict(
+            f"Session {session} began in a history that is not checked out here.",
+            hint="Check out the branch that it began on; it is kept until then.",
+        )

@@ -1,0 +1,115 @@
+"""The memory of the project where an agent works, as far as the agent is given it.
+
+A project that is not trusted gives nothing but the word that it is there. One that is trusted gives
+its index, if that is what the project is at.
+
+Hooks load this module.
+"""
+
+import os
+import sqlite3
+from collections.abc import Sequence
+from sqlite3 import Connection
+from zlib import crc32
+
+from ctx import disk, layout
+from ctx.errors import CtxError
+from ctx.layout import Project
+from ctx.memory import present
+from ctx.memory.present import FILE, State
+from ctx.narrative import scan
+from ctx.narrative.scan import Seen
+from ctx.retrieval.contexts import Beside
+from ctx.sessions import trust
+
+NOT_TRUSTED = (
+    " This project has a memory of its own in `.ctx/`, which is not trusted: nothing of it is"
+    " here. The user can look at it and allow it with `ctx trust`."
+)
+BEHIND = " The project's own memory was not up to date when this was made; `ctx compose` shows it."
+MISSING = " The project's own memory is not ready yet; `ctx compose` shows it."
+
+_BUSY_S = 0.1
+
+
+def of_agents(home: str, folder: str) -> Project | None:
+    """The project here whose store agents may use: it is there, and trusted."""
+    project = layout.find_project(folder, home)
+    return project if project and trust.is_trusted(home, project) else None
+
+
+def read(home: str, project: Project) -> Beside:
+    """What there is now, without making anything."""
+    trusted = trust.find(home, project)
+    if trusted is None:
+        return Beside(told="not trusted", notice=NOT_TRUSTED)
+    reader = trusted.identity
+    try:
+        layout.refuse_links(project)
+        now = present.state(project)
+        documents = list(scan.documents(project.narrative))
+    except (CtxError, OSError):
+        return Beside(told="unreadable", notice=MISSING, is_current=False, reader=reader)
+    if connection := _opened(present.path_for(project, now)):
+        if present.holds(connection, project, now) and _has_read(connection, documents):
+            return Beside(connection, _told(now, documents, reader), reader=reader)
+    else:
+        connection = _newest(project)
+    if connection is None:
+        return Beside(told="missing", notice=MISSING, is_current=False, reader=reader)
+    return Beside(connection, "behind", BEHIND, is_current=False, reader=reader)
+
+
+def current(home: str, project: Project) -> Beside:
+    """What a context depends on that is made of an index which is up to date.
+
+    Whoever makes one asks before they look at the index: what changes in between is newer than
+    this says, and nobody takes the context for the one that they want.
+    """
+    reader = trust.identity(home, project)
+    documents = list(scan.documents(project.narrative))
+    return Beside(told=_told(present.state(project), documents, reader), reader=reader)
+
+
+def _told(now: State, documents: Sequence[Seen], reader: str) -> str:
+    """All of it in a few characters."""
+    return f"{crc32(repr((now.told, documents, reader)).encode()):08x}"
+
+
+def _has_read(connection: Connection, documents: Sequence[Seen]) -> bool:
+    """Whether an index has every document as it is, as far as a glance tells."""
+    rows = connection.execute("SELECT path, mtime_ns, size, inode FROM documents")
+    known = {row[0]: row[1:] for row in rows}
+    return known.keys() == {each.path for each in documents} and all(
+        (each.size, each.inode) == (size, inode) and mtime_ns in (0, each.mtime_ns)
+        for each in documents
+        for mtime_ns, size, inode in (known[each.path],)
+    )
+
+
+def _newest(project: Project) -> Connection | None:
+    """The index that was used last, whatever heads it is of."""
+    paths = [os.path.join(project.indexes, name, FILE) for name in disk.names(project.indexes)]
+    known = [path for path in paths if os.path.exists(path)]
+    for path in sorted(known, key=os.path.getmtime, reverse=True):
+        if connection := _opened(path):
+            return connection
+    return None
+
+
+def _opened(path: str) -> Connection | None:
+    if not os.path.exists(path):
+        return None
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = None
+    try:
+        connection = sqlite3.connect(
+            f"file:{name}?mode=ro", uri=True, isolation_level=None, timeout=_BUSY_S
+        )
+        if present.is_index(connection):
+            return connection
+    except sqlite3.DatabaseError:
+        pass
+    if connection is not None:
+        connection.close()
+    return None

@@ -1,0 +1,170 @@
+"""What a session changed in memory, in lines that people read: one for each thing.
+
+They stand in the log beside the commit, so that a review of a pull request shows them.
+
+    + decision 01M7ESYZ1SB4: Retry with jitter (tier:reference)
+    ~ fact 01M7ESZ11A3B: content
+    - hypothesis 01M7ET0C9D4F: The cache is cold
+    # fact 01M7ESZ11A3B: +area:net -draft
+    > task 01M7ET2K8P1Q MENTIONS src/net/client.rs
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx.ids import NodeId, short
+from ctx.memory import records, replay
+from ctx.memory.graph import Graph
+from ctx.memory.model import ANCHOR_TYPES
+from ctx.memory.records import Record
+
+_LONGEST = 120
+_MOST_NAMED = 3
+# What is of no use to a reader, or stands in the commit anyway.
+_UNTOLD = frozenset({"ended", "file", "slug", "started"})
+
+
+class Changes(NamedTuple):
+    lines: tuple[str, ...]
+    decisions: tuple[str, ...]
+    """The titles of decisions that were made."""
+    commands: tuple[str, ...]
+    """What was run, and how it ended."""
+    nodes: int
+    """How many nodes are new."""
+
+
+def changes(graph: Graph, said: Sequence[Record]) -> Changes:
+    """What some records did, as the graph was after them."""
+    about: dict[str, list[Record]] = {}
+    for record in said:
+        about.setdefault(record.subject, []).append(record)
+    last = max((record.order for record in said), default=(0, ""))
+    found = [_Subject(graph, subject, part, last) for subject, part in about.items()]
+    new = [each for each in found if each.is_new]
+    return Changes(
+        tuple(line for each in found for line in each.lines()),
+        tuple(each.title for each in new if each.type == "decision"),
+        tuple(line for each in new if (line := each.command)),
+        len([each for each in new if each.type not in ANCHOR_TYPES]),
+    )
+
+
+def message(changes: Changes, files: int) -> str:
+    """Words for a commit that nobody has found words for."""
+    if changes.decisions:
+        named = "; ".join(changes.decisions[:_MOST_NAMED])
+        more = len(changes.decisions) - _MOST_NAMED
+        return f"Decide: {named}" + (f"; and {more} more" if more > 0 else "")
+    parts = []
+    if changes.nodes:
+        parts.append("1 node" if changes.nodes == 1 else f"{changes.nodes:,} nodes")
+    elif changes.lines:
+        count = len(changes.lines)
+        parts.append("1 change" if count == 1 else f"{count:,} changes")
+    if files:
+        parts.append("1 file" if files == 1 else f"{files:,} files")
+    return f"Keep {' and '.join(parts)}" if parts else "Keep what changed in the narrative"
+
+
+class _Subject:
+    """A node, or something else that was spoken of, and what was said about it."""
+
+    def __init__(
+        self, graph: Graph, subject: str, said: Sequence[Record], last: tuple[int, str]
+    ) -> None:
+        self._graph = graph
+        self._subject = subject
+        self._said = said
+        # What came later is another commit's; what a document says has no time.
+        about = [
+            record
+            for record in records.about(graph.connection, subject, "node.")
+            if record.order <= last or record.stamp >= records.BEYOND
+        ]
+        state = replay.node(about)
+        self.type = state.type if state else ""
+        self.title = _line(state.content.partition("\n")[0]) if state else ""
+        self._metadata = state.metadata if state else {}
+        kinds = {record.kind for record in said}
+        self._is_deleted = "node.delete" in kinds and not (state and state.alive)
+        self.is_new = any(r.kind == "node.put" and "content" in r.body for r in said) and all(
+            r.id in {each.id for each in said}
+            for r in about
+            if r.kind == "node.put" and "type" in r.body and r.stamp < records.BEYOND
+        )
+
+    @property
+    def command(self) -> str:
+        if self.type != "observation" or "command" not in self._metadata:
+            return ""
+        code = self._metadata.get("exit_code")
+        return f"{_line(str(self._metadata['command']))}: {_outcome(code)}"
+
+    def lines(self) -> list[str]:
+        name = f"{self.type} {short(self._subject)}"
+        found: list[str] = []
+        puts = [r for r in self._said if r.kind == "node.put"]
+        added = [r.key for r in self._said if r.kind == "tag.add"]
+        if self._is_deleted:
+            return [f"- {name}: {self.title}"]
+        if self.is_new:
+            told = f" ({', '.join(added)})" if added else ""
+            if self.type not in ANCHOR_TYPES:
+                found.append(f"+ {name}: {self.title}{told}")
+        else:
+            if "node.restore" in {r.kind for r in self._said}:
+                found.append(f"+ {name}: {self.title} (restored)")
+            fields = dict.fromkeys(field for put in puts for field in _fields(put))
+            if fields:
+                found.append(f"~ {name}: {', '.join(fields)}: {self.title}")
+            removed = [r.key for r in self._said if r.kind == "tag.remove"]
+            tags = [f"+{tag}" for tag in added] + [f"-{tag}" for tag in removed]
+            if tags:
+                found.append(f"# {name}: {' '.join(tags)}")
+        found += [line for r in self._said if (line := self._other(r, name))]
+        return found
+
+    def _other(self, record: Record, name: str) -> str:
+        match record.kind:
+            case "edge.put" | "edge.delete":
+                edge_type, _, to_id = record.key.partition(" ")
+                sign = ">" if record.kind == "edge.put" else "x"
+                return f"{sign} {name} {edge_type} {self._target(NodeId(to_id))}"  # type: ignore[arg-type]
+            case "node.settle":
+                fields = map(str, record.body.get("fields", ()))
+                return f"! {name}: {_line(', '.join(fields))} settled: {self.title}"
+            case "view.put":
+                return f"+ view {_line(record.subject)}: {_line(str(record.body.get('query', '')))}"
+            case "view.delete":
+                return f"- view {_line(record.subject)}"
+            case _:
+                return ""
+
+    def _target(self, to_id: NodeId) -> str:
+        for node in self._graph.nodes([to_id]):
+            if node.type in ANCHOR_TYPES:
+                return _line(node.content)
+            return f"{node.type} {short(to_id)}"
+        return short(to_id)
+
+
+def _fields(put: Record) -> list[str]:
+    named = [name for name in replay.FIELDS if name in put.body]
+    return named + [f"{key} = {_line(str(value))}" for key, value in _metadata(put)]
+
+
+def _metadata(put: Record) -> list[tuple[str, object]]:
+    told = put.body.get("metadata", {})
+    return [(key, value) for key, value in told.items() if key not in _UNTOLD]
+
+
+def _outcome(code: object) -> str:
+    if code is None:
+        return "no exit code"
+    return "passed" if code == 0 else f"failed with exit code {code}"
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"

@@ -1,0 +1,178 @@
+"""What documents say, for the graph of a project.
+
+A task and a decision are nodes, and files that people edit. The file is the truth for the words: as
+long as it is there, the node says what it says, with the tags and mentions that stand in its
+comment. None of this is recorded. It follows from the files, which travel with the code.
+
+A document that somebody wrote by hand is a node too, under an id that follows from its path.
+"""
+
+from collections.abc import Iterator, Mapping
+from sqlite3 import Connection
+from typing import Any
+
+from ctx import clock, ids, layout
+from ctx.errors import CtxError
+from ctx.ids import NodeId, Ulid
+from ctx.memory import model, records
+from ctx.memory.index import Document, Fingerprint
+from ctx.memory.records import Record
+from ctx.narrative import documents, roles, scan
+from ctx.redaction import redact
+from ctx.sessions import anchors
+
+ACTION = "narrative"
+
+_TYPES = {"decision": "decision", "task": "task"}
+_EPOCH = "1970-01-01T00:00:00Z"
+# What was written so shortly before it was looked at may be written again unnoticed.
+_RACY_NS = 2_000_000_000
+
+
+def fingerprints(project: layout.Project) -> dict[str, Fingerprint]:
+    """The documents that there are, and what tells whether they have changed."""
+    return {
+        seen.path: Fingerprint(seen.mtime_ns, seen.size, seen.inode)
+        for seen in scan.documents(project.narrative)
+    }
+
+
+def read(
+    project: layout.Project, connection: Connection, path: str, seen: Fingerprint
+) -> Document | None:
+    """What a document says; None where it cannot be read."""
+    data = scan.read(project.narrative, path)
+    if data is None:
+        return None
+    if clock.now_ms() * 1_000_000 - seen.mtime_ns < _RACY_NS:
+        seen = seen._replace(mtime_ns=0)
+    return understood(connection, path, data, seen)
+
+
+def understood(connection: Connection, path: str, data: bytes, seen: Fingerprint) -> Document:
+    """What the bytes of a document say, be it the one there is or one of before."""
+    node_id = owner(connection, path)
+    role = roles.place(path).role
+    if node_id is None and role not in _TYPES:
+        return Document(seen, (), node_id)
+    said = list(_Saying(path, node_id).records(_parsed(data)))
+    return Document(seen, said, node_id)
+
+
+def content_of(data: bytes) -> str:
+    """What the node of a document says."""
+    return documents.content(_parsed(data)).strip()
+
+
+def _parsed(data: bytes) -> documents.Document:
+    return documents.parse(redact(data.decode("utf-8", "replace").replace("\0", "�")).text)
+
+
+def owner(connection: Connection, path: str) -> NodeId | None:
+    """The node that a document belongs to, as the records say."""
+    row = connection.execute(
+        "SELECT subject FROM records INDEXED BY idx_records_file WHERE kind = 'node.put'"
+        " AND json_extract(body, '$.metadata.file') = ? AND stamp < ?"
+        " ORDER BY stamp, id LIMIT 1",
+        (path, records.BEYOND),
+    ).fetchone()
+    return row[0] if row else None
+
+
+class _Saying:
+    """One document as records."""
+
+    def __init__(self, path: str, node_id: NodeId | None) -> None:
+        self._path = path
+        self._is_recorded = node_id is not None
+        self._type = _TYPES.get(roles.place(path).role, "observation")
+        self._node_id = node_id or ids.anchor_id(self._type, path)
+        self._count = 0
+
+    def records(self, document: documents.Document) -> Iterator[Record]:
+        created = _time(document.created) or _time(document.updated) or _EPOCH
+        content = documents.content(document).strip()
+        if content:
+            yield self._node(content, created, _time(document.updated))
+        elif not self._is_recorded:
+            return
+        for tag in self._tags(document):
+            yield self._record("tag.add", self._node_id, tag, body={"created_at": created})
+        for word in dict.fromkeys(document.mentions):
+            yield from self._mention(word, created)
+
+    def _node(self, content: str, created: str, updated: str | None) -> Record:
+        body: dict[str, Any] = {"content": content, "digest": digest(content)}
+        if updated:
+            body["updated_at"] = updated
+        if not self._is_recorded:
+            body |= {"type": self._type, "metadata": {"file": self._path}}
+            body |= {"created_at": created, "updated_at": updated or created}
+        return self._record("node.put", self._node_id, body=body)
+
+    def _tags(self, document: documents.Document) -> list[str]:
+        found: dict[str, None] = {}
+        for word in document.tags:
+            try:
+                found[model.tag(word)] = None
+            except CtxError:
+                # A person's file is not refused for a word that cannot be a tag.
+                continue
+        if not self._is_recorded and self._type == "decision" and model.tier(found) is None:
+            found[model.REFERENCE] = None
+        return list(found)
+
+    def _mention(self, word: str, created: str) -> Iterator[Record]:
+        target = self._named(word)
+        if target is None:
+            anchor = anchors.mentioned(word)
+            target = anchor.id
+            body = {"type": anchor.type, "content": anchor.name, "metadata": anchor.metadata}
+            yield self._record(
+                "node.put", target, body={**body, "created_at": created, "updated_at": created}
+            )
+        if target != self._node_id:
+            yield self._record(
+                "edge.put",
+                self._node_id,
+                records.edge_key("MENTIONS", target),
+                target,
+                {
+                    "id": ids.derived_ulid(0, f"{self._node_id} MENTIONS {target}"),
+                    "created_at": created,
+                    "metadata": {"tool": "narrative", "confidence": model.CERTAIN},
+                },
+            )
+
+    def _named(self, word: str) -> NodeId | None:
+        """The node that a mention names by its id, which may be here later."""
+        return NodeId(Ulid(word.upper())) if ids.is_ulid(word.upper()) else None
+
+    def _record(
+        self,
+        kind: str,
+        subject: str,
+        key: str = "",
+        target: str | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Record:
+        self._count += 1
+        change = ids.derived_ulid(0, f"{ACTION} {self._path}")
+        record_id = ids.derived_ulid(0, f"{ACTION} {self._path} {self._count}")
+        said = dict(body or {})
+        return Record(
+            record_id, records.BEYOND, change, ACTION, kind, subject, key, target, said, "",
+            f"narrative/{self._path}",
+        )  # fmt: skip
+
+
+def digest(content: str) -> str:
+    """Tells whether a document says what it said."""
+    import hashlib
+
+    return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def _time(text: str | None) -> str | None:
+    ms = clock.parse_iso(text) if text else None
+    return clock.iso(ms) if ms is not None and ms > clock.YEAR_1000_MS else None

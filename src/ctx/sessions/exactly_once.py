@@ -1,0 +1,42 @@
+"""A change to a project's memory that is done for a command of an agent: once.
+
+In the user store, a change and the claim that it is done are one transaction. A project's memory is
+elsewhere, so there the change itself is the claim: its id follows from the command's. Whoever comes
+again, also after a crash in between, finds the change done.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ctx import ids
+from ctx.memory import claims, records
+from ctx.memory.changes import Change, Who
+from ctx.memory.claims import AlreadyDone, Claim
+from ctx.memory.graph import Graph
+from ctx.sessions.project_memory import ProjectMemory
+from ctx.sqlite.connection import transaction
+
+
+@contextmanager
+def changing_once(beside: ProjectMemory, user: Graph, action: str, who: Who) -> Iterator[Change]:
+    """Make a change in a project; where it is for a command, unless that was done before."""
+    claim = who.once
+    if claim is None:
+        with beside.changing(action, who) as change:
+            yield change
+        return
+    change_id = ids.derived_ulid(0, f"{claim.id} {action}")
+    if claims.is_taken(user.connection, claim.id):
+        raise AlreadyDone(claim.id)
+    with beside.changing(action, who._replace(once=None), change_id) as change:
+        if records.of_change(change.graph.connection, change_id):
+            _take(user, claim)
+            raise AlreadyDone(claim.id)
+        yield change
+    _take(user, claim)
+
+
+def _take(user: Graph, claim: Claim) -> None:
+    with transaction(user.connection):
+        if not claims.is_taken(user.connection, claim.id):
+            claims.take(user.connection, claim)

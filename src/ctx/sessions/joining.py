@@ -1,0 +1,51 @@
+"""Which session commands join where nothing else says so: the one that the file STAGE names.
+
+`ctx stage start` alone writes it. Every command reads it, so it loads nothing.
+"""
+
+import os
+from typing import NamedTuple
+
+from ctx import disk
+from ctx.errors import UsageError
+from ctx.ids import SessionId, session_id
+from ctx.layout import Project
+
+_LARGEST = 1024
+
+
+class Joined(NamedTuple):
+    session: SessionId | None
+    problem: str = ""
+    """Why the file names no session, where there is one."""
+
+
+def read(project: Project) -> Joined:
+    try:
+        content = disk.read_plain(project.stage, _LARGEST)
+    except FileNotFoundError:
+        return Joined(None)
+    except OSError as error:
+        return Joined(None, f"{project.stage} cannot be read: {error.strerror}.")
+    try:
+        return Joined(session_id(content.decode("utf-8", "replace").removesuffix("\n")))
+    except UsageError:
+        return Joined(None, f"{project.stage} does not name a session.")
+
+
+def join(project: Project, session: SessionId) -> None:
+    """Let commands join a session from now on."""
+    with disk.explained("writing which session commands join"):
+        disk.make_folder(os.path.dirname(project.stage))
+        disk.replace(project.stage, f"{session}\n".encode())
+
+
+def leave(project: Project, session: SessionId | None) -> bool:
+    """Let commands no longer join a session; None: whatever the file says. Whether they did."""
+    found = read(project)
+    is_meant = found.session == session if session else bool(found.session or found.problem)
+    if is_meant:
+        with disk.explained("no longer joining the session"):
+            disk.discard(project.stage)
+            disk.sync_folder(os.path.dirname(project.stage))
+    return is_meant

@@ -1,0 +1,41 @@
+"""A project's memory as a commit has it: what the records up to there say, and the documents as
+they were kept there.
+
+It is made from the present one, in memory, in proportion to the difference. A document that was
+removed later speaks as it did when it was kept last: history does not say when it went.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+
+from ctx.errors import CtxError
+from ctx.ids import ObjectId
+from ctx.memory.graph import PROJECT, Graph
+from ctx.memory.index import Fingerprint, Index
+from ctx.memory.present import State
+from ctx.sessions import documents
+from ctx.sessions.project_memory import ProjectMemory
+from ctx.sqlite.connection import transaction
+
+_NO_FILE = Fingerprint(0, 0, 0)
+
+
+@contextmanager
+def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[Graph]:
+    """The graph of some commits together, with nothing that is staged."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        memory.graph.connection.backup(connection)
+        connection.execute("PRAGMA foreign_keys = ON")
+        copy = Index(connection, memory.repository, ":memory:")
+        with transaction(connection):
+            for path in copy.changed_documents({}):
+                copy.put_document(path, None)
+            copy.bring(State(commits, ()))
+            for path, blob in dict(copy.last_snapshots()).items():
+                # What is not here, as in a shallow clone, says nothing.
+                with suppress(CtxError):
+                    data = memory.repository.everything.read(ObjectId(blob)).payload
+                    said = documents.understood(connection, path, data, _NO_FILE)
+                    copy.put_document(path, said)
+        yield Graph(connection, PROJECT)

@@ -1,0 +1,213 @@
+"""A project's memory in one working tree: what is committed, what is staged, what documents say.
+
+Reading brings the index to what the project is at, if it is not, and asks the index. Writing holds
+the project's lock: a change becomes records, the records a batch, the batch a step of the session,
+and the step is durable before the index has it. Whatever is lost in between, the index catches up.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ctx.errors import CtxError, DiskFailure, IndexCorrupt, StagingConflict
+from ctx.ids import ObjectId, SessionId
+from ctx.layout import Project
+from ctx.memory import index, present
+from ctx.memory.graph import PROJECT, Graph
+from ctx.memory.index import Fingerprint, Index
+from ctx.sessions import documents
+from ctx.sqlite.connection import explained, integrity_problems, transaction
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from ctx.config.resolve import Config
+    from ctx.ids import NodeId, Ulid
+    from ctx.memory.changes import Change, Who
+    from ctx.objects.repository import Repository
+    from ctx.sessions import compaction
+
+
+_ATTEMPTS = 20
+
+
+class ProjectMemory:
+    """Where a project's nodes are read and changed."""
+
+    def __init__(self, project: Project, settings: "Callable[[], Config]") -> None:
+        self.project = project
+        self._settings = settings
+        self._connection: Connection | None = None
+        self._index: Index | None = None
+        self.stepped: set[SessionId] = set()
+        """The sessions that took a step through this value."""
+
+    @cached_property
+    def config(self) -> "Config":
+        return self._settings()
+
+    @cached_property
+    def repository(self) -> "Repository":
+        from ctx.objects.repository import Repository
+
+        return Repository(
+            self.project,
+            compression_level=self.config.integer("storage.compression_level"),
+            lock_timeout_seconds=self.config.number("storage.lock_timeout_seconds"),
+        )
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is now. Nothing of the working tree is written for it."""
+        if self._connection is None:
+            seen = documents.fingerprints(self.project)
+            now = present.state(self.project)
+            self._connection = index.read_current(self.project, now, seen)
+        if self._connection is None:
+            self._connection = self._up_to_date().connection
+        return Graph(self._connection, PROJECT)
+
+    def _up_to_date(self) -> Index:
+        """The index, brought to what the project is at."""
+        for _ in range(_ATTEMPTS):
+            try:
+                if (opened := self._brought()) is not None:
+                    return opened
+                self.close()
+            except IndexCorrupt:
+                self.discard()
+            except DiskFailure:
+                self.close()
+                # Nothing can be written here. The answer is the same, it only is not kept.
+                self._use(index.in_memory(self.repository, present.state(self.project)))
+        raise StagingConflict(
+            "The project's heads and refs do not stand still.", hint="Run the command again."
+        )
+
+    def _brought(self) -> Index | None:
+        """None where the heads have moved meanwhile, so that another index is the right one."""
+        if self._index is None:
+            self.close()
+            self._use(index.open_index(self.repository, present.state(self.project)))
+        opened = self._index
+        assert opened is not None
+        with explained(opened.path, IndexCorrupt), transaction(opened.connection):
+            # Only now nobody else can change the index; refs and heads may have moved since.
+            now = present.state(self.project)
+            is_same = present.path_for(self.project, now) == opened.path
+            if not is_same and opened.path != index.MEMORY:
+                return None
+            changed = opened.bring(now)
+            self._take_documents(opened, documents.fingerprints(self.project))
+            if changed:
+                self._give_documents_back(opened)
+        return opened
+
+    def _use(self, opened: Index) -> None:
+        self._index, self._connection = opened, opened.connection
+
+    def _give_documents_back(self, opened: Index) -> None:
+        """A document may belong to another node than before, now that there are other records."""
+        seen = documents.fingerprints(self.project)
+        for path, node_id in opened.owners().items():
+            if path in seen and documents.owner(opened.connection, path) != node_id:
+                said = documents.read(self.project, opened.connection, path, seen[path])
+                opened.put_document(path, said)
+
+    def _take_documents(self, opened: Index, seen: Mapping[str, Fingerprint]) -> None:
+        """Put in what documents say that are not what they were."""
+        for path in sorted(opened.changed_documents(seen)):
+            said = None
+            if path in seen:
+                said = documents.read(self.project, opened.connection, path, seen[path])
+            opened.put_document(path, said)
+
+    @contextmanager
+    def changing(
+        self, action: str, who: "Who", change_id: "Ulid | None" = None
+    ) -> Iterator["Change"]:
+        """Make a change: a step of the session, all of it or nothing."""
+        from ctx.memory.changes import Change
+        from ctx.sessions import staging
+
+        session = SessionId(who.session)
+        with self.repository.locked(f"ctx {action}"):
+            staging.settle(self.repository, session, self.repository.current())
+            opened = self._up_to_date()
+            is_staged = False
+            try:
+                with explained(opened.path, IndexCorrupt), transaction(opened.connection):
+                    change = Change(self.graph, action, who, change_id)
+                    yield change
+                    change.write()
+                    if change.written:
+                        self._stage(opened, change, session)
+                        is_staged = True
+                        opened.settle(present.state(self.project))
+                        self._take_documents(opened, documents.fingerprints(self.project))
+            except (sqlite3.DatabaseError, CtxError, OSError):
+                if not is_staged:
+                    raise
+                # The step is durable, whatever has become of the index: that is made anew.
+                self.discard()
+
+    def _stage(self, opened: Index, change: "Change", session: SessionId) -> None:
+        """Write a change down as a step. Once this returns, it cannot be lost."""
+        from ctx.memory import batches
+        from ctx.objects.model import StepKind
+        from ctx.sessions import staging
+
+        batch = batches.made(change.written, [each.id for each in change.objects])
+        kind = StepKind.COMMAND_RUN if change.objects else StepKind.NOTE
+        staging.append(self.repository, session, kind, [*change.objects, batch], [batch.id])
+        self.stepped.add(session)
+        opened.staged(batch.id, change.written, session)
+
+    def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
+        """Turn a session's chain into a commit."""
+        from ctx.sessions import compaction
+
+        with self.repository.locked("ctx commit"):
+            known = self.snapshots()
+            before = self.repository.heads.named()
+            wish = wish._replace(active=self._active_tasks())
+            made = compaction.commit(self.repository, wish, self.graph, known)
+            self.close()
+            if made is not None:
+                index.rename(self.project, before, self.repository.heads.named())
+        return made
+
+    def snapshots(self) -> dict[str, ObjectId]:
+        """The newest snapshot in history of each document."""
+        return {path: ObjectId(blob) for path, blob in self._up_to_date().last_snapshots()}
+
+    def _active_tasks(self) -> list[str]:
+        """The documents of the tasks that are worked on."""
+        rows = self.graph.connection.execute(
+            "SELECT json_extract(metadata, '$.file') FROM nodes WHERE type = 'task'"
+            " AND json_extract(metadata, '$.status') = 'active'"
+        )
+        return [row[0] for row in rows if isinstance(row[0], str)]
+
+    def committed(self, node_id: "NodeId") -> dict[str, str]:
+        """The commits that hold what was recorded about a node, by record."""
+        return index.commits_of(self.graph.connection, node_id)
+
+    def is_damaged(self) -> bool:
+        """Whether the index is not a sound database any more."""
+        try:
+            return self._connection is not None and bool(integrity_problems(self._connection))
+        except sqlite3.DatabaseError:
+            return True
+
+    def discard(self) -> None:
+        """Throw the index away: it is made anew when it is needed."""
+        self.close()
+        index.discard(present.path_for(self.project, present.state(self.project)))
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._index = None

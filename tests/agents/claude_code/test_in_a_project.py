@@ -1,0 +1,423 @@
+"""Hooks in a project that has a memory of its own, trusted and not."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import layout
+from ctx.errors import LockConflict
+from ctx.objects import lock
+from ctx.sessions import beside
+from tests.conftest import Ctx, git
+from tests.sessions.conversations import SESSION, Client, Conversation, context_of
+
+REFERENCE = ("--type=fact", "--tag=tier:reference")
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
+    """In a project that was made here."""
+    assert ctx("init").code == 0
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def as_ada(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """What is done meanwhile is done by somebody else, on another machine."""
+
+    @contextmanager
+    def acting(name: str = "Ada Lovelace") -> Iterator[None]:
+        with monkeypatch.context() as patch:
+            patch.setenv("CTX_HOME", str(surroundings / "ada"))
+            for role in ("AUTHOR", "COMMITTER"):
+                patch.setenv(f"GIT_{role}_NAME", name)
+                patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+            yield
+
+    return acting
+
+
+@pytest.fixture
+def clone(
+    tmp_path: Path, surroundings: Path, ctx: Ctx, as_ada: Any, monkeypatch: pytest.MonkeyPatch
+) -> Client:
+    """In a clone of what somebody else has made."""
+    theirs, mine = tmp_path / "theirs", tmp_path / "shop"
+    with as_ada():
+        git("init", "-q", "-b", "main", str(theirs))
+        monkeypatch.chdir(theirs)
+        assert ctx("init").code == 0
+        assert ctx("add", *REFERENCE, "Deploys happen on Tuesdays.").code == 0
+        assert ctx("commit", "-m", "Deploys").code == 0
+        git("add", ".")
+        git("commit", "-qm", "All")
+    git("clone", "-q", str(theirs), str(mine))
+    monkeypatch.chdir(mine)
+    return Client(surroundings / ".ctx", mine)
+
+
+def added(ctx: Ctx, *words: str) -> str:
+    ran = ctx("add", *words, "--format=json")
+    assert ran.code == 0, ran.err
+    node_id: str = ran.json["node"]["id"]
+    return node_id
+
+
+def listed(ctx: Ctx) -> dict[str, tuple[str, str | None, list[str]]]:
+    """By content: the scope, the session that has staged it, and the tags."""
+    nodes = ctx("list", "--limit=0", "--format=json").json["nodes"]
+    return {node["content"]: (node["scope"], node["staged"], node["tags"]) for node in nodes}
+
+
+def body(text: str) -> str:
+    """What stands between the frame of a context and its end."""
+    return text.partition("says the rest.")[2].partition("<!-- ctx:end -->")[0].strip()
+
+
+def done(conversation: Conversation, *answers: str) -> None:
+    for answer in answers:
+        conversation.answer(answer)
+    applied = conversation.client.apply()
+    assert [stop.failed for stop in applied.stops] == [0] * len(applied.stops)
+
+
+def test_a_context_is_made_of_both_stores(client: Client, ctx: Ctx) -> None:
+    mine = added(ctx, "--user", *REFERENCE, "Mine.")
+    ours = added(ctx, *REFERENCE, "Ours.")
+    composed = client.talk("one").start()
+    assert body(context_of(composed)) == (
+        f"## Reference\n\n### Facts\n\n- [fact:{ours[:12]}] Ours.\n- [fact:{mine[:12]}] Mine."
+    )
+    assert composed["systemMessage"].startswith("ctx: 2 nodes, ")
+    client.apply()
+    assert client.talk("two").start() == composed
+
+
+def test_what_an_agent_remembers_is_staged_in_its_session(client: Client, ctx: Ctx) -> None:
+    conversation, other = client.talk(), client.talk("another")
+    done(
+        conversation,
+        '<ctx:remember type="fact" tags="tier:reference">Ours.</ctx:remember>'
+        '<ctx:remember type="fact" scope="user">Mine.</ctx:remember>',
+    )
+    done(other, '<ctx:remember type="fact" scope="project">Theirs.</ctx:remember>')
+    assert listed(ctx) == {
+        "Ours.": ("project", SESSION, ["tier:reference"]),
+        "Mine.": ("user", None, []),
+        "Theirs.": ("project", "another", []),
+    }
+
+
+def test_what_was_recalled_and_expanded_comes_from_both(client: Client, ctx: Ctx) -> None:
+    mine = added(ctx, "--user", *REFERENCE, "Deploys are mine.")
+    ours = added(ctx, *REFERENCE, "Deploys are ours.")
+    conversation = client.talk()
+    done(
+        conversation,
+        f'<ctx:summarize nodes="{ours}">Deploys.</ctx:summarize><ctx:recall query="deploys are"/>',
+    )
+    given = context_of(conversation.submit())
+    assert f"- [fact:{ours[:12]}] Deploys are ours." in given
+    assert f"- [fact:{mine[:12]}] Deploys are mine." in given
+    summary = ctx("list", "--type=summary", "--format=json").json["nodes"][0]["id"]
+    done(conversation, f'<ctx:expand node="{summary}"/>')
+    assert f"- [fact:{ours[:12]}] Deploys are ours." in context_of(conversation.submit())
+
+
+def test_a_resumed_session_is_given_what_changed_in_either(client: Client, ctx: Ctx) -> None:
+    mine = added(ctx, "--user", *REFERENCE, "Mine.")
+    ours = added(ctx, *REFERENCE, "Ours.")
+    conversation = client.talk()
+    conversation.start()
+    assert context_of(conversation.start("resume")) == ""
+    # A commit alone changes nothing for whoever reads.
+    assert ctx("commit", "-m", "All").code == 0
+    client.apply()
+    assert context_of(conversation.start("resume")) == ""
+    assert ctx("update", ours, "--content", "Ours, indeed.").code == 0
+    changed = context_of(conversation.start("resume"))
+    assert "Ours, indeed." in changed
+    assert "Mine." not in changed
+    assert ctx("delete", "--yes", mine).code == 0
+    assert f"[node:{mine[:12]}]" in context_of(conversation.start("resume"))
+
+
+def test_the_state_before_compaction_has_what_the_project_holds(client: Client, ctx: Ctx) -> None:
+    added(ctx, *REFERENCE, "Ours.")
+    conversation = client.talk()
+    conversation.start()
+    done(conversation, '<ctx:remember type="open-question">Who calls it?</ctx:remember>')
+    client.hook("pre-compact", conversation.said("PreCompact", trigger="manual"))
+    given = context_of(conversation.start("compact"))
+    assert given.index("## Where you were") < given.index("Who calls it?") < given.index("Ours.")
+
+
+def test_a_task_is_a_file(client: Client, ctx: Ctx) -> None:
+    done(client.talk(), '<ctx:task name="Token refresh" action="start"/>')
+    (file,) = (client.folder / ".ctx" / "narrative" / "tasks").glob("*.md")
+    assert "Token refresh" in file.read_text()
+    assert "Token refresh" in context_of(client.talk("two").start())
+
+
+def test_what_an_agent_was_given_can_be_asked_for(client: Client, ctx: Ctx) -> None:
+    mine = added(ctx, "--user", *REFERENCE, "Mine.")
+    ours = added(ctx, *REFERENCE, "Ours.")
+    client.talk().start()
+    for _ in range(2):
+        items = ctx("why", "--format=json").json["items"]
+        assert {item["id"]: (item["content"], item["changed"]) for item in items} == {
+            mine: ("Mine.", False),
+            ours: ("Ours.", False),
+        }
+        # First from the spool, then from the store.
+        client.apply()
+
+
+# Not trusted
+
+
+def test_of_a_stranger_nothing_is_given_but_that_it_is_there(clone: Client, ctx: Ctx) -> None:
+    mine = added(ctx, "--user", *REFERENCE, "Mine about deploys.")
+    conversation = clone.talk()
+    composed = conversation.start()
+    assert beside.NOT_TRUSTED.strip() in context_of(composed)
+    assert "Tuesdays" not in json.dumps(composed)
+    assert f"- [fact:{mine[:12]}] Mine about deploys." in context_of(composed)
+    clone.apply()
+    assert clone.talk("two").start() == composed, "also where it is ready"
+
+    done(
+        conversation,
+        '<ctx:remember type="fact">Said here.</ctx:remember><ctx:recall query="deploys"/>',
+        "<ctx:status/>",
+    )
+    given = context_of(conversation.submit())
+    assert "Mine about deploys." in given
+    assert "Tuesdays" not in given
+    node = next(each for each in listed(ctx).items() if each[0] == "Said here.")
+    assert node == ("Said here.", ("user", None, ["project:shop"]))
+    assert not list((clone.folder / ".git" / "ctx").glob("*/refs/work/*"))
+
+
+def test_once_it_is_trusted_everything_is_given_with_its_author(clone: Client, ctx: Ctx) -> None:
+    conversation = clone.talk()
+    conversation.start()
+    clone.apply()
+    assert ctx("trust", "--yes").code == 0
+    # Nobody has looked at the store yet, so there is no index.
+    assert beside.MISSING.strip() in context_of(clone.talk("first").start())
+    clone.apply()
+    given = context_of(clone.talk("second").start())
+    assert ") Deploys happen on Tuesdays." in given
+    assert "(by Ada Lovelace) Deploys happen on Tuesdays." in given
+    assert "trusted" not in given
+
+    assert ctx("trust", "--revoke").code == 0
+    given = context_of(clone.talk("third").start())
+    assert beside.NOT_TRUSTED.strip() in given
+    assert "Tuesdays" not in given
+
+
+# Whose words they are
+
+
+def test_what_others_wrote_is_given_with_their_name(client: Client, ctx: Ctx, as_ada: Any) -> None:
+    """The same in a context that is ready, one that is composed, what is recalled or expanded."""
+    ours = added(ctx, *REFERENCE, "Deploys are written by me.")
+    assert ctx("commit", "-m", "Mine").code == 0
+    with as_ada():
+        hers = added(ctx, *REFERENCE, "Deploys are written by her.")
+        assert ctx("commit", "-m", "Hers").code == 0
+    staged = added(ctx, *REFERENCE, "Deploys are staged by me.")
+    items = [
+        f"- [fact:{staged[:12]}] Deploys are staged by me.",
+        f"- [fact:{hers[:12]}] (by Ada Lovelace) Deploys are written by her.",
+        f"- [fact:{ours[:12]}] Deploys are written by me.",
+    ]
+    composed = client.talk("one").start()
+    assert body(context_of(composed)) == "\n".join(["## Reference\n\n### Facts\n", *items])
+    client.apply()
+    assert client.talk("two").start() == composed
+    shown = ctx("compose", "--format=markdown").out
+    assert all(f"{item}\n" in shown for item in items)
+
+    conversation = client.talk()
+    done(
+        conversation,
+        f'<ctx:recall query="deploys"/><ctx:summarize nodes="{hers}">S.</ctx:summarize>',
+    )
+    given = context_of(conversation.submit())
+    assert all(f"{item}\n" in given for item in items)
+    recalled = ctx("recall", "deploys", "--format=json").json
+    assert recalled["authors"] == {hers: "Ada Lovelace"}
+    assert all(f"{item}\n" in ctx("recall", "deploys", "--format=markdown").out for item in items)
+    summary = ctx("list", "--type=summary", "--format=json").json["nodes"][0]["id"]
+    done(conversation, f'<ctx:expand node="{summary}"/>')
+    assert f"{items[1]}\n" in context_of(conversation.submit())
+
+
+def test_whoever_wrote_last_is_the_author(client: Client, ctx: Ctx, as_ada: Any) -> None:
+    node = added(ctx, *REFERENCE, "--meta=rationale=Mine.", "Version 1.")
+    assert ctx("commit", "-m", "One").code == 0
+
+    def shown() -> str:
+        lines = ctx("compose", "--format=markdown").out.splitlines()
+        return next(line for line in lines if node[:12] in line).partition("] ")[2]
+
+    assert shown() == "Version 1."
+    with as_ada():
+        assert ctx("tag", node, "of:hers").code == 0
+        assert ctx("commit", "-m", "Two").code == 0
+    assert shown() == "Version 1.", "a tag is no words"
+    with as_ada():
+        assert ctx("update", node, "--meta", "rationale=Hers.").code == 0
+        assert ctx("commit", "-m", "Three").code == 0
+    assert shown() == "(by Ada Lovelace) Version 1.", "a reason is"
+    with as_ada("Grace Hopper"):
+        assert ctx("update", node, "--content", "Version 2.").code == 0
+        assert ctx("commit", "-m", "Four").code == 0
+    assert shown() == "(by Grace Hopper and Ada Lovelace) Version 2."
+    assert ctx("update", node, "--content", "Version 3.", "--meta", "rationale=Mine.").code == 0
+    assert shown() == "Version 3."
+
+
+def test_of_a_document_it_is_whoever_committed_it(client: Client, ctx: Ctx, as_ada: Any) -> None:
+    file = client.folder / ".ctx" / "narrative" / "decisions" / "2026-01-20-sqlite-ab12.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("# Use SQLite\n\nIt needs no server.\n")
+    client.talk().start()
+    client.apply()
+    given = context_of(client.talk("one").start())
+    assert "] Use SQLite" in given, "what nobody has committed is the reader's"
+    with as_ada():
+        assert ctx("commit", "-m", "Hers").code == 0
+    client.apply()
+    client.talk("two").start()
+    client.apply()
+    assert "] (by Ada Lovelace) Use SQLite" in context_of(client.talk("three").start())
+
+
+# What a context depends on
+
+
+def test_a_ready_context_does_not_outlive_a_change_of_the_project(client: Client, ctx: Ctx) -> None:
+    node = added(ctx, *REFERENCE, "Version 1.")
+    client.talk().start()
+    client.apply()
+    before = client.talk("one").start()
+    assert ctx("update", node, "--content", "Version 2.").code == 0
+    assert "Version 2." in context_of(client.talk("two").start())
+    assert ctx("undo").code == 0
+    assert body(context_of(client.talk("three").start())) == body(context_of(before))
+
+
+def test_the_edit_of_a_document_is_seen_and_then_shown(client: Client, ctx: Ctx) -> None:
+    file = client.folder / ".ctx" / "narrative" / "decisions" / "2026-01-20-sqlite-ab12.md"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("# Use SQLite\n\nIt needs no server.\n")
+    client.talk().start()
+    client.apply()
+    given = context_of(client.talk("one").start())
+    assert "It needs no server." in given
+    assert beside.BEHIND.strip() not in given
+    client.apply()
+
+    file.write_text("# Use SQLite\n\nAnd it is fast.\n")
+    given = context_of(client.talk("two").start())
+    assert beside.BEHIND.strip() in given
+    client.apply()
+    given = context_of(client.talk("three").start())
+    assert "And it is fast." in given
+    assert "It needs no server." not in given
+    assert beside.BEHIND.strip() not in given
+
+    file.unlink()
+    client.talk("four").start()
+    client.apply()
+    assert "And it is fast." not in context_of(client.talk("five").start())
+
+
+def test_without_an_index_there_is_one_at_the_next_start(client: Client, ctx: Ctx) -> None:
+    added(ctx, *REFERENCE, "Ours.")
+    git_folder = client.folder / ".git" / "ctx"
+    for index in git_folder.glob("*/index/*/store.db"):
+        index.write_bytes(b"no database")
+    given = context_of(client.talk("one").start())
+    assert beside.MISSING.strip() in given
+    client.apply()
+    given = context_of(client.talk("two").start())
+    assert "] Ours." in given
+    assert beside.MISSING.strip() not in given
+
+
+def test_what_an_index_lacks_that_is_behind_is_not_gone(client: Client, ctx: Ctx) -> None:
+    added(ctx, *REFERENCE, "Ours.")
+    assert ctx("list").code == 0
+    conversation = client.talk()
+    conversation.start()
+    for index in client.folder.glob(".git/ctx/*/index/*/store.db"):
+        index.unlink()
+    assert context_of(conversation.start("resume")) == ""
+    added(ctx, "--user", *REFERENCE, "Mine.")
+    for index in client.folder.glob(".git/ctx/*/index/*/store.db"):
+        index.unlink()
+    given = context_of(conversation.start("resume"))
+    assert "] Mine." in given
+    assert "No longer in it" not in given
+    assert beside.MISSING.strip() in given
+    client.apply()
+    assert context_of(conversation.start("resume")) == "", "nothing was forgotten"
+
+
+def test_a_store_that_is_named_is_used_alone(
+    client: Client, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added(ctx, *REFERENCE, "Ours.")
+    other = str(tmp_path / "other.db")
+    assert ctx("add", *REFERENCE, "Elsewhere.", "--db", other).code == 0
+    from ctx.agents.claude_code import hook
+    from ctx.agents.claude_code.hook import Hook
+
+    said = client.talk().said("SessionStart", source="startup")
+    environment = {"CTX_HOME": client.home, "CTX_DB": other}
+    answer = hook.answer(Hook("session-start", [], environment), lambda: json.dumps(said).encode())
+    assert "Elsewhere." in context_of(json.loads(answer))
+    assert "Ours." not in context_of(json.loads(answer))
+
+
+def test_what_is_wrong_with_one_project_is_no_harm_to_another(
+    client: Client, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(client.folder, ".ctx", "heads", "junk").touch()
+    broken = client.talk()
+    broken.start()
+    broken.answer('<ctx:remember type="fact">Here.</ctx:remember>')
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    sound = Client(Path(client.home), elsewhere).talk("sound")
+    sound.start()
+    sound.answer('<ctx:remember type="fact" tags="tier:pinned">There.</ctx:remember>')
+    assert [(stop.done, stop.failed) for stop in sound.client.apply().stops] == [(0, 1), (1, 0)]
+    assert [*listed(ctx)] == ["There."]
+    assert "junk' is not named after a commit." in context_of(broken.submit())
+    assert "] There." in context_of(sound.start("clear"))
+
+
+def test_a_command_waits_while_somebody_else_writes(client: Client, ctx: Ctx) -> None:
+    project = layout.project_at(str(client.folder))
+    config = Path(project.config_file)
+    config.write_text(
+        config.read_text().replace("# lock_timeout_seconds = 30.0", "lock_timeout_seconds = 0")
+    )
+    conversation = client.talk()
+    conversation.answer('<ctx:remember type="fact">Once.</ctx:remember>')
+    with lock.held(project.lock, "a test", 1.0), pytest.raises(LockConflict):
+        client.apply()
+    done(conversation)
+    done(conversation)
+    assert [*listed(ctx)] == ["Once."]

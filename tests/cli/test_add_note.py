@@ -1,0 +1,120 @@
+"""`ctx add note`: a node, and in a project a file of its log."""
+
+from pathlib import Path
+
+from tests.cli.conftest import Piped
+from tests.conftest import Ctx, git
+
+
+def test_a_note_of_a_project_is_a_node_and_a_file(ctx: Ctx, project: Path) -> None:
+    ran = ctx("add", "note", "The proxy", "timed out", "--tag=area:net", "--format=json")
+    added = ran.json
+    node = added["node"]
+    assert (node["type"], node["content"]) == ("observation", "The proxy timed out")
+    assert (node["tags"], node["scope"], node["staged"]) == (["area:net", "note"], "project", "cli")
+    assert added["number"] is None
+    path = added["path"].removeprefix(".ctx/narrative/")
+    assert node["metadata"] == {"file": path}
+    [file] = (project / ".ctx/narrative/log").iterdir()
+    assert f"log/{file.name}" == path
+    written = f"{node['created_at']}"
+    assert file.read_text() == (
+        "# The proxy timed out\n\n<!-- metadata:\n"
+        f"created: {written}\nupdated: {written}\nauthor: cli\nsession: cli\ntags: [area:net]\n"
+        "-->\n"
+    )
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert git("status", "--short", "--", ".ctx/narrative/log") == "?? .ctx/narrative/log/\n"
+
+
+def test_outside_of_a_project_it_is_a_node_alone(ctx: Ctx, repo: Path) -> None:
+    ran = ctx("add", "note", "Tests are slow")
+    assert ran.out.endswith(" (project:app)\n")
+    assert ran.err == "It is in your own store. `ctx init` gives the project one, with files.\n"
+    shown = ctx("show", ran.out.split()[1], "--format=json").json["node"]
+    assert shown["tags"] == ["note", "project:app"]
+    assert shown["metadata"] == {}
+    assert list(repo.iterdir()) == [repo / ".git"]
+
+
+def test_with_a_body(ctx: Ctx, project: Path, piped: Piped) -> None:
+    piped(b"p99 is 45 ms\n")
+    note = ctx("add", "note", "Load test", "--body", "-", "--format=json").json
+    assert note["node"]["content"] == "Load test\n\np99 is 45 ms"
+    piped(b"All of it\nfrom there\n")
+    note = ctx("add", "note", "-", "--format=json").json
+    assert note["node"]["content"] == "All of it\nfrom there"
+    note = ctx("add", "note", "--body", "First line\nand more", "--format=json").json
+    assert note["node"]["content"] == "First line\n\nand more"
+
+
+def test_while_a_task_is_the_current_one_it_is_a_working_node(ctx: Ctx, project: Path) -> None:
+    ctx("task", "start", "Retry")
+    assert (
+        ctx("add", "note", "Half done").out.splitlines()[0].endswith(" (tier:working, task:retry)")
+    )
+    ran = ctx("add", "note", "Kept for good", "--tag=tier:reference", "--format=json").json
+    assert ran["node"]["tags"] == ["note", "tier:reference"]
+
+
+def test_streams(ctx: Ctx, project: Path) -> None:
+    one = ctx("add", "note", "a", "--stream=retry", "--format=json").json["path"]
+    two = ctx("add", "note", "b", "--stream=work", "--session=s-1", "--format=json").json["path"]
+    assert one.startswith(".ctx/narrative/feature/retry/log/")
+    assert two.startswith(".ctx/narrative/work/s-1/log/")
+    for name in ("../..", "a/b", ""):
+        ran = ctx("add", "note", "c", f"--stream={name}")
+        assert (ran.code, ran.err[:11]) == (2, "error E011:")
+
+
+def test_it_can_be_committed_at_once(ctx: Ctx, project: Path) -> None:
+    ran = ctx("add", "note", "Ready", "-m", "Retry with jitter", "--format=json").json
+    assert ran["commit"]["message"] == "Retry with jitter"
+    assert ran["added"]["path"].removeprefix(".ctx/narrative/") in ran["commit"]["documents"]
+    assert ctx("show", ran["added"]["node"]["id"], "--format=json").json["node"]["staged"] is None
+    ran = ctx("add", "note", "Said by itself", "--commit", "--format=json").json
+    assert ran["commit"]["message"] == "Said by itself"
+
+
+def test_without_a_project_there_is_nothing_to_commit(ctx: Ctx, repo: Path) -> None:
+    ran = ctx("add", "note", "x", "--commit")
+    assert (ran.code, ran.err[:11]) == (1, "error E012:")
+    assert ctx("list").out == "No nodes.\n"
+    ctx("init")
+    assert ctx("add", "note", "x", "--commit", "--user").code == 2
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_a_secret_reaches_neither_the_store_nor_the_file(ctx: Ctx, project: Path) -> None:
+    secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
+    ran = ctx("add", "note", f"The token is {secret}", "--body", f"again: {secret}")
+    assert ran.code == 0
+    assert "not kept" in ran.err
+    kept = b"".join(path.read_bytes() for path in project.rglob("*") if path.is_file())
+    assert secret.encode() not in kept
+    ran = ctx("add", "note", "x", f"--tag=key:{secret}")
+    assert (ran.code, ran.err[:11]) == (1, "error E023:")
+
+
+def test_it_takes_no_empty_and_no_endless_text(ctx: Ctx, project: Path) -> None:
+    assert ctx("add", "note").err == 'error E011: There is no text.\n  `ctx add note "…"`\n'
+    assert ctx("add", "note", "  ").err.startswith("error E023: ")
+    ran = ctx("add", "note", "x", "--body", "y" * 1_100_000)
+    assert ran.err.startswith("error E023: The document would have 1,100,")
+    assert not (project / ".ctx/narrative/log").exists()
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_a_note_is_undone(ctx: Ctx, project: Path) -> None:
+    node_id = ctx("add", "note", "A slip").out.split()[1]
+    assert ctx("undo").code == 0
+    assert "was deleted" in ctx("show", node_id).err
+
+
+def test_for_all_projects(ctx: Ctx, project: Path) -> None:
+    added = ctx("add", "note", "Mine", "--user", "--format=json").json
+    assert (added["node"]["scope"], added["node"]["tags"], added["path"]) == (
+        "user",
+        ["note"],
+        None,
+    )

@@ -1,0 +1,213 @@
+"""`ctx add task`: a node, and in a project its file; `ctx task start` finds both."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctx.cli.output import Output
+from tests.cli.conftest import Piped
+from tests.conftest import Ctx, git
+from tests.faults import NO_SPACE, Disk
+
+
+def node(ctx: Ctx, name: str) -> dict[str, object]:
+    found: dict[str, object] = ctx("show", name, "--format=json").json["node"]
+    return found
+
+
+def files(project: Path) -> list[str]:
+    return sorted(path.name for path in (project / ".ctx/narrative/tasks").glob("*"))
+
+
+def test_a_task_of_a_project_is_a_node_and_a_file(ctx: Ctx, project: Path) -> None:
+    words = ["--body", "## Objective\nFive times.\n", "--mention=src/net.rs", "--mention=core::Net"]
+    ran = ctx("add", "task", "Add retry", *words, "--tag=area:net", "--tag=tier:reference")
+    [name] = files(project)
+    assert re.fullmatch(r"task_0001-add-retry-[0-9a-z]{4}\.md", name)
+    short = ran.out.split()[1]
+    assert ran.out == f"Added: {short} task_0001\n  .ctx/narrative/tasks/{name}\n"
+    found = node(ctx, "task_0001")
+    assert found["content"] == "Add retry\n\n## Objective\nFive times."
+    assert found["tags"] == ["area:net", "tier:reference"]
+    assert found["metadata"] == {"file": f"tasks/{name}", "slug": "add-retry", "status": "open"}
+    at = found["created_at"]
+    assert (project / ".ctx/narrative/tasks" / name).read_text() == (
+        f"# Add retry\n\n<!-- metadata:\ncreated: {at}\nupdated: {at}\n"
+        "tags: [area:net]\nmentions: [src/net.rs, core::Net]\n-->\n\n"
+        "## Objective\nFive times.\n"
+    )
+    edges = ctx("edges", "task_0001", "--format=json").json["edges"]
+    assert {edge["type"] for edge in edges} == {"MENTIONS"}
+    assert len(edges) == 2
+
+
+def test_it_is_begun_and_ended_by_records_alone(ctx: Ctx, project: Path) -> None:
+    ctx("add", "task", "Add retry")
+    [name] = files(project)
+    before = (project / ".ctx/narrative/tasks" / name).read_bytes()
+    assert "Add retry (task:add-retry)" in ctx("task", "start", "task_0001").out
+    assert node(ctx, "task_0001")["metadata"]["status"] == "active"  # type: ignore[index]
+    assert "Ended: " in ctx("task", "end").out
+    assert node(ctx, "task_1")["metadata"]["status"] == "done"  # type: ignore[index]
+    assert (project / ".ctx/narrative/tasks" / name).read_bytes() == before
+    assert files(project) == [name]
+
+
+def test_a_task_that_is_started_by_a_new_name_gets_its_file(ctx: Ctx, project: Path) -> None:
+    assert ctx("task", "start", "Find the leak").code == 0
+    [name] = files(project)
+    assert name.startswith("task_0001-find-the-leak-")
+    assert ctx("task", "start", "Find the leak").code == 0
+    assert files(project) == [name]
+    ran = ctx("task", "start", "task_0007")
+    assert (ran.code, ran.err[:11]) == (1, "error E020:")
+    assert files(project) == [name]
+
+
+def test_numbers_that_two_branches_took(ctx: Ctx, project: Path) -> None:
+    ctx("add", "task", "One", "-m", "One")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    git("switch", "-qc", "other")
+    other = ctx("add", "task", "Theirs", "-m", "Theirs", "--format=json").json["added"]
+    git("add", "-A")
+    git("commit", "-qm", "theirs")
+    git("switch", "-q", "main")
+    mine = ctx("add", "task", "Mine", "-m", "Mine", "--format=json").json["added"]
+    git("add", "-A")
+    git("commit", "-qm", "mine")
+    git("merge", "-q", "--no-edit", "other")
+    assert mine["number"] == other["number"] == "task_0002"
+    ran = ctx("task", "start", "task_0002")
+    assert ran.code == 1
+    told = sorted(
+        f"  {each['node']['id']}  {each['node']['metadata']['file']}" for each in (mine, other)
+    )
+    assert ran.err.startswith("error E021: Several documents are called task_0002.\n")
+    assert sorted(ran.err.splitlines()[1:3]) == told
+    assert "Theirs" in ctx("task", "start", "task_0002-theirs").out
+    end = mine["path"].removesuffix(".md").rpartition("-")[2]
+    assert "Mine" in ctx("show", f"task_0002-{end}").out
+    assert ctx("add", "task", "Next", "--format=json").json["number"] == "task_0003"
+
+
+def test_a_file_that_a_person_wrote_is_a_task_too(ctx: Ctx, project: Path) -> None:
+    folder = project / ".ctx/narrative/tasks"
+    folder.mkdir()
+    (folder / "task_0009-by-hand.md").write_text("# By hand\n\nDo it.\n")
+    assert node(ctx, "task_0009")["content"] == "By hand\n\nDo it."
+    assert "By hand" in ctx("task", "start", "task_0009").out
+    assert node(ctx, "task_0009")["metadata"]["status"] == "active"  # type: ignore[index]
+    assert ctx("add", "task", "Next", "--format=json").json["number"] == "task_0010"
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "content"),
+    [
+        ("../../etc/passwd", "etc-passwd", "../../etc/passwd"),
+        ("-->  <!-- metadata:", "metadata", "--> <!-- metadata:"),
+        ("# Heading #", "heading", "# Heading #"),
+        ("🚀 los", "los", "🚀 los"),
+        ("שלום עולם", "שלום-עולם", "שלום עולם"),
+        ("First\nand a second line", "first", "First\n\nand a second line"),
+        ("a\tb\x1b[31m", "a-b-31m", "a b\x1b[31m"),
+    ],
+)
+def test_titles(ctx: Ctx, project: Path, title: str, name: str, content: str) -> None:
+    ran = ctx("add", "task", title)
+    assert ran.code == 0
+    [file] = files(project)
+    assert file[:-8] == f"task_0001-{name}"
+    assert node(ctx, "task_0001")["content"] == content
+    assert ctx("task", "start", title.partition("\n")[0]).code == 0
+    assert files(project) == [file]
+
+
+def test_what_is_refused_leaves_nothing(ctx: Ctx, project: Path) -> None:
+    long = ctx("add", "task", "x" * 10_000)
+    assert long.err.startswith("error E023: The title has 10,000 characters, and 300 are the most.")
+    assert ctx("add", "task", "x", "--body", "y" * 5_000_000).err.startswith("error E023: ")
+    assert ctx("add", "task", "x", "--stream=work").code == 2
+    assert ctx("add", "task", "x", "--mention=").err.startswith("error E023: ")
+    assert ctx("add", "task").code == 2
+    assert (files(project), ctx("list").out) == ([], "No nodes.\n")
+
+
+def test_secrets(ctx: Ctx, project: Path) -> None:
+    secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
+    ran = ctx("add", "task", f"Rotate {secret}", "--body", f"It is {secret}.")
+    assert ran.err.startswith("warning: 2 secrets not kept: title, line 1 (")
+    kept = b"".join(path.read_bytes() for path in project.rglob("*") if path.is_file())
+    assert secret.encode() not in kept
+    assert ctx("add", "task", "x", f"--mention={secret}").err.startswith("error E023: ")
+
+
+def test_a_link_in_a_cloned_repository_is_not_followed(ctx: Ctx, project: Path) -> None:
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    (project / ".ctx/narrative/tasks").symlink_to(elsewhere)
+    ran = ctx("add", "task", "Add retry")
+    assert (ran.code, ran.err[:11]) == (1, "error E015:")
+    assert list(elsewhere.iterdir()) == []
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_on_a_full_disk_there_is_no_task_without_its_file(ctx: Ctx, project: Path) -> None:
+    ctx("add", "task", "The first")
+    stop, code = 0, 1
+    while code:
+        with Disk(stop, refuse_with=NO_SPACE).installed():
+            ran = ctx("add", "task", f"Try {stop}")
+        code = ran.code
+        listed = ctx("list", "--type=task", "--limit=0", "--format=json").json["nodes"]
+        assert sorted(each["metadata"]["file"] for each in listed) == [
+            f"tasks/{name}" for name in files(project)
+        ]
+        assert all("slug" in each["metadata"] for each in listed)
+        assert code == 0 or ran.err.startswith("error E01")
+        stop += 1
+    assert stop > 10
+
+
+def test_two_at_once(ctx: Ctx, project: Path) -> None:
+    command = [sys.executable, "-m", "ctx", "add", "task"]
+    running = [
+        subprocess.Popen([*command, f"Task {number}"], stdout=subprocess.DEVNULL)
+        for number in range(6)
+    ]
+    assert [process.wait(60) for process in running] == [0] * 6
+    assert [name[:9] for name in files(project)] == [f"task_000{n}" for n in range(1, 7)]
+    assert ctx("list", "--type=task", "--format=json").json["total"] == 6
+
+
+def test_outside_of_a_project(ctx: Ctx, repo: Path, piped: Piped) -> None:
+    piped(b"Why not.\n")
+    words = ["--body", "-", "--tag=area:net", "--mention=a.py"]
+    added = ctx("add", "task", "Add retry", *words, "--format=json").json
+    assert (added["number"], added["path"]) == (None, None)
+    assert added["node"]["content"] == "Add retry\n\nWhy not."
+    assert added["node"]["tags"] == ["area:net", "project:app"]
+    [edge] = ctx("edges", added["node"]["id"], "--format=json").json["edges"]
+    assert edge["type"] == "MENTIONS"
+    assert "Add retry" in ctx("task", "start", "Add retry").out
+    assert not os.path.exists(".ctx")
+
+
+def test_in_the_editor(
+    ctx: Ctx, project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "editor"
+    script.write_text('#!/bin/sh\nprintf "# Better\\n\\nBody.\\n" > "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(script))
+    monkeypatch.setattr(Output, "is_interactive", property(lambda _: True))
+    monkeypatch.setattr("ctx.cli.settings.stdin_is_terminal", lambda: True)
+    assert ctx("add", "task", "Draft").code == 0
+    assert node(ctx, "task_0001")["content"] == "Better\n\nBody."
+    script.write_text('#!/bin/sh\n: > "$1"\n')
+    assert ctx("add", "task", "Draft").err == "error E011: The text is empty. Nothing was added.\n"
+    assert len(files(project)) == 1

@@ -1,0 +1,117 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+
+@pytest.fixture
+def project(folder: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    return folder
+
+
+def told(text: str) -> str:
+    return re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", re.sub(r"\b0[0-9A-Z]{11}\b", "NODE", text))
+
+
+def test_what_is_staged_against_what_is_committed(project: Path, ctx: Ctx, add: Add) -> None:
+    assert told(ctx("diff").out) == "Nothing differs: HEAD (COMMIT) → STAGED.\n"
+    kept = add("--type=fact", "--tag=x:a", "Deploys run on Mondays")
+    gone = add("--type=hypothesis", "The cache is cold")
+    ctx("commit", "-m", "One")
+    ctx("update", kept, "--content", "Deploys run on Fridays", "--meta", "why=a freeze")
+    ctx("untag", kept, "x:a")
+    ctx("tag", kept, "x:b")
+    ctx("delete", gone)
+    new = add("--type=task", "--tag=x:c", "Tell everybody")
+    ctx("link", new, kept, "--type=DEPENDS_ON")
+    ctx("view", "create", "days", "--query=type:fact", "--budget=500")
+    assert (
+        told(ctx("diff").out)
+        == """\
+HEAD (COMMIT) → STAGED
+~ fact NODE: Deploys run on Fridays
+    content: Deploys run on Mondays → Deploys run on Fridays
+    metadata why: nothing → a freeze
+    tags: +x:b -x:a
+- hypothesis NODE: The cache is cold
++ task NODE: Tell everybody (x:c)
+> task NODE DEPENDS_ON fact NODE
++ view days: type:fact, 500 tokens
+"""
+    )
+
+
+def test_two_commits_either_way(project: Path, ctx: Ctx, add: Add) -> None:
+    node = add("--type=fact", "Line 1\nLine 2\nLine 3")
+    first = ctx("commit", "-m", "One", "--format", "json").json["commit"]
+    ctx("update", node, "--content", "Line 1\nLine two\nLine 3")
+    second = ctx("commit", "-m", "Two", "--format", "json").json["commit"]
+    add("--type=fact", "Staged, and of no commit")
+    there = ctx("diff", first[:8], second[:8]).out
+    assert (
+        told(there)
+        == """\
+COMMIT → COMMIT
+~ fact NODE: Line 1
+    content:
+        Line 1
+      - Line 2
+      + Line two
+        Line 3
+"""
+    )
+    back = ctx("diff", second, first, "--format", "json").json
+    assert back["before"] == {"name": second, "commits": [second], "staged": False}
+    [difference] = back["nodes"]
+    assert difference["kind"] == "changed"
+    assert difference["fields"] == [
+        {
+            "name": "content",
+            "before": "Line 1\nLine two\nLine 3",
+            "after": "Line 1\nLine 2\nLine 3",
+        }
+    ]
+    assert (difference["before"]["id"], difference["after"]["content"]) == (
+        difference["after"]["id"],
+        "Line 1\nLine 2\nLine 3",
+    )
+    assert ctx("diff", "HEAD~1", "HEAD", "--format=json").json["nodes"][0]["kind"] == "changed"
+    assert told(ctx("diff", "head~2", "head~1").out) == (
+        "head~2 (COMMIT) → head~1 (COMMIT)\n+ fact NODE: Line 1\n"
+    )
+    assert ctx("diff", first, first).out.startswith("Nothing differs: ")
+
+
+def test_documents_are_what_they_were_when_they_were_kept(project: Path, ctx: Ctx) -> None:
+    decision = project / ".ctx" / "narrative" / "decisions" / "0001-jitter-ab12.md"
+    decision.parent.mkdir()
+    decision.write_text("# Use jitter\n")
+    ctx("commit", "-m", "One")
+    decision.write_text("# Use no jitter\n")
+    assert told(ctx("diff").out).endswith(
+        "~ decision NODE: Use no jitter\n    content: Use jitter → Use no jitter\n"
+    )
+    ctx("commit", "-m", "Two")
+    [node] = ctx("diff", "HEAD~1", "HEAD", "--format", "json").json["nodes"]
+    assert (node["before"]["content"], node["after"]["content"]) == (
+        "Use jitter",
+        "Use no jitter",
+    )
+
+
+def test_what_names_no_commit_is_refused(project: Path, ctx: Ctx, add: Add) -> None:
+    refusals = [ctx("diff", word) for word in ("HEAD~9", "HEAD~x", "0123abcd", "zz", "STAGED~1")]
+    assert [ran.code for ran in refusals] == [2, 2, 1, 2, 2]
+    assert all(ran.out == "" for ran in refusals)
+
+
+def test_looking_back_changes_nothing(project: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "One")
+    ctx("commit", "-m", "One")
+    before = ctx("list", "--format", "json").out
+    ctx("diff", "HEAD~1", "STAGED")
+    assert ctx("list", "--format", "json").out == before

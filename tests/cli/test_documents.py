@@ -1,0 +1,179 @@
+"""Nodes that have a document: what commands do to them, they do to the file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.narrative import files
+from tests.conftest import Ctx, git
+from tests.faults import NO_SPACE, Disk
+
+
+@pytest.fixture
+def task(ctx: Ctx, project: Path) -> Path:
+    ctx("add", "task", "Add retry", "--body", "Five times.", "--tag=area:net", "--tag=urgent")
+    [file] = (project / ".ctx/narrative/tasks").iterdir()
+    return file
+
+
+def node(ctx: Ctx, name: str = "task_0001") -> dict[str, Any]:
+    found: dict[str, Any] = ctx("show", name, "--format=json").json["node"]
+    return found
+
+
+def body(file: Path) -> str:
+    return file.read_text().partition("-->\n")[2]
+
+
+def test_new_words_go_into_the_file(ctx: Ctx, task: Path) -> None:
+    task.chmod(0o644)
+    short = node(ctx)["id"][:12]
+    ran = ctx("update", "task_0001", "--content", "Add retries\n\nTen times.", "--meta=size=small")
+    assert ran == (0, f"Updated: {short} (content, metadata)\n", "")
+    assert task.read_text().startswith("# Add retries\n\n<!-- metadata:\ncreated: ")
+    assert body(task) == "\nTen times.\n"
+    assert task.stat().st_mode & 0o777 == 0o644
+    found = node(ctx)
+    assert found["content"] == "Add retries\n\nTen times."
+    assert found["metadata"]["size"] == "small"
+    assert found["tags"] == ["area:net", "urgent"]
+    again = ctx("update", "task_0001", "--content", "Add retries\n\nTen times.")
+    assert again.out == f"Unchanged: {short}\n"
+    assert ctx("update", "task_0001", "--content", "Only a title").code == 0
+    assert (node(ctx)["content"], body(task).strip()) == ("Only a title", "")
+
+
+def test_the_rest_of_a_persons_file_stays_as_it_is(ctx: Ctx, task: Path) -> None:
+    task.write_bytes(
+        b"\xef\xbb\xbf# Mine\r\n\r\n<!-- metadata:\r\nowner: me\r\n-->\r\n\r\nOld.\r\n"
+    )
+    assert ctx("update", "task_0001", "--content", "Mine\n\nNew.").code == 0
+    assert task.read_bytes() == (
+        b"\xef\xbb\xbf# Mine\r\n\r\n<!-- metadata:\r\nowner: me\r\n-->\r\n\r\nNew.\r\n"
+    )
+    task.write_text("Without a title.\n")
+    assert ctx("update", "task_0001", "--content", "Still\nwithout.").code == 0
+    assert task.read_text() == "Still\nwithout.\n"
+
+
+def test_what_was_saved_in_between_is_not_written_over(
+    ctx: Ctx, task: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = files.replace
+    saved = "# A person was faster\n\n<!-- metadata:\ntags: [urgent]\n-->\n"
+
+    def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
+        task.write_text(saved)
+        return real(folder, path, text, seen=seen)
+
+    monkeypatch.setattr(files, "replace", replace)
+    conflict = (
+        f"error E008: The file tasks/{task.name} was saved by somebody just now.\n"
+        "  Nothing was changed; look at it, and run the command again.\n"
+    )
+    ran = ctx("update", "task_0001", "--content", "Mine", "--meta=size=small")
+    assert (ran.code, ran.err, task.read_text()) == (1, conflict, saved)
+    found = node(ctx)
+    assert (found["content"], "size" in found["metadata"]) == ("A person was faster", False)
+
+
+def test_on_a_full_disk_the_words_are_changed_or_not(ctx: Ctx, task: Path) -> None:
+    before, stop, code = node(ctx), 0, 1
+    text = task.read_text()
+    while code:
+        with Disk(stop, refuse_with=NO_SPACE).installed():
+            code = ctx("update", "task_0001", "--content=New", "--meta=size=small").code
+        assert node(ctx)["content"] == (before["content"] if code else "New")
+        assert (task.read_text() == text) == bool(code)
+        stop += 1
+    assert node(ctx)["metadata"]["size"] == "small"
+    assert stop > 10
+    assert [path.name for path in task.parent.iterdir()] == [task.name]
+
+
+def test_in_the_editor(
+    ctx: Ctx, task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "editor"
+    script.write_text('#!/bin/sh\nsed -i s/Five/Ten/ "$1"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(script))
+    assert ctx("edit", "task_0001").out.endswith("(content)\n")
+    assert body(task) == "\nTen times.\n"
+
+
+def test_what_other_branches_have_too_is_left_to_people(ctx: Ctx, task: Path) -> None:
+    git("init", "-q", "-b", "main")
+    assert ctx("list").code == 0
+    git("add", "-A")
+    before = task.read_text()
+    short = node(ctx)["id"][:12]
+    ran = ctx("update", "task_0001", "--content", "Said by a command")
+    assert ran.err == (
+        f".ctx/narrative/tasks/{task.name} is in git and keeps its words; what you said holds until"
+        f" somebody changes them. `ctx edit {short}` changes the file.\n"
+    )
+    assert (node(ctx)["content"], task.read_text()) == ("Said by a command", before)
+    # What a person writes afterwards is the last word, and can be answered again.
+    task.write_text("# Written by a person\n")
+    assert node(ctx)["content"] == "Written by a person"
+    assert ctx("update", "task_0001", "--content", "Said again").code == 0
+    assert node(ctx)["content"] == "Said again"
+    assert ctx("undo").code == 0
+    assert node(ctx)["content"] == "Written by a person"
+
+
+def test_a_tag_in_the_file_holds_until_it_is_taken_away(ctx: Ctx, task: Path) -> None:
+    before = task.read_text()
+    assert ctx("tag", "task_0001", "area:io").code == 0
+    short = node(ctx)["id"][:12]
+    ran = ctx("untag", "task_0001", "urgent", "area:io")
+    assert ran.out == f"Untagged: {short} - urgent, - area:io\n"
+    assert node(ctx)["tags"] == ["area:net"]
+    assert task.read_text() == before
+    ctx("tag", "task_0001", "urgent")
+    assert node(ctx)["tags"] == ["area:net", "urgent"]
+    ctx("untag", "task_0001", "urgent")
+    task.write_text("# T\n\n<!-- metadata:\ntags: [tier:pinned, tier:working]\n-->\n")
+    assert node(ctx)["tags"] == ["tier:pinned", "tier:working"]
+    ctx("unpin", "task_0001")
+    ctx("tag", "task_0001", "tier:reference")
+    assert node(ctx)["tags"] == ["tier:reference"]
+    ctx("undo")
+    assert node(ctx)["tags"] == ["tier:working"]
+
+
+def test_a_deleted_node_leaves_its_file(ctx: Ctx, task: Path) -> None:
+    ran = ctx("delete", "task_0001")
+    assert ran.err == (
+        f".ctx/narrative/tasks/{task.name} stays: delete what you do not need with `git rm`.\n"
+    )
+    assert ctx("list").out == "No nodes.\n"
+    task.write_text("# Said again\n")
+    assert ctx("list").out == "No nodes.\n"
+    ctx("undo")
+    assert node(ctx)["content"] == "Said again"
+
+
+def test_without_its_file_a_node_has_its_own_words(ctx: Ctx, task: Path) -> None:
+    task.unlink()
+    assert ctx("update", "task_0001", "--content", "Mine now").code == 0
+    assert node(ctx)["content"] == "Mine now"
+    assert not task.exists()
+
+
+def test_a_note_in_the_log_is_written_once(ctx: Ctx, project: Path) -> None:
+    node_id = ctx("add", "note", "As it was").out.split()[1]
+    [file] = (project / ".ctx/narrative/log").iterdir()
+    before = file.read_bytes()
+    assert ctx("update", node_id, "--content", "As it is").code == 0
+    assert node(ctx, node_id)["content"] == "As it is"
+    assert file.read_bytes() == before
+
+
+def test_a_secret_does_not_reach_the_file(ctx: Ctx, task: Path) -> None:
+    secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
+    ran = ctx("update", "task_0001", "--content", f"Rotate\n\n{secret}")
+    assert "1 secret not kept: content, line 3" in ran.err
+    assert secret not in task.read_text()

@@ -1,0 +1,177 @@
+"""`ctx relate`: things by what they are called."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx, git
+
+
+@pytest.fixture
+def code(project: Path) -> Path:
+    (project / "src/net").mkdir(parents=True)
+    for name in ("src/main.rs", "src/lib.rs", "src/net/client.rs"):
+        (project / name).write_text("\n" * 30)
+    return project
+
+
+def related(ctx: Ctx, *words: str) -> dict[str, Any]:
+    ran = ctx("relate", *words, "--format=json")
+    assert ran.code == 0, ran.err
+    found: dict[str, Any] = ran.json
+    return found
+
+
+def ends(found: dict[str, Any]) -> tuple[str, str, str]:
+    return found["from_name"], found["edge"]["type"], found["to_name"]
+
+
+def test_files_by_their_paths(ctx: Ctx, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = ctx("relate", "src/main.rs", "Imports", "src/lib.rs")
+    first, second = ran.out.split()[1], ran.out.split()[-2]
+    assert ran.out == f"Related: {first} src/main.rs ── IMPORTS → {second} src/lib.rs\n"
+    again = ctx("relate", "./src/main.rs", "imports", str(code / "src/lib.rs"))
+    assert again.out == ran.out.replace("Related", "Related already")
+    monkeypatch.chdir(code / "src/net")
+    found = related(ctx, "client.rs", "depends-on", "src/main.rs")
+    assert ends(found) == ("src/net/client.rs", "DEPENDS_ON", "src/main.rs")
+    assert ends(related(ctx, "../lib.rs", "CALLS", "client.rs"))[0] == "src/lib.rs"
+
+
+def test_one_change_brings_anchors_and_edge(ctx: Ctx, code: Path) -> None:
+    found = related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
+    assert len(found["made"]) == 2
+    assert ctx("undo").code == 0
+    assert ctx("list").out == "No nodes.\n"
+    again = related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
+    assert (again["new"], again["made"]) == (True, found["made"])
+
+
+def test_items_tasks_decisions_and_nodes(ctx: Ctx, code: Path, add: Add) -> None:
+    fact = add("--type=fact", "Deploys run on Fridays")
+    ctx("add", "task", "Add retry")
+    ctx("add", "decision", "Use jitter")
+    words = {
+        "core::net::Client": "core::net::Client",
+        "pkg.module.Class": "pkg.module.Class",
+        "Client#connect": "Client#connect",
+        "task_0001": "Add retry",
+        "task_1": "Add retry",
+        "decision_0001": "Use jitter",
+        "0001": "Use jitter",
+        "narrative/README.md": ".ctx/narrative/README.md",
+        ".ctx/narrative/README.md": ".ctx/narrative/README.md",
+        fact: "Deploys run on Fridays",
+    }
+    for word, name in words.items():
+        assert ends(related(ctx, "src/main.rs", "RelatesTo", word))[2] == name
+    [file] = (code / ".ctx/narrative/tasks").iterdir()
+    for word in (f"narrative/tasks/{file.name}", str(file)):
+        assert related(ctx, word, "Mentions", "src/main.rs")["from_name"] == "Add retry"
+
+
+def test_what_only_a_document_mentions_stays_when_the_mention_goes(ctx: Ctx, code: Path) -> None:
+    ctx("add", "task", "Add retry", "--mention=src/main.rs")
+    found = related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
+    [file] = (code / ".ctx/narrative/tasks").iterdir()
+    file.write_text("# Add retry\n")
+    [edge] = ctx("edges", found["edge"]["from_id"], "--format=json").json["edges"]
+    assert edge["id"] == found["edge"]["id"]
+
+
+def test_a_file_that_memory_knows_may_be_gone(ctx: Ctx, code: Path) -> None:
+    related(ctx, "src/main.rs", "IMPORTS", "src/lib.rs")
+    os.unlink("src/lib.rs")
+    assert ends(related(ctx, "src/main.rs", "CALLS", "src/lib.rs"))[2] == "src/lib.rs"
+
+
+@pytest.mark.parametrize("word", ["src/clinet.rs", "client.rs", "clientt.rs", "lib", "nonsense"])
+def test_what_names_nothing(ctx: Ctx, code: Path, word: str) -> None:
+    ran = ctx("relate", "src/main.rs", "IMPORTS", word)
+    assert ran.code == 1
+    hints = {
+        "src/clinet.rs": "Did you mean `src/net/client.rs`",
+        "client.rs": "Did you mean `src/net/client.rs`",
+        "clientt.rs": "Did you mean `src/net/client.rs`",
+        "lib": "Did you mean `src/lib.rs`",
+        "nonsense": "`ctx list` and `ctx search WORDS` show ids",
+    }
+    assert ran.err.startswith(
+        f"error E020: '{word}' names nothing here.\n"
+        "Looked for:\n"
+        "  a task or a decision, such as task_0042\n"
+        f"  a file, from this folder and from {code}\n"
+        "  a node, by the beginning of its id\n"
+        "  a qualified name, such as core::net::Client\n"
+        f"  {hints[word]}"
+    )
+    assert ctx("list").out == "No nodes.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (["src/main.rs", "IMPROTS", "src/lib.rs"], "E011: There is no edge type 'IMPROTS'."),
+        (["src/main.rs", "CALLS", "src/../src/main.rs"], "E011: 'src/main.rs' and 'src/../"),
+        (["src/main.rs", "CALLS", "src/net/"], "E015: 'src/net/' is a folder."),
+        (["src/main.rs", "CALLS", "../home"], "E015: '../home' is outside the project"),
+        (["src/main.rs", "CALLS", ""], "E011: An empty word names nothing."),
+        (["task_0001", "CALLS", "src/main.rs"], "E020: There is no node 'task_0001'."),
+        (["src/main.rs", "CALLS", "src/lib.rs", "--span=9:3"], "E011: '9:3' is no span of lines."),
+        (["src/main.rs", "CALLS", "src/lib.rs", "--confidence=low"], "E011: An edge of low"),
+    ],
+)
+def test_mistakes(ctx: Ctx, code: Path, words: list[str], error: str) -> None:
+    ran = ctx("relate", *words)
+    assert ran.err.startswith(f"error {error}")
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_evidence(ctx: Ctx, code: Path) -> None:
+    words = ["--confidence=low", "--evidence=they change together", "--span=10:20"]
+    found = related(ctx, "src/main.rs", "CALLS", "src/lib.rs", *words)
+    assert found["edge"]["metadata"] == {
+        "tool": "cli",
+        "confidence": 300,
+        "reason": "they change together",
+        "span": "src/lib.rs:10-20",
+    }
+    found = related(ctx, "src/main.rs", "CALLS", "core::net", "--span=7")
+    assert found["edge"]["metadata"]["span"] == "src/main.rs:7"
+    found = related(ctx, "core::a", "CALLS", "core::b", "--span=7-9")
+    assert found["edge"]["metadata"]["span"] == "7-9"
+    secret = "ghp_" + "k3X9w2Qz7Lm4Tn8Vb6Rc1Yd5Hf0Js2Pa4G7u"
+    ran = ctx("relate", "core::a", "USES_TYPE", "core::b", f"--evidence={secret}")
+    assert "not kept" in ran.err
+    assert secret not in ctx("edges", ran.out.split()[1], "--format=json").out
+
+
+def test_scopes(ctx: Ctx, code: Path, add: Add) -> None:
+    mine = add("--user", "--type=fact", "Mine")
+    found = related(ctx, mine, "Mentions", "src/main.rs")
+    [anchor] = found["made"]
+    assert ctx("show", anchor, "--format=json").json["node"]["scope"] == "user"
+    related(ctx, "src/lib.rs", "CALLS", "src/main.rs")
+    assert ctx("show", anchor, "--format=json").json["node"]["scope"] == "project"
+    assert ends(related(ctx, mine, "RelatesTo", "src/lib.rs"))[2] == "src/lib.rs"
+    ran = ctx("relate", "src/lib.rs", "Mentions", mine)
+    assert (ran.code, "ctx move" in ran.err) == (2, True)
+
+
+def test_outside_of_a_project(ctx: Ctx, repo: Path) -> None:
+    (repo / "a.py").touch()
+    (repo / "b.py").touch()
+    found = related(ctx, "a.py", "imports", "b.py")
+    assert ends(found) == ("a.py", "IMPORTS", "b.py")
+    assert git("status", "--short") == "?? a.py\n?? b.py\n"
+
+
+def test_a_link_to_elsewhere_is_a_name_of_its_own(ctx: Ctx, code: Path) -> None:
+    (code / "link.rs").symlink_to("/etc/hostname")
+    assert ends(related(ctx, "link.rs", "CALLS", "src/lib.rs"))[0] == "link.rs"
+    (code / "outside").symlink_to("/etc")
+    ran = ctx("relate", "outside/hostname", "CALLS", "src/lib.rs")
+    assert ran.err.startswith("error E015: 'outside/hostname' is outside the project")

@@ -1,0 +1,225 @@
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.cli.conftest import Add
+from tests.conftest import Ctx, git
+
+
+class Merged(NamedTuple):
+    """Nodes of a project in which two branches have changed the same, and were merged."""
+
+    edited: str
+    deleted: str
+    tagged: str
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[Merged, Path]:
+    """Such a project, once it was made: it is the same for every test."""
+    return {}
+
+
+@pytest.fixture
+def merged(
+    repo: Path,
+    ctx: Ctx,
+    add: Add,
+    template: dict[Merged, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Merged:
+    if not template:
+        nodes = _merged(ctx, add)
+        made = tmp_path_factory.mktemp("merged") / "app"
+        template[nodes] = Path(shutil.copytree(repo, made))
+    [(nodes, made)] = template.items()
+    shutil.copytree(made, repo, dirs_exist_ok=True)
+    return nodes
+
+
+def _merged(ctx: Ctx, add: Add) -> Merged:
+    ctx("init")
+    nodes = Merged(
+        add("--type=fact", "Deploys run on Mondays"),
+        add("--type=fact", "The cache is cold"),
+        add("--type=fact", "Nobody edits this"),
+    )
+    _commit(ctx, "Base")
+    git("switch", "-qc", "side")
+    ctx("update", nodes.edited, "--content", "Deploys run on Fridays", "--meta", "who=Ann")
+    ctx("update", nodes.deleted, "--content", "The cache is warm")
+    ctx("tag", nodes.tagged, "a:b")
+    _commit(ctx, "Side")
+    git("switch", "-q", "main")
+    ctx("update", nodes.edited, "--content", "Deploys run daily", "--meta", "who=Bob")
+    ctx("delete", nodes.deleted)
+    ctx("tag", nodes.tagged, "c:d")
+    _commit(ctx, "Main")
+    git("merge", "-q", "--no-edit", "side")
+    return nodes
+
+
+def _commit(ctx: Ctx, message: str) -> None:
+    ctx("commit", "-m", message)
+    git("add", "-A")
+    git("commit", "-qm", message)
+
+
+def open_fields(ctx: Ctx) -> list[tuple[str, str, list[Any]]]:
+    found = ctx("review", "--format", "json").json["open"]
+    return [
+        (each["short_id"], each["field"], [version["value"] for version in each["versions"]])
+        for each in found
+    ]
+
+
+def test_what_both_sides_changed_is_listed(merged: Merged, ctx: Ctx) -> None:
+    assert open_fields(ctx) == [
+        (merged.edited, "content", ["Deploys run daily", "Deploys run on Fridays"]),
+        (merged.edited, "metadata who", ["Bob", "Ann"]),
+        (merged.deleted, "node", [False, True]),
+    ]
+    text = re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", ctx("review").out)
+    assert (
+        re.sub(r"\d+ s ", "0 s ", text)
+        == f"""\
+fact {merged.edited} content: Deploys run daily
+  1 holds  COMMIT  0 s  A Person <person@example.org>  Deploys run daily
+  2        COMMIT  0 s  A Person <person@example.org>  Deploys run on Fridays
+
+fact {merged.edited} metadata who: Deploys run daily
+  1 holds  COMMIT  0 s  A Person <person@example.org>  Bob
+  2        COMMIT  0 s  A Person <person@example.org>  Ann
+
+fact {merged.deleted} node: The cache is warm
+  1 holds  COMMIT  0 s  A Person <person@example.org>  deleted
+  2        COMMIT  0 s  A Person <person@example.org>  edited
+
+3 fields changed on two sides at once. The first version of each holds:
+`ctx review --accept ID` keeps it, `--pick ID --version=N` takes another.
+"""
+    )
+
+
+def test_accepting_keeps_what_holds_for_everybody(
+    merged: Merged, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ctx("list", "--format", "json").json["nodes"]
+    done = ctx("review", "--accept", merged.edited, "--format", "json").json
+    assert [each["field"] for each in done["settled"]] == ["content", "metadata who"]
+    assert [each["field"] for each in done["open"]] == ["node"]
+    ctx("review", "--accept", merged.deleted)
+    assert ctx("review").out == "Nothing to review.\n"
+    after = ctx("list", "--format", "json").json["nodes"]
+    assert [each["content"] for each in after] == [each["content"] for each in before]
+    ctx("commit", "-m", "Settled")
+    git("add", "-A")
+    git("commit", "-qm", "settled")
+    git("clone", "-q", ".", str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    assert ctx("review").out == "Nothing to review.\n"
+
+
+def test_another_version_can_be_picked(merged: Merged, ctx: Ctx) -> None:
+    refused = ctx("review", "--pick", merged.edited, "--version", "2")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        2,
+        f"error E011: 2 fields of {merged.edited} are disputed.",
+    )
+    ctx("review", "--pick", merged.edited, "--version=2", "--field=content")
+    ctx("review", "--pick", merged.edited, "--version=1", "--field=metadata who")
+    ran = ctx("review", "--pick", merged.deleted, "--version=2")
+    assert ran.out == f"Settled: {merged.deleted} node: The cache is warm\n"
+    node = ctx("show", merged.edited, "--format", "json").json["node"]
+    assert (node["content"], node["metadata"]) == ("Deploys run on Fridays", {"who": "Bob"})
+    assert ctx("show", merged.deleted).code == 0
+    assert open_fields(ctx) == []
+
+
+def test_the_next_word_about_a_field_settles_it(merged: Merged, ctx: Ctx) -> None:
+    ctx("update", merged.edited, "--content", "Deploys run when they are ready")
+    assert [each[1] for each in open_fields(ctx)] == ["metadata who", "node"]
+
+
+def test_a_commit_that_joins_says_how_much_is_open(merged: Merged, ctx: Ctx) -> None:
+    ran = ctx("commit", "-m", "Both", "--format", "json")
+    assert ran.json["disputes"] == 3
+    assert len(open_fields(ctx)) == 3
+
+
+def test_settling_can_be_undone(merged: Merged, ctx: Ctx) -> None:
+    ctx("review", "--accept", merged.edited)
+    assert len(open_fields(ctx)) == 1
+    ctx("undo")
+    assert len(open_fields(ctx)) == 3
+
+
+def test_what_was_not_disputed_is_refused(merged: Merged, ctx: Ctx) -> None:
+    for words in (
+        ("--accept", merged.tagged),
+        ("--accept", merged.edited, "--field", "type"),
+        ("--pick", merged.deleted, "--version", "3"),
+        ("--pick", merged.deleted),
+        ("--field", "content"),
+        ("--version", "1"),
+    ):
+        assert ctx("review", *words).code in (1, 2)
+    assert len(open_fields(ctx)) == 3
+
+
+def test_one_line_of_history_has_nothing_to_review(repo: Path, ctx: Ctx, add: Add) -> None:
+    ctx("init")
+    node = add("--type=fact", "One")
+    ctx("commit", "-m", "One")
+    ctx("update", node, "--content", "Two")
+    ctx("commit", "-m", "Two")
+    assert ctx("review").out == "Nothing to review.\n"
+    assert ctx("review", "--format", "json").json == {"open": [], "settled": [], "redacted": []}
+
+
+def on_a_terminal(answers: str, **variables: str) -> str:
+    """`ctx review` before a person who types these answers; what the screen shows."""
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ctx", "review"],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "TERM": "dumb", **variables},
+    )
+    os.close(terminal)
+    os.write(controller, answers.encode())
+    shown = b""
+    try:
+        # At its end, a terminal without a program gives an error.
+        while part := os.read(controller, 65536):
+            shown += part
+    except OSError:
+        pass
+    finally:
+        os.close(controller)
+        assert process.wait(timeout=30) == 0
+    return shown.decode()
+
+
+def test_a_person_is_asked_one_by_one(merged: Merged, ctx: Ctx, tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho "Deploys run twice a day" > "$1"\n')
+    editor.chmod(0o700)
+    shown = on_a_terminal("x\ne\ns\n2\n", EDITOR=str(editor))
+    assert shown.count("Which one holds: 1/2, [e]dit, [s]kip, [q]uit?") == 3
+    assert shown.count("Which one holds: 1/2, [s]kip, [q]uit?") == 1
+    assert f"Settled: {merged.deleted} node" in shown
+    node = ctx("show", merged.edited, "--format", "json").json["node"]
+    assert node["content"] == "Deploys run twice a day"
+    assert ctx("show", merged.deleted).code == 0
+    assert [each[1] for each in open_fields(ctx)] == ["metadata who"]
+    on_a_terminal("q\n")
+    assert [each[1] for each in open_fields(ctx)] == ["metadata who"]

@@ -1,0 +1,185 @@
+"""In a project, what is the project's and what is yours are read as one, and told apart."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.cli.conftest import Add, ageless
+from tests.conftest import Ctx
+
+
+class Nodes(NamedTuple):
+    kept: str
+    staged: str
+    mine: str
+
+
+@pytest.fixture
+def nodes(folder: Path, ctx: Ctx, add: Add) -> Nodes:
+    ctx("init")
+    kept = add("--type=fact", "--tag=x:a", "Deploys run on Mondays")
+    ctx("commit", "-m", "One")
+    staged = add("--type=fact", "--tag=x:b", "Deploys run at noon")
+    mine = add("--type=fact", "--tag=x:a", "--user", "Deploys bore me")
+    return Nodes(kept, staged, mine)
+
+
+def test_lists_say_what_is_not_simply_the_projects(nodes: Nodes, ctx: Ctx) -> None:
+    every = f"""\
+  {nodes.mine}  fact  0 s  user    Deploys bore me         x:a
+  {nodes.staged}  fact  0 s  staged  Deploys run at noon     x:b
+  {nodes.kept}  fact  0 s          Deploys run on Mondays  x:a
+"""
+    assert ageless(ctx("list").out) == every
+    assert ageless(ctx("query", "type:fact").out) == every
+    ctx("commit", "-m", "Two")
+    project = f"""\
+  {nodes.staged}  fact  0 s  Deploys run at noon     x:b
+  {nodes.kept}  fact  0 s  Deploys run on Mondays  x:a
+"""
+    assert ageless(ctx("list", "--project").out) == project
+    mine = f"  {nodes.mine}  fact  0 s  Deploys bore me  x:a\n"
+    assert ageless(ctx("list", "--user").out) == mine
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("list",), ("search", "deploys"), ("query", "type:fact"), ("recall", "deploys")],
+    ids=lambda words: words[0],
+)
+def test_one_store_can_be_asked_alone(nodes: Nodes, ctx: Ctx, words: tuple[str, ...]) -> None:
+    choices = {"user": ["--user"], "project": ["--project"]}
+    if words[0] == "recall":
+        choices = {scope: ["--scope", scope] for scope in choices}
+    found = {}
+    for scope, chosen in {"both": [], **choices}.items():
+        answer = ctx(*words, *chosen, "--format", "json").json
+        found[scope] = sorted((node["id"][:12], node["scope"]) for node in answer["nodes"])
+        assert answer["scopes"] == (["project", "user"] if scope == "both" else [scope])
+    assert found["user"] == [(nodes.mine, "user")]
+    assert found["project"] == [(nodes.kept, "project"), (nodes.staged, "project")]
+    assert found["both"] == sorted([*found["user"], *found["project"]])
+
+
+def test_recall_marks_what_is_not_in_a_commit_of_the_project(nodes: Nodes, ctx: Ctx) -> None:
+    lines = ctx("recall", "deploys").out.splitlines()
+    assert {line.split()[0]: line.partition("(")[2] for line in lines} == {
+        nodes.kept: "",
+        nodes.staged: "staged)",
+        nodes.mine: "user)",
+    }
+
+
+def test_tags_and_status_count_both(nodes: Nodes, ctx: Ctx) -> None:
+    assert ctx("tags").out == "  x:a  2  1 user\n  x:b  1\n"
+    assert ctx("tags", "--user").out == "  x:a  1\n"
+    status = ctx("status", "--format", "json").json
+    assert (status["nodes"], status["scopes"]) == (
+        3,
+        [
+            {"scope": "project", "nodes": 2, "staged": 1},
+            {"scope": "user", "nodes": 1, "staged": 0},
+        ],
+    )
+    assert "\nOf these: 2 the project's (1 staged), 1 yours\n" in ctx("status").out
+
+
+def test_views_are_made_in_one_store(nodes: Nodes, ctx: Ctx) -> None:
+    assert ctx("view", "create", "facts", "--query=type:fact", "--format=json").json["scope"] == (
+        "project"
+    )
+    made = ctx("view", "create", "facts", "--query=x", "--user", "--format=json").json
+    assert (made["scope"], made["view"]["query"]) == ("user", "x")
+    listed = ctx("view", "list", "--format=json").json
+    assert listed["scopes"] == {"default": "user", "facts": "project"}
+    ctx("view", "delete", "facts", "--user")
+    assert ctx("view", "list", "--format=json").json["views"][1]["query"] == "type:fact"
+
+
+def test_an_export_is_of_one_store(nodes: Nodes, ctx: Ctx) -> None:
+    contents = {
+        words: [node["content"] for node in ctx("export", *words).json["nodes"]]
+        for words in ((), ("--project",), ("--user",))
+    }
+    project = ["Deploys run on Mondays", "Deploys run at noon"]
+    assert contents == {
+        (): project,
+        ("--project",): project,
+        ("--user",): ["Deploys bore me"],
+    }
+
+
+def test_an_import_goes_where_it_belongs(nodes: Nodes, ctx: Ctx, folder: Path) -> None:
+    (folder / "notes.jsonl").write_text('{"content": "From elsewhere", "type": "fact"}\n')
+    mine = ctx("import", "notes.jsonl", "--format", "json").json
+    assert (mine["scope"], mine["added"]) == ("user", {"fact": 1})
+    told = ctx("import", "notes.jsonl", "--scope", "project")
+    assert told.out == "Imported 1 node from jsonl into the project:\n  fact  1\n"
+
+    ctx("export", "-o", "out.json", "--user")
+    ours = ctx("import", "out.json", "--format", "json").json
+    assert ours["scope"] == "project"
+    # What was taken in is staged: no index is needed to find it again.
+    before = ctx("list", "--project", "--format", "json").out
+    ctx("rebuild", "--full")
+    assert ctx("list", "--project", "--format", "json").out == before
+    ctx("undo", ours["change"])
+    assert len(ctx("list", "--project", "--format", "json").json["nodes"]) == 3
+
+
+def test_no_path_of_this_machine_travels_with_a_project(
+    nodes: Nodes, ctx: Ctx, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "docs").mkdir()
+    (folder / "docs" / "api.md").write_text("The API speaks OAuth 2.0\n")
+    (tmp_path / "mine.md").write_text("Notes of mine\n")
+    monkeypatch.chdir(folder / "docs")
+    ran = ctx("ingest", "api.md", "../../mine.md")
+    assert ran.err == "1 file is not of this project: kept in your own store.\n"
+    found = ctx("list", "--type=source", "--format", "json").json["nodes"]
+    assert [(node["scope"], node["metadata"]["path"]) for node in found] == [
+        ("user", str(tmp_path / "mine.md")),
+        ("project", "docs/api.md"),
+    ]
+    again = ctx("ingest", str(folder / "docs" / "api.md"), "--format", "json").json["files"]
+    assert [(file["path"], file["state"]) for file in again] == [("docs/api.md", "unchanged")]
+    ctx("undo")
+    assert ctx("list", "--type=source").out == "No nodes.\n"
+
+
+def test_a_store_that_is_not_there_cannot_be_asked(folder: Path, ctx: Ctx) -> None:
+    for words in (["list", "--project"], ["recall", "x", "--scope=project"]):
+        ran = ctx(*words)
+        assert (ran.code, ran.err.partition(":")[0]) == (1, "error E012")
+    assert ctx("list", "--user").out == "No nodes.\n"
+
+
+def test_a_history_names_the_commits(nodes: Nodes, ctx: Ctx) -> None:
+    commit = ctx("log", "--format", "json").json["commits"][0]["commit"]
+    ctx("update", nodes.kept, "--content", "Deploys run on Tuesdays", "--session", "other")
+    history = ctx("show", nodes.kept, "--history", "--format", "json").json["history"]
+    assert [(each["kind"], each["commit"], each["staged"]) for each in history] == [
+        ("node.put", commit, None),
+        ("tag.add", commit, None),
+        ("node.put", None, "other"),
+    ]
+    lines = ageless(ctx("show", nodes.kept, "--history").out).splitlines()
+    assert lines[-3:] == [
+        f"  0 s  add     {commit[:12]}     type: fact, content: Deploys run on Mondays  cli",
+        f"  0 s  add     {commit[:12]}     + x:a                                        cli",
+        "  0 s  update  staged in other  content: Deploys run on Tuesdays             other",
+    ]
+    assert "  staged in  other" in lines
+    mine = ctx("show", nodes.mine, "--history").out.splitlines()
+    assert "  store    user" in mine
+
+
+def test_a_history_names_the_document_that_speaks(folder: Path, ctx: Ctx) -> None:
+    ctx("init")
+    path = folder / ".ctx" / "narrative" / "decisions" / "0001-jitter-ab12.md"
+    path.parent.mkdir()
+    path.write_text("# Use jitter\n")
+    [node] = ctx("list", "--format", "json").json["nodes"]
+    history = ctx("show", node["id"], "--history", "--format", "json").json["history"]
+    assert {each["document"] for each in history} == {"narrative/decisions/0001-jitter-ab12.md"}

@@ -1,0 +1,180 @@
+"""`ctx trust`"""
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from ctx.cli import settings
+from tests.cli.conftest import ageless
+from tests.conftest import Ctx, git
+
+PERSON = "A Person <person@example.org>"
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone of somebody's project."""
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    git("init", "-q", str(theirs))
+    assert ctx("init", str(theirs)).code == 0
+    git("commit", "-qm", "All", cwd=theirs)
+    clone = tmp_path / "clone"
+    git("clone", "-q", str(theirs), str(clone))
+    shutil.rmtree(theirs)
+    (tmp_path / "home" / ".ctx" / "trusted.json").unlink()
+    monkeypatch.chdir(clone)
+    return clone
+
+
+def listed(ctx: Ctx) -> list[str]:
+    return [each["root"] for each in ctx("trust", "--list", "--format", "json").json["projects"]]
+
+
+def test_what_is_made_here_is_trusted(repo: Path, ctx: Ctx) -> None:
+    assert ctx("init", "--format", "json").json["trusted"] is True
+    (trusted,) = ctx("trust", "--list", "--format", "json").json["projects"]
+    assert (trusted["root"], trusted["identity"]) == (str(repo), PERSON)
+    ran = ctx("trust")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out == f"{repo} is trusted already, since {trusted['at'][:10]}.\n"
+
+
+@pytest.mark.parametrize("words", [["--template", "private"], ["--no-git"], ["--force"]])
+def test_however_it_is_made(repo: Path, ctx: Ctx, words: list[str]) -> None:
+    assert ctx("init", *words).code == 0
+    assert listed(ctx) == [str(repo)]
+
+
+def test_what_was_there_before_is_not_trusted(stranger: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    assert listed(ctx) == []
+    (stranger / ".ctx" / "config.toml").unlink()
+    made = ctx("init")
+    assert made.code == 0
+    assert "is not trusted yet: `ctx trust` shows what it holds" in made.err
+    assert listed(ctx) == []
+    assert ctx("init", "--force", "--yes").code == 0
+    assert listed(ctx) == [str(stranger)]
+
+
+def test_a_store_is_made_also_where_trust_cannot_be_written_down(
+    surroundings: Path, repo: Path, ctx: Ctx
+) -> None:
+    (surroundings / ".ctx").write_text("no folder")
+    made = ctx("init")
+    assert made.code == 0
+    assert "`ctx trust`" in made.err
+    assert (repo / ".ctx" / "config.toml").exists()
+
+
+def test_in_a_pipe_it_needs_a_yes(stranger: Path, ctx: Ctx) -> None:
+    refused = ctx("trust")
+    assert refused.code == 1
+    assert "error E017: This needs a yes: Trust" in refused.err
+    assert f"by         {PERSON} (1)" in refused.err
+    assert listed(ctx) == []
+    answer = ctx("trust", "--yes", "--format", "json").json
+    date = answer["contents"].pop("last_commit")
+    at = answer.pop("at")
+    assert date <= at
+    assert answer == {
+        "root": str(stranger),
+        "state": "trusted",
+        "identity": PERSON,
+        "contents": {
+            "commits": 1,
+            "authors": [{"name": PERSON, "commits": 1}],
+            "narrative_files": 1,
+        },
+        "put_aside": "",
+    }
+    assert listed(ctx) == [str(stranger)]
+
+
+@pytest.mark.parametrize(("said", "code"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_on_a_terminal_it_asks(
+    stranger: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, said: str, code: int
+) -> None:
+    monkeypatch.setattr(settings, "stdin_is_terminal", lambda: True)
+    monkeypatch.setattr(sys, "stdin", io.StringIO(said))
+    ran = ctx("trust")
+    assert ran.code == code
+    assert f"Trust {stranger}/.ctx? Agents that work here are given what it holds. [y/N]" in ran.err
+    assert listed(ctx) == ([str(stranger)] if code == 0 else [])
+
+
+def test_what_it_says(stranger: Path, ctx: Ctx) -> None:
+    ran = ctx("trust", "--yes")
+    lines = ran.out.splitlines()
+    assert lines[0] == f"Trusted: {stranger}, as {PERSON}."
+    assert lines[1].startswith("  commits    1 commit, the last one of 20")
+    assert lines[2:] == [f"  by         {PERSON} (1)", "  narrative  1 file"]
+    assert ran.err == ""
+    assert ageless(ctx("trust", "--list").out) == f"  {stranger}  0 s  {PERSON}\n"
+    assert ctx("trust", "--revoke").out == f"No longer trusted: {stranger}.\n"
+    assert ctx("trust", "--revoke").out == f"{stranger} was not trusted; nothing was changed.\n"
+    assert ctx("trust", "--list").out == "No project is trusted.\n"
+
+
+def test_from_another_folder(stranger: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    (stranger / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(stranger / "deep" / "er")
+    assert ctx("trust", "--yes", "..").code == 0
+    assert listed(ctx) == [str(stranger)]
+    monkeypatch.chdir(stranger.parent)
+    assert ctx("trust", "--revoke", "clone").code == 0
+    assert listed(ctx) == []
+
+
+def test_revoked_when_it_is_gone(stranger: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ctx("trust", "--yes").code == 0
+    monkeypatch.chdir(stranger.parent)
+    shutil.rmtree(stranger)
+    assert ctx("trust", "--revoke", "clone").code == 0
+    assert listed(ctx) == []
+    assert "error E012" in ctx("trust", "--revoke", "clone").err
+
+
+@pytest.mark.parametrize("words", [[], ["--yes"], ["--revoke"]])
+def test_without_a_project(folder: Path, ctx: Ctx, words: list[str]) -> None:
+    ran = ctx("trust", *words)
+    assert ran.code == 1
+    assert "error E012: No project store in" in ran.err
+
+
+def test_usage(folder: Path, ctx: Ctx) -> None:
+    assert ctx("trust", "--list", "x").code == 2
+    assert ctx("trust", "--list", "--revoke").code == 2
+
+
+def test_a_list_that_cannot_be_read(surroundings: Path, stranger: Path, ctx: Ctx) -> None:
+    path = surroundings / ".ctx" / "trusted.json"
+    path.write_text("{ broken")
+    warning = f"warning: {path} cannot be read, so nothing is trusted.\n"
+    ran = ctx("trust", "--list")
+    assert (ran.code, ran.out, ran.err) == (0, "No project is trusted.\n", warning)
+    assert ctx("trust", "--revoke").err == warning
+    ran = ctx("trust", "--yes")
+    assert ran.code == 0
+    assert ran.err == (
+        f"warning: {path} could not be read, and is now {path}.broken: what was trusted before is "
+        "not any more.\n"
+    )
+    assert (path.parent / "trusted.json.broken").read_text() == "{ broken"
+    assert list(json.loads(path.read_text())) == [f"{stranger}/.git"]
+
+
+def test_the_doctor_says_whether(stranger: Path, ctx: Ctx) -> None:
+    def said() -> list[tuple[str, str]]:
+        checks = ctx("doctor", "--format", "json").json["checks"]
+        return [(c["state"], c["seen"]) for c in checks if c["name"] == "project store"]
+
+    not_yet = f"{stranger}/.ctx is not trusted: agents are told only that it exists."
+    assert said() == [("warning", not_yet)]
+    at = ctx("trust", "--yes", "--format", "json").json["at"]
+    assert said() == [("ok", f"{stranger}/.ctx, trusted since {at[:10]}")]

@@ -1,0 +1,178 @@
+"""Conversations in a project that has a memory of its own: made here, or cloned from a stranger."""
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.sessions.beside import NOT_TRUSTED
+from tests.conftest import Ctx, git
+from tests.e2e.claude_code.api import Reply, Tool
+from tests.e2e.claude_code.client import CTX, Person
+
+
+@pytest.fixture
+def resident(person: Person) -> Person:
+    """Somebody in a project that they have made themselves."""
+    (person.home / ".gitconfig").write_text("[user]\nname = Me\nemail = me@example.org\n")
+    person.ctx("init")
+    return person
+
+
+@pytest.fixture
+def visitor(person: Person, tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> Person:
+    """Somebody in a clone of what another person has made."""
+    (person.home / ".gitconfig").write_text("[user]\nname = Me\nemail = me@example.org\n")
+    theirs = tmp_path / "theirs" / "shop"
+    git("init", "-q", "-b", "main", str(theirs))
+    monkeypatch.chdir(theirs)
+    monkeypatch.setenv("CTX_HOME", str(tmp_path / "theirs" / "home"))
+    assert ctx("init").code == 0
+    assert ctx("add", "--type=fact", "--tag=tier:reference", "Deploys are on Tuesdays.").code == 0
+    assert ctx("commit", "-m", "Deploys").code == 0
+    git("add", ".")
+    git("commit", "-qm", "All")
+    shutil.rmtree(person.project)
+    git("clone", "-q", str(theirs), str(person.project))
+    return person
+
+
+def shell(command: str) -> Reply:
+    return Reply((), (Tool("Bash", {"command": command, "description": "Try"}),))
+
+
+def where(node: dict[str, Any]) -> tuple[str, list[str]]:
+    return node["scope"], node["tags"]
+
+
+def committed(person: Person) -> list[str]:
+    """The sessions of the commits, the newest first."""
+    person.settles()
+    return [commit["session"] for commit in person.ctx("log")["commits"]]
+
+
+def test_from_one_conversation_to_the_next(resident: Person) -> None:
+    person = resident
+    person.puts_on_path("ctx", [CTX])
+    mine = person.adds("Mine.", "--user", "--type", "fact", "--tag", "tier:reference")
+    ours = person.adds("Ours.")
+    first = person.say(
+        "Hello.",
+        shell("ctx add --type fact 'By hand.' && ctx list --format json > seen.json"),
+        '<ctx:remember type="fact" tags="tier:reference">Deploys are on Tuesdays.</ctx:remember>'
+        '<ctx:task name="Token refresh" action="start"/> <ctx:recall query="deploys"/>',
+    )
+    context = first.request.given_at("SessionStart")
+    assert f"- [fact:{ours[:12]}] Ours.\n- [fact:{mine[:12]}] Mine.\n" in context
+    seen = json.loads((person.project / "seen.json").read_text())["nodes"]
+    staged = {node["content"]: node["staged"] for node in seen}
+    assert staged == {"By hand.": first.session, "Ours.": "cli", "Mine.": None}
+
+    nodes = person.nodes()
+    assert where(nodes["Deploys are on Tuesdays."]) == ("project", ["tier:reference"])
+    assert where(nodes["Mine."]) == ("user", ["tier:reference"])
+    (file,) = (person.project / ".ctx" / "narrative" / "tasks").glob("*token-refresh*.md")
+    assert "Token refresh" in file.read_text()
+    assert committed(person)[0] == first.session, "what is over is committed"
+
+    second = person.say("And?", "On Tuesdays.", resume=first.session)
+    given = second.request.newest
+    assert "] Deploys are on Tuesdays.\n" in given.given_at("UserPromptSubmit")
+    changed = given.given_at("SessionStart")
+    assert "Deploys are on Tuesdays." in changed
+    assert "Ours." not in changed
+
+    third = person.say("When do we deploy?", "On Tuesdays.")
+    context = third.request.given_at("SessionStart")
+    for known in ("Deploys are on Tuesdays.", "Token refresh", "Ours.", "Mine."):
+        assert context.count(known) == 1
+    assert "(by " not in context, "all of it was written here"
+    given_ids = {item["id"] for item in person.ctx("why", third.session)["items"]}
+    assert {mine, ours} <= given_ids
+
+
+def test_what_else_is_asked_for(resident: Person) -> None:
+    person = resident
+    old, new, why = (person.adds(f"Deploys are on {day}.") for day in ("Mondays", "Tuesdays", "X"))
+    cookie = person.adds("Sessions are cookies.")
+    first = person.say(
+        "It changed.",
+        f'<ctx:supersede old="{old[:12]}" new="{new[:12]}"/>'
+        f'<ctx:link from="{new[:12]}" to="{why[:12]}" type="DEPENDS_ON"/>'
+        f'<ctx:summarize nodes="{cookie[:12]}" archive="true">Cookies.</ctx:summarize>'
+        "<ctx:status/>",
+    )
+    nodes = person.nodes()
+    assert "Deploys are on Mondays." not in nodes
+    assert where(nodes["Sessions are cookies."]) == ("project", ["tier:off-context"])
+    assert where(nodes["Cookies."]) == ("project", ["tier:reference"])
+    edges = person.ctx("edges", new)["edges"]
+    assert {(edge["type"], edge["to_id"]) for edge in edges} == {
+        ("SUPERSEDES", old),
+        ("DEPENDS_ON", why),
+    }
+
+    summary = nodes["Cookies."]["id"][:12]
+    second = person.say("How full?", f'<ctx:expand node="{summary}"/>', resume=first.session)
+    assert "## Memory status" in second.request.newest.given_at("UserPromptSubmit")
+    third = person.say("In detail?", "Cookies.", resume=first.session)
+    assert third.request.newest.injected.count("] Sessions are cookies.") == 1
+
+
+def test_compacted_and_cleared(resident: Person) -> None:
+    person = resident
+    person.adds("Deploys are on Tuesdays.", "--type", "fact", "--tag", "tier:pinned")
+    first = person.say(
+        "Let us do the tokens.",
+        '<ctx:task name="Token refresh" action="start"/>'
+        '<ctx:remember type="observation" tags="tier:working">Called twice.</ctx:remember>',
+    )
+    person.say("/compact", "<summary>Tokens.</summary>", resume=first.session)
+    second = person.say("Go on.", '<ctx:recall query="deploys"/>', resume=first.session)
+    context = second.request.given_at("SessionStart")
+    places = [context.find(text) for text in ("Token refresh", "Called twice.", "Deploys are on")]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert context.count("Called twice.") == 1
+
+    cleared = person.say("/clear", resume=first.session)
+    third = person.say("And?", "On Tuesdays.", resume=cleared.session)
+    assert "## Recall Results" in third.request.given_at("UserPromptSubmit")
+    assert "Called twice." in third.request.given_at("SessionStart")
+
+
+def test_two_conversations_at_once(resident: Person) -> None:
+    def say(name: str) -> str:
+        remember = f'<ctx:remember type="fact">{name} was here.</ctx:remember>'
+        return resident.say(f"I am {name}.", remember).session
+
+    with ThreadPoolExecutor() as pool:
+        sessions = list(pool.map(say, ["Anna", "Berta"]))
+    assert sorted(resident.nodes()) == ["Anna was here.", "Berta was here."]
+    assert sorted(committed(resident)[:2]) == sorted(sessions)
+
+
+def test_a_stranger_is_not_let_in_before_it_is_trusted(visitor: Person) -> None:
+    person = visitor
+    person.adds("Mine.", "--user", "--type", "fact", "--tag", "tier:reference")
+    first = person.say(
+        "When do we deploy?",
+        '<ctx:remember type="fact">Asked.</ctx:remember><ctx:recall query="deploys"/>',
+    )
+    context = first.request.given_at("SessionStart")
+    assert NOT_TRUSTED.strip() in context
+    assert "] Mine.\n" in context
+    assert "Tuesdays" not in first.request.text
+    assert where(person.nodes()["Asked."]) == ("user", ["project:shop"])
+    assert git("status", "--porcelain", cwd=person.project) == ""
+
+    person.ctx("trust", "--yes")
+    second = person.say("And?", "Let me see.", resume=first.session)
+    assert "Tuesdays" not in second.request.newest.given_at("UserPromptSubmit"), "recalled before"
+    third = person.say("When do we deploy?", "On Tuesdays.")
+    context = third.request.given_at("SessionStart")
+    assert "] (by A Person) Deploys are on Tuesdays.\n" in context
+    assert NOT_TRUSTED.strip() not in context

@@ -1,0 +1,252 @@
+"""Branches of memory go every way that git goes, and nothing is lost or needs a hand."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx import disk
+from tests.conftest import Ctx, git
+from tests.e2e import merging
+
+
+@pytest.fixture(params=["attributes", "no attributes"])
+def base(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """In memory where the system has such a folder: nothing here is about power failures."""
+    monkeypatch.setattr(disk, "sync", lambda _: None)
+    space = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=space) as folder:
+        made = Path(folder, "base")
+        merging.make_base(made, attributes=request.param == "attributes")
+        yield made
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_any_branches_merge_in_any_order(base: Path, part: int) -> None:
+    seeds = range(part * 3, part * 3 + 3)
+    has_attributes = (base / ".ctx/.gitattributes").exists()
+    for seed in [each for each in seeds if (each % 2 == 0) == has_attributes]:
+        space = base.parent / f"trial {seed}"
+        space.mkdir()
+        merging.trial(base, space, seed)
+        shutil.rmtree(space)
+
+
+# One thing at a time
+
+
+@pytest.fixture
+def project(repo: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    keep(ctx, "Base.")
+    return repo
+
+
+def stage(ctx: Ctx, text: str) -> None:
+    done = ctx("-q", "add", "--type", "fact", text)
+    assert (done.code, done.err) == (0, ""), done
+
+
+def keep(ctx: Ctx, text: str) -> None:
+    """A fact, committed to memory and then, memory and all, to git."""
+    stage(ctx, text)
+    assert ctx("commit", "-m", text).code == 0
+    git("add", "-A")
+    git("commit", "-qm", text)
+
+
+def facts(ctx: Ctx, folder: Path | None = None) -> set[str]:
+    """What a reader finds; it says no other word, and leaves nothing behind."""
+    where = ("-C", str(folder)) if folder else ()
+    before = git("status", "--porcelain", cwd=folder)
+    shown = ctx("list", "--limit", "0", "--format", "json", *where)
+    assert (shown.code, shown.err) == (0, "")
+    assert git("status", "--porcelain", cwd=folder) == before
+    return {node["content"] for node in shown.json["nodes"]}
+
+
+def sound(ctx: Ctx) -> None:
+    assert git("status", "--porcelain") == ""
+    for words in (["debug", "verify"], ["status"], ["log"], ["doctor"]):
+        done = ctx(*words)
+        assert "error" not in done.err, done
+        assert done.code == 0 or words == ["doctor"], done
+
+
+def test_rebase(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "feature")
+    keep(ctx, "One.")
+    keep(ctx, "Two.")
+    git("switch", "-q", "main")
+    keep(ctx, "Main.")
+    git("switch", "-q", "feature")
+    git("rebase", "-q", "main")
+    sound(ctx)
+    assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
+    keep(ctx, "After.")
+    assert len(os.listdir(".ctx/heads")) == 1
+    assert facts(ctx) == {"Base.", "One.", "Two.", "Main.", "After."}
+
+
+def test_cherry_pick(project: Path, ctx: Ctx) -> None:
+    """The commit before it stays where it is: history ends there, and nobody minds."""
+    git("switch", "-qc", "feature")
+    keep(ctx, "One.")
+    keep(ctx, "Two.")
+    git("switch", "-q", "main")
+    keep(ctx, "Main.")
+    git("cherry-pick", "feature")
+    sound(ctx)
+    assert facts(ctx) == {"Base.", "Two.", "Main."}
+    # What was picked is not there twice once the rest comes.
+    git("merge", "-q", "--no-edit", "feature")
+    sound(ctx)
+    assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
+
+
+def test_squash_merge(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "feature")
+    keep(ctx, "One.")
+    keep(ctx, "Two.")
+    git("switch", "-q", "main")
+    keep(ctx, "Main.")
+    git("merge", "-q", "--squash", "feature")
+    git("commit", "-qm", "Squashed")
+    sound(ctx)
+    assert facts(ctx) == {"Base.", "One.", "Two.", "Main."}
+
+
+def test_revert_takes_memory_back_and_forth(project: Path, ctx: Ctx) -> None:
+    keep(ctx, "One.")
+    git("revert", "--no-edit", "HEAD")
+    sound(ctx)
+    assert facts(ctx) == {"Base."}
+    keep(ctx, "Two.")
+    assert facts(ctx) == {"Base.", "Two."}
+    git("revert", "--no-edit", "HEAD~1")
+    sound(ctx)
+    assert facts(ctx) == {"Base.", "One.", "Two."}
+
+
+def test_stash_takes_memory_along(project: Path, ctx: Ctx) -> None:
+    stage(ctx, "Committed.")
+    assert ctx("commit", "-m", "Committed").code == 0
+    stage(ctx, "Staged.")
+    git("stash", "-qu")
+    # What is staged began in what is in the stash now: it waits for it.
+    assert facts(ctx) == {"Base."}
+    stage(ctx, "Meanwhile.")
+    assert facts(ctx) == {"Base.", "Meanwhile."}
+    assert ctx("commit", "-m", "Meanwhile").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Meanwhile")
+    git("stash", "pop", "-q")
+    assert facts(ctx) == {"Base.", "Committed.", "Staged.", "Meanwhile."}
+    assert ctx("commit", "-m", "All").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "All")
+    assert facts(ctx) == {"Base.", "Committed.", "Staged.", "Meanwhile."}
+    sound(ctx)
+
+
+def test_git_clean_does_not_reach_what_is_staged(project: Path, ctx: Ctx) -> None:
+    stage(ctx, "Staged.")
+    assert ctx("add", "task", "Ship it", "--body", "All of it.").code == 0
+    git("clean", "-qfdx")
+    git("checkout", "-q", ".")
+    there = facts(ctx)
+    assert {"Base.", "Staged."} < there
+    assert any("Ship it" in each for each in there)
+    assert ctx("commit", "-m", "Survived").code == 0
+    assert facts(ctx) == there
+
+
+def test_worktrees_have_what_is_theirs(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git("worktree", "add", "-q", str(linked), "-b", "linked")
+    stage(ctx, "Here.")
+    assert ctx("add", "--type", "fact", "There.", "-C", str(linked)).code == 0
+    assert facts(ctx) == {"Base.", "Here."}
+    assert facts(ctx, linked) == {"Base.", "There."}
+    assert ctx("commit", "-m", "There", "-C", str(linked)).code == 0
+    git("add", "-A", cwd=linked)
+    git("commit", "-qm", "There", cwd=linked)
+    assert facts(ctx) == {"Base.", "Here."}
+    git("merge", "-q", "linked")
+    # What is staged here began in what the other worktree has gone on from.
+    assert facts(ctx) == {"Base.", "Here.", "There."}
+    git("worktree", "remove", "--force", str(linked))
+    assert facts(ctx) == {"Base.", "Here.", "There."}
+
+
+def test_a_shallow_clone_has_all_memory(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    for text in ("One.", "Two.", "Three."):
+        keep(ctx, text)
+    clone = tmp_path / "clone"
+    git("clone", "-q", "--depth", "1", f"file://{project}", str(clone))
+    assert facts(ctx, clone) == {"Base.", "One.", "Two.", "Three."}
+    assert ctx("add", "--type", "fact", "Four.", "-C", str(clone)).code == 0
+    assert ctx("commit", "-m", "Four", "-C", str(clone)).code == 0
+    assert facts(ctx, clone) == {"Base.", "One.", "Two.", "Three.", "Four."}
+
+
+def test_memory_follows_the_branch(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "feature")
+    keep(ctx, "Feature.")
+    stage(ctx, "Staged on feature.")
+    on_feature = {"Base.", "Feature.", "Staged on feature."}
+    for _ in range(2):
+        git("switch", "-q", "main")
+        assert facts(ctx) == {"Base."}
+        git("switch", "-q", "feature")
+        assert facts(ctx) == on_feature
+    git("switch", "-q", "main")
+    stage(ctx, "Staged on main.")
+    assert facts(ctx) == {"Base.", "Staged on main."}
+    assert ctx("commit", "-m", "Main").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Main")
+    git("switch", "-q", "feature")
+    assert facts(ctx) == on_feature
+    assert ctx("commit", "-m", "Feature").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Feature")
+    git("switch", "-q", "main")
+    assert facts(ctx) == {"Base.", "Staged on main."}
+    git("merge", "-q", "--no-edit", "feature")
+    assert facts(ctx) == on_feature | {"Staged on main."}
+    sound(ctx)
+
+
+def test_a_document_belongs_to_its_branch(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "feature")
+    made = ctx("add", "task", "Ship it", "--body", "All of it.", "--format", "json").json
+    assert ctx("commit", "-m", "Task").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Task")
+    Path(made["path"]).write_text(Path(made["path"]).read_text().replace("All", "Half"))
+    git("commit", "-qam", "Edit")
+    shown = ctx("show", made["node"]["id"], "--format", "json").json
+    assert "Half of it." in shown["node"]["content"]
+    git("switch", "-q", "main")
+    assert facts(ctx) == {"Base."}
+    git("merge", "-q", "feature")
+    shown = ctx("show", made["node"]["id"], "--format", "json").json
+    assert "Half of it." in shown["node"]["content"]
+    sound(ctx)
+
+
+def test_two_branches_give_a_document_the_same_number(project: Path, ctx: Ctx) -> None:
+    for branch in ("one", "two"):
+        git("switch", "-qc", branch, "main")
+        assert ctx("add", "task", "Ship it", "--body", f"On {branch}.").code == 0
+        assert ctx("commit", "-m", branch).code == 0
+        git("add", "-A")
+        git("commit", "-qm", branch)
+    git("merge", "-q", "--no-edit", "one")
+    sound(ctx)
+    tasks = [each for each in facts(ctx) if each.startswith("Ship it")]
+    assert len(tasks) == 2

@@ -1,0 +1,203 @@
+"""A session of staged work, stopped at every file-system operation: what was reported is there."""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.cli.main import main
+from ctx.layout import project_at
+from ctx.objects.repository import Repository
+from ctx.objects.verify import verify
+from tests.conftest import git
+from tests.e2e import merging
+from tests.faults import NO_SPACE, Disk, Stopped
+
+# `{One.}` stands for the node that begins so.
+SCENARIO = [
+    ["stage", "start", "Ship the shop"],
+    ["add", "--type", "fact", "One.", "--tag", "area:net"],
+    ["add", "--type", "fact", "Two."],
+    ["add", "note", "Seen on Monday."],
+    ["add", "task", "Mend the cart", "--body", "It forgets."],
+    ["add", "decision", "Use one queue", "--body", "It is simpler."],
+    ["update", "{One.}", "--content", "One, and more."],
+    ["tag", "{Two.}", "tier:pinned"],
+    ["relate", "{Mend}", "DEPENDS_ON", "{Two.}"],
+    ["relate", "{Use one}", "MENTIONS", "main.py"],
+    ["add", "--type", "pattern", "Three."],
+    ["link", "{Three.}", "{Two.}", "--type", "SUPERSEDES"],
+    ["update", "{Mend}", "--content", "Mend the cart\n\nIt forgets everything."],
+    ["tag", "{Mend}", "area:cart"],
+    ["add", "--type", "observation", "Four."],
+    ["delete", "{One}", "--yes"],
+    ["restore", "{One}"],
+    ["untag", "{One}", "area:net"],
+    ["add", "note", "Seen on Tuesday."],
+    ["add", "decision", "Keep the cart", "--body", "In the session."],
+    ["stage", "flush"],
+    ["stage", "compact", "-m", "Shipped"],
+    ["task", "start", "{Mend}"],
+    ["add", "--type", "fact", "Five."],
+    ["commit", "-m", "Five"],
+]
+GONE = re.compile(r"\{(.*)\}")
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time stands still, so that a step does the same operations each time it is run."""
+    moment = clock.now_ms() + 60_000
+    monkeypatch.setattr(clock, "now_ms", lambda: moment)
+
+
+def told(folder: Path) -> set[str]:
+    """Everything that a reader finds, one thing a line, without ids."""
+    tables = merging.graph(folder)
+    names = {row[0]: row[2].partition("\n")[0] for row in tables["nodes"]}
+    found = {f"{row[1]} {row[2]}" for row in tables["nodes"]}
+    found |= {f"{names[row[0]]} # {row[1]}" for row in tables["tags"]}
+    found |= {f"{names[row[1]]} {row[3]} {names[row[2]]}" for row in tables["edges"]}
+    return found
+
+
+class Stage:
+    """The scenario step by step, with a way back to the beginning of the present step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._home = Path(os.environ["CTX_HOME"])
+        self._spare = folder.with_name("spare")
+        self.known: dict[str, str] = {}
+
+    def words(self, step: list[str]) -> list[str]:
+        """A step with the ids of the nodes that it speaks of."""
+        return [GONE.sub(lambda found: self._named(found[1]), word) for word in step]
+
+    def _named(self, beginning: str) -> str:
+        for row in merging.graph(self.folder)["nodes"]:
+            self.known[row[2]] = row[0]
+        [found] = {each for name, each in self.known.items() if name.startswith(beginning)}
+        return found
+
+    def save(self) -> None:
+        shutil.rmtree(self._spare, ignore_errors=True)
+        shutil.copytree(self.folder, self._spare / "app", symlinks=True)
+        if self._home.exists():
+            shutil.copytree(self._home, self._spare / "home")
+
+    def reset(self) -> None:
+        # The folder itself stays: it is the current folder of this process.
+        for entry in self.folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        shutil.copytree(self._spare / "app", self.folder, dirs_exist_ok=True, symlinks=True)
+        shutil.rmtree(self._home, ignore_errors=True)
+        if (self._spare / "home").exists():
+            shutil.copytree(self._spare / "home", self._home)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """In memory where the system has such a folder: the disk's failures are played here."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=base) as space:
+        folder = Path(space, "app")
+        folder.mkdir()
+        monkeypatch.setenv("CTX_HOME", f"{space}/home")
+        monkeypatch.chdir(folder)
+        yield Stage(folder)
+        os.chdir("/")
+
+
+def begin(stage: Stage) -> None:
+    git("init", "-q", "-b", "main")
+    (stage.folder / "main.py").write_text("print('shop')\n")
+    assert main(["init"]) == 0
+    git("add", "-A")
+    git("commit", "-qm", "Base")
+
+
+def check(folder: Path, before: set[str], after: set[str], where: str) -> None:
+    """What was there before a step and is there after it, is there in between."""
+    damages = verify(Repository(project_at(str(folder)))).damages
+    assert not damages, f"{where}: {damages}"
+    found = told(folder)
+    lost = (before & after) - found
+    assert not lost, f"{where}: lost {sorted(lost)}"
+    assert before <= found or after <= found, f"{where}: {sorted((before | after) - found)}"
+
+
+def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
+    begin(stage)
+    stops = 0
+    for place, step in enumerate(SCENARIO):
+        words = stage.words(step)
+        before = told(stage.folder)
+        stage.save()
+        whole = Disk()
+        with whole.installed():
+            assert main(words) == 0, words
+        after = told(stage.folder)
+        for number in range(place % every, whole.operations, every):
+            stage.reset()
+            where = f"{' '.join(words)} stopped at {number}: {whole.log[number]}"
+            disk = Disk(number, power_loss=power_loss)
+            # Names are random, and now and then a folder for one is there already.
+            with disk.installed(), suppress(Stopped):
+                main(words)
+            if power_loss:
+                disk.lose_power()
+            check(stage.folder, before, after, where)
+            again(words, where)
+            check(stage.folder, after, after, f"{where}, then run again")
+            stops += 1
+        stage.reset()
+        assert main(words) == 0, words
+    return stops
+
+
+def again(words: list[str], where: str) -> None:
+    """The next command works. Some are not done twice, and say so."""
+    code = main(words)
+    assert code == 0 or (code < 3 and words[0] in ("delete", "restore", "stage")), where
+    assert main(["-q", "status"]) == 0, where
+
+
+@pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
+def test_stopped_while_staging(
+    stage: Stage, power_loss: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert stop_everywhere(stage, power_loss=power_loss, every=17) > 40
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_refused_while_staging(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk is told of, and nothing is left half done."""
+    begin(stage)
+    for place, step in enumerate(SCENARIO):
+        words = stage.words(step)
+        before = told(stage.folder)
+        stage.save()
+        whole = Disk()
+        with whole.installed():
+            assert main(words) == 0, words
+        after = told(stage.folder)
+        for number in range(place % 29, whole.operations, 29):
+            stage.reset()
+            where = f"{' '.join(words)} refused at {number}: {whole.log[number]}"
+            capsys.readouterr()
+            with Disk(number, refuse_with=NO_SPACE).installed():
+                code = main(words)
+            said = capsys.readouterr().err
+            assert code == 0 or "error E0" in said, f"{where}: {code} {said}"
+            check(stage.folder, after if code == 0 else before, after, where)
+            again(words, where)
+            check(stage.folder, after, after, f"{where}, then run again")
+        stage.reset()
+        assert main(words) == 0, words

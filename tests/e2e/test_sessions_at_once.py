@@ -1,0 +1,213 @@
+"""Several sessions in one checkout, and people beside them: nobody loses anything to another."""
+
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.cli.main import main
+from ctx.layout import project_at
+from ctx.memory import batches
+from ctx.objects import commits
+from ctx.objects.model import Commit
+from ctx.objects.repository import Repository
+from ctx.objects.verify import verify
+from tests.conftest import Ctx, git
+from tests.e2e.forked import forker
+from tests.faults import Disk
+
+SESSIONS = ("one", "two", "three", "four")
+STEPS = 4
+
+WORKER = f"""
+import sys
+from ctx.cli.main import main
+session = sys.argv[1]
+def ctx(*words):
+    assert main(["-q", *words, "--session", session]) == 0, words
+ctx("stage", "start", f"Task of {{session}}", "--set", "staging.compact_on_task_switch=false")
+for number in range({STEPS}):
+    ctx("add", "--type=fact", f"{{session}} {{number}}")
+    with open(f"{{session}}-{{number}}.txt", "w") as file:
+        file.write(session)
+    ctx("add", "file", f"{{session}}-{{number}}.txt")
+ctx("stage", "flush")
+ctx("stage", "compact", "-m", session)
+"""
+
+
+@pytest.fixture
+def project(repo: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    git("add", "-A")
+    git("commit", "-q", "-m", "Begin")
+    return repo
+
+
+def history(folder: Path) -> list[Commit]:
+    """The commits after the first, the newest first."""
+    repository = Repository(project_at(str(folder)))
+    walked = commits.walk(repository.objects, [head.id for head in repository.current()])
+    return [commit for _, commit in walked if commit and commit.parents]
+
+
+def facts(ctx: Ctx) -> list[str]:
+    shown = ctx("list", "--type=fact", "--limit=0", "--format=json")
+    assert shown.code == 0, shown.err
+    return sorted(node["content"] for node in shown.json["nodes"])
+
+
+def test_four_sessions_stage_and_compact_at_once(project: Path, ctx: Ctx) -> None:
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, session],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for session in SESSIONS
+    ]
+    for worker in workers:
+        _, told = worker.communicate(timeout=120)
+        assert worker.returncode == 0, told
+    made = history(project)
+    assert sorted(commit.message for commit in made) == sorted(SESSIONS)
+    repository = Repository(project_at(str(project)))
+    for commit in made:
+        assert commit.session_id == commit.message
+        (batch,) = commit.record_batches
+        said = batches.read(repository.objects, batch)
+        assert {record.session for record in said} == {commit.session_id}
+        texts = {record.body.get("content") for record in said if record.kind == "node.put"}
+        assert texts >= {f"{commit.message} {number}" for number in range(STEPS)}
+    assert facts(ctx) == sorted(f"{each} {number}" for each in SESSIONS for number in range(STEPS))
+    assert list(repository.refs.names()) == ["main"]
+    assert not verify(repository).damages
+
+
+class Meddler(Disk):
+    """Does something of its own right before the n-th operation of a program."""
+
+    def __init__(self, at: int, meddle: Callable[[], None]) -> None:
+        super().__init__()
+        self._at = at
+        self._meddle = meddle
+
+    def _step(self, name: str, path: Any) -> None:
+        if self.operations == self._at:
+            self._meddle()
+        super()._step(name, path)
+
+
+def test_a_human_edits_a_document_while_a_session_compacts(project: Path, ctx: Ctx) -> None:
+    assert ctx("stage", "start", "Write it down", "--session", "s").code == 0
+    assert ctx("add", "--type=fact", "Staged").code == 0
+    (document,) = (project / ".ctx" / "narrative" / "tasks").glob("*.md")
+    before = document.read_text()
+    spare = project.parent / "spare"
+    shutil.copytree(project, spare, symlinks=True)
+
+    def restored() -> None:
+        for path in project.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        shutil.copytree(spare, project, symlinks=True, dirs_exist_ok=True)
+
+    counted = Meddler(-1, lambda: None)
+    with counted.installed():
+        assert main(["-q", "stage", "compact"]) == 0
+    operations = counted.operations
+    assert operations > 40
+    for at in range(0, operations, 7):
+        restored()
+        edited = f"{before}\nBy hand, at {at}.\n"
+        beside = document.with_name(f"by-hand-{at}.md")
+
+        def meddle(edited: str = edited, beside: Path = beside) -> None:
+            document.write_text(edited)
+            beside.write_text("# By hand\n")
+
+        meddler = Meddler(at, meddle)
+        with meddler.installed():
+            assert main(["-q", "stage", "compact"]) == 0, at
+        assert document.read_text() == edited, meddler.log[at]
+        assert beside.read_text() == "# By hand\n"
+        assert facts(ctx) == ["Staged"]
+        shown = ctx("search", "hand", "--format=json").json
+        assert len(shown["nodes"]) == 2, meddler.log[at]
+        assert ctx("commit", "--auto").code == 0
+        repository = Repository(project_at(str(project)))
+        kept = {
+            ref.path: repository.objects.read(ref.blob_id).payload.decode()
+            for commit in reversed(history(project))
+            for ref in commit.narrative_refs
+        }
+        assert kept[f"tasks/{document.name}"] == edited, meddler.log[at]
+        assert kept[f"tasks/{beside.name}"] == "# By hand\n"
+        assert not verify(repository).damages
+
+
+def test_staged_work_follows_its_branch(project: Path, ctx: Ctx) -> None:
+    def committed(text: str) -> None:
+        assert ctx("add", "--type=fact", text).code == 0
+        assert ctx("commit", "-m", text).code == 0
+        git("add", "-A")
+        git("commit", "-q", "-m", text)
+
+    git("switch", "-q", "-c", "left")
+    committed("Left")
+    assert ctx("add", "--type=fact", "Staged left").code == 0
+    git("switch", "-q", "main")
+    git("switch", "-q", "-c", "right")
+    committed("Right")
+    assert ctx("add", "--type=fact", "Staged right").code == 0
+    for _ in range(3):
+        git("switch", "-q", "left")
+        assert facts(ctx) == ["Left", "Staged left"]
+        git("switch", "-q", "right")
+        assert facts(ctx) == ["Right", "Staged right"]
+    git("switch", "-q", "left")
+    assert ctx("add", "--type=fact", "More left").code == 0
+    assert facts(ctx) == ["Left", "More left", "Staged left"]
+    assert ctx("stage", "compact", "-m", "All left").code == 0
+    git("add", "-A")
+    git("commit", "-q", "-m", "All left")
+    git("switch", "-q", "right")
+    assert facts(ctx) == ["Right", "Staged right"]
+    assert ctx("stage", "compact", "-m", "All right").code == 0
+    assert [commit.message for commit in history(project)] == ["All right", "Right"]
+    assert ctx("stage", "status", "--format=json").json["chains"] == []
+
+
+def test_kill_9_at_any_moment(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    """What was reported is there, and the next command works, whatever was killed before it."""
+    randomly = random.Random(5)
+    reported: list[str] = []
+    names: list[str] = []
+    commands: list[Callable[[int], list[str]]] = [
+        lambda n: ["add", "--type=fact", f"Fact {n}", "--session", "s"],
+        lambda n: ["stage", "start", f"Task {n}", "--session", "s"],
+        lambda _: ["stage", "flush", "--session", "s"],
+        lambda _: ["stage", "compact", "--session", "s"],
+        lambda _: ["stage", "recover"],
+    ]
+    with forker(tmp_path) as forked:
+        usual = max(forked.run(["add", "--type=fact", "Warm"]).seconds for _ in range(2))
+        for number in range(16):
+            words = randomly.choice(commands)(number)
+            done = forked.run(words, kill_after=randomly.uniform(0, 1.5 * usual))
+            assert done.code in (0, -9) or "nothing staged" in done.err, done
+            if done.code == 0 and words[0] == "add":
+                reported.append(f"Fact {number}")
+            names.append(f"Fact {number}")
+    found = facts(ctx)
+    assert set(reported) <= set(found)
+    assert len(found) == len(set(found)) + 1  # "Warm" was said twice.
+    assert ctx("stage", "recover", "--format=json").json["mended"] == []
+    assert ctx("stage", "compact", "--session", "cli").code == 0
+    assert set(reported) <= set(facts(ctx))
+    assert not verify(Repository(project_at(str(project)))).damages

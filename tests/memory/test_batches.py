@@ -1,0 +1,293 @@
+"""Records as objects: what one version writes all others keep, and nobody breaks a reader."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx import clock, ids
+from ctx.ids import Ulid
+from ctx.memory import batches, records
+from ctx.memory.changes import changing
+from ctx.memory.graph import Graph
+from ctx.memory.materialise import materialise, materialise_all
+from ctx.memory.records import Record
+from ctx.objects.in_memory import InMemoryStore
+from ctx.objects.model import RecordBatch
+from ctx.objects.store import Object, typed
+from ctx.sqlite.connection import transaction
+from tests.memory.graphs import STEPS, WHO, Step, all_records, graph, live, tables
+
+NODE = Ulid("01M7ESYZ1SB4F8Q5T2V9W3X6K0")
+OTHER = Ulid("01M7ESYZ1SB4F8Q5T2V9W3X6K1")
+STAMP = 1_760_000_000_000 << clock.COUNTER_BITS
+BLOB = typed(RecordBatch(())).id
+
+
+def batch(*rows: Any) -> Object:
+    """A batch as somebody else may have made it."""
+    return typed(RecordBatch(tuple(msgspec.Raw(msgspec.msgpack.encode(row)) for row in rows)))
+
+
+def row(**other: Any) -> list[Any]:
+    """A record as it is written down, with something else in some places."""
+    said: dict[str, Any] = {
+        "id": OTHER,
+        "stamp": STAMP,
+        "change": OTHER,
+        "action": "add",
+        "kind": "node.put",
+        "subject": NODE,
+        "key": "",
+        "target": None,
+        "body": '{"content":"One.","type":"fact"}',
+        "session": "cli",
+        "author": "cli",
+    }
+    assert other.keys() <= said.keys()
+    return list({**said, **other}.values())
+
+
+def read(*made: Object) -> list[Record]:
+    store = InMemoryStore()
+    store.write(made)
+    return [record for each in made for record in batches.read(store, each.id)]
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(STEPS)
+def test_what_is_written_is_read_back(steps: list[Step]) -> None:
+    with graph() as lived:
+        live(lived, steps)
+        said = all_records(lived.connection)
+    found = read(batches.made(said))
+    for before, after in zip(said, found, strict=True):
+        if before.kind == "task.set" or before.body.get("outside"):
+            # What somebody works on, or relates to elsewhere, is not for a project to say.
+            assert after == before._replace(kind=f"?{before.kind}", body={})
+        else:
+            assert after == before
+    assert batches.made(said) == batches.made(said)
+
+
+def test_batches_are_joined_in_their_order_and_say_each_thing_once() -> None:
+    one, two, three = (row(id=ids.new_ulid()) for _ in range(3))
+    store = InMemoryStore()
+    first, second = batch(one, two), batch(two, three)
+    store.write([first, second])
+    joined = batches.merged(store, [first.id, second.id])
+    assert joined == batch(one, two, three)
+    assert batches.merged(store, [first.id]) == first
+    assert batches.merged(store, []) is None
+
+
+def test_blobs_of_joined_batches_are_kept() -> None:
+    record = Record._make([*row()[:8], {}, "cli", "cli"])
+    store = InMemoryStore()
+    first, second = batches.made([record], [BLOB]), batches.made([record])
+    store.write([first, second])
+    joined = batches.merged(store, [first.id, second.id])
+    assert joined == first
+
+
+def test_what_a_newer_version_says_is_kept_and_passed_over() -> None:
+    newer = [
+        [*row(id=ids.new_ulid()), {"colour": "green"}, 7],
+        row(id=ids.new_ulid(), kind="node.painted", body='{"colour":"green"}'),
+        row(id=ids.new_ulid(), body='{"content":"Two.","mood":["calm"],"type":"koan"}'),
+    ]
+    made = batch(*newer)
+    extended, painted, koan = read(made)
+    assert extended == read(batch(newer[0][:11]))[0]
+    assert (painted.kind, painted.body) == ("node.painted", {"colour": "green"})
+    assert koan.body == {"content": "Two.", "mood": ["calm"], "type": "koan"}
+
+    store = InMemoryStore()
+    ours = batch(row(id=ids.new_ulid(), body='{"content":"Ours."}'))
+    store.write([made, ours])
+    joined = batches.merged(store, [made.id, ours.id])
+    assert joined is not None
+    kept = msgspec.msgpack.decode(joined.payload)[2]["records"]
+    assert kept[:3] == newer
+
+
+NO_RECORDS: list[Any] = [
+    7,
+    None,
+    [],
+    {},
+    row()[:10],
+    row(id="not a ULID"),
+    row(id=OTHER.lower()),
+    row(id=ids.derived_ulid(0, "narrative tasks/a.md 1")),
+    row(id=b"bytes"),
+    row(change=""),
+    row(stamp=0),
+    row(stamp=-1),
+    row(stamp=True),
+    row(stamp=1.5),
+    row(stamp=f"{STAMP}"),
+    row(stamp=records.BEYOND),
+    row(stamp=batches.LATEST),
+    row(stamp=(1 << 64) - 1),
+    row(kind=None),
+    row(subject=7),
+    row(target=7),
+    row(body={"content": "One."}),
+    row(session=None),
+    row(author=[]),
+]
+
+
+@pytest.mark.parametrize("other", NO_RECORDS, ids=lambda each: repr(each)[:60])
+def test_what_is_no_record_is_left_out(other: Any) -> None:
+    sound = row(id=ids.new_ulid())
+    assert read(batch(other, sound, other)) == read(batch(sound))
+
+
+DEEP = '{"metadata":' + '{"a":' * 400 + "1" + "}" * 401
+EDGE = {"kind": "edge.put", "key": f"DEPENDS_ON {OTHER}", "target": OTHER, "body": "{}"}
+VIEW = {"kind": "view.put", "subject": "mine"}
+WRONG: list[dict[str, Any]] = [
+    {"body": ""},
+    {"body": "{"},
+    {"body": "[]"},
+    {"body": '"text"'},
+    {"body": '{"content":"One.","type":"fact"}{}'},
+    {"body": '{"content":NaN}'},
+    {"body": '{"content":"\\ud800"}'},
+    {"body": '{"content":"a\\u0000b"}'},
+    {"body": '{"content":""}'},
+    {"body": '{"content":7}'},
+    {"body": '{"content":null}'},
+    {"body": '{"content":"One.","type":7}'},
+    {"body": '{"content":"One.","type":"<b>"}'},
+    {"body": '{"content":"One.","summary":[]}'},
+    {"body": '{"content":"One.","metadata":[]}'},
+    {"body": '{"content":"One.","metadata":{"n":1e999}}'},
+    {"body": '{"content":"One.","metadata":{"n":' + "9" * 6000 + "}}"},
+    {"body": '{"content":"One.","created_at":7}'},
+    {"body": '{"content":"One.","over":7}'},
+    {"kind": "node.settle", "body": '{"fields":7}'},
+    {"kind": "node.settle", "body": '{"over":[7]}'},
+    {"body": '{"content":"One.","updated_at":"tomorrow"}'},
+    {"body": DEEP},
+    {"body": '{"a":' * 5000 + "1" + "}" * 5000},
+    {"subject": "not a ULID"},
+    {"subject": ""},
+    {"kind": "node.delete", "subject": "x" * 100_000, "body": "{}"},
+    {"kind": "tag.add", "key": "", "body": "{}"},
+    {"kind": "tag.add", "key": "two words", "body": "{}"},
+    {"kind": "tag.add", "key": "a\0b", "body": "{}"},
+    {"kind": "tag.add", "key": "tier:golden", "body": "{}"},
+    {"kind": "tag.add", "key": "x" * 100_000, "body": "{}"},
+    {"kind": "tag.add", "key": "a", "body": '{"created_at":{"a":1}}'},
+    {**EDGE, "target": None},
+    {**EDGE, "target": NODE},
+    {**EDGE, "key": "DEPENDS_ON"},
+    {**EDGE, "key": f"DEPENDS_ON {NODE}", "target": NODE},
+    {**EDGE, "key": f"; DROP TABLE nodes {OTHER}"},
+    {**EDGE, "body": '{"id":7}'},
+    {**EDGE, "body": '{"metadata":7}'},
+    {**EDGE, "body": '{"outside":true}'},
+    {**VIEW, "body": "{}"},
+    {**VIEW, "body": '{"query":7}'},
+    {**VIEW, "body": '{"query":"a","budget":"all"}'},
+    {**VIEW, "body": '{"query":"a","budget":true}'},
+    {**VIEW, "body": '{"query":"a","budget":-1}'},
+    {**VIEW, "subject": "../mine", "body": '{"query":"a"}'},
+    {"kind": "task.set", "subject": "current_task", "body": "{}"},
+    {"kind": "undo", "subject": "all", "body": "{}"},
+]
+
+
+@pytest.mark.parametrize("other", WRONG, ids=lambda each: repr(each)[:60])
+def test_a_record_that_is_not_as_its_kind_must_be_is_passed_over(other: dict[str, Any]) -> None:
+    [found] = read(batch(row(**other)))
+    kind = other.get("kind", "node.put")
+    assert (found.kind, found.body) == (f"?{kind}", {})
+    with graph() as fresh:
+        before = tables(fresh.connection)
+        heard(fresh, [found])
+        assert tables(fresh.connection) == before
+
+
+def heard(fresh: Graph, said: list[Record]) -> None:
+    """Let records come into a graph, first by themselves and then with all others."""
+    with transaction(fresh.connection):
+        records.insert(fresh.connection, {record.id: record for record in said}.values())
+        materialise(fresh.connection, said)
+        for table in ("edges", "tags", "nodes", "views"):
+            fresh.connection.execute(f"DELETE FROM {table}")
+        materialise_all(fresh.connection)
+
+
+@pytest.mark.parametrize("word", ["a\nb", "\x1b[31m", "a\0b", "x" * 100_000])
+def test_names_that_could_not_be_shown_are_made_so(word: str) -> None:
+    [found] = read(batch(row(action=word, session=word, author=word)))
+    assert found.kind == "node.put"
+    for name in (found.action, found.session, found.author):
+        assert name.isprintable()
+        assert len(name) <= 500
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+FIELDS = (
+    "content",
+    "type",
+    "summary",
+    "metadata",
+    "query",
+    "budget",
+    "id",
+    "created_at",
+    "task",
+    "over",
+    "fields",
+)
+BODIES = st.dictionaries(st.sampled_from(FIELDS), ANYTHING, max_size=4).map(
+    lambda body: msgspec.json.encode(body).decode()
+)
+KINDS = (
+    "node.put", "node.delete", "node.restore", "node.settle", "tag.add", "tag.remove", "edge.put",
+    "edge.delete", "view.put", "view.delete", "task.set", "undo", "node.unheard_of", "?", "",
+)  # fmt: skip
+ROWS = st.tuples(
+    st.sampled_from([OTHER, NODE, "x"]) | st.builds(ids.new_ulid),
+    st.sampled_from([STAMP, STAMP + 1, batches.LATEST - 1]) | st.integers(0, 2**64 - 1),
+    st.just(OTHER) | st.text(max_size=8),
+    st.text(max_size=8),
+    st.sampled_from(KINDS),
+    st.sampled_from([NODE, OTHER, "mine"]) | st.text(max_size=8),
+    st.sampled_from(["", "a", f"SUPERSEDES {NODE}", f"SUPERSEDES {OTHER}"]) | st.text(max_size=8),
+    st.sampled_from([None, NODE, OTHER]) | st.text(max_size=8),
+    st.just('{"content":"One."}') | BODIES | st.text(max_size=8),
+    st.text(max_size=8),
+    st.text(max_size=8),
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(st.lists(ROWS | ANYTHING, max_size=12))
+def test_no_batch_breaks_a_reader(rows: list[Any]) -> None:
+    said = read(batch(*rows))
+    with graph() as fresh:
+        heard(fresh, said)
+        for node in fresh.nodes([NODE, OTHER]):  # type: ignore[list-item]
+            for record in fresh.history(node.id):
+                assert isinstance(records.said(record, node.id), str)
+        # Whatever the stamps are, what is said next is heard.
+        with changing(fresh, "add", WHO) as change:
+            change.add_node("fact", "Ours.")
+        assert read(batches.made(change.records)) == change.records
+
+
+def test_text_that_is_no_text_is_left_out() -> None:
+    made = typed(RecordBatch((msgspec.Raw(b"\x91\xa1\xff"),)))
+    assert read(made) == []

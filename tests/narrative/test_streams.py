@@ -1,0 +1,68 @@
+"""Streams and the folders they live in."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx.errors import UsageError
+from ctx.narrative import roles, streams
+
+
+@pytest.mark.parametrize(
+    ("stream", "folder"),
+    [
+        ("main", ""),
+        ("work", "work/s-1"),
+        ("feature-retry", "feature/retry"),
+        ("retry", "feature/retry"),
+        ("feature", "feature/feature"),
+        ("feature-main", "feature/main"),
+        ("v1.2_x", "feature/v1.2_x"),
+        ("Re\u0301sume\u0301", "feature/Résumé"),
+        ("हिन्दी", "feature/हिन्दी"),
+    ],
+)
+def test_where_a_stream_lies(stream: str, folder: str) -> None:
+    assert streams.folder_of(stream, "s-1") == folder
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", "feature-", ".", "..", "../x", "a/b", "a\\b", "-x", ".x", "x.", "a b", "a\n", "a\0",
+        "x" * 65, "\u0301x", "a\ud800",
+    ],
+)  # fmt: skip
+def test_what_cannot_name_a_stream(name: str) -> None:
+    with pytest.raises(UsageError, match="cannot name a stream") as raised:
+        streams.folder_of(name, "s-1")
+    assert "letters" in (raised.value.hint or "")
+
+
+def test_a_session_that_cannot_be_a_folder() -> None:
+    with pytest.raises(UsageError):
+        streams.folder_of("work", "../x")
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("README.md", "overview"),
+        ("notes.md", "doc"),
+        ("decisions/0001-x-ab12.md", "decision"),
+        ("log/2026-01-20-1005-ab12.md", "log"),
+        ("tasks/task_0001-x-ab12.md", "task"),
+        ("tasks/done/task_0001-x-ab12.md", "task"),
+        ("guides/tasks/x.md", "doc"),
+    ],
+)
+@given(stream=st.sampled_from(["main", "work"]) | st.text(max_size=8).map("f{}".format))
+def test_a_path_tells_its_stream_and_its_role(path: str, role: str, stream: str) -> None:
+    try:
+        folder = streams.folder_of(stream, "s-1")
+    except UsageError:
+        return
+    within = f"{folder}/{path}" if folder else path
+    named = streams.named(stream)
+    assert roles.place(within) == (named, "work" if named == "work" else role)
+    assert streams.folder_of(named, "s-1") == folder

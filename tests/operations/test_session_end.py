@@ -1,0 +1,144 @@
+"""Where an agent's session ends, what it has staged in a project becomes a commit."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ctx.layout import project_at
+from ctx.objects import commits
+from ctx.objects.repository import Repository
+from ctx.operations import asked, compact
+from tests.conftest import Ctx, git
+from tests.sessions.conversations import SESSION, Client, Conversation
+
+OTHER = "0b7c1f6e-2f0f-4a52-9e8e-1d1f1c1f0a11"
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "_LATE_S", 0.02)
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
+    """A client in a project that is trusted: it was made here."""
+    assert ctx("init").code == 0
+    git("add", "-A")
+    git("commit", "-q", "-m", "Begin")
+    return Client(surroundings / ".ctx", repo)
+
+
+def remember(content: str) -> str:
+    return f'<ctx:remember type="fact">{content}</ctx:remember>'
+
+
+def repository(client: Client) -> Repository:
+    return Repository(project_at(str(client.folder)))
+
+
+def made(client: Client) -> list[tuple[str, str]]:
+    """The commits, the newest first: session and message."""
+    store = repository(client)
+    walked = commits.walk(store.objects, [head.id for head in store.current()])
+    found = [commit for _, commit in walked if commit and commit.parents]
+    return [(commit.session_id, commit.message) for commit in found]
+
+
+def chains(client: Client) -> list[str]:
+    return [name for name in repository(client).refs.names() if name.startswith("work/")]
+
+
+@pytest.mark.parametrize("reason", ["other", "clear", "resume", "logout", "prompt_input_exit"])
+def test_it_becomes_a_commit(client: Client, reason: str) -> None:
+    conversation = client.talk()
+    conversation.start()
+    conversation.answer(remember("Deploys run on Mondays."))
+    client.apply()
+    assert chains(client) == [f"work/{SESSION}"]
+    assert made(client) == []
+    # The last answer and the end are taken in together.
+    conversation.answer(remember("Never on Fridays."))
+    conversation.end(reason)
+    client.apply()
+    assert chains(client) == []
+    assert made(client) == [(SESSION, "Keep 2 nodes")]
+
+
+def test_whoever_comes_back_goes_on(client: Client) -> None:
+    conversation = client.talk()
+    conversation.start()
+    conversation.answer(remember("One."))
+    conversation.end("resume")
+    client.apply()
+    conversation.start("resume")
+    conversation.answer(remember("Two."))
+    client.apply()
+    assert chains(client) == [f"work/{SESSION}"]
+    conversation.end()
+    client.apply()
+    assert made(client) == [(SESSION, "Keep 1 node")] * 2
+
+
+def test_nothing_staged_is_nothing_to_do(client: Client) -> None:
+    conversation = client.talk()
+    conversation.start()
+    conversation.answer("Nothing to remember.")
+    conversation.end()
+    client.apply()
+    assert made(client) == []
+
+
+def test_the_sessions_of_others_go_on(client: Client, ctx: Ctx) -> None:
+    talks: list[Conversation] = []
+    for session in (SESSION, OTHER):
+        talks.append(client.talk(session))
+        talks[-1].start()
+        talks[-1].answer(remember(f"In {session}."))
+    assert ctx("add", "--type=fact", "By hand").code == 0
+    talks[0].end()
+    client.apply()
+    assert chains(client) == [f"work/{OTHER}", "work/cli"]
+    assert made(client) == [(SESSION, "Keep 1 node")]
+
+
+def test_an_end_whose_commit_was_interrupted_is_made_up_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversation = client.talk()
+    conversation.start()
+    conversation.answer(remember("One."))
+    conversation.end()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(compact, "compact", killed)
+        with pytest.raises(KeyboardInterrupt):
+            client.apply()
+    assert chains(client) == [f"work/{SESSION}"]
+    client.talk(OTHER).start()
+    client.apply()
+    assert made(client) == [(SESSION, "Keep 1 node")]
+
+
+def test_a_session_whose_client_runs_on_is_not_over(client: Client) -> None:
+    conversation = client.talk()
+    client.process = str(os.getpid())
+    conversation.start()
+    conversation.answer(remember("One."))
+    conversation.end()
+    conversation.start("resume")
+    client.apply()
+    assert chains(client) == [f"work/{SESSION}"]
+
+
+def test_too_much_is_compacted_while_the_session_goes_on(client: Client, ctx: Ctx) -> None:
+    assert ctx("config", "set", "staging.compact_tokens", "100", "--user").code == 0
+    conversation = client.talk()
+    conversation.start()
+    conversation.answer(remember("word " * 200))
+    client.apply()
+    assert chains(client) == []
+    assert made(client) == [(SESSION, "Keep 1 node")]

@@ -1,0 +1,160 @@
+"""What a hook finds of the project's own memory, without making anything."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from ctx import layout
+from ctx.layout import Project
+from ctx.retrieval.contexts import Beside
+from ctx.sessions import beside, trust
+from tests.conftest import Ctx, git
+
+NOW = "2026-01-20T10:00:00Z"
+
+
+@pytest.fixture
+def home(surroundings: Path) -> str:
+    return str(surroundings / ".ctx")
+
+
+@pytest.fixture
+def project(repo: Path, ctx: Ctx, home: str) -> Project:
+    """With one node that is committed."""
+    assert ctx("init").code == 0
+    assert ctx("add", "--type=fact", "Known.").code == 0
+    assert ctx("commit", "-m", "One").code == 0
+    assert ctx("list").code == 0
+    found = layout.find_project(str(repo), home)
+    assert found is not None
+    return found
+
+
+@contextmanager
+def reading(home: str, project: Project) -> Iterator[Beside]:
+    found = beside.read(home, project)
+    try:
+        yield found
+    finally:
+        if found.connection is not None:
+            found.connection.close()
+
+
+def told(home: str, project: Project) -> str:
+    with reading(home, project) as found:
+        assert found.is_current
+        assert found.notice == ""
+        return found.told
+
+
+def contents(found: Beside) -> list[str]:
+    assert found.connection is not None
+    return [row[0] for row in found.connection.execute("SELECT content FROM nodes ORDER BY id")]
+
+
+def test_whoever_reads_and_whoever_makes_a_context_say_the_same(
+    home: str, project: Project, ctx: Ctx
+) -> None:
+    with reading(home, project) as found:
+        assert contents(found) == ["Known."]
+        assert found.reader == "A Person <person@example.org>"
+        assert beside.current(home, project) == found._replace(connection=None)
+    assert ctx("add", "--type=fact", "Staged.").code == 0
+    with reading(home, project) as found:
+        assert contents(found) == ["Known.", "Staged."]
+        assert beside.current(home, project) == found._replace(connection=None)
+
+
+def test_what_it_depends_on(home: str, project: Project, ctx: Ctx) -> None:
+    seen = [told(home, project)]
+    assert told(home, project) == seen[0]
+
+    def is_another() -> None:
+        seen.append(told(home, project))
+        assert len(set(seen)) == len(seen)
+
+    assert ctx("add", "--type=fact", "Staged.").code == 0
+    is_another()
+    assert ctx("commit", "-m", "Two").code == 0
+    assert ctx("list").code == 0
+    is_another()
+    document = Path(project.narrative, "notes.md")
+    document.write_text("# Notes\n")
+    assert ctx("list").code == 0
+    is_another()
+    trust.revoke(home, project)
+    trust.trust(home, project, "Somebody Else <else@example.org>", NOW)
+    is_another()
+
+
+def test_a_document_that_was_edited_since(home: str, project: Project, ctx: Ctx) -> None:
+    document = Path(project.narrative, "notes.md")
+    for change in (
+        lambda: document.write_text("# Notes\n"),
+        lambda: document.write_text("# More notes\n"),
+        lambda: document.unlink(),
+    ):
+        change()
+        with reading(home, project) as found:
+            assert (found.told, found.notice, found.is_current) == ("behind", beside.BEHIND, False)
+            assert contents(found) == ["Known."]
+        assert ctx("list").code == 0
+        assert told(home, project) == beside.current(home, project).told
+
+
+def test_another_branch_is_told_from_the_index_that_is_there(
+    home: str, project: Project, ctx: Ctx
+) -> None:
+    git("add", ".")
+    git("commit", "-qm", "One")
+    git("checkout", "-qb", "other")
+    assert ctx("add", "--type=fact", "Elsewhere.").code == 0
+    assert ctx("commit", "-m", "Two").code == 0
+    assert ctx("list").code == 0
+    git("add", ".")
+    git("commit", "-qm", "Two")
+    git("checkout", "-q", "main")
+    with reading(home, project) as found:
+        assert found.told == "behind"
+        assert contents(found) == ["Known.", "Elsewhere."]
+    assert ctx("list").code == 0
+    with reading(home, project) as found:
+        assert found.is_current
+        assert contents(found) == ["Known."]
+
+
+@pytest.mark.parametrize("harm", ["no index", "no database", "newer"])
+def test_without_an_index_that_can_be_read(home: str, project: Project, harm: str) -> None:
+    for path in Path(project.indexes).glob("*/store.db"):
+        if harm == "no index":
+            path.unlink()
+        elif harm == "no database":
+            path.write_bytes(b"?" * 4096)
+        else:
+            import sqlite3
+
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA user_version = 999")
+    missing = Beside(
+        told="missing",
+        notice=beside.MISSING,
+        is_current=False,
+        reader="A Person <person@example.org>",
+    )
+    assert beside.read(home, project) == missing
+
+
+def test_one_that_is_not_trusted_or_not_sound(home: str, project: Project) -> None:
+    Path(project.heads, "junk").touch()
+    assert beside.read(home, project).told == "unreadable"
+    Path(project.heads, "junk").unlink()
+    os.rename(project.narrative, f"{project.narrative}.away")
+    os.symlink("/", project.narrative)
+    assert beside.read(home, project).told == "unreadable"
+    assert beside.of_agents(home, project.root) == project
+    trust.revoke(home, project)
+    assert beside.read(home, project) == Beside(told="not trusted", notice=beside.NOT_TRUSTED)
+    assert beside.of_agents(home, project.root) is None

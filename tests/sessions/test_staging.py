@@ -1,0 +1,172 @@
+"""Chains of work: what is saved of one that is damaged, whatever was damaged."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.errors import CtxError, StagingConflict
+from ctx.ids import ObjectId, SessionId
+from ctx.layout import project_at
+from ctx.objects import refs
+from ctx.objects.model import Commit, StepKind, Tree
+from ctx.objects.repository import Repository
+from ctx.objects.store import Object, blob, typed
+from ctx.sessions import joining, mending, staging
+
+SESSION = SessionId("s")
+NAME = refs.work(SESSION)
+
+
+def made(folder: str) -> Repository:
+    """A project with one commit."""
+    root = Path(folder)
+    (root / ".ctx").mkdir(parents=True)
+    (root / ".ctx" / "config.toml").write_text("[repo]\n")
+    repository = Repository(project_at(folder))
+    tree = typed(Tree(()))
+    first = typed(Commit((), 1, "First", tree.id))
+    with repository.locked("a test"):
+        repository.objects.write([tree, first])
+        repository.publish(first.id, [], None)
+    return repository
+
+
+def step(repository: Repository, *contents: Object) -> ObjectId:
+    with repository.locked("a test"):
+        staging.open_steps(repository, SESSION, repository.current())
+        ids = [each.id for each in contents]
+        return staging.append(repository, SESSION, StepKind.NOTE, contents, ids)
+
+
+def wound(repository: Repository, id: ObjectId, *, gone: bool) -> None:
+    path = os.path.join(repository.staged.folder, id)
+    if gone:
+        os.unlink(path)
+    else:
+        Path(path).write_bytes(b"nonsense")
+
+
+def contents(repository: Repository) -> list[ObjectId]:
+    """What the steps of the session hold, the oldest first."""
+    steps = staging.chain(repository, SESSION)
+    return [each for step in reversed(steps) for each in step.work.payload]
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 3), min_size=1, max_size=6),
+    wounds=st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=4),
+    ref=st.sampled_from([None, "", "nonsense\n", "0" * 64 + "\n"]),
+)
+def test_everything_that_is_whole_is_saved(
+    sizes: list[int], wounds: list[tuple[int, bool]], ref: str | None
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        repository = made(folder)
+        steps: dict[ObjectId, list[ObjectId]] = {}
+        for number, size in enumerate(sizes):
+            said = [blob(f"{number}.{part}".encode()) for part in range(size)]
+            steps[step(repository, *said)] = [each.id for each in said]
+        every = [*steps, *(each for held in steps.values() for each in held)]
+        for position, gone in wounds:
+            id = every[position % len(every)]
+            if id in repository.staged:
+                wound(repository, id, gone=gone)
+        if ref is not None:
+            Path(repository.refs.folder, NAME).write_text(ref)
+        is_whole = ref is None and not wounds
+        expected = [
+            each
+            for id, held in steps.items()
+            for each in held
+            if repository.staged.is_sound(id) and repository.staged.is_sound(each)
+        ]
+        with repository.locked("a test"):
+            assert mending.broken(repository) == ([] if is_whole else [NAME])
+            if is_whole:
+                return
+            told = mending.mend(repository, NAME, dry_run=True)
+            mended = mending.mend(repository, NAME, dry_run=False)
+            assert mended[:3] == told[:3]
+            assert mending.broken(repository) == []
+        if expected:
+            assert contents(repository) == expected
+            step(repository, blob(b"on"))
+            assert contents(repository) == [*expected, blob(b"on").id]
+        else:
+            assert mended.set_aside == "damaged/s"
+            assert repository.refs.read(NAME) is None
+
+
+def test_what_another_chain_holds_is_not_taken(tmp_path: Path) -> None:
+    repository = made(str(tmp_path))
+    step(repository, blob(b"aborted"))
+    tip = repository.refs.require(NAME)
+    repository.refs.rename(NAME, tip, refs.aborted("s-1"))
+    step(repository, blob(b"one"))
+    wound(repository, step(repository, blob(b"two")), gone=True)
+    with repository.locked("a test"):
+        assert mending.mend(repository, NAME, dry_run=False).steps == 1
+    assert contents(repository) == [blob(b"one").id]
+
+
+def test_a_step_that_may_have_counted_is_taken(tmp_path: Path) -> None:
+    """A process was killed between writing a step and moving the ref; another step followed."""
+    repository = made(str(tmp_path))
+    first = step(repository, blob(b"one"))
+    step(repository, blob(b"killed"))
+    repository.refs.put(NAME, first)
+    step(repository, blob(b"two"))
+    wound(repository, step(repository, blob(b"three")), gone=False)
+    with repository.locked("a test"):
+        assert mending.mend(repository, NAME, dry_run=False).steps == 3
+    assert contents(repository)[0] == blob(b"one").id
+    assert set(contents(repository)[1:]) == {blob(b"killed").id, blob(b"two").id}
+
+
+def test_a_ref_is_renamed_from_what_was_seen(tmp_path: Path) -> None:
+    repository = made(str(tmp_path))
+    first = step(repository, blob(b"one"))
+    second = step(repository, blob(b"two"))
+    with pytest.raises(StagingConflict):
+        repository.refs.rename(NAME, first, refs.aborted("s"))
+    repository.refs.rename(NAME, second, refs.aborted("s"))
+    step(repository, blob(b"three"))
+    with pytest.raises(StagingConflict):
+        repository.refs.rename(NAME, repository.refs.require(NAME), refs.aborted("s"))
+
+
+def test_the_joined_session(tmp_path: Path) -> None:
+    project = made(str(tmp_path)).project
+    assert joining.read(project) == joining.Joined(None)
+    joining.join(project, SESSION)
+    assert joining.read(project) == joining.Joined(SESSION)
+    assert oct(os.stat(project.stage).st_mode)[-3:] == "600"
+    assert not joining.leave(project, SessionId("other"))
+    assert joining.leave(project, SESSION)
+    assert not joining.leave(project, SESSION)
+    for content in (b"", b"\xff\xfe", b"a/b\n", b"x" * 200, b"a\nb\n"):
+        Path(project.stage).write_bytes(content)
+        session, problem = joining.read(project)
+        assert session is None
+        assert problem.endswith("does not name a session.")
+    os.unlink(project.stage)
+    os.symlink("/etc/hostname", project.stage)
+    assert "cannot be read" in joining.read(project).problem
+    assert joining.leave(project, None)
+    assert not os.path.lexists(project.stage)
+
+
+def test_a_damaged_parked_chain_does_not_stop_its_session(tmp_path: Path) -> None:
+    repository = made(str(tmp_path))
+    parked = step(repository, blob(b"one"))
+    repository.refs.rename(NAME, parked, refs.work(SessionId(f"s-{parked[:12]}")))
+    wound(repository, parked, gone=True)
+    step(repository, blob(b"two"))
+    assert contents(repository) == [blob(b"two").id]
+    with pytest.raises(CtxError):
+        staging.chain(repository, SessionId(f"s-{parked[:12]}"))
