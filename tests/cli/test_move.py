@@ -158,7 +158,7 @@ def test_killed_in_between_nothing_is_lost(ctx: Ctx, mine: str, target: str) -> 
         found = ctx("list", "--limit=0", "--format=json").json["nodes"]
         assert [each["content"] for each in found] == [kept]
         both += found[0]["scope"] == "project" and not done
-        stop += 3
+        stop += 1
     assert node(ctx, mine)["scope"] == target.removeprefix("--")
     assert both
     assert stop > 10
