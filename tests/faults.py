@@ -44,7 +44,7 @@ class Disk:
             name: getattr(os, name)
             for name in (
                 "open", "close", "write", "pwrite", "fsync", "replace", "rename", "unlink",
-                "mkdir", "rmdir", "ftruncate",
+                "link", "mkdir", "rmdir", "ftruncate",
             )
         }  # fmt: skip
         self._real = real
@@ -59,6 +59,7 @@ class Disk:
             patch.setattr(os, "replace", self._replace)
             patch.setattr(os, "rename", self._replace)
             patch.setattr(os, "unlink", self._unlink)
+            patch.setattr(os, "link", self._link)
             patch.setattr(os, "mkdir", self._mkdir)
             patch.setattr(os, "rmdir", self._counted("rmdir", real["rmdir"]))
             patch.setattr(subprocess, "run", self._counted("run", run))
@@ -165,6 +166,11 @@ class Disk:
                     Path(path).write_bytes(kept)
 
             self._named(path, undo)
+
+    def _link(self, source: Any, target: Any, **options: Any) -> None:
+        self._step("link", target)
+        self._real["link"](source, target, **options)
+        self._named(target, lambda: _remove(target))
 
     def _mkdir(self, path: Any, *arguments: Any, **options: Any) -> None:
         self._step("mkdir", path)

@@ -9,7 +9,7 @@ import pytest
 from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.objects import loose
-from ctx.objects.loose import FlatStore, LooseStore
+from ctx.objects.loose import LooseStore
 from ctx.objects.store import blob
 from tests.contract.object_stores import A, B, ObjectStoreContract
 
@@ -28,25 +28,6 @@ class TestLooseStore(ObjectStoreContract):
 @pytest.fixture
 def store(tmp_path: Path) -> LooseStore:
     return LooseStore(str(tmp_path / "objects"))
-
-
-class TestFlatStore(ObjectStoreContract):
-    @pytest.fixture
-    def store(self, tmp_path: Path) -> FlatStore:
-        return FlatStore(str(tmp_path / "objects"))
-
-
-def test_a_store_without_shards_reads_those_of_before(tmp_path: Path) -> None:
-    folder = str(tmp_path / "objects")
-    LooseStore(folder).write([A])
-    store = FlatStore(folder)
-    store.write([B])
-    assert set(os.listdir(folder)) == {A.id[:2], B.id}
-    assert store.read(A.id) == A
-    assert A.id in store
-    assert set(store.ids()) == {A.id, B.id}
-    assert store.matching(A.id[:6]) == {A.id}
-    assert store.matching(B.id[:6]) == {B.id}
 
 
 def path_of(store: LooseStore, id: ObjectId) -> Path:

@@ -44,9 +44,8 @@ def step(repository: Repository, *contents: Object) -> ObjectId:
 
 def wound(repository: Repository, id: ObjectId, *, gone: bool) -> None:
     path = os.path.join(repository.staged.folder, id)
-    if gone:
-        os.unlink(path)
-    else:
+    os.unlink(path)
+    if not gone:
         Path(path).write_bytes(b"nonsense")
 
 

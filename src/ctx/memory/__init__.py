@@ -17,7 +17,8 @@
     census      how much there is of everything
     walk        along the edges: trace, related
     batches     records as objects, with `shapes`: which of a stranger's records are sound
-    index       the tables of a project, made of batches; `present`: what the project is at
+    index       the tables of a project; `bringing`, `held`: how batches make them
+    present     what a project is at, as the names of files say it
     history     which commit holds what; `staged`: what no commit holds yet
     disputes    what was changed on two branches at once
     numbered    nodes by the numbers of their documents

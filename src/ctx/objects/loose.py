@@ -81,7 +81,10 @@ class LooseStore:
             if error.errno in (errno.ELOOP, errno.EINVAL):
                 raise InvalidEnvelope(f"Object {id} is not a plain file.") from error
             raise disk.failure(f"reading object {id}", error) from error
-        return parse(id, unseal(id, stored))
+        return parse(id, self._unsealed(id, stored))
+
+    def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
+        return unseal(id, stored)
 
     def __contains__(self, id: ObjectId) -> bool:
         return os.path.exists(self._path(id)) or bool(self._copies(id))
@@ -158,7 +161,7 @@ class LooseStore:
 
     def _seal(self, canonical: bytes) -> bytes:
         frame = zstd.compress(canonical, self._level)
-        return frame + _SEAL_HEADER + zlib.crc32(frame).to_bytes(4, "little")
+        return frame + _seal_of(frame)
 
     def _shard(self, id: ObjectId) -> str:
         return os.path.dirname(self._path(id))
@@ -176,28 +179,21 @@ class LooseStore:
         ]
 
 
-class FlatStore(LooseStore):
-    """The same without shards. A step syncs one folder then, and not one for each object.
+def first_sealed(stored: bytes) -> tuple[bytes, int] | None:
+    """The canonical bytes of the first of several sealed objects, and the length of it all.
 
-    That is for few objects that do not stay, as in staging. Earlier versions had shards there too.
+    None where there is none, or where it is damaged.
     """
-
-    def matching(self, prefix: str) -> set[ObjectId]:
-        ids = {ObjectId(name) for name in disk.names(self.folder) if is_object_id(name)}
-        return super().matching(prefix) | {id for id in ids if id.startswith(prefix)}
-
-    def id_of_file(self, path: str) -> ObjectId | None:
-        name = os.path.basename(path)
-        if os.path.dirname(path) == self.folder:
-            return ObjectId(name) if is_object_id(name) else None
-        return super().id_of_file(path)
-
-    def _path(self, id: ObjectId) -> str:
-        return f"{self.folder}/{id}"
-
-    def _copies(self, id: ObjectId) -> list[str]:
-        earlier = super()._path(id)
-        return [earlier] if os.path.exists(earlier) else []
+    decompressor = zstd.ZstdDecompressor()
+    try:
+        canonical = decompressor.decompress(stored, HEADER_LENGTH + LARGEST_OBJECT)
+    except (zstd.ZstdError, EOFError, MemoryError):
+        return None
+    rest = decompressor.unused_data
+    frame = stored[: len(stored) - len(rest)]
+    if not decompressor.eof or not rest.startswith(_seal_of(frame)):
+        return None
+    return canonical, len(frame) + _SEAL_LENGTH
 
 
 def unseal(id: ObjectId, stored: bytes) -> bytes:
@@ -214,6 +210,10 @@ def unseal(id: ObjectId, stored: bytes) -> bytes:
         raise InvalidEnvelope(f"Object {id} is cut short, or larger than any object may be.")
     if id_of(canonical) != id:
         raise HashMismatch(f"Object {id} does not hold what its name says.")
-    if stored[-_SEAL_LENGTH:] != _SEAL_HEADER + zlib.crc32(frame).to_bytes(4, "little"):
+    if stored[-_SEAL_LENGTH:] != _seal_of(frame):
         raise InvalidEnvelope(f"Object {id} is damaged in its stored form.")
     return canonical
+
+
+def _seal_of(frame: bytes) -> bytes:
+    return _SEAL_HEADER + zlib.crc32(frame).to_bytes(4, "little")

@@ -16,9 +16,10 @@ from ctx.layout import Project
 from ctx.objects import commits, lock, refs
 from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
-from ctx.objects.loose import FlatStore, LooseStore
+from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit
 from ctx.objects.refs import Refs
+from ctx.objects.staged import StagedStore
 from ctx.objects.store import Layered, read_typed
 
 
@@ -28,7 +29,7 @@ class Repository:
     ) -> None:
         self.project = project
         self.objects = LooseStore(project.objects, compression_level)
-        self.staged = FlatStore(project.staged_objects, compression_level)
+        self.staged = StagedStore(project.staged_objects, compression_level)
         self.everything = Layered(self.objects, self.staged)
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
     from ctx.config.resolve import Config
-    from ctx.ids import NodeId, Ulid
+    from ctx.ids import Ulid
     from ctx.memory.changes import Change, Who
     from ctx.objects.repository import Repository
     from ctx.sessions import compaction
@@ -190,10 +190,6 @@ class ProjectMemory:
             " AND json_extract(metadata, '$.status') = 'active'"
         )
         return [row[0] for row in rows if isinstance(row[0], str)]
-
-    def committed(self, node_id: "NodeId") -> dict[str, str]:
-        """The commits that hold what was recorded about a node, by record."""
-        return index.commits_of(self.graph.connection, node_id)
 
     def is_damaged(self) -> bool:
         """Whether the index is not a sound database any more."""

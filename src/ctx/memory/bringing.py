@@ -1,0 +1,237 @@
+"""From whatever an index holds to what a project is at: an exchange of batches.
+
+What no longer counts is taken out, what is missing is put in, and what these records speak of is
+made anew. A commit, an abort, another branch and a merge are the same exchange with other sets.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from sqlite3 import Connection
+from typing import TYPE_CHECKING
+
+from ctx import clock
+from ctx.ids import ObjectId
+from ctx.memory import held, records
+from ctx.memory.held import Batch
+from ctx.memory.present import State
+from ctx.memory.records import Record
+
+if TYPE_CHECKING:
+    from ctx.objects.repository import Repository
+
+
+class Bringing:
+    """From whatever an index holds to what a project is at."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        repository: "Repository",
+        now: State,
+        tick: clock.Tick = clock.no_tick,
+    ) -> None:
+        self._connection = connection
+        self._repository = repository
+        self._now = now
+        self._tick = tick
+
+    def run(self) -> None:
+        missing = self._follow_history()
+        wanted = self._committed()
+        wanted.update(self._staged(wanted))
+        missing += self._exchange(wanted)
+        note(self._connection, "state", self._now.told)
+        note(self._connection, "missing", "\n".join(sorted(missing)))
+
+    def _follow_history(self) -> list[str]:
+        """Let `commits` be those that the heads reach; what should be there and is not."""
+        from ctx.objects.model import Commit
+        from ctx.objects.store import read_typed
+
+        known = parents_of(self._connection)
+        walked = History(self._repository, known)
+        reached = walked.walk(self._now.heads)
+        for gone in known.keys() - reached:
+            self._connection.execute("DELETE FROM commits WHERE id = ?", (gone,))
+            self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (gone,))
+        for new in sorted(reached - known.keys()):
+            commit = read_typed(self._repository.objects, ObjectId(new), Commit)
+            self._connection.execute(
+                "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    new,
+                    " ".join(commit.parents),
+                    commit.timestamp_unix,
+                    commit.amends,
+                    commit.author,
+                    commit.session_id,
+                    commit.message,
+                    " ".join(commit.record_batches),
+                ),
+            )
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
+                [(ref.path, new, ref.blob_id) for ref in commit.narrative_refs],
+            )
+        return walked.missing
+
+    def _committed(self) -> dict[str, Batch]:
+        """The batches of history. One that several commits name came with the oldest."""
+        rows = self._connection.execute(
+            "SELECT id, batches FROM commits WHERE batches <> '' ORDER BY timestamp_unix DESC, id"
+        )
+        return {batch: Batch(commit, None) for commit, named in rows for batch in named.split()}
+
+    def _staged(self, committed: Mapping[str, Batch]) -> dict[str, Batch]:
+        """The batches of sessions that began in this history; the others are parked."""
+        from ctx.errors import CtxError
+        from ctx.objects import work
+
+        found: dict[str, Batch] = {}
+        self._connection.execute("DELETE FROM chains")
+        rows = self._connection.execute("SELECT id, amends FROM commits").fetchall()
+        here = {row[0] for row in rows} | {row[1] for row in rows}
+        for session, tip in self._now.chains:
+            try:
+                steps = work.chain(self._repository.everything, tip)
+            except CtxError:
+                # A chain that is damaged is for `ctx stage recover`; it must not hide the rest.
+                steps = []
+            parked = not steps or not here.issuperset(steps[0].work.bases)
+            self._connection.execute(
+                "INSERT INTO chains VALUES (?, ?, ?)", (session, tip, int(parked))
+            )
+            for step in steps if not parked else ():
+                for each in step.work.payload:
+                    if each not in committed:
+                        found[each] = Batch(None, session)
+        return found
+
+    def _exchange(self, wanted: Mapping[str, Batch]) -> list[str]:
+        """Take out what is not wanted and put in what is missing; what could not be read."""
+        if _present(self._connection, "torn"):
+            _empty(self._connection)
+        missing: list[str] = []
+        if self._put_and_take(wanted, missing):
+            # Somebody gave two records one id. Which of them counts must not depend on the way
+            # that was gone, so it is gone from the beginning, as long as both are there.
+            _empty(self._connection)
+            missing.clear()
+            self._put_and_take(wanted, missing)
+        return missing
+
+    def _put_and_take(self, wanted: Mapping[str, Batch], missing: list[str]) -> bool:
+        """Whether there are two records of one id, which was not known."""
+        rows = self._connection.execute("SELECT id, commit_id, session FROM batches").fetchall()
+        known = {row[0]: Batch(*row[1:]) for row in rows if not row[0].startswith("narrative ")}
+        said_before = self._connection.execute("SELECT 1 FROM records WHERE stamp > 0 LIMIT 1")
+        is_new = said_before.fetchone() is None
+        came: list[Record] = []
+        is_torn = False
+        # The same order for the same batches, whatever order they were found in.
+        for done, batch_id in enumerate(sorted(wanted)):
+            self._tick(done, len(wanted))
+            if batch_id not in known:
+                said = self._read(batch_id, missing)
+                new = (
+                    held.put_in(self._connection, batch_id, wanted[batch_id], said) if said else []
+                )
+                is_torn = is_torn or _contradicts(self._connection, said, new)
+                came += new
+            elif known[batch_id] != wanted[batch_id]:
+                self._connection.execute(
+                    "UPDATE batches SET commit_id = ?, session = ? WHERE id = ?",
+                    (*wanted[batch_id], batch_id),
+                )
+        if is_torn and not is_new:
+            return True
+        note(self._connection, "torn", "yes" if is_torn else "")
+        went = held.take_out(self._connection, [each for each in known if each not in wanted])
+        if is_new and not went:
+            from ctx.memory.materialise import materialise_all
+
+            materialise_all(self._connection, self._tick, came)
+        else:
+            held.materialise(self._connection, [*came, *went])
+        return False
+
+    def _read(self, batch_id: str, missing: list[str]) -> list[tuple[Record, str]]:
+        """What a batch says. A step's payload has other objects too: they say nothing here."""
+        from ctx.errors import DeserializationFailed, ObjectNotFound
+        from ctx.memory import batches
+        from ctx.objects.model import RecordBatch
+        from ctx.objects.store import decode
+
+        try:
+            found = self._repository.everything.read(ObjectId(batch_id))
+            value = decode(found)
+            return batches.said(value) if isinstance(value, RecordBatch) else []
+        except ObjectNotFound:
+            missing.append(batch_id)
+        except DeserializationFailed:
+            # `ctx debug verify` names it. What else is there must not be out of reach for it.
+            pass
+        return []
+
+
+def parents_of(connection: Connection) -> dict[str, list[str]]:
+    return {row[0]: row[1].split() for row in connection.execute("SELECT id, parents FROM commits")}
+
+
+class History:
+    """The commits that heads reach. Those that an index knows are not read again."""
+
+    def __init__(self, repository: "Repository", known: Mapping[str, list[str]]) -> None:
+        self._objects = repository.objects
+        self._known = known
+        self.missing: list[str] = []
+
+    def walk(self, heads: Iterable[str]) -> set[str]:
+        from ctx.errors import ObjectNotFound
+        from ctx.objects.model import Commit
+        from ctx.objects.store import read_typed
+
+        reached = set(heads)
+        waiting: list[str] = list(reached)
+        found: set[str] = set()
+        while waiting:
+            each = ObjectId(waiting.pop())
+            if each in self._known and each in self._objects:
+                parents: Sequence[str] = self._known[each]
+            else:
+                try:
+                    parents = read_typed(self._objects, each, Commit).parents
+                except ObjectNotFound:
+                    self.missing.append(each)
+                    continue
+            found.add(each)
+            waiting += [parent for parent in parents if parent not in reached]
+            reached.update(parents)
+        return found
+
+
+def _contradicts(
+    connection: Connection, said: Sequence[tuple[Record, str]], new: Sequence[Record]
+) -> bool:
+    """Whether a record that was there already says something else under the same id."""
+    if len(new) == len(said):
+        return False
+    came = {record.id for record in new}
+    others = (record for record, _ in said if record.id not in came)
+    return any(not records.has(connection, record) for record in others)
+
+
+def _empty(connection: Connection) -> None:
+    """Forget everything but the history."""
+    for table in ("edges", "outside", "tags", "nodes", "views", "repeated", "batches", "documents"):
+        connection.execute(f"DELETE FROM {table}")
+    connection.execute("DELETE FROM records WHERE stamp > 0")
+
+
+def _present(connection: Connection, name: str) -> str:
+    row = connection.execute("SELECT value FROM present WHERE name = ?", (name,)).fetchone()
+    return row[0] if row else ""
+
+
+def note(connection: Connection, name: str, value: str) -> None:
+    """Write down something about the index itself."""
+    connection.execute("INSERT OR REPLACE INTO present VALUES (?, ?)", (name, value))

@@ -1,0 +1,73 @@
+"""Staged objects as files: `stage/objects/ab12…`, all in one folder.
+
+A step writes a few small objects, and somebody waits until they are durable. So they are written
+as one file, one behind the other, and synced once; every object is a name of that file. Large or
+many ones are files of their own. Earlier versions had folders here as beside the code.
+"""
+
+import os
+
+from ctx import disk
+from ctx.errors import PathRefused
+from ctx.ids import ObjectId, is_object_id
+from ctx.objects.loose import LooseStore, first_sealed, unseal
+from ctx.objects.store import Object, id_of
+
+_MOST_TOGETHER = 16
+_LARGEST_TOGETHER = 64 * 1024
+
+
+class StagedStore(LooseStore):
+    """The object store of a session's work. Writers hold the project's lock."""
+
+    def matching(self, prefix: str) -> set[ObjectId]:
+        here = {ObjectId(name) for name in disk.names(self.folder) if is_object_id(name)}
+        return super().matching(prefix) | {id for id in here if id.startswith(prefix)}
+
+    def id_of_file(self, path: str) -> ObjectId | None:
+        name = os.path.basename(path)
+        if os.path.dirname(path) == self.folder:
+            return ObjectId(name) if is_object_id(name) else None
+        return super().id_of_file(path)
+
+    def _path(self, id: ObjectId) -> str:
+        return f"{self.folder}/{id}"
+
+    def _copies(self, id: ObjectId) -> list[str]:
+        earlier = super()._path(id)
+        return [earlier] if os.path.exists(earlier) else []
+
+    def _write_files(self, files: list[tuple[str, Object]], touched: set[str]) -> None:
+        size = sum(len(item.payload) for _, item in files)
+        if not (1 < len(files) <= _MOST_TOGETHER and size <= _LARGEST_TOGETHER):
+            super()._write_files(files, touched)
+            return
+        if os.path.islink(self.folder):
+            raise PathRefused(f"{self.folder} is a symbolic link; objects are not written there.")
+        # What names the others comes last, and is asked for most.
+        whole = b"".join(self._seal(item.canonical) for _, item in reversed(files))
+        with disk.explained("writing objects"):
+            disk.make_folder(self.folder)
+            first, *others = (path for path, _ in files)
+            disk.replace(first, whole, durable_name=False)
+            try:
+                for path in others:
+                    # Where a damaged one is, it goes first.
+                    disk.discard(path)
+                    os.link(first, path)
+            except OSError:
+                # There are file systems on which a file has one name.
+                super()._write_files(files, touched)
+                return
+            disk.sync_folder(self.folder)
+
+    def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
+        """Of what was written together, what is asked for."""
+        rest = stored
+        while found := first_sealed(rest):
+            canonical, length = found
+            if id_of(canonical) == id:
+                return canonical
+            rest = rest[length:]
+        # It says what is wrong.
+        return unseal(id, stored)
