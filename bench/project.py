@@ -190,7 +190,7 @@ class History:
 
     def open(self) -> None:
         now = present.state(self.project)
-        if connection := index.read_current(self.project, now, {}):
+        if connection := present.read_current(self.project, now, {}):
             connection.close()
             return
         made = index.open_index(self.repository, now)

@@ -135,6 +135,35 @@ def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
         sync_folder(os.path.dirname(path) or ".")
 
 
+def replace_again(path: str, data: bytes) -> None:
+    """The same for a small file that is replaced at every step.
+
+    What it takes the place of is kept for the next time: to free a file can take longer than to
+    write one.
+    """
+    spare, old = f"{path}.spare{TEMPORARY_SUFFIX}", f"{path}.old{TEMPORARY_SUFFIX}"
+    try:
+        fd = os.open(spare, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
+        try:
+            if os.fstat(fd).st_nlink > 1:
+                raise FileExistsError(errno.EEXIST, "It has another name", spare)
+            os.write(fd, data)
+            os.ftruncate(fd, len(data))
+            sync(fd)
+        finally:
+            os.close(fd)
+        discard(old)
+        os.link(path, old)
+        os.rename(spare, path)
+        os.rename(old, spare)
+    except OSError:
+        discard(spare)
+        discard(old)
+        replace(path, data)
+    else:
+        sync_folder(os.path.dirname(path) or ".")
+
+
 def discard(path: str) -> None:
     """Remove a file that may be gone already."""
     try:

@@ -17,8 +17,9 @@ from ctx import disk
 from ctx.ids import ObjectId, SessionId, Ulid, derived_ulid
 from ctx.layout import project_at
 from ctx.memory import batches, index, present, records
-from ctx.memory.index import Document, Fingerprint
+from ctx.memory.index import Document
 from ctx.memory.materialise import materialise_all
+from ctx.memory.present import Fingerprint
 from ctx.memory.records import Record, edge_key
 from ctx.objects import refs
 from ctx.objects.model import Commit, StepKind, WorkCommit
@@ -242,7 +243,7 @@ class World:
         assert present.holds(opened.connection, self.project, now)
         assert_sound(opened.connection)
         opened.connection.close()
-        again = index.read_current(self.project, now, seen)
+        again = present.read_current(self.project, now, seen)
         assert again is not None
         try:
             return tables(again)

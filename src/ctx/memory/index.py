@@ -26,7 +26,17 @@ from ctx.ids import ObjectId, SessionId
 from ctx.layout import Project
 from ctx.memory import held, history, records
 from ctx.memory.bringing import Bringing, History, note, parents_of
-from ctx.memory.present import APPLICATION_ID, FILE, VERSION, State, holds, is_index, path_for
+from ctx.memory.present import (
+    APPLICATION_ID,
+    FILE,
+    VERSION,
+    Fingerprint,
+    State,
+    documents_of,
+    holds,
+    is_index,
+    path_for,
+)
 from ctx.memory.records import Record
 from ctx.sqlite.connection import connect, execute_script, transaction
 from ctx.sqlite.truth import connect_for_reading
@@ -89,14 +99,6 @@ CREATE INDEX idx_records_file ON records(json_extract(body, '$.metadata.file'))
 """
 
 
-class Fingerprint(NamedTuple):
-    """What tells that a document is what it was, without reading it."""
-
-    mtime_ns: int
-    size: int
-    inode: int
-
-
 class Document(NamedTuple):
     """What a document says, for the graph."""
 
@@ -104,34 +106,6 @@ class Document(NamedTuple):
     records: Sequence[Record]
     node_id: str | None = None
     """The node that it belongs to, as the records say."""
-
-
-def read_current(
-    project: Project, now: State, documents: Mapping[str, Fingerprint]
-) -> Connection | None:
-    """The index, if there is one and it is what the project is at."""
-    path = path_for(project, now)
-    if not os.path.exists(path):
-        return None
-    connection = None
-    try:
-        connection = connect_for_reading(path)
-        is_current = is_index(connection) and holds(connection, project, now)
-        if is_current and _known(connection) == documents:
-            return connection
-    except sqlite3.DatabaseError:
-        pass
-    if connection is not None:
-        connection.close()
-    return None
-
-
-def _known(connection: Connection) -> dict[str, Fingerprint]:
-    rows = connection.execute("SELECT path, mtime_ns, size, inode FROM documents")
-    return {row[0]: Fingerprint(*row[1:]) for row in rows}
-
-
-# Making an index
 
 
 class Index:
@@ -144,7 +118,7 @@ class Index:
 
     def changed_documents(self, seen: Mapping[str, Fingerprint]) -> set[str]:
         """The documents that are not what the index has of them; also those that are gone."""
-        known = _known(self.connection)
+        known = documents_of(self.connection)
         return {path for path in {**known, **seen} if known.get(path) != seen.get(path)}
 
     def bring(self, now: State) -> bool:

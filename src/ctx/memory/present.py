@@ -5,6 +5,8 @@ Hooks load this module: it reads names and a few small files, and loads nothing 
 
 import json
 import os
+import sqlite3
+from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -31,6 +33,14 @@ class State(NamedTuple):
     def told(self) -> str:
         """The same as text that can be compared."""
         return json.dumps(self)
+
+
+class Fingerprint(NamedTuple):
+    """What tells that a document is what it was, without reading it."""
+
+    mtime_ns: int
+    size: int
+    inode: int
 
 
 def state(project: Project) -> State:
@@ -72,3 +82,30 @@ def holds(connection: Connection, project: Project, now: State) -> bool:
         return False
     missing = known.get("missing", "").split()
     return not any(os.path.exists(f"{project.objects}/{each[:2]}/{each}") for each in missing)
+
+
+def read_current(
+    project: Project, now: State, documents: Mapping[str, Fingerprint]
+) -> Connection | None:
+    """The index, if there is one and it is what the project is at."""
+    path = path_for(project, now)
+    if not os.path.exists(path):
+        return None
+    from ctx.sqlite.truth import connect_for_reading
+
+    connection = None
+    try:
+        connection = connect_for_reading(path)
+        is_current = is_index(connection) and holds(connection, project, now)
+        if is_current and documents_of(connection) == documents:
+            return connection
+    except sqlite3.DatabaseError:
+        pass
+    if connection is not None:
+        connection.close()
+    return None
+
+
+def documents_of(connection: Connection) -> dict[str, Fingerprint]:
+    rows = connection.execute("SELECT path, mtime_ns, size, inode FROM documents")
+    return {row[0]: Fingerprint(*row[1:]) for row in rows}

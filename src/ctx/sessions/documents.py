@@ -15,7 +15,8 @@ from ctx import clock, ids, layout
 from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records
-from ctx.memory.index import Document, Fingerprint
+from ctx.memory.index import Document
+from ctx.memory.present import Fingerprint
 from ctx.memory.records import Record
 from ctx.narrative import documents, roles, scan
 from ctx.redaction import redact
@@ -27,14 +28,6 @@ _TYPES = {"decision": "decision", "task": "task"}
 _EPOCH = "1970-01-01T00:00:00Z"
 # What was written so shortly before it was looked at may be written again unnoticed.
 _RACY_NS = 2_000_000_000
-
-
-def fingerprints(project: layout.Project) -> dict[str, Fingerprint]:
-    """The documents that there are, and what tells whether they have changed."""
-    return {
-        seen.path: Fingerprint(seen.mtime_ns, seen.size, seen.inode)
-        for seen in scan.documents(project.narrative)
-    }
 
 
 def read(

@@ -12,8 +12,8 @@ from contextlib import closing, contextmanager, suppress
 from ctx.errors import CtxError
 from ctx.ids import ObjectId
 from ctx.memory.graph import PROJECT, Graph
-from ctx.memory.index import Fingerprint, Index
-from ctx.memory.present import State
+from ctx.memory.index import Index
+from ctx.memory.present import Fingerprint, State
 from ctx.sessions import documents
 from ctx.sessions.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction

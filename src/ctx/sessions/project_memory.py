@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from ctx.errors import CtxError, DiskFailure, IndexCorrupt, StagingConflict
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import Project
-from ctx.memory import index, present
+from ctx.memory import present
 from ctx.memory.graph import PROJECT, Graph
-from ctx.memory.index import Fingerprint, Index
-from ctx.sessions import documents
+from ctx.memory.present import Fingerprint
+from ctx.narrative import scan
 from ctx.sqlite.connection import explained, integrity_problems, transaction
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.ids import Ulid
     from ctx.memory.changes import Change, Who
+    from ctx.memory.index import Index
     from ctx.objects.repository import Repository
     from ctx.sessions import compaction
 
@@ -62,15 +63,23 @@ class ProjectMemory:
     def graph(self) -> Graph:
         """The graph as it is now. Nothing of the working tree is written for it."""
         if self._connection is None:
-            seen = documents.fingerprints(self.project)
+            seen = self._documents()
             now = present.state(self.project)
-            self._connection = index.read_current(self.project, now, seen)
+            self._connection = present.read_current(self.project, now, seen)
         if self._connection is None:
             self._connection = self._up_to_date().connection
         return Graph(self._connection, PROJECT)
 
-    def _up_to_date(self) -> Index:
+    def _documents(self) -> dict[str, Fingerprint]:
+        """The documents that there are, and what tells whether they have changed."""
+        found = scan.documents(self.project.narrative)
+        return {seen.path: Fingerprint(seen.mtime_ns, seen.size, seen.inode) for seen in found}
+
+    def _up_to_date(self) -> "Index":
         """The index, brought to what the project is at."""
+        # What only reads an index that fits loads nothing of this.
+        from ctx.memory import index
+
         for _ in range(_ATTEMPTS):
             try:
                 if (opened := self._brought()) is not None:
@@ -86,8 +95,10 @@ class ProjectMemory:
             "The project's heads and refs do not stand still.", hint="Run the command again."
         )
 
-    def _brought(self) -> Index | None:
+    def _brought(self) -> "Index | None":
         """None where the heads have moved meanwhile, so that another index is the right one."""
+        from ctx.memory import index
+
         if self._index is None:
             self.close()
             self._use(index.open_index(self.repository, present.state(self.project)))
@@ -100,24 +111,28 @@ class ProjectMemory:
             if not is_same and opened.path != index.MEMORY:
                 return None
             changed = opened.bring(now)
-            self._take_documents(opened, documents.fingerprints(self.project))
+            self._take_documents(opened, self._documents())
             if changed:
                 self._give_documents_back(opened)
         return opened
 
-    def _use(self, opened: Index) -> None:
+    def _use(self, opened: "Index") -> None:
         self._index, self._connection = opened, opened.connection
 
-    def _give_documents_back(self, opened: Index) -> None:
+    def _give_documents_back(self, opened: "Index") -> None:
         """A document may belong to another node than before, now that there are other records."""
-        seen = documents.fingerprints(self.project)
+        from ctx.sessions import documents
+
+        seen = self._documents()
         for path, node_id in opened.owners().items():
             if path in seen and documents.owner(opened.connection, path) != node_id:
                 said = documents.read(self.project, opened.connection, path, seen[path])
                 opened.put_document(path, said)
 
-    def _take_documents(self, opened: Index, seen: Mapping[str, Fingerprint]) -> None:
+    def _take_documents(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
         """Put in what documents say that are not what they were."""
+        from ctx.sessions import documents
+
         for path in sorted(opened.changed_documents(seen)):
             said = None
             if path in seen:
@@ -146,14 +161,14 @@ class ProjectMemory:
                         self._stage(opened, change, session)
                         is_staged = True
                         opened.settle(present.state(self.project))
-                        self._take_documents(opened, documents.fingerprints(self.project))
+                        self._take_documents(opened, self._documents())
             except (sqlite3.DatabaseError, CtxError, OSError):
                 if not is_staged:
                     raise
                 # The step is durable, whatever has become of the index: that is made anew.
                 self.discard()
 
-    def _stage(self, opened: Index, change: "Change", session: SessionId) -> None:
+    def _stage(self, opened: "Index", change: "Change", session: SessionId) -> None:
         """Write a change down as a step. Once this returns, it cannot be lost."""
         from ctx.memory import batches
         from ctx.objects.model import StepKind
@@ -167,6 +182,7 @@ class ProjectMemory:
 
     def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
         """Turn a session's chain into a commit."""
+        from ctx.memory import index
         from ctx.sessions import compaction
 
         with self.repository.locked("ctx commit"):
@@ -200,6 +216,8 @@ class ProjectMemory:
 
     def discard(self) -> None:
         """Throw the index away: it is made anew when it is needed."""
+        from ctx.memory import index
+
         self.close()
         index.discard(present.path_for(self.project, present.state(self.project)))
 
