@@ -141,7 +141,7 @@ def replace_again(path: str, data: bytes) -> None:
     What it takes the place of is kept for the next time: to free a file can take longer than to
     write one.
     """
-    spare, old = f"{path}.spare{TEMPORARY_SUFFIX}", f"{path}.old{TEMPORARY_SUFFIX}"
+    spare, old = _spare(path), f"{path}.old{TEMPORARY_SUFFIX}"
     try:
         fd = os.open(spare, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
         try:
@@ -162,6 +162,15 @@ def replace_again(path: str, data: bytes) -> None:
         replace(path, data)
     else:
         sync_folder(os.path.dirname(path) or ".")
+
+
+def discard_spare(path: str) -> None:
+    """Remove what `replace_again` has kept beside a file that is no more."""
+    discard(_spare(path))
+
+
+def _spare(path: str) -> str:
+    return f"{path}.spare{TEMPORARY_SUFFIX}"
 
 
 def discard(path: str) -> None:

@@ -75,11 +75,14 @@ class Refs:
             raise StagingConflict(f"The ref {name} is at {present}, not at {seen} as expected.")
         path = self._path(name)
         with disk.explained(f"moving the ref {name}"):
-            if to is not None:
+            if to is not None and present is not None:
+                disk.replace_again(path, f"{to}\n".encode())
+            elif to is not None:
                 disk.make_folder(os.path.dirname(path))
                 disk.replace(path, f"{to}\n".encode())
             elif present is not None:
                 disk.discard(path)
+                disk.discard_spare(path)
                 disk.sync_folder(os.path.dirname(path))
 
     def put(self, name: str, to: ObjectId) -> None:
