@@ -34,6 +34,7 @@ from ctx.memory.present import (
     State,
     documents_of,
     holds,
+    if_fit,
     is_index,
     path_for,
 )
@@ -193,25 +194,17 @@ def open_index(repository: "Repository", now: State) -> Index:
 
 
 def _connected(path: str) -> Connection | None:
-    connection = None
-    try:
-        connection = connect(path, "mode=rw", _BUSY_MS)
-        if is_index(connection):
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            return connection
-    except sqlite3.DatabaseError:
-        pass
+    connection = if_fit(lambda: connect(path, "mode=rw", _BUSY_MS), lambda _: True)
     if connection is not None:
-        connection.close()
-    return None
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+    return connection
 
 
 def in_memory(repository: "Repository", now: State) -> Index:
     """The same where nothing can be written: it is not kept."""
     connection = sqlite3.connect(MEMORY, isolation_level=None)
-    _fill(connection, repository, now, None)
+    _fill(connection, repository, now)
     connection.execute("PRAGMA foreign_keys = ON")
     return Index(connection, repository, MEMORY)
 
@@ -259,10 +252,10 @@ def _make(
         disk.make_folder(building)
         file = os.path.join(building, FILE)
         os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE))
-        with closing(connect(file, "mode=rw")) as connection:
-            connection.execute("PRAGMA journal_mode = MEMORY")
-            connection.execute("PRAGMA synchronous = OFF")
-            _fill(connection, repository, now, _nearest(repository, now), tick)
+        source = _nearest(repository, now)
+        if source is None or not _copy(source, file, repository, now):
+            with open(file, "wb"), closing(_unsafe(file)) as connection:
+                _fill(connection, repository, now, tick)
         fd = os.open(file, os.O_RDONLY)
         try:
             disk.sync(fd)
@@ -289,25 +282,41 @@ def _sweep(project: Project) -> None:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
+def _unsafe(path: str) -> Connection:
+    """A connection to a file that nobody else knows: after a crash, nobody will miss it."""
+    connection = connect(path, "mode=rw")
+    connection.execute("PRAGMA journal_mode = MEMORY")
+    connection.execute("PRAGMA synchronous = OFF")
+    return connection
+
+
+def _copy(source: str, path: str, repository: "Repository", now: State) -> bool:
+    """Make an index out of another one; whether that one was sound enough for it."""
+    try:
+        with closing(_unsafe(path)) as connection:
+            with closing(connect_for_reading(source)) as known:
+                known.backup(connection)
+            connection.execute("PRAGMA foreign_keys = ON")
+            with transaction(connection):
+                Bringing(connection, repository, now).run()
+            connection.execute("PRAGMA journal_mode = WAL")
+        return True
+    except sqlite3.DatabaseError:
+        return False
+
+
 def _fill(
     connection: Connection,
     repository: "Repository",
     now: State,
-    source: str | None,
     tick: clock.Tick = clock.no_tick,
 ) -> None:
-    if source is not None:
-        with suppress(sqlite3.DatabaseError), closing(connect_for_reading(source)) as known:
-            known.backup(connection)
-    with suppress(sqlite3.DatabaseError):
-        if is_index(connection):
-            connection.execute("PRAGMA foreign_keys = ON")
-            with transaction(connection):
-                Bringing(connection, repository, now).run()
-            return
+    """Make an index out of nothing but objects."""
     with transaction(connection):
         _create(connection)
         Bringing(connection, repository, now, tick).run()
+    # Readers do not wait for writers then, nor the other way round.
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
 def _create(connection: Connection) -> None:

@@ -6,7 +6,7 @@ Hooks load this module: it reads names and a few small files, and loads nothing 
 import json
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -93,11 +93,20 @@ def read_current(
         return None
     from ctx.sqlite.truth import connect_for_reading
 
+    return if_fit(
+        lambda: connect_for_reading(path),
+        lambda index: holds(index, project, now) and documents_of(index) == documents,
+    )
+
+
+def if_fit(
+    connect: Callable[[], Connection], is_fit: Callable[[Connection], bool]
+) -> Connection | None:
+    """An index, if it is one that this version made, sound, and fit for a purpose."""
     connection = None
     try:
-        connection = connect_for_reading(path)
-        is_current = is_index(connection) and holds(connection, project, now)
-        if is_current and documents_of(connection) == documents:
+        connection = connect()
+        if is_index(connection) and is_fit(connection):
             return connection
     except sqlite3.DatabaseError:
         pass

@@ -101,15 +101,9 @@ def _opened(path: str) -> Connection | None:
     if not os.path.exists(path):
         return None
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    connection = None
-    try:
-        connection = sqlite3.connect(
+    return present.if_fit(
+        lambda: sqlite3.connect(
             f"file:{name}?mode=ro", uri=True, isolation_level=None, timeout=_BUSY_S
-        )
-        if present.is_index(connection):
-            return connection
-    except sqlite3.DatabaseError:
-        pass
-    if connection is not None:
-        connection.close()
-    return None
+        ),
+        lambda _: True,
+    )

@@ -101,7 +101,9 @@ class ProjectMemory:
 
         if self._index is None:
             self.close()
-            self._use(index.open_index(self.repository, present.state(self.project)))
+            now = present.state(self.project)
+            with explained(present.path_for(self.project, now), IndexCorrupt):
+                self._use(index.open_index(self.repository, now))
         opened = self._index
         assert opened is not None
         with explained(opened.path, IndexCorrupt), transaction(opened.connection):
