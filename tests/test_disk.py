@@ -63,23 +63,23 @@ def test_folders_are_made_private_and_twice_is_fine(tmp_path: Path) -> None:
         disk.make_folder(str(tmp_path / "f" / "g"))
 
 
-def test_a_file_that_is_replaced_again_and_again(tmp_path: Path) -> None:
-    path = tmp_path / "ref"
+def test_a_file_that_is_replaced_again_and_again(folder: Path) -> None:
+    path = folder / "ref"
     path.write_bytes(b"first and long")
     for number in range(4):
         disk.replace_again(str(path), b"%d" % number)
         assert path.read_bytes() == b"%d" % number
-    assert sorted(os.listdir(tmp_path)) == ["ref", "ref.spare.tmp"]
+    assert sorted(os.listdir(folder)) == ["ref", "ref.spare.tmp"]
     disk.discard_spare(str(path))
-    assert os.listdir(tmp_path) == ["ref"]
+    assert os.listdir(folder) == ["ref"]
 
 
-def test_what_a_stopped_writer_left_is_never_written_through(tmp_path: Path) -> None:
+def test_what_a_stopped_writer_left_is_never_written_through(folder: Path) -> None:
     """A spare that is another name of the file itself must not be changed in place."""
-    path = tmp_path / "ref"
+    path = folder / "ref"
     path.write_bytes(b"0")
-    os.link(path, tmp_path / "ref.old.tmp")
-    os.link(path, tmp_path / "ref.spare.tmp")
+    os.link(path, folder / "ref.old.tmp")
+    os.link(path, folder / "ref.spare.tmp")
     held = path.open("rb")
     disk.replace_again(str(path), b"1")
     with held:

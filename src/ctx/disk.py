@@ -19,6 +19,8 @@ from ctx.errors import DiskFailure
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 TEMPORARY_SUFFIX = ".tmp"
+NO_LINKS = frozenset({errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+"""What file systems say on which a file has one name."""
 
 _READ_SIZE = 65536
 
@@ -146,7 +148,7 @@ def replace_again(path: str, data: bytes) -> None:
         fd = os.open(spare, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE)
         try:
             if os.fstat(fd).st_nlink > 1:
-                raise FileExistsError(errno.EEXIST, "It has another name", spare)
+                raise OSError(errno.EMLINK, "It has another name", spare)
             os.write(fd, data)
             os.ftruncate(fd, len(data))
             sync(fd)
@@ -156,9 +158,11 @@ def replace_again(path: str, data: bytes) -> None:
         os.link(path, old)
         os.rename(spare, path)
         os.rename(old, spare)
-    except OSError:
+    except OSError as error:
         discard(spare)
         discard(old)
+        if error.errno not in NO_LINKS:
+            raise
         replace(path, data)
     else:
         sync_folder(os.path.dirname(path) or ".")

@@ -65,7 +65,8 @@ def test_every_flip_and_truncation_is_found(project: Path) -> None:
             found = damages(project)
             assert found, f"{path}: a change went unnoticed"
             assert {item.code for item in found} <= CODES
-            assert str(path) in {item.where for item in found}, path
+            # Staged objects may be names of one file.
+            assert any(path.samefile(item.where) for item in found), path
         path.write_bytes(whole)
     assert not damages(project)
 

@@ -214,7 +214,7 @@ def test_refused_at_every_operation(
                 assert result == 1, where
                 assert "error E014" in said, f"{where}: {said}"
                 check(folder, before, step, where)
-            assert {path.name for path in folder.rglob("*.tmp")} <= {"main.spare.tmp"}, where
+            assert {path.name for path in folder.rglob("*.tmp")} <= {"cli.spare.tmp"}, where
             assert main(step.words) == 0, where
             check(folder, step, step, f"{where}, then run again")
             stage.reset()

@@ -300,7 +300,7 @@ def world(drawn: Drawn) -> Iterator[World]:
         yield World(folder, drawn)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=35, deadline=None, derandomize=True)
 @given(drawn(), MOVES)
 def test_any_way_leads_to_what_is_made_anew(drawn: Drawn, moves: list[tuple[Any, ...]]) -> None:
     with world(drawn) as there:

@@ -73,6 +73,9 @@ def test_damage_is_noticed_in_every_byte_of_what_is_asked_for(store: StagedStore
             except (HashMismatch, InvalidEnvelope):
                 lost += 1
         assert lost
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(HashMismatch):
+        store.read(SEVERAL[0].id)
     # A damaged one is written anew.
     assert store.write(SEVERAL[:3])
     assert [store.read(each.id) for each in SEVERAL[:3]] == SEVERAL[:3]

@@ -75,7 +75,7 @@ class Refs:
             raise StagingConflict(f"The ref {name} is at {present}, not at {seen} as expected.")
         path = self._path(name)
         with disk.explained(f"moving the ref {name}"):
-            if to is not None and present is not None:
+            if to is not None and present is not None and session_of(name):
                 disk.replace_again(path, f"{to}\n".encode())
             elif to is not None:
                 disk.make_folder(os.path.dirname(path))

@@ -55,8 +55,9 @@ class StagedStore(LooseStore):
                     # Where a damaged one is, it goes first.
                     disk.discard(path)
                     os.link(first, path)
-            except OSError:
-                # There are file systems on which a file has one name.
+            except OSError as error:
+                if error.errno not in disk.NO_LINKS:
+                    raise
                 super()._write_files(files, touched)
                 return
             disk.sync_folder(self.folder)
@@ -66,8 +67,9 @@ class StagedStore(LooseStore):
         rest = stored
         while found := first_sealed(rest):
             canonical, length = found
-            if id_of(canonical) == id:
-                return canonical
             rest = rest[length:]
+            # Also behind the last one there is no byte that nobody checks.
+            if id_of(canonical) == id and (not rest or first_sealed(rest)):
+                return canonical
         # It says what is wrong.
         return unseal(id, stored)
