@@ -5,7 +5,7 @@ What a command does not use is not loaded: listing nodes must not pay for the ob
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -149,6 +149,20 @@ class Memory:
 
             return changing(self.user, change.action, who, change.id)
         return self.beside.changing(change.action, who, change.id)
+
+    def change_each(
+        self,
+        action: str,
+        by_scope: "Mapping[str, Sequence[NodeId]]",
+        do: "Callable[[Change, Sequence[NodeId]], None]",
+    ) -> None:
+        """Do something to nodes where they live, as one change."""
+        first: Change | None = None
+        for scope, part in by_scope.items():
+            same = self.also_changing(first, scope) if first else self.changing(action, scope)
+            with same as change:
+                do(change, part)
+            first = first or change
 
     def scope_of(self, node_ids: "Iterable[NodeId]", doing: str) -> str | None:
         """The scope in which nodes live that are changed together; None for no nodes."""

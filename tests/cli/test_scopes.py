@@ -183,3 +183,20 @@ def test_a_history_names_the_document_that_speaks(folder: Path, ctx: Ctx) -> Non
     [node] = ctx("list", "--format", "json").json["nodes"]
     history = ctx("show", node["id"], "--history", "--format", "json").json["history"]
     assert {each["document"] for each in history} == {"narrative/decisions/0001-jitter-ab12.md"}
+
+
+def test_what_one_command_does_in_both_stores_is_one_change(ctx: Ctx, project: Path) -> None:
+    ours = ctx("add", "--type=fact", "Ours", "--format=json").json["node"]["id"]
+    mine = ctx("add", "--user", "--type=fact", "Mine", "--format=json").json["node"]["id"]
+
+    def tagged() -> list[list[str]]:
+        return [ctx("show", each, "--format=json").json["node"]["tags"] for each in (ours, mine)]
+
+    assert ctx("pin", ours, mine).code == 0
+    assert tagged() == [["tier:pinned"], ["tier:pinned"]]
+    assert ctx("undo").code == 0
+    assert tagged() == [[], []]
+    assert ctx("delete", ours, mine, "--yes").code == 0
+    assert ctx("list").out == "No nodes.\n"
+    assert ctx("undo").code == 0
+    assert {node["id"] for node in ctx("list", "--format=json").json["nodes"]} == {ours, mine}

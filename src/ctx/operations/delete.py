@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import walk
+from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
@@ -57,11 +58,13 @@ def deletion(graph: Graphs, node_ids: Sequence[NodeId], *, cascade: bool) -> Del
 
 def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -> None:
     there = [node_id for node_id in node_ids if memory.graph.has(node_id)]
-    for scope, part in memory.by_scope(there).items():
-        with memory.changing(action, scope) as change:
-            for node_id in part:
-                if change.graph.has(node_id):
-                    change.delete_node(node_id)
+
+    def remove(change: Change, part: Sequence[NodeId]) -> None:
+        for node_id in part:
+            if change.graph.has(node_id):
+                change.delete_node(node_id)
+
+    memory.change_each(action, memory.by_scope(there), remove)
 
 
 def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
@@ -77,12 +80,16 @@ def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
 
 
 def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
-    for graph in memory.graph.graphs:
-        gone = [each for each in node_ids if graph.was_deleted(each)]
-        if gone:
-            with memory.changing("restore", graph.scope) as change:
-                for node_id in gone:
-                    if change.graph.was_deleted(node_id):
-                        change.restore_node(node_id)
+
+    def bring_back(change: Change, part: Sequence[NodeId]) -> None:
+        for node_id in part:
+            if change.graph.was_deleted(node_id):
+                change.restore_node(node_id)
+
+    gone = {
+        graph.scope: [each for each in node_ids if graph.was_deleted(each)]
+        for graph in memory.graph.graphs
+    }
+    memory.change_each("restore", {scope: part for scope, part in gone.items() if part}, bring_back)
     nodes = tuple(memory.graph.nodes(node_ids))
     return Restored(nodes, memory.graph.shown(node.id for node in nodes))

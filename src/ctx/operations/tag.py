@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
+from ctx.memory.changes import Change
 from ctx.memory.model import PINNED, Node
 from ctx.workspace import Memory
 
@@ -42,9 +43,11 @@ def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 
 def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
     added: dict[NodeId, bool] = {}
-    for scope, part in memory.by_scope(node_ids).items():
-        with memory.changing("pin", scope) as change:
-            added |= {each: change.tag(each, PINNED) for each in part}
+
+    def put(change: Change, part: Sequence[NodeId]) -> None:
+        added.update((each, change.tag(each, PINNED)) for each in part)
+
+    memory.change_each("pin", memory.by_scope(node_ids), put)
     return Tagging(
         tuple(_tagged(memory, each, [PINNED] if new else [], []) for each, new in added.items())
     )
@@ -52,9 +55,11 @@ def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
 
 def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
     removed: dict[NodeId, bool] = {}
-    for scope, part in memory.by_scope(node_ids).items():
-        with memory.changing("unpin", scope) as change:
-            removed |= {each: change.untag(each, PINNED) for each in part}
+
+    def take(change: Change, part: Sequence[NodeId]) -> None:
+        removed.update((each, change.untag(each, PINNED)) for each in part)
+
+    memory.change_each("unpin", memory.by_scope(node_ids), take)
     return Tagging(
         tuple(_tagged(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
     )
