@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ctx.errors import DiskFailure
 
@@ -119,6 +119,24 @@ def write_temporary(path: str, data: bytes) -> str:
             sync(fd)
         finally:
             os.close(fd)
+    except OSError:
+        discard(temporary)
+        raise
+    return temporary
+
+
+def write_like(path: str, data: bytes, mode: int) -> str:
+    """The same with the mode and the owner of the file that it is to replace; `mode` for none."""
+    temporary = write_temporary(path, data)
+    try:
+        try:
+            old = os.stat(path)
+        except FileNotFoundError:
+            os.chmod(temporary, mode)
+        else:
+            with suppress(PermissionError):
+                os.chown(temporary, old.st_uid, old.st_gid)
+            os.chmod(temporary, stat.S_IMODE(old.st_mode))
     except OSError:
         discard(temporary)
         raise

@@ -18,8 +18,6 @@ what to add is said then, and where.
 import os
 import re
 import shlex
-import stat
-from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from ctx import disk, git, layout
@@ -160,16 +158,8 @@ def carry_out(plan: Plan, mode: int) -> None:
 
 def _replace(path: str, data: bytes, mode: int) -> None:
     """Put a file in place whole, with the mode and the owner of the one that was there."""
-    temporary = disk.write_temporary(path, data)
+    temporary = disk.write_like(path, data, mode)
     try:
-        try:
-            old = os.stat(path)
-        except FileNotFoundError:
-            os.chmod(temporary, mode)
-        else:
-            with suppress(PermissionError):
-                os.chown(temporary, old.st_uid, old.st_gid)
-            os.chmod(temporary, stat.S_IMODE(old.st_mode))
         os.replace(temporary, path)
     finally:
         disk.discard(temporary)

@@ -166,20 +166,7 @@ def _replaced(
 def _written_beside(path: str, data: bytes, mode: int) -> str:
     """A temporary file with the mode and the owner of the one that it is to replace."""
     _make_folder(os.path.dirname(path), mode)
-    temporary = disk.write_temporary(path, data)
-    try:
-        try:
-            old = os.stat(path)
-        except FileNotFoundError:
-            os.chmod(temporary, mode)
-        else:
-            with suppress(PermissionError):
-                os.chown(temporary, old.st_uid, old.st_gid)
-            os.chmod(temporary, stat.S_IMODE(old.st_mode))
-    except OSError:
-        disk.discard(temporary)
-        raise
-    return temporary
+    return disk.write_like(path, data, mode)
 
 
 def _make_folder(folder: str, mode: int) -> None:
