@@ -29,6 +29,13 @@ def test_a_refused_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) ->
         assert sorted(os.listdir(tmp_path)) == ["f", "home"]
 
 
+def test_discarding_what_never_came_to_be(tmp_path: Path) -> None:
+    (tmp_path / "tasks").write_text("not a folder")
+    disk.discard(str(tmp_path / "gone"))
+    disk.discard(str(tmp_path / "tasks" / "one.md"))
+    assert (tmp_path / "tasks").read_text() == "not a folder"
+
+
 def test_reading_any_size(tmp_path: Path) -> None:
     for size in (0, 1, 65535, 65536, 65537, 200_000):
         path = tmp_path / str(size)

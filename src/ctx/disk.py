@@ -196,10 +196,10 @@ def _spare(path: str) -> str:
 
 
 def discard(path: str) -> None:
-    """Remove a file that may be gone already."""
+    """Remove a file that may be gone already, or never came to be where a file is a folder's."""
     try:
         os.unlink(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         pass
 
 

@@ -12,7 +12,7 @@ from ctx.errors import GitFailure
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class Checkout(NamedTuple):
@@ -105,7 +105,11 @@ def _environment() -> dict[str, str]:
 
 
 def run(
-    checkout: Checkout, *arguments: str, stdin: bytes = b"", fine: tuple[int, ...] = (0,)
+    checkout: Checkout,
+    *arguments: str,
+    stdin: bytes = b"",
+    fine: tuple[int, ...] = (0,),
+    variables: "Mapping[str, str] | None" = None,
 ) -> bytes:
     """What a git command prints; `fine` are the exit codes that mean no failure.
 
@@ -118,7 +122,7 @@ def run(
         done = subprocess.run(
             ["git", *arguments],
             cwd=checkout.top,
-            env=_environment(),
+            env={**_environment(), **(variables or {})},
             input=stdin,
             capture_output=True,
             check=False,
@@ -216,6 +220,16 @@ def names_since(checkout: Checkout, folder: str, days: int) -> set[str]:
 def has_seen(checkout: Checkout, path: str) -> bool:
     """Whether any commit that a ref names, or has named lately, has a file."""
     return bool(_log(checkout, path, "--reflog", "--max-count=1", "--format=%H"))
+
+
+def has_content(checkout: Checkout, path: str, content: bytes) -> bool:
+    """Whether git has ever taken in this content for a file: in a commit, a stash, its index."""
+    inside = os.path.relpath(path, checkout.top)
+    blob = run(checkout, "hash-object", "--stdin", f"--path={inside}", stdin=content)
+    # A partial clone would ask its server for what it does not have.
+    here_only = {"GIT_NO_LAZY_FETCH": "1"}
+    found = run(checkout, "cat-file", "--batch-check", stdin=blob, variables=here_only)
+    return not found.endswith(b" missing\n")
 
 
 def _log(checkout: Checkout, folder: str, *options: str) -> bytes:

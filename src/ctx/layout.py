@@ -124,6 +124,11 @@ class Project(NamedTuple):
         return os.path.join(self.local, "STAGE")
 
     @property
+    def own(self) -> str:
+        """The file that names the commits which were made here."""
+        return os.path.join(self.local, "mine")
+
+    @property
     def lock(self) -> str:
         return os.path.join(self.local, "LOCK")
 
@@ -233,7 +238,8 @@ def refuse_links(project: Project) -> None:
     local = os.path.join(project.store, "local")
     places = (project.store, project.objects, project.heads, project.narrative, local)
     inside = [
-        os.path.join(local, name) for name in ("LOCK", "PUBLISHING", "index", "refs", "stage")
+        os.path.join(local, name)
+        for name in ("LOCK", "PUBLISHING", "index", "mine", "refs", "stage")
     ]
     pointers = [os.path.join(local, "refs", name) for name in ("work", "aborted", "damaged")]
     for place in (*places, *inside, *pointers, project.config_file):

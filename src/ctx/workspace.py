@@ -105,14 +105,14 @@ class Memory:
         every = [self.beside.graph, self.user] if self.beside else [self.user]
         return Graphs([each for each in every if self._only in (None, each.scope)])
 
-    @cached_property
-    def reader(self) -> str:
-        """Whose words in a project's store need no author: whoever trusts it, as git names them."""
+    @property
+    def is_trusted(self) -> bool:
+        """Whether agents may be given all of it: the store of a project may be a stranger's."""
         if self.beside is None:
-            return ""
+            return True
         from ctx.sessions import trust
 
-        return trust.identity(self.surroundings.user_store.home, self.beside.project)
+        return trust.is_trusted(self.surroundings.user_store.home, self.beside.project)
 
     @property
     def home(self) -> Graph:

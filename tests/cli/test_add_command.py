@@ -63,7 +63,11 @@ def test_without_an_exit_code(ctx: Ctx, folder: Path, piped: Piped) -> None:
     piped(b"ok\n")
     ran = ctx("add", "command", "--stdin", "--name", "make  lint")
     assert ran.out.endswith(" make lint ended (1 line of output)\n")
-    assert ran.err == "Nobody said how it ended: --exit-code $? does, and 0 is a success.\n"
+    # In a pipe `--exit-code $?` would be the code of what ran before it.
+    assert ran.err == (
+        "Nobody said how it ended. `make test > out 2>&1; "
+        'ctx add command --name "make test" --exit-code $? --stdin < out` does.\n'
+    )
     kept = ctx("add", "command", "--body=ok", "--name=x", "--exit-code=0", "--format=json").json
     assert kept["node"]["content"] == "x passed (1 line of output)\n\nok"
     assert kept["node"]["metadata"] == {"command": "x", "exit_code": 0, "lines": 1}

@@ -21,6 +21,7 @@ def test_a_decision_of_a_project(ctx: Ctx, project: Path) -> None:
     at = shown["created_at"]
     assert file.read_text() == (
         f"# Retry with jitter\n\n<!-- metadata:\ncreated: {at}\nupdated: {at}\n"
+        f"node: {shown['id']}\n"
         "tags: [area:net]\nmentions: [src/net.rs]\n-->\n\nAll at once would bring it down.\n"
     )
 

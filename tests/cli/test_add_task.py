@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,7 @@ def test_a_task_of_a_project_is_a_node_and_a_file(ctx: Ctx, project: Path) -> No
     assert found["metadata"] == {"file": f"tasks/{name}", "slug": "add-retry", "status": "open"}
     at = found["created_at"]
     assert (project / ".ctx/narrative/tasks" / name).read_text() == (
-        f"# Add retry\n\n<!-- metadata:\ncreated: {at}\nupdated: {at}\n"
+        f"# Add retry\n\n<!-- metadata:\ncreated: {at}\nupdated: {at}\nnode: {found['id']}\n"
         "tags: [area:net]\nmentions: [src/net.rs, core::Net]\n-->\n\n"
         "## Objective\nFive times.\n"
     )
@@ -211,3 +212,17 @@ def test_in_the_editor(
     script.write_text('#!/bin/sh\n: > "$1"\n')
     assert ctx("add", "task", "Draft").err == "error E011: The text is empty. Nothing was added.\n"
     assert len(files(project)) == 1
+
+
+@pytest.mark.parametrize("place", ["narrative", "narrative/tasks"])
+def test_a_file_where_the_tasks_should_be(ctx: Ctx, folder: Path, place: str) -> None:
+    assert ctx("init").code == 0
+    file = folder / ".ctx" / place
+    shutil.rmtree(file, ignore_errors=True)
+    file.write_text("not a folder")
+    ran = ctx("add", "task", "Retry")
+    assert ran.code == 1
+    assert "error E0" in ran.err
+    assert "E000" not in ran.err
+    assert file.read_text() == "not a folder"
+    assert ctx("list").out == "No nodes.\n"

@@ -326,8 +326,90 @@ def test_a_store_that_somebody_holds(offered: Offered, memory: Store) -> None:
         assert time.monotonic() - began < 2
 
 
+@pytest.fixture
+def project(ctx: Ctx, memory: Store, folder: Path) -> Path:
+    """A project with staged nodes and documents, beside a user store."""
+    memory.node("01A", "own", "tier:working", "own:one")
+    assert ctx("init").code == 0
+    return folder
+
+
+def test_the_memory_of_a_project_comes_first(ctx: Ctx, offered: Offered, project: Path) -> None:
+    told = ctx("add", "--type=fact", "--tag=area:net", "shared", "--format=json").json
+    node_id = told["node"]["id"]
+    both = ["words", f"{node_id[:12]}\tfact: shared", "01A000000000\tfact: own"]
+    assert offered("show", "") == both
+    assert "area:net\t1 node" in offered("list", "--tag", "")
+    assert "own:one\t1 node" in offered("list", "--tag", "")
+    assert "tier:working\t1 node" in offered("list", "--tag", "")
+    made = ctx("undo", "--list", "--format=json").json["changes"]
+    assert made[0]["id"] in words_of(offered("undo", ""))
+    assert offered("review", "--accept", node_id[:12]) == both[:2]
+    assert ctx("delete", node_id).code == 0
+    assert offered("restore", "") == ["words", f"{node_id}\tfact: shared"]
+
+
+def test_tasks_and_decisions_by_number(ctx: Ctx, offered: Offered, project: Path) -> None:
+    assert ctx("add", "task", "Retry").code == 0
+    assert ctx("add", "decision", "Use SQLite").code == 0
+    for words in (["show"], ["relate"], ["relate", "a.py", "mentions"], ["task", "start"]):
+        assert [line.partition(" ")[0] for line in offered(*words, "Task_")] == [
+            "words",
+            "task_0001\ttask:",
+        ]
+    assert words_of(offered("show", "d")) == ["decision_0001"]
+    assert offered("relate", "") == offered("relate", "src/") == ["files"]
+    # Nothing that a document says is a change that could be taken back.
+    assert len(offered("undo", "")) == len(ctx("undo", "--list").out.splitlines()) + 1
+
+
+def test_two_tasks_of_one_number(ctx: Ctx, offered: Offered, project: Path) -> None:
+    tasks = project / ".ctx" / "narrative" / "tasks"
+    tasks.mkdir(parents=True, exist_ok=True)
+    for name in ("one", "two"):
+        (tasks / f"task_0007-{name}.md").write_text(f"# {name}\n")
+    assert ctx("list").code == 0
+    assert sorted(words_of(offered("show", "task_0007"))) == ["task_0007-one", "task_0007-two"]
+    assert ctx("show", "task_0007-one").code == 0
+
+
+def test_sessions(ctx: Ctx, offered: Offered, project: Path) -> None:
+    assert offered("commit", "--session", "") == ["words"]
+    for session in ("s1", "s2"):
+        assert ctx("add", "--type=fact", session, "--session", session).code == 0
+    assert offered("commit", "--session", "s") == ["words", "s1\tstaged", "s2\tstaged"]
+    assert ctx("stage", "abort", "--session", "s1").code == 0
+    assert offered("stage", "abort", "--session", "") == ["words", "s2\tstaged"]
+    staged, aborted = offered("stage", "recover", "")[1:]
+    assert staged == "s2\tstaged"
+    assert aborted.startswith("s1-")
+    assert aborted.endswith("\taborted")
+
+
+def test_completing_makes_no_index(ctx: Ctx, offered: Offered, project: Path) -> None:
+    indexes = project / ".ctx" / "local" / "index"
+    assert ctx("add", "--type=fact", "shared").code == 0
+    (used,) = indexes.iterdir()
+    # Other heads are checked out than when it was made.
+    used.rename(indexes / ("0" * 32))
+    assert len(offered("show", "")) == 3
+    assert [path.name for path in indexes.iterdir()] == ["0" * 32]
+    for content in (b"", b"rubbish", b"SQLite format 3\0" + bytes(100)):
+        (indexes / ("0" * 32) / "store.db").write_bytes(content)
+        assert words_of(offered("show", "")) == ["01A000000000"]
+    shutil.rmtree(indexes)
+    assert words_of(offered("show", "")) == ["01A000000000"]
+    assert not indexes.exists()
+
+
 def test_only_the_standard_library_is_loaded(memory: Store) -> None:
     for words in ([""], ["show", ""], ["list", "--tag", ""], ["config", "get", ""]):
+        assert not THIRD_PARTY & loaded_by("__complete", "fish", "ctx", *words)
+
+
+def test_a_project_loads_nothing_more(ctx: Ctx, project: Path) -> None:
+    assert ctx("add", "--type=fact", "shared").code == 0
+    for words in (["show", ""], ["show", "t"], ["list", "--tag", ""]):
         assert not THIRD_PARTY & loaded_by("__complete", "fish", "ctx", *words)
 
 

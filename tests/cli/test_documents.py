@@ -1,5 +1,6 @@
 """Nodes that have a document: what commands do to them, they do to the file."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,8 @@ def test_a_tag_in_the_file_holds_until_it_is_taken_away(ctx: Ctx, task: Path) ->
     assert node(ctx)["tags"] == ["area:net", "urgent"]
     ctx("untag", "task_0001", "urgent")
     task.write_text("# T\n\n<!-- metadata:\ntags: [tier:pinned, tier:working]\n-->\n")
+    assert node(ctx)["tags"] == ["tier:working"], "nothing is pinned by itself"
+    ctx("pin", "task_0001")
     assert node(ctx)["tags"] == ["tier:pinned", "tier:working"]
     ctx("unpin", "task_0001")
     ctx("tag", "task_0001", "tier:reference")
@@ -154,6 +157,88 @@ def test_a_deleted_node_leaves_its_file(ctx: Ctx, task: Path) -> None:
     assert ctx("list").out == "No nodes.\n"
     ctx("undo")
     assert node(ctx)["content"] == "Said again"
+
+
+def test_undoing_words_that_went_into_the_file(ctx: Ctx, task: Path) -> None:
+    ctx("update", "task_0001", "--content", "Second\n\nTen times.")
+    task.write_text(task.read_text().replace("Ten", "Eleven"))
+    ctx("update", "task_0001", "--content", "Third", "--meta=size=small")
+    for title, content in (("Second", "Second\n\nEleven times."), ("Second", None)):
+        ran = ctx("undo")
+        assert ran.out.startswith("Took back `update` of ")
+        assert node(ctx)["content"] == (content or "Second\n\nEleven times.")
+        assert task.read_text().startswith(f"# {title}\n")
+    # A person's words were not said by a command, and stay.
+    assert "warning: content of" in ran.err
+    changes = ctx("undo", "--list", "--format=json").json["changes"]
+    assert ctx("undo", changes[1]["id"]).out.startswith("Brought back")
+    assert (node(ctx)["content"], node(ctx)["metadata"]["size"]) == ("Third", "small")
+    assert task.read_text().startswith("# Third\n")
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    [change] = [each["id"] for each in changes if "Third" in each["what"]]
+    ran = ctx("undo", change)
+    assert f"{task.name} is in git and keeps its words" in ran.err
+    assert node(ctx)["content"] == "Second\n\nEleven times."
+    assert task.read_text().startswith("# Third\n")
+
+
+def test_on_a_full_disk_words_are_taken_back_or_not(ctx: Ctx, task: Path) -> None:
+    ctx("update", "task_0001", "--content", "New")
+    stop = 0
+    while node(ctx)["content"] == "New":
+        assert task.read_text().startswith("# New\n")
+        with Disk(stop, refuse_with=NO_SPACE).installed():
+            ran = ctx("undo")
+        stop += 1
+    # A refusal may come when the step is there already; then it holds, and the file is as it was.
+    assert node(ctx)["content"] == "Add retry\n\nFive times."
+    assert task.read_text().startswith("# New\n" if ran.code else "# Add retry\n")
+    assert stop > 10
+
+
+@pytest.mark.parametrize("kind", ["task", "decision", "note"])
+def test_undoing_an_addition_leaves_the_file(ctx: Ctx, project: Path, kind: str) -> None:
+    narrative = project / ".ctx/narrative"
+    before = set(narrative.rglob("*.md"))
+    node_id = ctx("add", kind, "Bad idea", "--tag=a:b").out.split()[1]
+    [file] = [
+        path
+        for path in set(narrative.rglob("*.md")) - before
+        if "Bad idea" in path.read_text() and path.parent != narrative
+    ]
+    ran = ctx("undo")
+    shown = file.relative_to(project)
+    assert f"{shown} stays: delete what you do not need with `git rm`.\n" in ran.err
+    assert ctx("list").out == "No nodes.\n"
+    undoing = ctx("undo", "--list", "--format=json").json["changes"][0]["id"]
+    assert ctx("undo", undoing).code == 0
+    found = node(ctx, node_id)
+    assert (found["content"], "a:b" in found["tags"]) == ("Bad idea", True)
+
+
+def test_a_decision_that_was_taken_back_is_none(ctx: Ctx, project: Path) -> None:
+    ctx("add", "decision", "Bad idea")
+    ctx("undo")
+    ctx("add", "--type=fact", "Something else")
+    made = ctx("commit", "--auto", "--format=json").json
+    assert (made["message"], made["nodes"]) == ("Keep 1 node", 1)
+
+
+def test_a_mention_in_the_file_holds_until_it_is_taken_away(ctx: Ctx, task: Path) -> None:
+    def related() -> list[str]:
+        found = ctx("edges", "task_0001", "--format=json").json["edges"]
+        return [edge["to_id"] for edge in found]
+
+    task.write_text("# T\n\n<!-- metadata:\nmentions: [src/a.py, src/b.py]\n-->\n")
+    first, second = related()
+    assert ctx("unlink", "task_0001", first).code == 0
+    assert related() == [second]
+    assert ctx("undo").code == 0
+    assert related() == [first, second]
+    ctx("unlink", "task_0001", first)
+    ctx("link", "task_0001", first, "--type=MENTIONS")
+    assert related() == [first, second]
 
 
 def test_without_its_file_a_node_has_its_own_words(ctx: Ctx, task: Path) -> None:
@@ -177,3 +262,30 @@ def test_a_secret_does_not_reach_the_file(ctx: Ctx, task: Path) -> None:
     ran = ctx("update", "task_0001", "--content", f"Rotate\n\n{secret}")
     assert "1 secret not kept: content, line 3" in ran.err
     assert secret not in task.read_text()
+
+
+def test_a_renamed_file_is_still_the_nodes(ctx: Ctx, task: Path) -> None:
+    before = node(ctx)
+    task.write_text(f"{task.read_text()}\nAsk finance.\n")
+    renamed = task.rename(task.with_name(task.name.replace("add-retry", "try-again")))
+    ctx("tag", before["id"], "after:renaming")
+    [found] = ctx("list", "--format=json").json["nodes"]
+    assert (found["id"], found["metadata"]["file"]) == (before["id"], f"tasks/{renamed.name}")
+    assert found["content"].endswith("Ask finance.")
+    assert found["tags"] == ["after:renaming", "area:net", "urgent"]
+    # Whoever takes a file as the beginning of another one has another node.
+    copy = renamed.with_name("task_0002-copied-0000.md")
+    copy.write_text(renamed.read_text())
+    found = ctx("list", "--format=json").json["nodes"]
+    assert len({each["id"] for each in found}) == 2
+
+
+def test_a_file_that_comes_before_its_records_is_the_same_node(
+    ctx: Ctx, task: Path, project: Path
+) -> None:
+    mine = node(ctx)
+    other = project.parent / "other"
+    shutil.copytree(project, other)
+    shutil.rmtree(other / ".git/ctx")
+    [theirs] = ctx("-C", str(other), "list", "--format=json").json["nodes"]
+    assert (theirs["id"], theirs["content"]) == (mine["id"], mine["content"])

@@ -1,11 +1,14 @@
 """`ctx move`: from one's own store to the project's, and back."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Add
+from ctx.layout import project_at
+from ctx.objects.repository import Repository
+from tests.cli.conftest import Add, Piped
 from tests.conftest import Ctx
 from tests.faults import Disk, Stopped
 
@@ -162,3 +165,196 @@ def test_killed_in_between_nothing_is_lost(ctx: Ctx, mine: str, target: str) -> 
     assert node(ctx, mine)["scope"] == target.removeprefix("--")
     assert both
     assert stop > 10
+
+
+# What is committed of what was moved
+
+
+def published(project: Path) -> bytes:
+    """Everything that git would carry to others."""
+    objects = Repository(project_at(str(project))).objects
+    said = [objects.read_file(path).payload for path in objects.everything()]
+    narrative = (project / ".ctx" / "narrative").rglob("*.md")
+    return b"\n".join([*said, *(path.read_bytes() for path in narrative)])
+
+
+def is_whole(ctx: Ctx, project: Path) -> None:
+    """The index is what it would be if it were made anew, and nothing is damaged."""
+    before = ctx("export").out, ctx("undo", "--list", "--format=json").out
+    shutil.rmtree(project / ".git" / "ctx" / "main" / "index")
+    assert (ctx("export").out, ctx("undo", "--list", "--format=json").out) == before
+    assert ctx("debug", "verify").code == 0
+
+
+Steps = list[list[str]]
+AWAY: dict[str, Steps] = {
+    "moved there and undone": [
+        ["add", "--user", "--type=fact", "--tag=PRIVATE:1", "PRIVATE"],
+        ["move", "ID", "--project"],
+        ["undo"],
+    ],
+    "moved away": [
+        ["add", "--type=fact", "PRIVATE"],
+        ["update", "ID", "--content=PRIVATE again"],
+        ["move", "ID", "--user"],
+    ],
+    "added by another session": [
+        ["add", "--type=fact", "PRIVATE", "--session=agent"],
+        ["tag", "ID", "PRIVATE:1"],
+        ["move", "ID", "--user"],
+    ],
+    "moved by another session": [
+        ["add", "--type=fact", "PRIVATE"],
+        ["move", "ID", "--user", "--session=agent"],
+    ],
+    "to and fro": [
+        ["add", "--type=fact", "PRIVATE"],
+        ["move", "ID", "--user"],
+        ["undo"],
+        ["update", "ID", "--content=PRIVATE again"],
+        ["move", "ID", "--user", "--session=agent"],
+    ],
+}
+
+
+@pytest.mark.parametrize("order", [("cli", "agent"), ("agent", "cli")])
+@pytest.mark.parametrize("way", AWAY)
+def test_what_was_moved_away_is_not_committed(
+    ctx: Ctx, project: Path, add: Add, way: str, order: tuple[str, str]
+) -> None:
+    other = add("--type=fact", "Stays")
+    node_id = add(*AWAY[way][0][1:])
+    for words in AWAY[way][1:]:
+        assert ctx(*[node_id if word == "ID" else word for word in words]).code == 0
+    shown = node(ctx, node_id)
+    assert shown["scope"] == "user"
+    for session in order:
+        made = ctx("commit", "--auto", "--session", session, "--format=json")
+        assert made.code == 0, made.err
+        found = made.json
+        assert b"PRIVATE" not in published(project)
+        assert found["changes"] == ([f"+ fact {other}: Stays"] if session == "cli" else [])
+        assert found["message"] in ("Keep 1 node", "Keep what changed in the narrative", "")
+        is_whole(ctx, project)
+        assert node(ctx, node_id) == shown
+    assert ctx("restore", node_id).code == 2
+    for made in ctx("undo", "--list", "--format=json").json["changes"]:
+        if made["action"] in ("move", "undo"):
+            assert ctx("undo", made["id"]).code == 2
+            assert node(ctx, node_id) == shown
+    assert ctx("move", node_id, "--project").code == 0
+    assert ctx("commit", "--auto", "--format=json").json["nodes"] == 1
+    is_whole(ctx, project)
+
+
+def test_edges_to_what_was_moved_away_are_not_committed(ctx: Ctx, project: Path, add: Add) -> None:
+    stays, goes = (add("--type=fact", word) for word in ("Stays", "PRIVATE"))
+    ctx("link", stays, goes, "--type=DEPENDS_ON", "--session=agent")
+    ctx("link", goes, stays, "--type=RELATES_TO")
+    assert ctx("move", goes, "--user", "--drop-edges").code == 0
+    for session in ("cli", "agent"):
+        ctx("commit", "--auto", "--session", session)
+        said = published(project)
+        assert goes.encode() not in said
+        assert b"PRIVATE" not in said
+        is_whole(ctx, project)
+
+
+def test_the_output_of_a_command_goes_with_it(
+    ctx: Ctx, project: Path, add: Add, piped: Piped
+) -> None:
+    words = ("add", "command", "--stdin", "--name", "cargo test", "--exit-code=1")
+    piped(b"PRIVATE\n" * 50)
+    private = ctx(*words).out.split()[1]
+    piped(b"SHARED\n" * 50)
+    shared = ctx(*words, "--format=json").json
+    assert ctx("move", private, "--user").code == 0
+    assert ctx("commit", "--auto").code == 0
+    said = published(project)
+    assert b"PRIVATE" not in said
+    assert b"SHARED\n" * 50 in said
+    assert shared["blob"].encode() in said
+    is_whole(ctx, project)
+
+
+@pytest.mark.parametrize("session", ["cli", "agent"])
+def test_of_what_was_committed_before_only_that_it_is_gone(
+    ctx: Ctx, project: Path, add: Add, session: str
+) -> None:
+    node_id = add("--type=fact", "Known to all")
+    ctx("commit", "--auto")
+    ctx("update", node_id, "--content=PRIVATE", "--session", session)
+    ctx("tag", node_id, "PRIVATE:1")
+    ctx("move", node_id, "--user")
+    shown = node(ctx, node_id)
+    made = ctx("commit", "--auto", "--format=json").json
+    assert (made["records"], made["changes"]) == (1, [f"- fact {node_id}: Known to all"])
+    ctx("commit", "--auto", "--session", session)
+    assert b"PRIVATE" not in published(project)
+    is_whole(ctx, project)
+    refused = ctx("undo")
+    assert refused.code == 2
+    assert "nowhere else" in refused.err
+    assert node(ctx, node_id) == shown
+
+
+def test_what_is_deleted_before_it_is_committed_was_never_there(
+    ctx: Ctx, project: Path, add: Add
+) -> None:
+    for words in (["delete"], ["undo"]):
+        node_id = add("--type=fact", "MISTAKE")
+        assert ctx(*words, *([node_id] if words == ["delete"] else [])).code == 0
+    assert ctx("commit", "--auto", "--format=json").json["commit"] is None
+    assert b"MISTAKE" not in published(project)
+    assert ctx("stage").out.endswith("Nothing is staged.\n")
+    assert ctx("restore", node_id).code == 1
+    assert ctx("undo").code == 2
+    is_whole(ctx, project)
+
+
+def test_a_document_keeps_its_node(ctx: Ctx, project: Path) -> None:
+    made = ctx("add", "decision", "Bad idea", "--format=json").json
+    assert ctx("delete", made["node"]["id"], "--yes").code == 0
+    ctx("commit", "--auto")
+    is_whole(ctx, project)
+    assert ctx("list", "--type=decision", "--format=json").json["total"] == 0
+
+
+def test_a_document_that_is_gone_with_its_node_is_not_committed(ctx: Ctx, project: Path) -> None:
+    for title in ("MISTAKE", "Lost by accident"):
+        made = ctx("add", "decision", title, "--format=json").json["node"]
+        ctx("stage", "flush")
+        (project / ".ctx" / "narrative" / made["metadata"]["file"]).unlink()
+        if title == "MISTAKE":
+            assert ctx("delete", made["id"], "--yes").code == 0
+    assert ctx("commit", "--auto").code == 0
+    said = published(project)
+    assert b"MISTAKE" not in said
+    assert b"Lost by accident" in said
+    is_whole(ctx, project)
+
+
+# Deleted after it was moved
+
+
+def scopes(ctx: Ctx, node_id: str) -> list[str]:
+    """The stores in which a node is alive."""
+    every = ctx("list", "--limit=0", "--format=json", "--user").json["nodes"]
+    every += ctx("list", "--limit=0", "--format=json", "--project").json["nodes"]
+    return [each["scope"] for each in every if each["id"].startswith(node_id)]
+
+
+@pytest.mark.parametrize("last", ["--user", "--project"])
+def test_restore_brings_it_back_where_it_was(ctx: Ctx, mine: str, last: str) -> None:
+    before = ["--project", "--user"] if last == "--project" else ["--project"]
+    for where in (*before, last):
+        assert ctx("move", mine, where).code == 0
+        other = "user" if where == "--project" else "project"
+        assert ctx("restore", mine).err.startswith(f"error E011: The node {mine} is not deleted.")
+        assert other not in scopes(ctx, mine)
+    assert ctx("delete", mine).code == 0
+    assert scopes(ctx, mine) == []
+    assert ctx("restore", mine).code == 0
+    assert scopes(ctx, mine) == [last.removeprefix("--")]
+    assert ctx("undo").code == 0
+    assert scopes(ctx, mine) == []

@@ -223,3 +223,120 @@ def test_a_person_is_asked_one_by_one(merged: Merged, ctx: Ctx, tmp_path: Path) 
     assert [each[1] for each in open_fields(ctx)] == ["metadata who"]
     on_a_terminal("q\n")
     assert [each[1] for each in open_fields(ctx)] == ["metadata who"]
+
+
+@pytest.fixture
+def clones(repo: Path, ctx: Ctx, add: Add, tmp_path: Path) -> tuple[Path, Path, str]:
+    """Two clones that know of one node."""
+    ctx("init")
+    node = add("--type=fact", "Deploys run on Mondays")
+    _commit(ctx, "Base")
+    git("config", "receive.denyCurrentBranch", "updateInstead")
+    theirs = tmp_path / "theirs"
+    git("clone", "-q", ".", str(theirs))
+    return repo, theirs, node
+
+
+def _told_by_them(ctx: Ctx, theirs: Path, node: str, content: str) -> None:
+    """Let somebody else change the node, and merge that."""
+    ours = os.getcwd()
+    os.chdir(theirs)
+    ctx("update", node, "--content", content)
+    _commit(ctx, content)
+    os.chdir(ours)
+    git("pull", "-q", "--no-edit", str(theirs), "main")
+
+
+def test_what_comes_while_something_is_staged_is_listed(
+    clones: tuple[Path, Path, str], ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs, node = clones
+    ctx("update", node, "--content", "Ours")
+    assert open_fields(ctx) == []
+    _told_by_them(ctx, theirs, node, "Theirs")
+    listed = [(node, "content", ["Theirs", "Ours"])]
+    assert open_fields(ctx) == listed
+    staged = ctx("review", "--format", "json").json["open"][0]["versions"][1]
+    assert (staged["commit"], staged["author"], staged["session"]) == (None, "cli", "cli")
+    assert " staged " in ctx("review").out
+    # Anything else that the session says changes nothing about it.
+    ctx("tag", node, "a:b")
+    assert open_fields(ctx) == listed
+    made = ctx("commit", "-m", "Ours", "--format", "json").json
+    assert (made["disputes"], len(made["parents"])) == (1, 1)
+    assert open_fields(ctx) == listed
+    shutil.rmtree(ours / ".git/ctx/main/index")
+    assert open_fields(ctx) == listed
+    git("add", "-A")
+    git("commit", "-qm", "ours")
+    git("clone", "-q", ".", str(tmp_path / "third"))
+    monkeypatch.chdir(tmp_path / "third")
+    assert open_fields(ctx) == listed
+    ctx("review", "--pick", node, "--version=2")
+    assert open_fields(ctx) == []
+    assert ctx("show", node, "--format", "json").json["node"]["content"] == "Ours"
+
+
+@pytest.mark.parametrize("session", ["cli", "agent-7"])
+@pytest.mark.parametrize("way", ["update", "accept", "pick"])
+def test_who_has_read_what_came_settles_it(
+    clones: tuple[Path, Path, str], ctx: Ctx, way: str, session: str
+) -> None:
+    _, theirs, node = clones
+    ctx("update", node, "--content", "Ours")
+    _told_by_them(ctx, theirs, node, "Theirs")
+    words = {
+        "update": ["update", node, "--content", "Both"],
+        "accept": ["review", "--accept", node],
+        "pick": ["review", "--pick", node, "--version=2"],
+    }
+    assert ctx(*words[way], "--session", session).code == 0
+    assert open_fields(ctx) == []
+    for name in dict.fromkeys(["cli", session]):
+        ctx("commit", "-m", name, "--session", name)
+        assert open_fields(ctx) == []
+
+
+def test_sessions_of_one_working_tree_know_of_each_other(repo: Path, ctx: Ctx, add: Add) -> None:
+    ctx("init")
+    node = add("--type=fact", "First", "--session=agent-7")
+    ctx("update", node, "--content", "Second")
+    ctx("commit", "-m", "One", "--session=agent-7")
+    assert open_fields(ctx) == []
+    ctx("commit", "-m", "Two")
+    assert open_fields(ctx) == []
+
+
+def test_what_was_amended_was_known_to_what_came_after(repo: Path, ctx: Ctx, add: Add) -> None:
+    ctx("init")
+    node = add("--type=fact", "First")
+    _commit(ctx, "A")
+    git("switch", "-qc", "side")
+    add("--type=fact", "Something else")
+    _commit(ctx, "D")
+    git("switch", "-q", "main")
+    add("--type=fact", "Forgotten")
+    ctx("commit", "--amend", "-m", "B")
+    git("add", "-A")
+    git("commit", "-qm", "B")
+    ctx("update", node, "--content", "Second")
+    _commit(ctx, "C")
+    git("merge", "-q", "--no-edit", "side")
+    assert open_fields(ctx) == []
+
+
+def test_accepting_once_is_enough_where_two_lose_with_the_same_words(
+    repo: Path, ctx: Ctx, add: Add
+) -> None:
+    ctx("init")
+    node = add("--type=fact", "First")
+    _commit(ctx, "A")
+    for name, content in (("one", "Same"), ("two", "Same"), ("three", "Other")):
+        git("switch", "-qc", name, "main")
+        ctx("update", node, "--content", content)
+        _commit(ctx, name)
+    git("merge", "-q", "--no-edit", "one")
+    git("merge", "-q", "--no-edit", "two")
+    assert open_fields(ctx) == [(node, "content", ["Other", "Same"])]
+    ctx("review", "--accept", node)
+    assert open_fields(ctx) == []

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -298,6 +299,55 @@ def test_what_was_aborted_goes_with_the_garbage(project: Path, ctx: Ctx, local: 
     assert said(ctx("debug", "verify")).code == 0
 
 
+def test_what_is_staged_stays_in_sight_however_often_a_commit_is_amended(
+    project: Path, ctx: Ctx, local: Path
+) -> None:
+    said(ctx("add", "--type=fact", "Zero"))
+    said(ctx("commit", "-m", "First"))
+    said(ctx("add", "--type=fact", "One", "--session", "agent"))
+    for number in (1, 2, 3):
+        said(ctx("commit", "--amend", "-m", f"Words {number}"))
+        assert facts(ctx) == ["One", "Zero"]
+    said(ctx("add", "--type=fact", "Two", "--session", "agent"))
+    for _ in range(2):
+        assert facts(ctx) == ["One", "Two", "Zero"]
+        assert states(ctx) == {"agent": "active"}
+        shutil.rmtree(local / "index")
+    assert said(ctx("commit", "--auto", "--session", "agent", "--format=json")).json["nodes"] == 2
+    assert facts(ctx) == ["One", "Two", "Zero"]
+
+
+@pytest.mark.parametrize("amended", [1, 2])
+def test_what_belongs_to_a_branch_stays_there_after_an_amended_commit_was_collected(
+    project: Path, ctx: Ctx, local: Path, amended: int
+) -> None:
+    said(ctx("add", "--type=fact", "Early", "--session", "early"))
+    said(ctx("add", "--type=fact", "Zero"))
+    said(ctx("commit", "-m", "Zero"))
+    for number in range(amended):
+        said(ctx("commit", "--amend", "-m", f"Words {number}"))
+    said(ctx("gc", "--keep-days", "0"))
+    git("add", "-A")
+    git("commit", "-q", "-m", "Zero")
+    git("switch", "-q", "-c", "other")
+    said(ctx("add", "--type=fact", "Other"))
+    said(ctx("commit", "-m", "Other"))
+    git("add", "-A")
+    git("commit", "-q", "-m", "Other")
+    said(ctx("add", "--type=fact", "Staged on other"))
+    git("switch", "-q", "main")
+    assert states(ctx) == {"cli": "parked", "early": "active"}
+    assert facts(ctx) == ["Early", "Zero"]
+    said(ctx("add", "--type=fact", "Main"))
+    assert said(ctx("commit", "-m", "Main", "--format=json")).json["nodes"] == 1
+    shutil.rmtree(local / "index")
+    assert facts(ctx) == ["Early", "Main", "Zero"]
+    git("add", "-A")
+    git("commit", "-q", "-m", "Main")
+    git("switch", "-q", "other")
+    assert facts(ctx) == ["Early", "Other", "Staged on other", "Zero"]
+
+
 # Status
 
 
@@ -470,3 +520,12 @@ def test_by_the_start_of_another_task(project: Path, ctx: Ctx) -> None:
     assert "Compacted session cli (another task begins)" in told.err
     assert len(messages(ctx)) == 1
     assert states(ctx) == {"cli": "active"}
+
+
+def test_a_commit_leaves_the_documents_of_other_sessions_alone(ctx: Ctx, project: Path) -> None:
+    assert ctx("add", "task", "A draft", "--session=a").code == 0
+    assert ctx("add", "--type=fact", "Unrelated", "--session=b").code == 0
+    made = ctx("commit", "-m", "B only", "--session=b", "--format=json").json
+    assert not [path for path in made["documents"] if path.startswith("tasks/")]
+    made = ctx("commit", "-m", "A too", "--session=a", "--format=json").json
+    assert [path for path in made["documents"] if path.startswith("tasks/")]

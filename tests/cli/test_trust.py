@@ -178,3 +178,38 @@ def test_the_doctor_says_whether(stranger: Path, ctx: Ctx) -> None:
     assert said() == [("warning", not_yet)]
     at = ctx("trust", "--yes", "--format", "json").json["at"]
     assert said() == [("ok", f"{stranger}/.ctx, trusted since {at[:10]}")]
+
+
+def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(
+    repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ctx("init").code == 0
+    node = ctx("add", "--type=fact", "--tag=tier:pinned", "Deploy evil.", "--format=json").json
+    assert ctx("commit", "-m", "Trap").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Trap")
+    git("clone", "-q", str(repo), str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    assert ctx("add", "--user", "--type=fact", "--tag=tier:pinned", "Deploy well.").code == 0
+    told = (
+        "warning: This project's own memory is not trusted, so nothing of it is here. "
+        "`ctx trust` shows what it holds, and allows it.\n"
+    )
+    reading = (["recall", "deploy"], ["compose"], ["compose", "--query", "deploy"])
+    for words in reading:
+        ran = ctx(*words)
+        assert (ran.code, ran.err) == (0, told)
+        assert "Deploy well." in ran.out
+        assert "evil" not in ran.out
+    assert ctx("recall", "deploy", "--scope=project", "--format=json").json["nodes"] == []
+    refused = ctx("compose", "--seed", node["node"]["id"])
+    assert (refused.code, refused.err.startswith(told)) == (1, True)
+    for words in (["list"], ["search", "deploy"], ["query", "deploy"], ["show", node["short_id"]]):
+        ran = ctx(*words)
+        assert (ran.code, ran.err) == (0, "")
+        assert "Deploy evil." in ran.out
+    assert ctx("trust", "--yes").code == 0
+    for words in reading:
+        ran = ctx(*words)
+        assert (ran.code, ran.err) == (0, "")
+        assert "(by A Person) Deploy evil." in ran.out

@@ -4,12 +4,13 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from ctx import clock, ids
 from tests.cli.conftest import Add
-from tests.conftest import Ctx
+from tests.conftest import Ctx, git
 
 
 def graph(ctx: Ctx) -> str:
@@ -212,3 +213,49 @@ def test_several_who_undo_at_once_take_back_different_changes(ctx: Ctx, add: Add
     told = [process.communicate(timeout=60)[0].decode() for process in undoing]
     assert [process.returncode for process in undoing] == [0, 0, 0], told
     assert alive(ctx) == ["Fact 0"]
+
+
+def test_what_others_have_committed_is_not_meant(
+    ctx: Ctx, project: Path, add: Add, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git("add", "-A")
+    git("commit", "-qm", "init")
+    theirs = tmp_path / "theirs"
+    git("clone", "-q", str(project), str(theirs))
+    add("--type=fact", "Mine, committed")
+    assert ctx("commit", "--auto").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "mine")
+    add("--type=fact", "Mine, staged")
+    monkeypatch.chdir(theirs)
+    add("--type=fact", "Theirs")
+    assert ctx("commit", "--auto").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "theirs")
+    monkeypatch.chdir(project)
+    git("pull", "-q", "--no-rebase", "--no-edit", str(theirs), "main")
+    assert sorted(alive(ctx)) == ["Mine, committed", "Mine, staged", "Theirs"]
+    newest = change(ctx)
+    for left in (["Mine, committed", "Theirs"], ["Theirs"]):
+        assert ctx("undo").code == 0
+        assert sorted(alive(ctx)) == left
+    assert ctx("undo").code == 2
+    assert ctx("undo", newest).code == 0
+    assert alive(ctx) == []
+
+
+def test_the_stores_are_gone_back_in_the_order_of_what_was_done(
+    ctx: Ctx, project: Path, add: Add
+) -> None:
+    words = [f"Fact {number}" for number in range(6)]
+    for number, word in enumerate(words):
+        add("--type=fact", word, *(["--user"] if number % 2 else []))
+    node_id = add("--type=fact", "Moved")
+    assert ctx("move", node_id, "--user").code == 0
+    listed = ctx("undo", "--list", "--format=json").json["changes"]
+    assert [made["action"] for made in listed] == ["move", *["add"] * 7]
+    assert ctx("undo").code == 0
+    for left in range(7, 0, -1):
+        assert len(alive(ctx)) == left
+        assert ctx("undo").code == 0
+    assert alive(ctx) == []

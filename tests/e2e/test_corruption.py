@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ctx.layout import project_at
-from ctx.objects import index
+from ctx.objects import commits, index
 from ctx.objects.repository import Repository
 from ctx.objects.verify import Damage, verify
 from tests.conftest import Ctx
@@ -273,3 +273,78 @@ def test_verify_beside_a_writer_invents_no_damage(folder: Path, ctx: Ctx) -> Non
             assert ctx("debug", "verify").code == 0
     finally:
         assert writer.wait(timeout=60) == 0
+
+
+@pytest.fixture
+def told(folder: Path, ctx: Ctx) -> Path:
+    """A project whose memory has three commits, and something staged."""
+    assert ctx("init").code == 0
+    for name in ("One", "Two", "Three"):
+        assert ctx("add", "--type=fact", name).code == 0
+        assert ctx("commit", "-m", name).code == 0
+    assert ctx("add", "--type=fact", "Staged").code == 0
+    return folder
+
+
+def object_of(folder: Path, which: str) -> Path:
+    """The file of the commit named `One` or `Three`, or of the batch of the first."""
+    repository = Repository(project_at(str(folder)))
+    name, _, what = which.partition(" ")
+    (found,) = (
+        (id, commit)
+        for id, commit in commits.walk(repository.objects, repository.tips())
+        if commit and commit.message == name
+    )
+    id = found[1].record_batches[0] if what == "batch" else found[0]
+    return folder / ".ctx" / "objects" / id[:2] / id
+
+
+def contents(ctx: Ctx) -> tuple[set[str], str]:
+    ran = ctx("list", "--format=json")
+    assert ran.code == 0, ran.err
+    return {node["content"] for node in ran.json["nodes"]}, ran.err
+
+
+WARNING = "1 object of the project's memory is damaged: `ctx debug verify` names it."
+
+
+@pytest.mark.parametrize("wound", ["rubbish", "cut", "folder"])
+@pytest.mark.parametrize(
+    ("which", "left"),
+    [
+        ("One batch", {"Two", "Three", "Staged"}),
+        ("Two commit", {"Three", "Staged"}),
+        ("Three commit", {"Staged"}),
+    ],
+)
+def test_one_damaged_object_hides_no_more_than_it_must(
+    told: Path, ctx: Ctx, which: str, left: set[str], wound: str
+) -> None:
+    shutil.rmtree(told / ".ctx" / "local" / "index")
+    path = object_of(told, which)
+    whole = path.read_bytes()
+    path.unlink()
+    # In a clone nothing of it is left in staging either.
+    (told / ".ctx" / "local" / "stage" / "objects" / path.name).unlink(missing_ok=True)
+    if wound == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(b"rubbish" if wound == "rubbish" else whole[:-3])
+    assert contents(ctx) == (left, f'{{"warning": "{WARNING}"}}\n')
+    ran = ctx("show", "01ZZZZ")
+    assert ran.err.count(WARNING) == 1
+    assert "E020" in ran.err
+    ran = ctx("add", "--type=fact", "More")
+    assert (ran.code, ran.err.count(WARNING)) == (0, 1), ran.err
+    assert contents(ctx)[0] == {*left, "More"}
+    assert ctx("debug", "verify").code == 1
+    # A commit that cannot be read is none to build upon.
+    is_head = which == "Three commit"
+    assert ctx("commit", "-m", "More").code == int(is_head)
+    assert contents(ctx)[0] == {*left, "More"}
+    if wound == "folder":
+        path.rmdir()
+    path.write_bytes(whole)
+    assert contents(ctx) == ({"One", "Two", "Three", "Staged", "More"}, "")
+    assert ctx("commit", "-m", "Whole").code == 0
+    assert ctx("debug", "verify").code == 0

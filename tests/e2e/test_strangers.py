@@ -176,6 +176,62 @@ def test_a_strangers_clock_may_be_anywhere(folder: Path, ctx: Ctx, time: int) ->
     assert ctx("add", "file", "a.txt", "-m", "On").code == 0
 
 
+def told_by_a_stranger(folder: Path, rows: list[tuple[str, str, str, int]]) -> None:
+    """Commit records as (kind, subject, change, stamp), which no ctx would write."""
+    from ctx import clock, ids
+    from ctx.ids import Ulid
+    from ctx.layout import project_at
+    from ctx.memory import batches
+    from ctx.memory.records import Record
+    from ctx.objects.model import Commit
+    from ctx.objects.repository import Repository
+    from ctx.objects.store import typed
+
+    repository = Repository(project_at(str(folder)))
+    ((old, commit),) = repository.current()
+    batch = batches.made(
+        [
+            Record(
+                ids.new_ulid(), (clock.now_ms() << clock.COUNTER_BITS) + stamp, Ulid(change),
+                kind, kind, subject, "", None,
+                {"type": "fact", "content": "Odd"} if kind == "node.put" else {}, "cli", "cli",
+            )
+            for kind, subject, change, stamp in rows
+        ]
+    )  # fmt: skip
+    odd = typed(Commit((old,), 1, "Odd", commit.root_tree, record_batches=(batch.id,)))
+    repository.objects.write([batch, odd])
+    repository.heads.advance(odd.id, [old])
+
+
+ONE, TWO, NODE, OTHER = (f"01M7ESYZ1SB4F8Q5T2V9W3X6K{number}" for number in range(4))
+UNDOINGS = {
+    "of each other": [("node.put", NODE, ONE, 1), ("undo", TWO, ONE, 2), ("undo", ONE, TWO, 3)],
+    "of itself": [("node.put", NODE, ONE, 1), ("undo", ONE, ONE, 2)],
+    "of each other at once": [
+        ("node.put", NODE, ONE, 1),
+        ("node.put", OTHER, TWO, 1),
+        ("undo", TWO, ONE, 2),
+        ("undo", ONE, TWO, 2),
+    ],
+    "with one stamp": [("node.put", NODE, ONE, 1), ("node.put", OTHER, ONE, 1)],
+}
+
+
+@pytest.mark.parametrize("name", UNDOINGS)
+def test_a_strangers_undoings_lead_nowhere(folder: Path, ctx: Ctx, name: str) -> None:
+    assert ctx("init").code == 0
+    told_by_a_stranger(folder, UNDOINGS[name])
+    ctx("add", "--type=fact", "Mine")
+    assert "add" in [
+        made["action"] for made in ctx("undo", "--list", "--format=json").json["changes"]
+    ]
+    for words in (["undo"], ["undo", ONE], ["undo", ONE], ["undo", TWO], ["review"]):
+        ran = ctx(*words)
+        assert "E000" not in ran.err, ran.err
+    assert "Mine" not in ctx("list").out
+
+
 def test_output_that_cannot_be_encoded(folder: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     (folder / "ü.txt").write_text("a")
@@ -215,7 +271,7 @@ def test_nowhere_to_print(folder: Path, ctx: Ctx) -> None:
         assert "Exception ignored" not in ran.stderr, line
 
 
-@pytest.mark.parametrize("name", ["LOCK", "index", "refs", "stage", "PUBLISHING", "."])
+@pytest.mark.parametrize("name", ["LOCK", "index", "mine", "refs", "stage", "PUBLISHING", "."])
 def test_links_in_an_unpacked_archive_lead_nowhere(
     folder: Path, ctx: Ctx, tmp_path: Path, name: str
 ) -> None:
@@ -227,7 +283,7 @@ def test_links_in_an_unpacked_archive_lead_nowhere(
         (mine / f"folder{number}").mkdir()
     (mine / "notes.tmp").write_text("mine")
     os.utime(mine / "notes.tmp", (1, 1))
-    target = mine / "notes.tmp" if name in ("LOCK", "PUBLISHING") else mine
+    target = mine / "notes.tmp" if name in ("LOCK", "PUBLISHING", "mine") else mine
     place = folder / ".ctx" / "local" / name
     if place.is_dir():
         shutil.rmtree(place)

@@ -139,7 +139,7 @@ def _live_through(graph: Graph, change: Change, step: Step, made: list[NodeId]) 
             change.set_current_task(f"current_task:{third}", (None, "a", "b")[second % 3])
         case "undo":
             past = list(undo.changes(graph))
-            undo.take_back(change, past[first % len(past)].id)
+            undo.take_back(change, past[first % len(past)].change)
         case "together":
             # Several things about the same nodes in one change.
             new = change.add_node("task", "New.")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, ids
-from ctx.ids import Ulid
+from ctx.ids import NodeId, Ulid
 from ctx.memory import batches, records
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
@@ -130,7 +130,7 @@ NO_RECORDS: list[Any] = [
     row(stamp=1.5),
     row(stamp=f"{STAMP}"),
     row(stamp=records.BEYOND),
-    row(stamp=batches.LATEST),
+    row(stamp=1 << 61),
     row(stamp=(1 << 64) - 1),
     row(kind=None),
     row(subject=7),
@@ -214,6 +214,23 @@ def test_a_record_that_is_not_as_its_kind_must_be_is_passed_over(other: dict[str
         assert tables(fresh.connection) == before
 
 
+def test_whatever_is_heard_can_be_answered() -> None:
+    """Nobody takes the last word by a stamp that lies far ahead."""
+    last = batches.latest() - 1
+    [far] = read(batch(row(stamp=last)))
+    with graph() as fresh:
+        heard(fresh, [far])
+        for content in ("Two.", "Three."):
+            with changing(fresh, "update", WHO) as change:
+                change.update_node(NodeId(NODE), content=content)
+                said = list(change.records)
+            assert read(batches.made(said)) == said
+            assert fresh.node(NodeId(NODE)).content == content
+        with changing(fresh, "delete", WHO) as change:
+            change.delete_node(NodeId(NODE))
+        assert not fresh.has(NodeId(NODE))
+
+
 def heard(fresh: Graph, said: list[Record]) -> None:
     """Let records come into a graph, first by themselves and then with all others."""
     with transaction(fresh.connection):
@@ -260,7 +277,7 @@ KINDS = (
 )  # fmt: skip
 ROWS = st.tuples(
     st.sampled_from([OTHER, NODE, "x"]) | st.builds(ids.new_ulid),
-    st.sampled_from([STAMP, STAMP + 1, batches.LATEST - 1]) | st.integers(0, 2**64 - 1),
+    st.sampled_from([STAMP, STAMP + 1, batches.latest() - 1]) | st.integers(0, 2**64 - 1),
     st.just(OTHER) | st.text(max_size=8),
     st.text(max_size=8),
     st.sampled_from(KINDS),

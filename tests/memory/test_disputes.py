@@ -33,15 +33,29 @@ class Drawn(NamedTuple):
 
     parents: tuple[int, ...]
     writes: list[tuple[NodeId, str, str]]
+    amends: int | None = None
+    """Whose words it has too."""
 
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Drawn]:
     made = [Drawn((), [(node, "content", "first") for node in NODES])]
     for number in range(1, draw(st.integers(2, 7))):
+        amends = draw(st.none() | st.integers(0, number - 1))
         parents = draw(st.sets(st.integers(0, number - 1), min_size=1, max_size=2))
-        made.append(Drawn(tuple(sorted(parents)), draw(st.lists(WRITES, max_size=3))))
+        before = made[amends].parents if amends is not None else tuple(sorted(parents))
+        made.append(Drawn(before, draw(st.lists(WRITES, max_size=3)), amends))
     return made
+
+
+def holders(drawn: list[Drawn]) -> list[set[int]]:
+    """The commits that have the words of each: also those that amend it, and what amends these."""
+    found = [{number} for number in range(len(drawn))]
+    for number, commit in enumerate(drawn):
+        for held in found if commit.amends is not None else ():
+            if commit.amends in held:
+                held.add(number)
+    return found
 
 
 def body(field: str, value: str) -> dict[str, Any]:
@@ -73,6 +87,7 @@ def expected(drawn: list[Drawn], every: list[list[Record]]) -> set[tuple[str, st
     before: list[set[int]] = []
     for commit in drawn:
         before.append({each for p in commit.parents for each in (p, *before[p])})
+    held = holders(drawn)
     told: dict[tuple[str, str], list[tuple[Record, int, str]]] = {}
     for number, part in enumerate(every):
         for record in part:
@@ -93,7 +108,9 @@ def expected(drawn: list[Drawn], every: list[list[Record]]) -> set[tuple[str, st
             (record, value)
             for record, at, value in words
             if not any(
-                at in before[later] or (at == later and other.stamp > record.stamp)
+                other.stamp > record.stamp
+                if held[at] & held[later]
+                else any(held[at] & before[mine] for mine in held[later])
                 for other, later, _ in words
             )
         ]
@@ -102,7 +119,7 @@ def expected(drawn: list[Drawn], every: list[list[Record]]) -> set[tuple[str, st
     return found
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(histories())
 def test_disputes_are_those_that_trying_all_pairs_finds(drawn: list[Drawn]) -> None:
     every = said(drawn)
@@ -111,15 +128,19 @@ def test_disputes_are_those_that_trying_all_pairs_finds(drawn: list[Drawn]) -> N
         repository = Repository(project_at(folder))
         commits: list[ObjectId] = []
         objects: list[Object] = []
+        named: list[tuple[ObjectId, ...]] = []
         for number, (commit, part) in enumerate(zip(drawn, every, strict=True)):
             batch = [batches.made(part)] if part else []
+            amended = named[commit.amends] if commit.amends is not None else ()
+            named.append((*amended, *(each.id for each in batch)))
             made = typed(
                 Commit(
                     parents=tuple(commits[each] for each in commit.parents),
                     timestamp_unix=number,
                     message=f"{number}",
                     root_tree=EMPTY.id,
-                    record_batches=tuple(each.id for each in batch),
+                    record_batches=named[number],
+                    amends=commits[commit.amends] if commit.amends is not None else None,
                 )
             )
             objects += [*batch, made]

@@ -115,7 +115,11 @@ class World:
         made = [batches.made([drawn.said[each] for each in part]) for part in drawn.batches]
         self._batches = [each.id for each in made]
         self._commits: list[ObjectId] = []
+        self._replaced: list[tuple[ObjectId, ...]] = []
         for number, kept in enumerate(drawn.commits):
+            amends = None if kept.amends is None else self._commits[kept.amends]
+            before = () if kept.amends is None else self._replaced[kept.amends]
+            self._replaced.append((amends, *before) if amends else ())
             commit = typed(
                 Commit(
                     parents=tuple(self._commits[each] for each in sorted(kept.parents)),
@@ -123,7 +127,8 @@ class World:
                     message=f"{number}",
                     root_tree=EMPTY.id,
                     record_batches=tuple(self._batches[each] for each in sorted(kept.batches)),
-                    amends=None if kept.amends is None else self._commits[kept.amends],
+                    amends=amends,
+                    replaced=self._replaced[number],
                 )
             )
             self._commits.append(commit.id)
@@ -198,12 +203,10 @@ class World:
     def expected(self) -> Tables:
         """The graph of all records that are in sight, made at once."""
         reached = self._reached()
-        known = {self._commits[each] for each in reached}
-        known |= {
-            self._commits[amended]
-            for each in reached
-            if (amended := self._drawn.commits[each].amends) is not None
-        }
+        # A parent that cannot be read is a boundary: it was here.
+        parents = {parent for each in reached for parent in self._drawn.commits[each].parents}
+        known = {self._commits[each] for each in {*reached, *parents, *self._heads}}
+        known.update(id for each in reached for id in self._replaced[each])
         numbers = {part for each in reached for part in self._drawn.commits[each].batches}
         for chain in self._chains.values():
             if chain.batches and known.issuperset(self._commits[each] for each in chain.bases):

@@ -39,8 +39,8 @@ def test_a_record_comes_back_as_it_was_inserted(body: dict[str, Any], key: str, 
         records.insert(fresh.connection, [record])
         assert records.of_change(fresh.connection, "change") == [record]
         assert records.about_key(fresh.connection, "subject", "tag.", key) == [record]
-        # What lies a thousand years ahead is kept, and no clock follows it.
-        followed = stamp if stamp < records.FOLLOWED else 0
+        # What a document says has no time that a clock could follow.
+        followed = stamp if stamp < records.BEYOND else 0
         assert records.last_stamp(fresh.connection) == followed
 
 

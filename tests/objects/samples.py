@@ -71,6 +71,14 @@ SAMPLES: dict[str, Typed] = {
         compacted=an_id(10),
         amends=an_id(11),
     ),
+    "amending_commit": Commit(
+        parents=(an_id(1),),
+        timestamp_unix=1_768_903_300,
+        message="feat: retry twice",
+        root_tree=an_id(4),
+        amends=an_id(11),
+        replaced=(an_id(11), an_id(12)),
+    ),
     "tree": Tree(
         (
             TreeEntry("lib.rs", TreeEntryKind.BLOB, an_id(1)),
@@ -86,9 +94,21 @@ SAMPLES: dict[str, Typed] = {
         payload=(an_id(4), an_id(5)),
         narrative_refs=(NARRATIVE,),
     ),
+    "work_commit_after_a_pull": WorkCommit(
+        parents=(an_id(1),),
+        bases=(an_id(2),),
+        session_id=SessionId("cli"),
+        created_at=1_768_903_200,
+        step_kind=StepKind.NOTE,
+        payload=(an_id(4),),
+        heads=(an_id(3),),
+    ),
     "file_version": FileVersion("src/main.rs", an_id(1), an_id(2), 1234, 56, "rust"),
     "record_batch": RecordBatch(
         (msgspec.Raw(msgspec.msgpack.encode({"kind": "node", "n": 1})), msgspec.Raw(b"\xc0")), 77
+    ),
+    "record_batch_of_staged": RecordBatch(
+        (msgspec.Raw(b"\xc0"),), blobs=(an_id(1),), unread=("01HQ1A2B3C4D5E6F7G8H9J0K1M",)
     ),
     "edge_batch": EdgeBatch(
         (

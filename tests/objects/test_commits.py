@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
-from ctx.errors import ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.objects import commits, trees
 from ctx.objects.in_memory import InMemoryStore
@@ -86,10 +86,11 @@ def test_a_missing_parent_is_a_boundary() -> None:
     assert [id for id, commit in walked if commit is None] == [ids[1]]
 
 
-def test_a_missing_head_among_several_is_an_error() -> None:
+def test_a_head_that_is_missing_counts_until_another_has_overtaken_it() -> None:
     reader, ids = write([([], 0), ([0], 1), ([0], 1)], missing={2})
-    with pytest.raises(ObjectNotFound):
-        commits.newest(reader, [ids[1], ids[2]])
+    assert set(commits.newest(reader, [ids[1], ids[2]])) == {ids[1], ids[2]}
+    reader, ids = write([([], 0), ([0], 1), ([1], 1)], missing={1})
+    assert commits.newest(reader, [ids[1], ids[2]]) == (ids[2],)
 
 
 def test_an_amended_head_does_not_count() -> None:
@@ -97,6 +98,36 @@ def test_an_amended_head_does_not_count() -> None:
     old = typed(Commit((), 1, "old", trees.EMPTY.id))
     new = typed(Commit((), 2, "new", trees.EMPTY.id, amends=old.id))
     reader.write([trees.EMPTY, old, new])
+    assert commits.newest(reader, [old.id, new.id]) == (new.id,)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_was_amended_several_times_is_contained(told: bool) -> None:
+    """Earlier versions wrote down only the last of them."""
+    made = [typed(Commit((), 1, "first", trees.EMPTY.id))]
+    for number in (2, 3):
+        before = [each.id for each in reversed(made)]
+        commit = Commit((), number, "again", trees.EMPTY.id, amends=before[0])
+        made.append(typed(structs.replace(commit, replaced=tuple(before)) if told else commit))
+    first, second, third = made
+    other = typed(Commit((), 1, "other", trees.EMPTY.id)).id
+    reader = InMemoryStore()
+    reader.write(made)
+    assert commits.contain(reader, [third.id], [first.id, second.id, third.id])
+    assert not commits.contain(reader, [third.id], [first.id, other])
+    collected = InMemoryStore()
+    collected.write([third])
+    assert commits.contain(collected, [third.id], [second.id, third.id])
+    assert commits.contain(collected, [third.id], [first.id]) == told
+    assert not commits.contain(collected, [third.id], [other])
+
+
+def test_what_was_amended_before_is_no_head() -> None:
+    reader = InMemoryStore()
+    old = typed(Commit((), 1, "old", trees.EMPTY.id))
+    between = typed(Commit((), 2, "between", trees.EMPTY.id)).id
+    new = typed(Commit((), 3, "new", trees.EMPTY.id, amends=between, replaced=(between, old.id)))
+    reader.write([old, new])
     assert commits.newest(reader, [old.id, new.id]) == (new.id,)
 
 

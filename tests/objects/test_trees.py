@@ -119,3 +119,36 @@ def test_an_entry_that_leads_elsewhere_is_e004(name: str) -> None:
     reader.write([tree])
     with pytest.raises(DeserializationFailed):
         list(trees.paths(reader, tree.id))
+
+
+def test_what_lies_too_deep_is_left_out() -> None:
+    reader = store()
+    below = BLOBS[0].id
+    kind = TreeEntryKind.BLOB
+    for _ in range(3_000):
+        tree = typed(Tree((TreeEntry("d", kind, below),)))
+        reader.write([tree])
+        below, kind = tree.id, TreeEntryKind.TREE
+    deep = Commit((), 100, "deep", below)
+    root, made = trees.updated(reader, None, {"f": BLOBS[0].id, "d/e": BLOBS[1].id})
+    plain = Commit((), 110, "plain", root)
+    reader.write([*made, typed(deep), typed(plain)])
+    heads = [Head(typed(deep).id, deep), Head(typed(plain).id, plain)]
+    assert trees.joined(reader, heads) == {"f": BLOBS[0].id, "d/e": BLOBS[1].id}
+    assert trees.differing(reader, root, below) == {"f", "d/e"}
+    assert trees.Lookup(reader, below).blob_at("/".join("d" * 3_000)) is None
+    for order in permutations(heads):
+        present = trees.Present(reader, order)
+        joined, made = trees.updated(reader, present.first, present.missing_in_first())
+        reader.write(made)
+        assert dict(trees.paths(reader, joined)) == {"f": BLOBS[0].id, "d/e": BLOBS[1].id}
+
+
+def test_the_deepest_path_that_can_be_added_is_kept() -> None:
+    reader = store()
+    path = "d/" * trees.DEEPEST + "f"
+    root, made = trees.updated(reader, None, {path: BLOBS[0].id})
+    reader.write(made)
+    assert dict(trees.paths(reader, root)) == {path: BLOBS[0].id}
+    assert trees.Lookup(reader, root).blob_at(path) == BLOBS[0].id
+    assert trees.differing(reader, None, root) == {path}

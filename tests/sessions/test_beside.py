@@ -13,8 +13,6 @@ from ctx.retrieval.contexts import Beside
 from ctx.sessions import beside, trust
 from tests.conftest import Ctx, git
 
-NOW = "2026-01-20T10:00:00Z"
-
 
 @pytest.fixture
 def home(surroundings: Path) -> str:
@@ -60,12 +58,11 @@ def test_whoever_reads_and_whoever_makes_a_context_say_the_same(
 ) -> None:
     with reading(home, project) as found:
         assert contents(found) == ["Known."]
-        assert found.reader == "A Person <person@example.org>"
-        assert beside.current(home, project) == found._replace(connection=None)
+        assert beside.current(project) == found._replace(connection=None)
     assert ctx("add", "--type=fact", "Staged.").code == 0
     with reading(home, project) as found:
         assert contents(found) == ["Known.", "Staged."]
-        assert beside.current(home, project) == found._replace(connection=None)
+        assert beside.current(project) == found._replace(connection=None)
 
 
 def test_what_it_depends_on(home: str, project: Project, ctx: Ctx) -> None:
@@ -85,9 +82,6 @@ def test_what_it_depends_on(home: str, project: Project, ctx: Ctx) -> None:
     document.write_text("# Notes\n")
     assert ctx("list").code == 0
     is_another()
-    trust.revoke(home, project)
-    trust.trust(home, project, "Somebody Else <else@example.org>", NOW)
-    is_another()
 
 
 def test_a_document_that_was_edited_since(home: str, project: Project, ctx: Ctx) -> None:
@@ -102,7 +96,7 @@ def test_a_document_that_was_edited_since(home: str, project: Project, ctx: Ctx)
             assert (found.told, found.notice, found.is_current) == ("behind", beside.BEHIND, False)
             assert contents(found) == ["Known."]
         assert ctx("list").code == 0
-        assert told(home, project) == beside.current(home, project).told
+        assert told(home, project) == beside.current(project).told
 
 
 def test_another_branch_is_told_from_the_index_that_is_there(
@@ -138,12 +132,7 @@ def test_without_an_index_that_can_be_read(home: str, project: Project, harm: st
 
             with closing(sqlite3.connect(path)) as connection:
                 connection.execute("PRAGMA user_version = 999")
-    missing = Beside(
-        told="missing",
-        notice=beside.MISSING,
-        is_current=False,
-        reader="A Person <person@example.org>",
-    )
+    missing = Beside(told="missing", notice=beside.MISSING, is_current=False)
     assert beside.read(home, project) == missing
 
 

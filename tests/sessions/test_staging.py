@@ -37,7 +37,7 @@ def made(folder: str) -> Repository:
 
 def step(repository: Repository, *contents: Object) -> ObjectId:
     with repository.locked("a test"):
-        staging.open_steps(repository, SESSION, repository.current())
+        staging.open_steps(repository, SESSION, repository.tips())
         ids = [each.id for each in contents]
         return staging.append(repository, SESSION, StepKind.NOTE, contents, ids)
 

@@ -45,14 +45,12 @@ def is_trusted(home: str, folder: Path) -> bool:
 def test_trusted_and_revoked(home: str, repo: Path) -> None:
     project = at(repo)
     assert not trust.is_trusted(home, project)
-    assert trust.identity(home, project) == ""
     assert not trust.revoke(home, project)
     assert not os.path.exists(home)
 
     assert trust.trust(home, project, ADA, AT)
     assert not trust.trust(home, project, "Eve <eve@example.org>", "2027-01-01T00:00:00Z")
     assert trust.is_trusted(home, project)
-    assert trust.identity(home, project) == ADA
     assert trust.everything(home) == [Trusted(f"{repo}/.git", str(repo), AT, ADA)]
     assert os.listdir(home) == ["trusted.json"]
     assert stat.S_IMODE(os.stat(trust.path_of(home)).st_mode) == 0o600

@@ -57,8 +57,8 @@ ctx add decision "Retry with jitter" --mention core::net::Client --mention src/n
 """
 
 COMMAND_EXAMPLES = """
-ctx add command --stdin --name "cargo test" --exit-code 101 < out.txt
-make lint 2>&1 | ctx add command --stdin --name "make lint"
+make lint > out 2>&1; ctx add command --name "make lint" --exit-code $? --stdin < out
+make lint 2>&1 | ctx add command --stdin --name "make lint"    however it ended
 """
 
 _DOCUMENTS = ("note", "task", "decision")

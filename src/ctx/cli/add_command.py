@@ -15,6 +15,11 @@ from ctx.errors import UsageError
 from ctx.operations import commit
 from ctx.operations.add_command import Kept, Options, add_command
 
+# Behind a pipe, `$?` would be the code of whatever ran before it.
+_WITH_ITS_CODE = (
+    '`make test > out 2>&1; ctx add command --name "make test" --exit-code $? --stdin < out`'
+)
+
 
 class KeptAndCommitted(NamedTuple):
     """The answer with `--commit`."""
@@ -37,7 +42,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(kept, render)
     warn_of_redaction(kept.redacted, output)
     if kept.exit_code is None:
-        output.note("Nobody said how it ended: --exit-code $? does, and 0 is a success.")
+        output.note(f"Nobody said how it ended. {_WITH_ITS_CODE} does.")
 
 
 def _printed(options: argparse.Namespace) -> Iterable[bytes]:
@@ -48,12 +53,12 @@ def _printed(options: argparse.Namespace) -> Iterable[bytes]:
     if not options.stdin and options.body is None:
         raise UsageError(
             "There is no output.",
-            hint='`make test 2>&1 | ctx add command --stdin --name "make test"`',
+            hint=_WITH_ITS_CODE,
         )
     if surroundings.stdin_is_terminal():
         raise UsageError(
             "stdin is a terminal: nothing was printed there.",
-            hint='`make test 2>&1 | ctx add command --stdin --name "make test"`',
+            hint=_WITH_ITS_CODE,
         )
     return surroundings.stdin_in_parts()
 

@@ -1,9 +1,11 @@
 """What a word on the command line could become, by what it holds: ids, tags, settings.
 
-The store is only ever read, and where it cannot be read there is nothing to offer.
+Stores are only ever read, and where one cannot be read it has nothing to offer. Of a project, the
+index is read as it lies there: nobody who presses a key waits until it is brought up to date.
 """
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from ctx.cli.options import Completes
     from ctx.cli.settings import Settings
+    from ctx.layout import Project
 
 MOST = 50
 
@@ -25,7 +28,10 @@ _GLANCE = 400
 """Characters of a content that are looked at for its description."""
 _BEHIND_ALL = "\U0010ffff"
 # Of a long history, what is offered comes from its end: a person waits for the answer.
-_RECENT = "(SELECT * FROM records WHERE stamp > 0 ORDER BY stamp DESC LIMIT 20000)"
+# What documents say lies behind every clock, and is no change that a command made.
+_RECENT = (
+    "(SELECT * FROM records WHERE stamp > 0 AND stamp < 1 << 62 ORDER BY stamp DESC LIMIT 20000)"
+)
 
 
 class Candidate(NamedTuple):
@@ -77,6 +83,11 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
             return _assignments(typed)
         case "own-tag":
             return offer(_stored(what, node, settings), typed)
+        case "session" | "chain":
+            return offer(_sessions(what, settings), typed)
+        case "end":
+            named = offer(_stored(what, typed, settings), typed)
+            return named if named.candidates else Offer(how="files")
         case "node" | "deleted" | "change" | "receipt" | "tag" | "project" | "view" | "task":
             return offer(_stored(what, typed, settings), typed)
 
@@ -97,13 +108,11 @@ def _assignments(typed: str) -> Offer:
 
 
 def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
+    """What the project's memory and one's own have to offer, the project's first."""
     import sqlite3
 
-    from ctx.memory.migrations import MIGRATIONS
-    from ctx.memory.store import APPLICATION_ID
-    from ctx.sqlite.truth import application_id_of, read_truth
-
     queries = {
+        "end": _documents,
         "node": _nodes,
         "deleted": _deleted,
         "change": _changes,
@@ -114,20 +123,75 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
         "view": _views,
         "task": _tasks,
     }
-    try:
-        path = settings.database
-        # Even to read another program's database would leave files beside it.
-        if application_id_of(path) != APPLICATION_ID:
-            return []
-        opened = read_truth(
-            path, application_id=APPLICATION_ID, migrations=MIGRATIONS, busy_ms=_BUSY_MS
-        )
-        with closing(opened) as store:
-            found = list(queries[what](store, typed))
-    except (CtxError, OSError, UnicodeError, sqlite3.Error):
-        return []
+    found: dict[str, Candidate] = {}
+    openings: tuple[Callable[[Settings], Connection | None], ...] = (_index, _user_store)
+    for opening in openings:
+        try:
+            opened = opening(settings)
+            if opened is None:
+                continue
+            with closing(opened) as store:
+                for candidate in queries[what](store, typed):
+                    known = found.get(candidate.value)
+                    if known is None or not known.description:
+                        found[candidate.value] = candidate
+        except (CtxError, OSError, UnicodeError, sqlite3.Error):
+            continue
     # A name that looks like an option would be taken for one.
-    return [candidate for candidate in found if not candidate.value.startswith("-")]
+    return [candidate for candidate in found.values() if not candidate.value.startswith("-")]
+
+
+def _user_store(settings: "Settings") -> "Connection | None":
+    from ctx.memory.migrations import MIGRATIONS
+    from ctx.memory.store import APPLICATION_ID
+    from ctx.sqlite.truth import application_id_of, read_truth
+
+    path = settings.database
+    # Even to read another program's database would leave files beside it.
+    if application_id_of(path) != APPLICATION_ID:
+        return None
+    return read_truth(path, application_id=APPLICATION_ID, migrations=MIGRATIONS, busy_ms=_BUSY_MS)
+
+
+def _index(settings: "Settings") -> "Connection | None":
+    """The index of what is checked out, else the one that was used last; it is never made."""
+    project = _project(settings)
+    if project is None:
+        return None
+    from ctx.memory import present
+    from ctx.sqlite.truth import application_id_of, connect_for_reading
+
+    path = present.path_for(project, present.state(project))
+    if not os.path.exists(path):
+        with os.scandir(project.indexes) as folders:
+            others = [os.path.join(folder.path, present.FILE) for folder in folders]
+        path = max(filter(os.path.exists, others), key=os.path.getmtime, default=path)
+    if application_id_of(path) != present.APPLICATION_ID:
+        return None
+    return present.if_fit(lambda: connect_for_reading(path, _BUSY_MS), lambda _: True)
+
+
+def _project(settings: "Settings") -> "Project | None":
+    from ctx import layout
+
+    project = layout.find_project(settings.folder, settings.user_store.home)
+    if project is not None:
+        layout.refuse_links(project)
+    return project
+
+
+def _sessions(what: str, settings: "Settings") -> list[Candidate]:
+    """Sessions with staged work; for `chain` also those that were aborted."""
+    from ctx.objects import refs
+
+    try:
+        project = _project(settings)
+        names = list(refs.Refs(project.refs).names()) if project else []
+    except (CtxError, OSError, UnicodeError):
+        return []
+    staged = [Candidate(session, "staged") for name in names if (session := refs.session_of(name))]
+    aborted = [Candidate(gone, "aborted") for name in names if (gone := refs.aborted_name(name))]
+    return [*staged, *aborted] if what == "chain" else staged
 
 
 def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
@@ -144,6 +208,22 @@ def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:
         short = shown[node_id]
         value = short if short.startswith(beginning) else node_id
         yield Candidate(value, f"{node_type}: {' '.join(text.split())}")
+    yield from _documents(store, typed)
+
+
+def _documents(store: "Connection", typed: str) -> Iterator[Candidate]:
+    """Tasks and decisions by number, for whoever has begun to type one."""
+    from ctx.memory import numbered
+
+    if not typed.isidentifier():
+        return
+    begun = [item for item in numbered.names(store).items() if item[0].startswith(typed.lower())]
+    for name, node_id in begun[:MOST]:
+        row = store.execute(
+            "SELECT type, substr(coalesce(summary, content), 1, ?) FROM nodes WHERE id = ?",
+            (_GLANCE, node_id),
+        ).fetchone()
+        yield Candidate(name, f"{row[0]}: {' '.join(row[1].split())}")
 
 
 def _deleted(store: "Connection", typed: str) -> Iterator[Candidate]:
@@ -233,3 +313,6 @@ def _tasks(store: "Connection", typed: str) -> Iterator[Candidate]:
         (_GLANCE, beginning, beginning + _BEHIND_ALL, MOST),
     ):
         yield Candidate(tag.removeprefix("task:"), name or "")
+    for numbered in _documents(store, typed):
+        if numbered.value.startswith("task_"):
+            yield numbered

@@ -8,6 +8,9 @@ from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
 from ctx.clock import age, now_s
 from ctx.errors import DatabaseFailure
+from ctx.ids import short
+from ctx.layout import Project
+from ctx.memory.graph import USER
 from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_project
 
 if TYPE_CHECKING:
@@ -20,6 +23,20 @@ if TYPE_CHECKING:
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
     """The memory, for a command that only looks at it."""
     return _opened(settings, output, writing=False)
+
+
+@contextmanager
+def reading_for_agents(settings: Settings, output: Output) -> Iterator[Memory]:
+    """The same for what agents read: of a project that is not trusted they are given nothing."""
+    with reading(settings, output) as memory:
+        if memory.is_trusted:
+            yield memory
+        else:
+            output.warn(
+                "This project's own memory is not trusted, so nothing of it is here. "
+                "`ctx trust` shows what it holds, and allows it."
+            )
+            yield memory.only(USER)
 
 
 def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
@@ -41,13 +58,28 @@ def _opened(
 ) -> Iterator[Memory]:
     with ExitStack() as stack:
         memory = _enter(stack, settings, output, writing=writing)
+        if memory.beside:
+            _warn_of_sweeping(memory.beside.project, output)
         if writing and compacting:
             _compact_old(memory, output)
-        yield memory
+        try:
+            yield memory
+        finally:
+            # Also where the command fails: what it did not find may be what is damaged.
+            _warn_of_damage(memory, output)
         if writing and compacting and memory.beside and memory.beside.stepped:
             _compact_due(memory, output)
         _mention_stale(memory, output)
         _warn_of_settings(memory, output)
+
+
+def _warn_of_damage(memory: Memory, output: Output) -> None:
+    if memory.beside and (damaged := memory.beside.damaged):
+        are, them = ("is", "it") if damaged == 1 else ("are", "them")
+        output.warn(
+            f"{count(damaged, 'object')} of the project's memory {are} damaged: "
+            f"`ctx debug verify` names {them}."
+        )
 
 
 def _compact_old(memory: Memory, output: Output) -> None:
@@ -159,10 +191,28 @@ def _took_over(settings: Settings, output: Output) -> bool:
 
 def open_workspace(settings: Settings, output: Output) -> Workspace:
     """The project that the command works on; what its configuration ignores is said once."""
+    workspace = open_to_mend(settings, output)
+    _warn_of_sweeping(workspace.project, output)
+    return workspace
+
+
+def open_to_mend(settings: Settings, output: Output) -> Workspace:
+    """The same, for the command that gets back what the warning is about."""
     workspace = open_project(_surroundings(settings, output))
     for warning in workspace.config.warnings:
         output.warn(warning)
     return workspace
+
+
+def _warn_of_sweeping(project: Project, output: Output) -> None:
+    """Say that the commit made here last is gone, before anybody takes its place."""
+    from ctx.objects.swept import swept_away
+
+    if swept := swept_away(project):
+        output.warn(
+            f"Commit {short(swept)}, which was made here last, was swept away before git had it "
+            "(`git clean`?). `ctx stage recover` gets it back."
+        )
 
 
 def _surroundings(settings: Settings, output: Output) -> Surroundings:

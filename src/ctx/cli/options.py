@@ -26,6 +26,9 @@ Completes = Literal[
     "project",
     "view",
     "task",
+    "session",
+    "chain",
+    "end",
     "edge-type",
     "node-type",
     "setting",
@@ -35,8 +38,9 @@ Completes = Literal[
 ]
 """What an argument holds, for the shell to offer.
 
-`deleted` is a deleted node, `own-tag` a tag of the node that the line names before it, and
-`assignment` a setting and its value.
+`deleted` is a deleted node, `own-tag` a tag of the node that the line names before it, `session`
+one with staged work, `chain` the same or one that was aborted, `end` a file or a document at the
+end of an edge, and `assignment` a setting and its value.
 """
 
 # The options that take a value, so that the command's name can be told from it.
@@ -225,11 +229,12 @@ def completing(action: argparse.Action, what: Completes) -> argparse.Action:
 
 
 def session_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    session = parser.add_argument(
         "--session",
         metavar="ID",
         help="the session to join (default: CTX_SESSION, the one that was started, else `cli`)",
     )
+    completing(session, "session")
 
 
 def yes_option(parser: argparse.ArgumentParser) -> None:

@@ -104,6 +104,7 @@ class Output:
         self._screen = screen
         self._quiet = False
         self._chosen = ""
+        self._warned: set[str] = set()
 
     @classmethod
     def for_words(cls, words: list[str], screen: Screen) -> "Output":
@@ -193,7 +194,11 @@ class Output:
             self._say(visible(self._typed(text)))
 
     def warn(self, text: str) -> None:
+        """Something that should not be so; once, however many parts of a command find it."""
         text = self._typed(text)
+        if text in self._warned:
+            return
+        self._warned.add(text)
         if self._form == "json":
             self._say(self._json({"warning": text}).rstrip())
         else:

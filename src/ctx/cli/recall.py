@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     wanted = Options(" ".join(options.query), options.limit, options.budget, visible(options))
-    with opening.reading(settings, output) as memory:
+    with opening.reading_for_agents(settings, output) as memory:
         found = recall(arguments.within(memory, options), wanted)
     as_given = getattr(options, "format", "text") == "markdown"
     output.show(found, render_markdown if as_given else render)
@@ -55,6 +55,8 @@ def render(found: Recalled) -> list[Block]:
             text = f"{text[: LONGEST_LINE - 1].rstrip()}…"
         if where := place(node, found.scopes):
             text = f"{text} ({where})"
+        if author := found.authors.get(node.id):
+            text = f"(by {author}) {text}"
         rows.append((found.short_ids[node.id], node.type, text))
     blocks: list[Block] = [Table(("id", "type", "content"), rows, ("id", "type", ""))]
     more = found.total - len(found.nodes)

@@ -23,10 +23,10 @@ _NAME = 60
 
 def configure(parser: argparse.ArgumentParser) -> None:
     told = "a file, a task or decision by number, a node's id, or a qualified name"
-    completing(parser.add_argument("from_", metavar="FROM", help=told), "file")
+    completing(parser.add_argument("from_", metavar="FROM", help=told), "end")
     label = parser.add_argument("label", metavar="LABEL", help="how they relate, in any spelling")
     completing(label, "edge-type")
-    completing(parser.add_argument("to", metavar="TO", help=told), "file")
+    completing(parser.add_argument("to", metavar="TO", help=told), "end")
     parser.add_argument(
         "--confidence", choices=tuple(CONFIDENCE), default="high", help="how sure (default: high)"
     )

@@ -29,8 +29,12 @@ _LONGEST = 200
 
 def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--accept", metavar="ID", help="keep what holds, of this node")
-    what.add_argument("--pick", metavar="ID", help="let another version hold, of this node")
+    kept = what.add_argument("--accept", metavar="ID", help="keep what holds, of this node")
+    picked = what.add_argument(
+        "--pick", metavar="ID", help="let another version hold, of this node"
+    )
+    shared.completing(kept, "node")
+    shared.completing(picked, "node")
     parser.add_argument(
         "--version", type=int, metavar="N", help="the version to pick, as it is numbered"
     )
@@ -143,7 +147,7 @@ def _dispute(each: Open) -> Iterator[Block]:
     rows = [
         (
             f"{version.number}{' holds' if version.number == 1 else ''}",
-            short(version.commit),
+            short(version.commit) if version.commit else "staged",
             since(version.at, now),
             version.author,
             _value(each, version),

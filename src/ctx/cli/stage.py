@@ -10,11 +10,13 @@ from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
+from ctx.ids import short
 from ctx.objects.refs import damaged_name
 from ctx.operations import stage
 from ctx.operations.recover import Recovered, recover
 from ctx.operations.stage import Aborted, Begun, Flushed, Staging
 from ctx.sessions.chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, Chain
+from ctx.sessions.republishing import Republished
 
 EXAMPLES = """
 ctx stage start "Fix timeout handling"       a session of its own for a task
@@ -65,9 +67,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     task = begin.add_argument("task", nargs="+", metavar="TASK", help="its name, its tag or its id")
     shared.completing(task, "task")
-    begin.add_argument(
+    named = begin.add_argument(
         "--session", metavar="ID", help="its name (default: made from that of the task)"
     )
+    shared.completing(named, "session")
     flush = shared.add_subcommand(
         group,
         "flush",
@@ -92,9 +95,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     mend = shared.add_subcommand(
         group, "recover", "mend damaged sessions, or get an aborted one back", RECOVER_EXAMPLES
     )
-    mend.add_argument(
+    chain = mend.add_argument(
         "name", nargs="?", metavar="SESSION", help="this one only, also if it was aborted"
     )
+    shared.completing(chain, "chain")
     mend.add_argument(
         "--documents", action="store_true", help="write flushed documents again that are gone"
     )
@@ -125,7 +129,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             workspace = open_workspace(settings, output)
             output.show(stage.status(workspace, settings.user_store.home), render_status)
         case _:
-            workspace = open_workspace(settings, output)
+            workspace = opening.open_to_mend(settings, output)
             found = recover(
                 workspace, options.name, documents=options.documents, dry_run=options.dry_run
             )
@@ -222,9 +226,21 @@ def _next(chains: Sequence[Chain]) -> list[Block]:
     return lines
 
 
+def _republished(found: Republished, would: str) -> list[Block]:
+    told = f"Commit {short(found.commit)} was swept away before git had it"
+    if found.problem:
+        return [Line(f"{told}, and stays away: {found.problem.rstrip('.')}.")]
+    more = f", with {count(found.commits - 1, 'commit')} before it" if found.commits > 1 else ""
+    blocks: list[Block] = [Line(f"{told}: it {would} a head again{more}. Then: git add .ctx")]
+    if found.documents:
+        named = ", ".join(f"narrative/{path}" for path in found.documents)
+        blocks.append(Line(f"  Documents that went with it: {named}"))
+    return blocks
+
+
 def render_recovered(found: Recovered) -> list[Block]:
     would = "would be" if found.dry_run else "is"
-    blocks: list[Block] = []
+    blocks: list[Block] = _republished(found.republished, would) if found.republished else []
     for each in found.mended:
         if each.steps:
             saved = f"{count(each.steps, 'step')} {'would be' if found.dry_run else 'were'} saved"

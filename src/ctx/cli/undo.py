@@ -5,6 +5,7 @@ from itertools import islice
 
 from ctx import clock
 from ctx.cli import arguments, opening
+from ctx.cli.delete import say_what_stays
 from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output, Table, listing, since
 from ctx.cli.settings import Settings
@@ -46,6 +47,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.warn(f"{kept.what} of {short(kept.subject)} was changed since, and stays.")
     if len(undone.kept) > _MOST_WARNINGS:
         output.warn(f"So do {len(undone.kept) - _MOST_WARNINGS:,} more.")
+    say_what_stays(undone.files, output)
+    for path in undone.documents:
+        output.note(f"{path} is in git and keeps its words, until somebody changes them.")
     if undone.by:
         output.note(f"`ctx undo {undone.by}` brings it back.")
 

@@ -7,20 +7,19 @@ ctx at all is kept too, and passed over.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
+from ctx import clock
 from ctx.ids import ObjectId, Ulid
 from ctx.memory import records, shapes
 from ctx.memory.records import Record
 from ctx.objects.model import RecordBatch
 from ctx.objects.store import Object, Reader, read_typed, typed
 
-LATEST = records.BEYOND - (1 << 50)
-"""No stamp that anybody has given lies after this, so that there is room for those to come."""
-
+_CENTURY_MS = 100 * 365 * 86_400_000
 _LONGEST_NAME = 500
 _IDS = re.compile("(?:[0-7][0-9A-HJKMNP-TV-Z]{25}){2}")
 _NO_TIME = f"{'0' * 10}{'Z' * 16}"
@@ -34,16 +33,33 @@ def made(said: Sequence[Record], blobs: Iterable[ObjectId] = ()) -> Object:
     return typed(RecordBatch(packed, blobs=tuple(sorted(set(blobs)))))
 
 
-def merged(reader: Reader, batch_ids: Sequence[ObjectId]) -> Object | None:
-    """One batch with everything that some batches say, in their order; None for none at all."""
-    found = [read_typed(reader, each, RecordBatch) for each in batch_ids]
+def merged(
+    reader: Reader, batch_ids: Sequence[ObjectId], withheld: Container[str] = ()
+) -> Object | None:
+    """One batch with what some batches say, in their order; None for nothing at all.
+
+    Records that are `withheld` are not in it, nor is what only they refer to.
+    """
+    whole = [read_typed(reader, each, RecordBatch) for each in batch_ids]
+    found = [left for each in whole if (left := _without(each, withheld)) is not None]
     if not found:
         return None
-    if len(found) == 1:
+    if found == whole and len(whole) == 1:
         return reader.read(batch_ids[0])
     every = dict.fromkeys(bytes(raw) for batch in found for raw in batch.records)
     blobs = {blob for batch in found for blob in batch.blobs}
     return typed(RecordBatch(tuple(map(msgspec.Raw, every)), blobs=tuple(sorted(blobs))))
+
+
+def _without(batch: RecordBatch, withheld: Container[str]) -> RecordBatch | None:
+    """What is left of a batch; None for nothing."""
+    told = [(raw, _unpacked(raw)) for raw in batch.records] if withheld else []
+    kept = [(raw, each) for raw, each in told if each is None or each[0].id not in withheld]
+    if len(kept) == len(told):
+        return batch
+    bodies = [each[1] for _, each in kept if each is not None]
+    blobs = tuple(blob for blob in batch.blobs if any(blob in body for body in bodies))
+    return RecordBatch(tuple(raw for raw, _ in kept), batch.created_at, blobs) if kept else None
 
 
 def read(reader: Reader, batch_id: ObjectId) -> list[Record]:
@@ -83,6 +99,15 @@ class _Row(msgspec.Struct, array_like=True, frozen=True, gc=False):
 _DECODER = msgspec.msgpack.Decoder(_Row)
 
 
+def latest() -> int:
+    """Before this lie all stamps that a clock can have given, also one that is decades ahead.
+
+    What is heard must be followed by what is said next. A bound that stands still would have a last
+    stamp, and whoever takes that one has the last word for ever; this one leaves room every day.
+    """
+    return min((clock.now_ms() + _CENTURY_MS) << clock.COUNTER_BITS, records.BEYOND)
+
+
 def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
     """A record as anybody may have written it: ids and times become names and order here.
 
@@ -93,7 +118,7 @@ def _unpacked(raw: msgspec.Raw) -> tuple[Record, str] | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     # What documents say has ids of no time at all, and stamps beyond all others.
-    if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < LATEST):
+    if not (_IDS.fullmatch(row.id + row.change) and row.id > _NO_TIME and 0 < row.stamp < latest()):
         return None
     body = _body(row.body)
     told = _Told(row.action, row.kind, row.session, row.author)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ctx import clock
 from ctx.ids import ObjectId
-from ctx.memory import held, records
+from ctx.memory import held, present, records
 from ctx.memory.held import Batch
 from ctx.memory.present import State
 from ctx.memory.records import Record
@@ -33,17 +33,23 @@ class Bringing:
         self._repository = repository
         self._now = now
         self._tick = tick
+        self._missing: set[str] = set()
+        self._damaged: set[str] = set()
 
     def run(self) -> None:
-        missing = self._follow_history()
+        self._follow_history()
         wanted = self._committed()
         wanted.update(self._staged(wanted))
-        missing += self._exchange(wanted)
+        self._exchange(wanted)
+        project = self._repository.project
+        damaged = [present.seen(project, each) for each in sorted(self._damaged)]
         note(self._connection, "state", self._now.told)
-        note(self._connection, "missing", "\n".join(sorted(missing)))
+        note(self._connection, "missing", "\n".join(sorted(self._missing)))
+        note(self._connection, "damaged", "\n".join(damaged))
 
-    def _follow_history(self) -> list[str]:
-        """Let `commits` be those that the heads reach; what should be there and is not."""
+    def _follow_history(self) -> None:
+        """Let `commits` be those that the heads reach."""
+        from ctx.objects import commits
         from ctx.objects.model import Commit
         from ctx.objects.store import read_typed
 
@@ -53,26 +59,30 @@ class Bringing:
         for gone in known.keys() - reached:
             self._connection.execute("DELETE FROM commits WHERE id = ?", (gone,))
             self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (gone,))
-        for new in sorted(reached - known.keys()):
+        came = sorted(reached - known.keys())
+        own = self._repository.own() if came else set()
+        for new in came:
             commit = read_typed(self._repository.objects, ObjectId(new), Commit)
             self._connection.execute(
-                "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     new,
                     " ".join(commit.parents),
                     commit.timestamp_unix,
-                    commit.amends,
+                    " ".join(commits.replaced(self._repository.objects, commit)),
                     commit.author,
                     commit.session_id,
                     commit.message,
                     " ".join(commit.record_batches),
+                    int(new in own),
                 ),
             )
             self._connection.executemany(
                 "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?)",
                 [(ref.path, new, ref.blob_id) for ref in commit.narrative_refs],
             )
-        return walked.missing
+        self._missing.update(walked.missing)
+        self._damaged.update(walked.damaged)
 
     def _committed(self) -> dict[str, Batch]:
         """The batches of history. One that several commits name came with the oldest."""
@@ -88,8 +98,7 @@ class Bringing:
 
         found: dict[str, Batch] = {}
         self._connection.execute("DELETE FROM chains")
-        rows = self._connection.execute("SELECT id, amends FROM commits").fetchall()
-        here = {row[0] for row in rows} | {row[1] for row in rows}
+        here = self._reached()
         for session, tip in self._now.chains:
             try:
                 steps = work.chain(self._repository.everything, tip)
@@ -101,27 +110,35 @@ class Bringing:
                 "INSERT INTO chains VALUES (?, ?, ?)", (session, tip, int(parked))
             )
             for step in steps if not parked else ():
+                heads = told_heads(step.work.heads or step.work.bases)
                 for each in step.work.payload:
                     if each not in committed:
-                        found[each] = Batch(None, session)
+                        found[each] = Batch(None, session, heads)
         return found
 
-    def _exchange(self, wanted: Mapping[str, Batch]) -> list[str]:
-        """Take out what is not wanted and put in what is missing; what could not be read."""
+    def _reached(self) -> set[str]:
+        """The commits that are here, as `commits.contain` has it: also where they cannot be read,
+        or others took their place."""
+        found: set[str] = set(self._now.heads)
+        for row in self._connection.execute("SELECT id, parents, replaced FROM commits"):
+            found.update(" ".join(row).split())
+        return found
+
+    def _exchange(self, wanted: Mapping[str, Batch]) -> None:
+        """Take out what is not wanted and put in what is missing."""
         if _present(self._connection, "torn"):
             _empty(self._connection)
-        missing: list[str] = []
-        if self._put_and_take(wanted, missing):
+        if self._put_and_take(wanted):
             # Somebody gave two records one id. Which of them counts must not depend on the way
             # that was gone, so it is gone from the beginning, as long as both are there.
             _empty(self._connection)
-            missing.clear()
-            self._put_and_take(wanted, missing)
-        return missing
+            self._put_and_take(wanted)
 
-    def _put_and_take(self, wanted: Mapping[str, Batch], missing: list[str]) -> bool:
+    def _put_and_take(self, wanted: Mapping[str, Batch]) -> bool:
         """Whether there are two records of one id, which was not known."""
-        rows = self._connection.execute("SELECT id, commit_id, session FROM batches").fetchall()
+        rows = self._connection.execute(
+            "SELECT id, commit_id, session, heads FROM batches"
+        ).fetchall()
         known = {row[0]: Batch(*row[1:]) for row in rows if not row[0].startswith("narrative ")}
         said_before = self._connection.execute("SELECT 1 FROM records WHERE stamp > 0 LIMIT 1")
         is_new = said_before.fetchone() is None
@@ -131,15 +148,19 @@ class Bringing:
         for done, batch_id in enumerate(sorted(wanted)):
             self._tick(done, len(wanted))
             if batch_id not in known:
-                said = self._read(batch_id, missing)
+                said, unread = self._read(batch_id)
                 new = (
                     held.put_in(self._connection, batch_id, wanted[batch_id], said) if said else []
                 )
+                if unread:
+                    self._connection.execute(
+                        "UPDATE batches SET unread = ? WHERE id = ?", (" ".join(unread), batch_id)
+                    )
                 is_torn = is_torn or _contradicts(self._connection, said, new)
                 came += new
             elif known[batch_id] != wanted[batch_id]:
                 self._connection.execute(
-                    "UPDATE batches SET commit_id = ?, session = ? WHERE id = ?",
+                    "UPDATE batches SET commit_id = ?, session = ?, heads = ? WHERE id = ?",
                     (*wanted[batch_id], batch_id),
                 )
         if is_torn and not is_new:
@@ -154,23 +175,32 @@ class Bringing:
             held.materialise(self._connection, [*came, *went])
         return False
 
-    def _read(self, batch_id: str, missing: list[str]) -> list[tuple[Record, str]]:
-        """What a batch says. A step's payload has other objects too: they say nothing here."""
-        from ctx.errors import DeserializationFailed, ObjectNotFound
+    def _read(self, batch_id: str) -> tuple[list[tuple[Record, str]], tuple[str, ...]]:
+        """What a batch says, and what its writer had not read.
+
+        A step's payload has other objects too: they say nothing here.
+        """
+        from ctx.errors import ObjectNotFound
         from ctx.memory import batches
         from ctx.objects.model import RecordBatch
-        from ctx.objects.store import decode
+        from ctx.objects.store import DAMAGE, decode
 
         try:
             found = self._repository.everything.read(ObjectId(batch_id))
             value = decode(found)
-            return batches.said(value) if isinstance(value, RecordBatch) else []
+            if isinstance(value, RecordBatch):
+                return batches.said(value), value.unread
         except ObjectNotFound:
-            missing.append(batch_id)
-        except DeserializationFailed:
+            self._missing.add(batch_id)
+        except DAMAGE:
             # `ctx debug verify` names it. What else is there must not be out of reach for it.
-            pass
-        return []
+            self._damaged.add(batch_id)
+        return [], ()
+
+
+def told_heads(heads: Iterable[str]) -> str:
+    """Heads as text: the same for the same heads."""
+    return " ".join(sorted(heads))
 
 
 def parents_of(connection: Connection) -> dict[str, list[str]]:
@@ -184,11 +214,12 @@ class History:
         self._objects = repository.objects
         self._known = known
         self.missing: list[str] = []
+        self.damaged: list[str] = []
 
     def walk(self, heads: Iterable[str]) -> set[str]:
         from ctx.errors import ObjectNotFound
         from ctx.objects.model import Commit
-        from ctx.objects.store import read_typed
+        from ctx.objects.store import DAMAGE, read_typed
 
         reached = set(heads)
         waiting: list[str] = list(reached)
@@ -202,6 +233,9 @@ class History:
                     parents = read_typed(self._objects, each, Commit).parents
                 except ObjectNotFound:
                     self.missing.append(each)
+                    continue
+                except DAMAGE:
+                    self.damaged.append(each)
                     continue
             found.add(each)
             waiting += [parent for parent in parents if parent not in reached]

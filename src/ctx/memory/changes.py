@@ -124,11 +124,13 @@ class Change:
         metadata: Mapping[str, Any] | None = None,
         updated_at: str | None = None,
         over: str | None = None,
+        before: str | None = None,
     ) -> tuple[str, ...]:
         """Set some fields; the names of those that really changed.
 
         An empty summary, and a metadata value of None, take away what was there. A content that
-        is said `over` what a document says holds until the document says something else.
+        is said `over` what a document says holds until the document says something else. One that
+        is written into the document comes with what it said `before`, so that it can be undone.
         """
         node = self.graph.node(node_id)
         wanted: dict[str, Any] = {}
@@ -144,7 +146,10 @@ class Change:
             new = {k: v for k, v in cleaned.items() if node.metadata.get(k) != v}
             if new:
                 body["metadata"] = new
-        changed = tuple(body)
+        if before is not None and before != wanted.get("content"):
+            # Also where the node had said so already, over what the document said.
+            body |= {"content": wanted["content"], "before": self._clean(before, "content")}
+        changed = tuple(name for name in body if name != "before")
         if body:
             if updated_at:
                 body["updated_at"] = updated_at

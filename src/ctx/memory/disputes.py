@@ -4,18 +4,20 @@ Records commute: of two that set one field, the later one holds, and the other s
 is a decision of a clock. Where neither of them knew of the other, and they say different things, a
 person may want to decide.
 
-A record knows of another one if its commit comes after the other's; what is staged knows of all.
-So of everything that was said about a field, what nobody knew of when they wrote about it again is
-left: where that is more than one value, it is a dispute. It ends with the next word about the field
-in a commit that knows of all of them, or by a record that says that it is settled.
+A record knows of another one if its commit comes after the other's, unless the commit says that
+the other came while this one was staged. What is staged knows of the history that there was at its
+step, and of what was staged beside it, also where that was committed here since. So of everything
+that was said about a field, what nobody knew of when they wrote about it again is left: where that
+is more than one value, it is a dispute. It ends with the next word about the field by somebody who
+knows of all of them, or by a record that says that it is settled.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
-from ctx.ids import NodeId
+from ctx.ids import NodeId, Ulid
 from ctx.memory import history, records, replay, undo
 from ctx.memory.graph import Graph
 from ctx.memory.history import Commit
@@ -31,7 +33,8 @@ class Version(NamedTuple):
     """What one side says a field is."""
 
     record: Record
-    commit: Commit
+    commit: Commit | None
+    """None where it is staged."""
     value: Any
     """For the node as a whole: whether it is there."""
 
@@ -42,6 +45,8 @@ class Dispute(NamedTuple):
     """`type`, `content`, `summary`, `metadata KEY`, or `node` for the node as a whole."""
     versions: tuple[Version, ...]
     """The one that holds first, then the others, newest first."""
+    records: tuple[Ulid, ...]
+    """All that say so, the one that holds first. Several may say the same."""
 
 
 class _Word(NamedTuple):
@@ -49,21 +54,38 @@ class _Word(NamedTuple):
 
     record: Record
     commits: tuple[int, ...]
-    """Who holds it, as numbers of commits; none where it is staged, which knows of all."""
-    value: Any
+    """Who holds it, as numbers of commits; none where it is staged."""
+    heads: str
+    """Where it is staged: the heads that there were."""
+    unread: Set[str]
+    """What its writer had not read of the history before."""
+    value: Any = None
 
 
 def disputes(graph: Graph) -> list[Dispute]:
     """What waits for somebody to decide, by node."""
     commits = history.commits(graph.connection)
-    if _is_one_line(commits):
+    if _is_one_line(commits) and not _came_meanwhile(graph.connection, commits):
         return []
-    known = _Ancestry(commits, _spoken_in(graph.connection))
+    held = _Held(graph.connection, commits)
+    known = _Ancestry(graph.connection, commits, held.commits())
     return [
         dispute
-        for node_id, said in _candidates(graph.connection, known)
-        for dispute in _Node(graph, node_id, said, known).disputes()
+        for node_id in held.nodes()
+        for dispute in _Node(graph, node_id, held.words(node_id, known), known).disputes()
     ]
+
+
+def unread(graph: Graph, session: str) -> tuple[Ulid, ...]:
+    """What is in history, and what a session has spoken against without having read it."""
+    staged = {record.id for record in history.staged_by(graph.connection, session)}
+    found = {
+        record
+        for dispute in disputes(graph)
+        if not staged.isdisjoint(dispute.records)
+        for record in dispute.records
+    }
+    return tuple(sorted(found - staged))
 
 
 def _is_one_line(commits: Mapping[str, Commit]) -> bool:
@@ -72,88 +94,144 @@ def _is_one_line(commits: Mapping[str, Commit]) -> bool:
     return all(before.id in commit.parents for commit, before in pairwise(every))
 
 
-def _spoken_in(connection: Connection) -> list[str]:
-    """The commits that speak of nodes of which others speak too."""
-    rows = connection.execute(
-        f"WITH spoken AS ({_SPOKEN}) SELECT DISTINCT commit_id FROM spoken WHERE subject IN"
-        " (SELECT subject FROM spoken GROUP BY subject HAVING count(DISTINCT commit_id) > 1)"
-    )
-    return [row[0] for row in rows]
+def _came_meanwhile(connection: Connection, commits: Mapping[str, Commit]) -> bool:
+    """Whether something came into a history of one line while something else was staged."""
+    row = connection.execute(
+        "SELECT 1 FROM batches WHERE unread <> '' OR session IS NOT NULL AND heads <> ?",
+        (next(iter(commits), ""),),
+    ).fetchone()
+    return row is not None
 
 
-_SPOKEN = """
-SELECT r.subject, b.commit_id FROM records AS r JOIN batches AS b ON b.number = r.batch
-WHERE r.kind >= 'node.' AND r.kind < 'node/' AND b.commit_id IS NOT NULL
+class _Holder(NamedTuple):
+    """A batch that holds a record."""
+
+    batch: str
+    is_committed: bool
+    heads: str
+    unread: str
+
+
+class _Held:
+    """Of which nodes several commits or sessions speak, and who holds what they say."""
+
+    def __init__(self, connection: Connection, commits: Mapping[str, Commit]) -> None:
+        self._connection = connection
+        # A batch may be named by several commits, as by one that was amended and one that was not.
+        self._named: dict[str, list[str]] = {}
+        for commit in commits.values():
+            for batch in commit.batches:
+                self._named.setdefault(batch, []).append(commit.id)
+        self._found: dict[str, dict[str, list[_Holder]]] = {}
+        for node_id, record, *held in connection.execute(_HELD):
+            holders = self._found.setdefault(node_id, {}).setdefault(record, [])
+            holders.append(_Holder(*held))
+
+    def nodes(self) -> list[NodeId]:
+        return [NodeId(Ulid(node_id)) for node_id in sorted(self._found)]
+
+    def commits(self) -> list[str]:
+        every = (each for found in self._found.values() for each in found.values())
+        batches = {holder.batch for holders in every for holder in holders}
+        return sorted({commit for batch in batches for commit in self._named.get(batch, ())})
+
+    def words(self, node_id: NodeId, known: "_Ancestry") -> list[_Word]:
+        """What was said about a node, in the order of time."""
+        found = self._found[node_id]
+        return [
+            self._word(record, found[record.id], known)
+            for record in records.about(self._connection, node_id, "node.")
+            if record.id in found
+        ]
+
+    def _word(self, record: Record, holders: Sequence[_Holder], known: "_Ancestry") -> _Word:
+        named = {commit for each in holders for commit in self._named.get(each.batch, ())}
+        staged = [each.heads for each in holders if not each.is_committed]
+        unread = [frozenset(each.unread.split()) for each in holders]
+        return _Word(
+            record,
+            known.numbers(named),
+            staged[0] if staged and not named else "",
+            frozenset.intersection(*unread),
+        )
+
+
+# A record may have come with several commits, as after a cherry-pick.
+_HELD = f"""
+WITH held AS (
+    SELECT r.subject, r.id, r.batch FROM records AS r
+    WHERE r.kind >= 'node.' AND r.kind < 'node/' AND r.stamp < {records.BEYOND:d}
+    UNION ALL
+    SELECT r.subject, r.id, m.batch FROM repeated AS m JOIN records AS r ON r.id = m.record
+    WHERE r.kind >= 'node.' AND r.kind < 'node/' AND r.stamp < {records.BEYOND:d}
+), spoken AS (
+    SELECT h.subject, h.id, b.id AS batch, b.commit_id, b.session, b.heads, b.unread
+    FROM held AS h JOIN batches AS b ON b.number = h.batch
+    WHERE b.commit_id IS NOT NULL OR b.session IS NOT NULL
+)
+SELECT subject, id, batch, commit_id IS NOT NULL, heads, unread FROM spoken WHERE subject IN (
+    SELECT subject FROM spoken GROUP BY subject
+    HAVING count(DISTINCT coalesce(commit_id, 'staged ' || session)) > 1
+)
 """
 
 
 class _Ancestry:
     """Which of some commits come before which."""
 
-    def __init__(self, commits: Mapping[str, Commit], chosen: Sequence[str]) -> None:
+    def __init__(
+        self, connection: Connection, commits: Mapping[str, Commit], chosen: Sequence[str]
+    ) -> None:
         self._ids = list(chosen)
         self._numbers = {commit: number for number, commit in enumerate(self._ids)}
         self._commits = commits
         self._before: list[int] = [0] * len(self._ids)
-        reached: dict[str, int] = {}
+        self._reached: dict[str, int] = {}
         for commit in reversed(list(commits.values())):
             mask = 0
             for parent in commit.parents:
-                mask |= reached.get(parent, 0)
+                mask |= self._reached.get(parent, 0)
             if (number := self._numbers.get(commit.id)) is not None:
                 self._before[number] = mask
                 mask |= 1 << number
-            reached[commit.id] = mask
+            self._reached[commit.id] = mask
+        self._mine = 0
+        self._instead: dict[str, str] = {}
+        for id, replaced, mine in connection.execute("SELECT id, replaced, mine FROM commits"):
+            self._instead.update(dict.fromkeys(replaced.split(), id))
+            if (number := self._numbers.get(id)) is not None:
+                self._mine |= mine << number
 
-    def number(self, commit: str) -> int | None:
-        return self._numbers.get(commit)
+    def numbers(self, commits: Iterable[str]) -> tuple[int, ...]:
+        return tuple(sorted(self._numbers[commit] for commit in commits))
 
-    def commit(self, number: int) -> Commit:
-        return self._commits[self._ids[number]]
+    def commit(self, word: _Word) -> Commit | None:
+        return self._commits[self._ids[word.commits[0]]] if word.commits else None
 
     def knows(self, later: _Word, earlier: _Word) -> bool:
         """Whether what was said later was said by somebody who could read what was said before."""
         if not earlier.commits:
             return not later.commits and later.record.order > earlier.record.order
         if not later.commits:
-            return True
+            seen = self._seen(later.heads)
+            return any(seen >> other & 1 for other in earlier.commits)
         if set(later.commits) & set(earlier.commits):
             return later.record.order > earlier.record.order
-        return any(
+        return earlier.record.id not in later.unread and any(
             self._before[mine] >> other & 1 for mine in later.commits for other in earlier.commits
         )
 
-
-def _candidates(connection: Connection, known: _Ancestry) -> Iterator[tuple[NodeId, list[_Word]]]:
-    """The nodes of which several commits speak, and what is said about each."""
-    rows = connection.execute(
-        f"SELECT subject FROM ({_SPOKEN}) GROUP BY subject"
-        " HAVING count(DISTINCT commit_id) > 1 ORDER BY subject"
-    ).fetchall()
-    for (node_id,) in rows:
-        held: dict[str, set[int]] = {}
-        for record, commit in connection.execute(_HELD, (node_id,)):
-            found = held.setdefault(record, set())
-            if commit is not None and (number := known.number(commit)) is not None:
-                found.add(number)
-        yield (
-            node_id,
-            [
-                _Word(record, tuple(sorted(held[record.id])), None)
-                for record in records.about(connection, node_id, "node.")
-                if record.id in held and record.stamp < records.BEYOND
-            ],
-        )
-
-
-# A record may have come with several commits, as after a cherry-pick.
-_HELD = """
-SELECT r.id, b.commit_id FROM records AS r JOIN batches AS b ON b.number = r.batch
-WHERE r.subject = ?1 AND r.kind >= 'node.' AND r.kind < 'node/'
-UNION ALL SELECT r.id, b.commit_id FROM records AS r JOIN repeated AS m ON m.record = r.id
-JOIN batches AS b ON b.number = m.batch
-WHERE r.subject = ?1 AND r.kind >= 'node.' AND r.kind < 'node/'
-"""
+    def _seen(self, heads: str) -> int:
+        """What somebody could read who staged something when these were the heads."""
+        # What was committed here was staged here, and in sight.
+        seen = self._mine
+        for head in heads.split():
+            reached = self._reached.get(self._instead.get(head, head))
+            if reached is None:
+                # Nobody can tell any more what was before it.
+                return -1
+            seen |= reached
+        return seen
 
 
 class _Node:
@@ -180,7 +258,9 @@ class _Node:
             unknown = self._unknown_to_others(words)
             open_words = [word for word in unknown if (name, word.record.id) not in settled]
             if len({_comparable(word.value) for word in open_words}) > 1:
-                yield Dispute(self._id, name, self._versions(name, open_words))
+                ranked = _ranked(name, open_words)
+                ids = tuple(word.record.id for word in ranked)
+                yield Dispute(self._id, name, self._versions(ranked), ids)
 
     def _settled(self) -> set[tuple[str, str]]:
         """The fields, and what was said about them, that somebody has looked at and has let be."""
@@ -211,17 +291,22 @@ class _Node:
             if not any(knows(other, word) for other in words if other is not word)
         ]
 
-    def _versions(self, field: str, words: Iterable[_Word]) -> tuple[Version, ...]:
-        # A deletion holds whenever it was said; of anything else, the last word.
-        def rank(word: _Word) -> tuple[bool, tuple[int, str]]:
-            return field == LIFE and word.record.kind == "node.delete", word.record.order
-
+    def _versions(self, words: Iterable[_Word]) -> tuple[Version, ...]:
         found: dict[str, Version] = {}
-        for word in sorted(words, key=rank, reverse=True):
+        for word in words:
             # Two sides may say the same: one version of it is enough.
-            version = Version(word.record, self._known.commit(word.commits[0]), word.value)
+            version = Version(word.record, self._known.commit(word), word.value)
             found.setdefault(_comparable(word.value), version)
         return tuple(found.values())
+
+
+def _ranked(field: str, words: Iterable[_Word]) -> list[_Word]:
+    """What holds first. A deletion does whenever it was said; of anything else, the last word."""
+
+    def rank(word: _Word) -> tuple[bool, tuple[int, str]]:
+        return field == LIFE and word.record.kind == "node.delete", word.record.order
+
+    return sorted(words, key=rank, reverse=True)
 
 
 def _fields(record: Record) -> Iterator[tuple[str, Any]]:

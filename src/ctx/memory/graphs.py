@@ -9,6 +9,7 @@ from heapq import merge
 from itertools import islice
 from sqlite3 import Connection
 
+from ctx import ids
 from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId
 from ctx.memory import naming
@@ -46,7 +47,12 @@ class Graphs:
         return self._only(text, Graph.find)
 
     def find_deleted(self, text: str) -> NodeId:
-        return self._only(text, Graph.find_deleted)
+        """The same for one that was deleted; what was moved to another graph is not."""
+        node_id = self._only(text, Graph.find_deleted)
+        if self.has(node_id):
+            shown = ids.short(node_id)
+            raise UsageError(f"The node {shown} is not deleted.", hint=f"ctx show {shown}")
+        return node_id
 
     def _only(self, text: str, find: Callable[[Graph, str], NodeId]) -> NodeId:
         """What one of the graphs has. Where none has it, the most telling refusal."""

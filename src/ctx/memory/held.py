@@ -16,6 +16,8 @@ class Batch(NamedTuple):
 
     commit: str | None
     session: str | None
+    heads: str = ""
+    """Where a session staged it: the heads there were, which it knows of."""
 
 
 def put_in(
@@ -45,7 +47,7 @@ def _id(record: Record) -> str:
 
 def numbered(connection: Connection, batch_id: str, by: Batch) -> int:
     row = connection.execute(
-        "INSERT INTO batches (id, commit_id, session) VALUES (?, ?, ?) RETURNING number",
+        "INSERT INTO batches (id, commit_id, session, heads) VALUES (?, ?, ?, ?) RETURNING number",
         (batch_id, *by),
     ).fetchone()
     return int(row[0])

@@ -40,6 +40,17 @@ def holders(connection: Connection, subject: str) -> dict[str, Holder]:
     return {record: Holder(*held) for record, *held in rows}
 
 
+def is_own(connection: Connection, change: str) -> bool:
+    """Whether a change is staged here, or in a commit that was made here."""
+    row = connection.execute(
+        "SELECT 1 FROM records AS r JOIN batches AS b ON b.number = r.batch"
+        " LEFT JOIN commits AS c ON c.id = b.commit_id"
+        " WHERE r.change = ? AND (b.session IS NOT NULL OR c.mine)",
+        (change,),
+    ).fetchone()
+    return row is not None
+
+
 def commits(connection: Connection) -> dict[str, Commit]:
     """Every commit in reach, newest first, children before their parents."""
     rows = connection.execute(

@@ -25,7 +25,7 @@ from ctx import clock, disk
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import Project
 from ctx.memory import held, history, records
-from ctx.memory.bringing import Bringing, History, note, parents_of
+from ctx.memory.bringing import Bringing, History, note, parents_of, told_heads
 from ctx.memory.present import (
     APPLICATION_ID,
     FILE,
@@ -55,11 +55,13 @@ CREATE TABLE commits (
     id TEXT PRIMARY KEY,
     parents TEXT NOT NULL,
     timestamp_unix INTEGER NOT NULL,
-    amends TEXT,
+    replaced TEXT NOT NULL,
     author TEXT NOT NULL,
     session TEXT NOT NULL,
     message TEXT NOT NULL,
-    batches TEXT NOT NULL
+    batches TEXT NOT NULL,
+    -- Whether it was made here.
+    mine INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE snapshots (
     path TEXT NOT NULL,
@@ -77,7 +79,11 @@ CREATE TABLE batches (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
     commit_id TEXT,
-    session TEXT
+    session TEXT,
+    -- Of a staged one: the heads that there were, which it knows of.
+    heads TEXT NOT NULL,
+    -- Records of the history before that its writer had not read.
+    unread TEXT NOT NULL DEFAULT ''
 );
 -- A record that several batches hold, beside the one that its row names.
 CREATE TABLE repeated (
@@ -91,7 +97,9 @@ CREATE TABLE documents (
     mtime_ns INTEGER NOT NULL,
     size INTEGER NOT NULL,
     inode INTEGER NOT NULL,
-    node_id TEXT
+    node_id TEXT,
+    -- What a commit would keep of it.
+    blob_id TEXT NOT NULL
 ) WITHOUT ROWID;
 ALTER TABLE records ADD COLUMN batch INTEGER;
 CREATE INDEX idx_records_batch ON records(batch);
@@ -107,6 +115,8 @@ class Document(NamedTuple):
     records: Sequence[Record]
     node_id: str | None = None
     """The node that it belongs to, as the records say."""
+    blob_id: str = ""
+    """What a commit would keep of it."""
 
 
 class Index:
@@ -139,8 +149,8 @@ class Index:
         self.connection.execute("DELETE FROM documents WHERE path = ?", (path,))
         if document is not None:
             self.connection.execute(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?)",
-                (path, *document.fingerprint, document.node_id),
+                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?)",
+                (path, *document.fingerprint, document.node_id, document.blob_id),
             )
         after = document.records if document else ()
         if not held.is_said(self.connection, name, after):
@@ -151,7 +161,8 @@ class Index:
 
     def staged(self, batch_id: ObjectId, said: Sequence[Record], session: SessionId) -> None:
         """Note that records which were applied already are those of a batch. In a transaction."""
-        number = held.numbered(self.connection, batch_id, held.Batch(None, session))
+        heads = told_heads(self._repository.tips())
+        number = held.numbered(self.connection, batch_id, held.Batch(None, session, heads))
         self.connection.executemany(
             "UPDATE records SET batch = ? WHERE id = ?", [(number, record.id) for record in said]
         )

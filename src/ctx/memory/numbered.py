@@ -35,6 +35,25 @@ def find(connection: Connection, text: str) -> NodeId:
     return next(iter(found))
 
 
+def names(connection: Connection) -> dict[str, NodeId]:
+    """What people call tasks and decisions, the newest first."""
+    rows = connection.execute(
+        "SELECT id, type, json_extract(metadata, '$.file') AS file FROM nodes"
+        " WHERE type IN ('task', 'decision') AND file IS NOT NULL ORDER BY id DESC"
+    )
+    called: dict[str, list[tuple[NodeId, str]]] = {}
+    for node_id, node_type, file in rows:
+        name = str(file).rpartition("/")[2].removesuffix(".md")
+        if numbered := _NUMBERED[node_type].fullmatch(name):
+            short = f"{node_type}_{numbered[1]}"
+            called.setdefault(short, []).append((node_id, numbered[2] or ""))
+    return {
+        short if len(found) == 1 else f"{short}-{rest}": node_id
+        for short, found in called.items()
+        for node_id, rest in found
+    }
+
+
 def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
     asked = _ASKED.fullmatch(text.removesuffix(".md"))
     path = text.removeprefix("./").removeprefix(".ctx/").removeprefix("narrative/")

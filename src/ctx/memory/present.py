@@ -18,7 +18,7 @@ from ctx.objects.heads import Heads
 from ctx.objects.refs import Refs
 
 APPLICATION_ID = int.from_bytes(b"ctxp", "big")
-VERSION = 1
+VERSION = 2
 FILE = "store.db"
 
 
@@ -81,7 +81,31 @@ def holds(connection: Connection, project: Project, now: State) -> bool:
     if known.get("state") != now.told:
         return False
     missing = known.get("missing", "").split()
-    return not any(os.path.exists(f"{project.objects}/{each[:2]}/{each}") for each in missing)
+    if any(os.path.exists(_object(project, each)) for each in missing):
+        return False
+    return all(seen(project, line.split()[0]) == line for line in _lines_of_damage(known))
+
+
+def seen(project: Project, damaged: str) -> str:
+    """An object that cannot be read, and what tells whether its file is still the same."""
+    try:
+        found = os.stat(_object(project, damaged), follow_symlinks=False)
+    except OSError:
+        return f"{damaged} 0 0"
+    return f"{damaged} {found.st_size} {found.st_mtime_ns}"
+
+
+def count_damaged(connection: Connection) -> int:
+    """How many objects could not be read when an index was made."""
+    return len(_lines_of_damage(dict(connection.execute("SELECT name, value FROM present"))))
+
+
+def _lines_of_damage(known: Mapping[str, str]) -> list[str]:
+    return known.get("damaged", "").splitlines()
+
+
+def _object(project: Project, id: str) -> str:
+    return f"{project.objects}/{id[:2]}/{id}"
 
 
 def read_current(

@@ -32,9 +32,8 @@ from ctx.memory.model import from_json
 BEYOND = 1 << 62
 """A stamp that no clock reaches: for what a document says, which holds whatever was recorded."""
 
-FOLLOWED = 1 << 61
-"""Stamps from here on, a thousand years ahead, no clock follows. Somebody may have written them to
-leave no room for any after them."""
+MOVE = "move"
+"""The action of a change that takes nodes from one store to another."""
 
 _COLUMNS = "id, stamp, change, action, kind, subject, key, target, body, session, author"
 
@@ -173,19 +172,26 @@ def changes_beginning_with(connection: Connection, prefix: str) -> list[str]:
 
 
 def first_of_change(connection: Connection, change: str) -> Record:
-    [first] = _read(
+    # Somebody may have given all of them one stamp.
+    return _read(
         connection,
-        "change = ?1 AND stamp = (SELECT min(stamp) FROM records WHERE change = ?1)",
+        "id = (SELECT id FROM records WHERE change = ? ORDER BY stamp, id LIMIT 1)",
         (change,),
-    )
-    return first
+    )[0]
+
+
+def end_of_change(connection: Connection, change: str) -> tuple[int, str]:
+    """What the last record of a change is ordered by; before everything where there is none."""
+    row = connection.execute(
+        "SELECT stamp, id FROM records WHERE change = ? ORDER BY stamp DESC, id DESC LIMIT 1",
+        (change,),
+    ).fetchone()
+    return (row[0], row[1]) if row else (0, "")
 
 
 def last_stamp(connection: Connection) -> int:
     """The last one that the next has to come after."""
-    row = connection.execute(
-        "SELECT max(stamp) FROM records WHERE stamp < ?", (FOLLOWED,)
-    ).fetchone()
+    row = connection.execute("SELECT max(stamp) FROM records WHERE stamp < ?", (BEYOND,)).fetchone()
     return int(row[0] or 0)
 
 

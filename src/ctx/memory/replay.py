@@ -101,9 +101,14 @@ def tags(records: Iterable[Record]) -> dict[str, str]:
 def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
     """Edges by where they begin and their key."""
     found: dict[tuple[str, str], EdgeState] = {}
+    removed: set[tuple[str, str]] = set()
     for record in _ordered(records):
         place = record.subject, record.key
         if record.kind == "edge.put":
+            if record.stamp >= BEYOND and place in removed:
+                # What a document mentions is related, unless somebody has taken that away.
+                continue
+            removed.discard(place)
             body = record.body
             found[place] = EdgeState(
                 body.get("id") or record.id,
@@ -113,6 +118,7 @@ def edges(records: Iterable[Record]) -> dict[tuple[str, str], EdgeState]:
             )
         elif record.kind == "edge.delete":
             found.pop(place, None)
+            removed.add(place)
     return found
 
 

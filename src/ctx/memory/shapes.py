@@ -38,8 +38,17 @@ def _is_node_put(record: Record) -> bool:
         and (summary is None or isinstance(summary, str))
         and isinstance(body.get("metadata", {}), dict)
         and isinstance(body.get("over", ""), str)
+        and _has_before(body)
         and _is_dated(body)
     )
+
+
+def _has_before(body: Mapping[str, Any]) -> bool:
+    """Whether what a document said before, where that is told, can be said again."""
+    if "before" not in body:
+        return True
+    before = body["before"]
+    return "content" in body and isinstance(before, str) and bool(before) and "\0" not in before
 
 
 def _is_settling(record: Record) -> bool:

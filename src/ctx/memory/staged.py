@@ -37,3 +37,14 @@ def sessions(connection: Connection) -> list[Staged]:
         )
         for session, parked, records, characters, stamp in rows
     ]
+
+
+def documents_of_others(connection: Connection, session: str) -> set[str]:
+    """The documents of nodes that other sessions have made and nobody has committed yet."""
+    rows = connection.execute(
+        "SELECT json_extract(r.body, '$.metadata.file') FROM batches AS b"
+        " JOIN records AS r ON r.batch = b.number WHERE b.session <> ? AND r.kind = 'node.put'"
+        " AND json_extract(r.body, '$.metadata.file') IS NOT NULL",
+        (session,),
+    )
+    return {row[0] for row in rows}

@@ -40,21 +40,28 @@ class Kept(NamedTuple):
     what: str
 
 
-def changes(graph: Graph, session: str | None = None) -> Iterator[Made]:
+class Stamped(NamedTuple):
+    """When a change was made, and which."""
+
+    stamp: int
+    change: str
+
+
+def changes(graph: Graph, session: str | None = None) -> Iterator[Stamped]:
     """The changes that were made, newest first, by one session or by all.
 
     A change's records have stamps without a gap, so that a large one is stepped over.
     """
     before = 1 << 62
     while row := graph.connection.execute(
-        "SELECT change, session FROM records WHERE stamp < ? AND stamp > 0"
+        "SELECT stamp, change, session FROM records WHERE stamp < ? AND stamp > 0"
         " ORDER BY stamp DESC LIMIT 1",
         (before,),
     ).fetchone():
-        if session in (None, row[1]):
-            yield made(graph, row[0])
+        if session in (None, row[2]):
+            yield Stamped(*row[:2])
         before = graph.connection.execute(
-            "SELECT min(stamp) FROM records WHERE change = ?", (row[0],)
+            "SELECT min(stamp) FROM records WHERE change = ?", (row[1],)
         ).fetchone()[0]
 
 
@@ -85,7 +92,7 @@ def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
         asked = waiting[-1]
         if asked not in takers:
             about = records.about(graph.connection, asked, ACTION)
-            takers[asked] = [record.change for record in about]
+            takers[asked] = [each.change for each in about if _takes_back(graph, each)]
             waiting += takers[asked]
         else:
             waiting.pop()
@@ -97,10 +104,19 @@ def is_undone(graph: Graph, change: str, *, as_if: str | None = None) -> bool:
 def origin(graph: Graph, change: str) -> str:
     """The change that an undoing is about, through any number of undoings; else itself."""
     while True:
-        about = [r for r in records.of_change(graph.connection, change) if r.kind == ACTION]
+        said = records.of_change(graph.connection, change)
+        about = [each for each in said if each.kind == ACTION and _takes_back(graph, each)]
         if not about:
             return change
         change = about[0].subject
+
+
+def _takes_back(graph: Graph, record: Record) -> bool:
+    """Whether an undoing came after all of what it takes back.
+
+    Anybody may have written records. Two changes that take back each other take back nothing.
+    """
+    return record.order > records.end_of_change(graph.connection, record.subject)
 
 
 def take_back(change: Change, undone: str) -> list[Kept]:
@@ -192,16 +208,20 @@ class _Undoing:
     ) -> None:
         record = own[0]
         now, wanted = replay.node(about), replay.node(valid)
+        # The document of a recorded node has words for it, and does not keep it there.
+        made = replay.node(r for r in valid if r.stamp < records.BEYOND or "type" in r.body)
+        if made is None or not made.alive:
+            wanted = None
         puts = [other for other in later if other.kind == "node.put"]
         is_there = now is not None and now.alive
-        if is_there and (wanted is None or not wanted.alive):
+        if is_there and wanted is None:
             if puts:
                 # Somebody goes on with it.
                 self._keep(record, "the node")
             else:
                 self._change.repeat(record, "node.delete", {})
             return
-        if now is None or wanted is None or not wanted.alive:
+        if now is None or wanted is None:
             return
         if not is_there:
             self._change.repeat(record, "node.restore", {})
@@ -212,6 +232,11 @@ class _Undoing:
                     self._keep(record, name)
                 if getattr(now, name) != getattr(wanted, name):
                     body[name] = getattr(wanted, name)
+        written = [each for each in own if "before" in each.body]
+        says = [r for r in about if r.stamp >= records.BEYOND and "digest" in r.body]
+        if written and says and not any("content" in put.body for put in puts):
+            body.pop("content", None)
+            body |= self._in_document(written[-1], now.content, says[-1].body["digest"])
         keys = dict.fromkeys(key for each in own for key in each.body.get("metadata", {}))
         metadata: dict[str, Any] = {}
         for key in keys:
@@ -223,6 +248,17 @@ class _Undoing:
             body["metadata"] = metadata
         if body:
             self._change.repeat(record, "node.put", body)
+
+    def _in_document(self, put: Record, now: str, digest: str) -> dict[str, str]:
+        """What is to be said over a document that had the words of a change written into it."""
+        there, then = put.body["content"], put.body["before"]
+        if self._holds(self._root):
+            there, then = then, there
+        if now == there:
+            return {"content": then, "over": digest}
+        if now != then:
+            self._keep(put, "content")
+        return {}
 
     def _keep(self, record: Record, what: str) -> None:
         # What an undoing brings back is there again, whoever spoke of it meanwhile.

@@ -60,7 +60,8 @@ def files(
                 if entry.is_dir(follow_symlinks=False):
                     if enters(path):
                         waiting.append(f"{path}/")
-                elif entry.name.endswith(".md") and path != PROJECTION:
+                # What begins with a dot was left by an editor or a file manager.
+                elif entry.name.endswith(".md") and entry.name[0] != "." and path != PROJECTION:
                     try:
                         status = entry.stat(follow_symlinks=False)
                     except OSError:

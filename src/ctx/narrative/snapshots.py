@@ -52,15 +52,25 @@ def taken(
         if path in known and roles.place(path).role == "log" and path not in always:
             continue
         with disk.explained(f"reading the narrative file {path}"):
-            text = disk.read(os.path.join(folder, path)).decode("utf-8", "surrogateescape")
-        clean = redaction.redact(text)
-        content = blob(clean.text.encode("utf-8", "surrogateescape"))
+            data = disk.read(os.path.join(folder, path))
+        content, secrets = kept_of(data)
         is_changed = known.get(path) != content.id
         if is_changed or path in always:
             stream, role = roles.place(path)
             ref = NarrativeRef(path, stream, role, content.id)
-            made.append(Snapshot(ref, content, clean.findings, is_changed))
+            made.append(Snapshot(ref, content, secrets, is_changed))
     return made
+
+
+class Kept(NamedTuple):
+    content: Object
+    secrets: tuple[redaction.Finding, ...]
+
+
+def kept_of(data: bytes) -> Kept:
+    """What is kept of a document with these bytes."""
+    clean = redaction.redact(data.decode("utf-8", "surrogateescape"))
+    return Kept(blob(clean.text.encode("utf-8", "surrogateescape")), clean.findings)
 
 
 def last_kept(

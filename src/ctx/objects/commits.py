@@ -6,12 +6,13 @@ boundary: the walk stops there and goes on elsewhere.
 
 import heapq
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
-from ctx.errors import ObjectNotFound
+from ctx.errors import CtxError, ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.objects.model import Commit
-from ctx.objects.store import Reader, read_typed
+from ctx.objects.store import DAMAGE, Reader, read_typed
 
 
 class Head(NamedTuple):
@@ -34,6 +35,18 @@ def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
     A commit is never older than its parents (see `timestamp`), which is what makes the order
     of times an order of history. Boundaries come when their time is unknown: last.
     """
+    return _walk(reader, starts, (ObjectNotFound,))
+
+
+def walk_past_damage(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
+    """The same where a commit that cannot be read is a boundary too: what one damaged file hides
+    must not be more than it has to."""
+    return _walk(reader, starts, (ObjectNotFound, *DAMAGE))
+
+
+def _walk(
+    reader: Reader, starts: Iterable[ObjectId], boundary: tuple[type[CtxError], ...]
+) -> Iterator[Visited]:
     starts = list(starts)
     seen = set(starts)
     boundaries = []
@@ -42,7 +55,7 @@ def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
     def enter(id: ObjectId) -> None:
         try:
             commit = read_typed(reader, id, Commit)
-        except ObjectNotFound:
+        except boundary:
             boundaries.append(id)
         else:
             heapq.heappush(queue, (-commit.timestamp_unix, id, commit))
@@ -63,39 +76,51 @@ def walk(reader: Reader, starts: Iterable[ObjectId]) -> Iterator[Visited]:
 def newest(reader: Reader, named: Iterable[ObjectId]) -> tuple[ObjectId, ...]:
     """The heads that no other head descends from or amends.
 
-    A crash between making a head and removing the one before it leaves both.
+    A crash between making a head and removing the one before it leaves both. One that cannot be
+    read counts, unless another says that it was overtaken.
     """
     heads = set(named)
     if len(heads) < 2:
         return tuple(heads)
-    oldest = min(read_typed(reader, id, Commit).timestamp_unix for id in heads)
+    times = [_time(reader, id) for id in heads]
+    oldest = None if None in times else min(time for time in times if time is not None)
     overtaken: set[ObjectId | None] = set()
-    for _, commit in walk(reader, heads):
-        if commit is None or commit.timestamp_unix < oldest:
+    for _, commit in walk_past_damage(reader, heads):
+        if commit is None or (oldest is not None and commit.timestamp_unix < oldest):
             break
         overtaken.update(commit.parents)
-        overtaken.add(commit.amends)
+        overtaken.update({commit.amends, *commit.replaced})
     return tuple(sorted(heads - overtaken))
+
+
+def _time(reader: Reader, id: ObjectId) -> int | None:
+    try:
+        return read_typed(reader, id, Commit).timestamp_unix
+    except (ObjectNotFound, *DAMAGE):
+        return None
 
 
 def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId]) -> bool:
     """Whether the history of the heads has all of these commits, or has amended them."""
     missing = set(wanted)
-    unknown = False
-    for id, commit in walk(reader, heads):
+    for id, commit in walk_past_damage(reader, heads):
         if not missing:
             return True
         missing.discard(id)
-        amended = commit.amends if commit else None
-        while amended is not None:
-            missing.discard(amended)
-            try:
-                amended = read_typed(reader, amended, Commit).amends
-            except ObjectNotFound:
-                # What it amended in turn was collected; it may well be what is wanted.
-                unknown = True
-                break
-    return not missing or unknown
+        if commit is not None:
+            missing.difference_update(replaced(reader, commit))
+    return not missing
+
+
+def replaced(reader: Reader, commit: Commit) -> tuple[ObjectId, ...]:
+    """Every commit that one takes the place of, the last first."""
+    found = [commit.amends] if commit.amends and not commit.replaced else list(commit.replaced)
+    # Earlier versions wrote down the last one alone. It may be collected, or be no commit at all.
+    with suppress(CtxError):
+        while commit.amends and not commit.replaced:
+            commit = read_typed(reader, commit.amends, Commit)
+            found += commit.replaced or ([commit.amends] if commit.amends else [])
+    return tuple(found)
 
 
 def timestamp(now: int, parents: Iterable[Commit]) -> int:

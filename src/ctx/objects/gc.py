@@ -100,16 +100,17 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
 
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
     """Find what may be deleted. Whoever deletes it with `delete` holds the lock over both."""
-    # What is committed lies in the project's objects; staging serves only the open chains.
     expired = _expired(repository, limits.keep_days)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
-    staged = set(reachable(repository.everything, chains))
+    # What is committed lies in the project's objects; staging serves only the open chains.
+    staged = set(reachable(_WithoutCommits(repository.everything), chains))
+    here = Layered(repository.objects, _WithoutCommits(repository.staged))
     # The commit made here last may be on another branch by now.
     last = [id for id in pointers.values() if id in repository.objects]
     committed = reachable(repository.objects, {*repository.heads.named(), *last})
-    kept = staged.union(committed)
+    kept = staged.union(committed, reachable(here, chains))
     tracked = _tracked(repository.project)
     fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
     young = held_by_git = 0
@@ -145,6 +146,25 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
         else:
             young += 1
     return Collection(len(files), len(kept), young, held_by_git, tuple(garbage))
+
+
+class _WithoutCommits:
+    """Objects without the commits that chains began from, and so without what lies behind them.
+
+    Staging has second names of commits, and need not have all that those need.
+    """
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def read(self, id: ObjectId) -> Object:
+        found = self._reader.read(id)
+        if isinstance(decode(found), Commit):
+            raise ObjectNotFound(f"Object {id} is a commit.")
+        return found
+
+    def __contains__(self, id: ObjectId) -> bool:
+        return id in self._reader
 
 
 def _expired(repository: Repository, keep_days: int) -> dict[str, Garbage]:

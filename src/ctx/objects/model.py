@@ -57,6 +57,8 @@ class Commit(Struct, frozen=True):
     """The staging head this commit was made from. It stays on the machine that made it."""
     amends: Id | None = None
     """The commit that this one takes the place of."""
+    replaced: tuple[Id, ...] = ()
+    """All that it takes the place of, the last first: what one amends may have amended another."""
 
 
 class TreeEntryKind(StrEnum):
@@ -97,6 +99,8 @@ class WorkCommit(Struct, frozen=True):
     step_kind: StepKind
     payload: tuple[Id, ...] = ()
     narrative_refs: tuple[NarrativeRef, ...] = ()
+    heads: tuple[Id, ...] = ()
+    """The heads at this step, where they are not those that the session began from."""
 
 
 class FileVersion(Struct, frozen=True):
@@ -122,6 +126,9 @@ class RecordBatch(Struct, frozen=True):
     created_at: int = 0
     blobs: tuple[Id, ...] = ()
     """What the records refer to, such as the output of a command."""
+    unread: tuple[str, ...] = ()
+    """Records of the history before that their writer had not read: those came while these were
+    staged."""
 
 
 # Relations

@@ -45,5 +45,5 @@ def named(found: Object) -> set[ObjectId]:
     value = codec.decode(found.payload)
     if isinstance(value, Commit):
         # Where a commit came from must not keep alive what it took the place of.
-        ids -= {value.compacted, value.amends} - set(value.parents)
+        ids -= {value.compacted, value.amends, *value.replaced} - set(value.parents)
     return ids

@@ -59,8 +59,31 @@ class Repository:
         session, tip = chain or ("", "")
         with disk.explained("publishing a commit"):
             disk.replace(self._note, f"{commit}\n{session}\n{tip}\n".encode())
+        self._note_as_own(commit)
         self.heads.advance(commit, instead_of)
         self._settle(commit, chain)
+
+    def own(self) -> set[str]:
+        """The commits that were made here, and hold nothing that a stranger said.
+
+        Their authors do not tell: anybody can write any name.
+        """
+        with disk.explained("reading which commits were made here"):
+            named = disk.read_or_none(self.project.own) or b""
+        return set(named.decode("ascii", "replace").split())
+
+    def _note_as_own(self, commit: ObjectId) -> None:
+        amended = read_typed(self.objects, commit, Commit).amends
+        if amended is not None and amended not in self.own():
+            return
+        # What is lost of it in a crash makes somebody see their own name, and does no harm.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        with contextlib.suppress(OSError):
+            fd = os.open(self.project.own, flags, disk.FILE_MODE)
+            try:
+                os.write(fd, f"{commit}\n".encode())
+            finally:
+                os.close(fd)
 
     def _settle(self, commit: ObjectId, chain: tuple[SessionId, ObjectId] | None) -> None:
         self.refs.move(refs.MAIN, self.refs.read(refs.MAIN), commit)
@@ -127,8 +150,11 @@ class Repository:
 
     def current(self) -> list[Head]:
         """The heads that count, with their commits."""
-        found = commits.newest(self.objects, self.heads.named())
-        return [Head(id, read_typed(self.objects, id, Commit)) for id in found]
+        return [Head(id, read_typed(self.objects, id, Commit)) for id in self.tips()]
+
+    def tips(self) -> tuple[ObjectId, ...]:
+        """The ids of the same, also of those that cannot be read."""
+        return commits.newest(self.objects, self.heads.named())
 
     def resolve(self, text: str) -> ObjectId:
         """The object that a person means by an id or its beginning."""

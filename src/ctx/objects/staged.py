@@ -3,9 +3,12 @@
 A step writes a few small objects, and somebody waits until they are durable. So they are written
 as one file, one behind the other, and synced once; every object is a name of that file. Large or
 many ones are files of their own. Earlier versions had folders here as beside the code.
+
+What a commit brought has a second name here too, until it is old enough to be collected.
 """
 
 import os
+from collections.abc import Iterable
 
 from ctx import disk
 from ctx.errors import PathRefused
@@ -37,13 +40,33 @@ class StagedStore(LooseStore):
         earlier = super()._path(id)
         return [earlier] if os.path.exists(earlier) else []
 
+    def name_too(self, ids: Iterable[ObjectId], store: LooseStore) -> None:
+        """Give objects of another store a second name here, out of reach of `git clean`."""
+        missing = [id for id in dict.fromkeys(ids) if not os.path.lexists(self._path(id))]
+        if not missing:
+            return
+        self._refuse_link()
+        with disk.explained("writing objects"):
+            disk.make_folder(self.folder)
+            for id in missing:
+                try:
+                    os.link(store._path(id), self._path(id))
+                except OSError:
+                    # Another disk, or one where a file has one name.
+                    content = disk.read(store._path(id))
+                    disk.replace(self._path(id), content, durable_name=False)
+            disk.sync_folder(self.folder)
+
+    def _refuse_link(self) -> None:
+        if os.path.islink(self.folder):
+            raise PathRefused(f"{self.folder} is a symbolic link; objects are not written there.")
+
     def _write_files(self, files: list[tuple[str, Object]], touched: set[str]) -> None:
         size = sum(len(item.payload) for _, item in files)
         if not (1 < len(files) <= _MOST_TOGETHER and size <= _LARGEST_TOGETHER):
             super()._write_files(files, touched)
             return
-        if os.path.islink(self.folder):
-            raise PathRefused(f"{self.folder} is a symbolic link; objects are not written there.")
+        self._refuse_link()
         # What names the others comes last, and is asked for most.
         whole = b"".join(self._seal(item.canonical) for _, item in reversed(files))
         with disk.explained("writing objects"):

@@ -26,6 +26,9 @@ from ctx.objects.model import Typed
 MAGIC = b"CTXO1"
 HEADER_LENGTH = len(MAGIC) + 1 + 8
 
+DAMAGE = (HashMismatch, InvalidEnvelope, DeserializationFailed)
+"""What reading an object that is there but damaged may raise."""
+
 # No object that ctx writes comes near; a stranger's small file could unfold to more.
 LARGEST_OBJECT = 256 * 1024 * 1024
 

@@ -16,6 +16,10 @@ EMPTY = typed(Tree(()))
 # A few small trees that name each other many times over could unfold to billions of paths.
 MOST_PATHS = 2_000_000
 
+DEEPEST = 200
+"""Folders in one another. What a stranger's tree has below is left out: nobody has such files, and
+whoever follows them runs out of stack."""
+
 
 def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
     """Every file in a tree with its blob, in order."""
@@ -33,7 +37,8 @@ def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
                 inner.append((f"{prefix}{entry.name}/", entry.id))
             else:
                 yield prefix + entry.name, entry.id
-        stack.extend(reversed(inner))
+        if prefix.count("/") < DEEPEST:
+            stack.extend(reversed(inner))
 
 
 class Lookup:
@@ -45,6 +50,8 @@ class Lookup:
         self._folders: dict[str, dict[str, TreeEntry]] = {}
 
     def blob_at(self, path: str) -> ObjectId | None:
+        if is_too_deep(path):
+            return None
         folder, _, name = path.rpartition("/")
         entry = self._entries(folder).get(name)
         return entry.id if entry and entry.kind is TreeEntryKind.BLOB else None
@@ -128,7 +135,7 @@ def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[s
             if old == new:
                 continue
             inner = [e.id if e and e.kind is TreeEntryKind.TREE else None for e in (old, new)]
-            if any(inner):
+            if any(inner) and prefix.count("/") < DEEPEST:
                 waiting.append((f"{prefix}{name}/", inner[0], inner[1]))
             if any(entry and entry.kind is TreeEntryKind.BLOB for entry in (old, new)):
                 found.add(prefix + name)
@@ -189,6 +196,10 @@ def over(below: Mapping[str, ObjectId], above: Mapping[str, ObjectId]) -> dict[s
         if path not in folders and above.keys().isdisjoint(folders_above(path))
     }
     return {**kept, **above}
+
+
+def is_too_deep(path: str) -> bool:
+    return path.count("/") > DEEPEST
 
 
 def folders_above(path: str) -> list[str]:

@@ -17,6 +17,7 @@ from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit, Tree, Typed
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
+from ctx.objects.swept import swept_away
 
 
 class Found(NamedTuple):
@@ -167,7 +168,12 @@ def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, 
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
         else:
-            if name != refs.MAIN or not _is_elsewhere(repository, id):
+            if name == refs.MAIN and swept_away(repository.project):
+                message = (
+                    f"Commit {id} was swept away: `ctx stage recover`."
+                )
+                damages.append(Damage(ObjectNotFound.code, path, message))
+            elif name != refs.MAIN or not _is_elsewhere(repository, id):
                 yield path, id
 
 

@@ -14,7 +14,7 @@ def add_decision(memory: Memory, options: Options) -> Written:
     """A decision, which everybody should know: reference, unless it was said to be another tier."""
     drafted = document.draft(options)
     has_file = memory.beside is not None and not options.everywhere
-    path = None
+    path = new_id = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
         change = stack.enter_context(memory.changing("add decision", None if has_file else USER))
@@ -22,14 +22,14 @@ def add_decision(memory: Memory, options: Options) -> Written:
         if create:
             placed = document.placed(memory, "decision", drafted, options.stream)
             create(placed.path, placed.text)
-            path, content = placed.path, placed.content
+            path, content, new_id = placed.path, placed.content, placed.node_id
         else:
             tags += drafted.tags
         given = [] if model.tier(drafted.recorded) else [REFERENCE]
         if memory.project_tag and not options.everywhere:
             given.append(memory.project_tag)
         metadata = {"file": path} if path else None
-        node_id = change.add_node("decision", content, metadata=metadata)
+        node_id = change.add_node("decision", content, metadata=metadata, node_id=new_id)
         for tag in dict.fromkeys((*tags, *given)):
             change.tag(node_id, tag)
         if path is None:

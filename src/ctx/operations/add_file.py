@@ -67,7 +67,8 @@ def add_file(
     repository = workspace.repository
     with repository.locked("ctx add file"):
         heads = repository.current()
-        steps, parked = staging.open_steps(repository, workspace.session, heads)
+        ids = [head.id for head in heads]
+        steps, parked = staging.open_steps(repository, workspace.session, ids)
         known = _Known(repository, heads, steps)
         added: list[Added] = []
         unchanged: list[str] = []
@@ -124,7 +125,7 @@ class _Known:
     ) -> None:
         self._repository = repository
         self._staged = staging.files(repository, steps)
-        self._committed = trees.Present(repository.everything, heads)
+        self._committed = trees.Present(repository.objects, heads)
 
     def blob_at(self, path: str) -> ObjectId | None:
         if path in self._staged:

@@ -258,7 +258,7 @@ def _refresh(memory: Memory, folder: str, home: str) -> None:
     with for_agents(memory, folder, memory.session, AUTHOR) as there:
         own = NO_STORE
         if there.beside is not None:
-            own = beside.current(home, there.beside.project)
+            own = beside.current(there.beside.project)
         elif not memory.is_alone and (project := layout.find_project(folder, home)):
             own = beside.read(home, project)
         stores = there.graph.connections
@@ -280,7 +280,7 @@ def _keep_contexts(
         if contexts.ready(connection, key) is None:
             # Nobody has to wait while it is composed; whether it still holds is asked again.
             stamp = contexts.stamp(connection)
-            wanted = layers.Wanted(place.project, task, budget, part, own.notice, own.reader)
+            wanted = layers.Wanted(place.project, task, budget, part, own.notice)
             made = layers.context(stores, wanted)
             with transaction(connection):
                 if contexts.stamp(connection) == stamp:

@@ -135,7 +135,7 @@ def _recall(memory: Memory, command: Command, claim: Claim) -> Redacted:
     recalled = recall.recall(memory, options)
     head, tail = recall.frame(recalled._replace(query=redact(recalled.query).text))
     shown = [node.id for node in recalled.nodes]
-    given = layers.items_of(memory.graph.connections, shown, memory.reader)
+    given = layers.items_of(memory.graph.connections, shown)
     items = [
         (item._replace(tokens=tokens.estimate(text)), f"{text}\n\n")
         for (item, _), text in zip(given, recall.items(recalled), strict=True)

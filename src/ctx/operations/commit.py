@@ -6,13 +6,14 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import git, redaction
-from ctx.errors import CtxError, GitFailure, UsageError
-from ctx.ids import ObjectId, SessionId
+from ctx.errors import CommitOrphan, CtxError, GitFailure, UsageError
+from ctx.ids import ObjectId, SessionId, short
 from ctx.narrative import projection, scan
 from ctx.narrative.snapshots import Skipped
 from ctx.objects import refs
 from ctx.objects.model import EdgeBatch
 from ctx.objects.store import read_typed
+from ctx.objects.swept import swept_away
 from ctx.operations import review
 from ctx.sessions import compaction
 from ctx.workspace import Workspace
@@ -89,6 +90,7 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         amend=options.amend,
         narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
     )
+    _refuse_beginning_anew(workspace, options)
     made = workspace.memory.commit(wish)
     unknown = _unknown_to_git(workspace)
     exposed = _exposed(workspace, unknown)
@@ -101,6 +103,7 @@ def commit(workspace: Workspace, options: Options) -> Committed:
     found = [("message", finding) for finding in (message.findings if message else ())]
     for document in made.documents:
         found += [(f"narrative/{document.ref.path}", finding) for finding in document.secrets]
+    may_dispute = len(made.commit.parents) > 1 or made.unread
     return Committed(
         session=workspace.session,
         commit=made.id,
@@ -117,10 +120,23 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         log=made.log,
         skipped=tuple(made.skipped),
         secrets=tuple(Secret(where, finding.line, finding.rule) for where, finding in found),
-        disputes=review.count(workspace.memory.graph) if len(made.commit.parents) > 1 else 0,
+        disputes=review.count(workspace.memory.graph) if may_dispute else 0,
         unknown_to_git=len(unknown),
         exposed=exposed,
     )
+
+
+def _refuse_beginning_anew(workspace: Workspace, options: Options) -> None:
+    """Say no where the commit would come in the place of one that can be got back.
+
+    A person who has another head here and commits by hand goes on without it.
+    """
+    swept = swept_away(workspace.project)
+    if swept and (options.auto or not workspace.repository.heads.named()):
+        raise CommitOrphan(
+            f"Commit {short(swept)}, which was made here last, was swept away before git had it.",
+            hint="`ctx stage recover` gets it back.",
+        )
 
 
 def _sessions(workspace: Workspace) -> tuple[SessionId, ...]:

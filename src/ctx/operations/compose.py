@@ -185,7 +185,7 @@ def _composed(
 
     def entries() -> Iterator[Entry]:
         stores = memory.graph.connections
-        for each in load(stores, reading(), candidates.kept, memory.reader):
+        for each in load(stores, reading(), candidates.kept):
             loaded.append(each.node)
             yield each.entry
 

@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ctx.ids import NodeId
-from ctx.memory import walk
+from ctx.errors import NodeNotFound
+from ctx.ids import NodeId, short
+from ctx.memory import records, replay, walk
 from ctx.memory.changes import Change
-from ctx.memory.graph import PROJECT
+from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.workspace import Memory
@@ -86,10 +87,25 @@ def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
             if change.graph.was_deleted(node_id):
                 change.restore_node(node_id)
 
-    gone = {
-        graph.scope: [each for each in node_ids if graph.was_deleted(each)]
-        for graph in memory.graph.graphs
-    }
-    memory.change_each("restore", {scope: part for scope, part in gone.items() if part}, bring_back)
+    gone: dict[str, list[NodeId]] = {}
+    for node_id in dict.fromkeys(node_ids):
+        gone.setdefault(_lost_in(memory.graph, node_id).scope, []).append(node_id)
+    memory.change_each("restore", gone, bring_back)
     nodes = tuple(memory.graph.nodes(node_ids))
     return Restored(nodes, memory.graph.shown(node.id for node in nodes))
+
+
+def _lost_in(graphs: Graphs, node_id: NodeId) -> Graph:
+    """The graph in which a node was deleted. That it was moved away from another is no loss."""
+    found: dict[tuple[bool, tuple[int, str]], Graph] = {}
+    for graph in graphs.graphs:
+        about = records.about(graph.connection, node_id, "node.")
+        if graph.was_deleted(node_id) and replay.node(about) is not None:
+            last = next(each for each in reversed(about) if each.kind == "node.delete")
+            found[last.action != records.MOVE, last.order] = graph
+    if not found:
+        raise NodeNotFound(
+            f"Nothing is left of the node {short(node_id)}.",
+            hint="What is deleted before it was committed is not kept.",
+        )
+    return found[max(found)]

@@ -5,15 +5,15 @@ and mentions that are meant for readers, stand in the file; how it stands (its s
 what it belongs to) is recorded. Outside of a project there is the node alone.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from sqlite3 import DatabaseError
 from typing import NamedTuple
 
-from ctx import clock, disk, git
+from ctx import clock, disk, git, ids
 from ctx.errors import ContentRefused, CtxError, PathRefused, StagingConflict, UsageError
-from ctx.ids import NodeId
-from ctx.memory import model
+from ctx.ids import NodeId, Ulid
+from ctx.memory import model, records, replay
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Evidence, Node, Redaction
@@ -136,10 +136,14 @@ class Placed(NamedTuple):
     text: str
     content: str
     """What its node says."""
+    node_id: NodeId
 
 
 def placed(memory: Memory, kind: naming.Kind, drafted: Draft, stream: str) -> Placed:
-    """A new document with the next number. To be asked under the project's lock."""
+    """A new document with the next number. To be asked under the project's lock.
+
+    It names its node: so it is the same one also where the file comes before the records.
+    """
     assert memory.beside is not None
     folder = memory.beside.project.narrative
     number = naming.next_number(folder, kind)
@@ -156,11 +160,12 @@ def placed(memory: Memory, kind: naming.Kind, drafted: Draft, stream: str) -> Pl
         created=clock.iso(clock.now_ms()),
         tags=drafted.tags,
         mentions=drafted.mentions,
+        more=[("node", node_id := ids.new_node_id())],
     )
     # What is harmless in two places may be a secret where they meet.
     clean = redact(fitting(text)).text
     content = documents.content(documents.parse(clean))
-    return Placed(path_of(number, drafted.title, within), clean, content)
+    return Placed(path_of(number, drafted.title, within), clean, content, node_id)
 
 
 @contextmanager
@@ -297,18 +302,20 @@ def update(memory: Memory, node_id: NodeId, found: Document, options: changing.O
     """Write the words into the document, and record what else is to be changed."""
     wanted = redact(model.content(options.content or ""))
     text = redact(with_content(found.text, wanted.text)).text
+    before, after = content_of(found.seen), content_of(text.encode("utf-8", "surrogateescape"))
     with rewriting(found) as rewrite, memory.changing("update", PROJECT) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
+            content=after,
             summary=options.summary,
             metadata={key: value or None for key, value in options.metadata.items()},
+            before=before or None,
         )
-        if text != found.text:
+        if before != after:
             rewrite(text)
-            changed = ("content", *changed)
     assert memory.beside is not None
-    # Without a record, nothing else says that the file has changed.
+    # Where the document was empty, there may be no record that says that it is not any more.
     memory.beside.close()
     if roles.place(found.path).role == "decision":
         project_decisions(memory)
@@ -316,6 +323,39 @@ def update(memory: Memory, node_id: NodeId, found: Document, options: changing.O
     secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]
     short = graph.shown([node_id])[node_id]
     return Updated(graph.node(node_id), short, changed, (*secrets, *change.redacted))
+
+
+def take_back(memory: Memory, change: Change, files: ExitStack) -> list[str]:
+    """Write what an undoing says over documents into them; those in git keep their words.
+
+    The documents that do, from the project's root.
+    """
+    kept: list[str] = []
+    said = [each for each in change.records if each.kind == "node.put" and "over" in each.body]
+    for record in said:
+        for node in change.graph.nodes([NodeId(Ulid(record.subject))]):
+            found = edited_by_people(memory, node)
+            if found is None or found.digest != record.body["over"]:
+                continue
+            if is_shared(memory, found):
+                kept.append(shown_path(found.path))
+            else:
+                text = redact(with_content(found.text, record.body["content"])).text
+                if roles.place(found.path).role == "decision":
+                    files.callback(project_decisions, memory)
+                files.enter_context(rewriting(found))(text)
+    return kept
+
+
+def left_by(memory: Memory, node_ids: Iterable[str]) -> Iterator[str]:
+    """The documents, from the project's root, that are there although their nodes are gone."""
+    if memory.beside is not None:
+        for node_id in node_ids:
+            about = records.about(memory.beside.graph.connection, node_id, "node.")
+            state = replay.node(about)
+            path = state.metadata.get("file") if state else None
+            if isinstance(path, str) and scan.read(memory.beside.project.narrative, path):
+                yield shown_path(path)
 
 
 def project_decisions(memory: Memory) -> None:

@@ -19,6 +19,7 @@ from ctx.ids import CLI_SESSION, ObjectId
 from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
+from ctx.objects.swept import swept_away
 from ctx.sessions import compaction, trust
 
 # What may lie in a store that was begun; anything else there is somebody else's.
@@ -176,7 +177,9 @@ def init(project: Project, options: Options) -> Initialised:
                 _trust(project, options.home, author)
             _scaffold(project, name, options.template)
             wish = compaction.Wish(CLI_SESSION, "Initial commit", author)
-            made = None if repository.heads.named() else compaction.commit(repository, wish)
+            # Where a commit was swept away, the first one comes back with it.
+            is_begun = repository.heads.named() or swept_away(project)
+            made = None if is_begun else compaction.commit(repository, wish)
             text = template.project_template(name, __version__)
             disk.replace(project.config_file, text.encode())
     known, message = _tell_git(project, options)

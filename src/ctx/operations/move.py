@@ -157,7 +157,7 @@ def _carry(
     source = USER if target == PROJECT else PROJECT
     said = {way.edge.id: _said(memory, way.edge) for way in ways}
     anchors = _anchors_beside(memory, leaving, ways, target)
-    with memory.changing("move", target) as change:
+    with memory.changing(records.MOVE, target) as change:
         for node in anchors:
             _arrive(change, node, node.tags)
         for node in leaving:

@@ -7,6 +7,7 @@ from ctx import clock, tokens
 from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
 from ctx.memory import model
+from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query.parse import parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
@@ -57,9 +58,8 @@ def recall(memory: Memory, options: Options) -> Recalled:
     scope = scope_of(memory, options.visible)
     best = first(memory.graph, query, scope, options.limit)
     others = of_other_projects(memory.graph.connections, query, scope, clock.now_ms())
-    written_by = authors.strangers(
-        memory.graph.connections, [node.id for node in best.nodes], memory.reader
-    )
+    projects = [graph.connection for graph in memory.graph.graphs if graph.scope == PROJECT]
+    written_by = authors.strangers(projects, [node.id for node in best.nodes])
     shape = best.query, best.nodes, best.short_ids, (), best.total, best.partial
     found = Recalled(*shape, *others, best.scopes, written_by)
     return found if options.budget is None else _fitted(found, options.budget)

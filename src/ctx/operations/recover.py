@@ -1,7 +1,7 @@
 """Get back what a crash, a damaged disk or a hand has taken from what is staged.
 
-Of a chain that is damaged, everything is saved that is whole. What was aborted is a session again.
-Looking twice changes nothing.
+Of a chain that is damaged, everything is saved that is whole. What was aborted is a session again,
+and a commit that `git clean` took is a head again. Looking twice changes nothing.
 """
 
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.sessions import chains, compaction, joining, mending, staging
 from ctx.sessions.mending import Mended
+from ctx.sessions.republishing import Republished, republish
 from ctx.workspace import Workspace
 
 
@@ -33,6 +34,8 @@ class Recovered(NamedTuple):
     """Documents that sessions have flushed, and that are not in the narrative any more."""
     rewritten: bool
     """Whether they were written again."""
+    republished: Republished | None
+    """The commit made here last, where it was swept away before git had it."""
 
 
 def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run: bool) -> Recovered:
@@ -44,6 +47,7 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
     repository = workspace.repository
     with repository.locked("ctx stage recover"):
         wanted = _meant(repository, name)
+        republished = republish(repository, dry_run=dry_run) if name is None else None
         broken = [each for each in mending.broken(repository) if wanted in (None, each)]
         mended = [mending.mend(repository, each, dry_run=dry_run) for each in broken]
         restored = None
@@ -59,7 +63,14 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
             for path, content in missing.items():
                 narrative_files.create(workspace.project.narrative, path, content)
     return Recovered(
-        dry_run, checked, tuple(mended), restored, reset, tuple(sorted(missing)), rewritten
+        dry_run,
+        checked,
+        tuple(mended),
+        restored,
+        reset,
+        tuple(sorted(missing)),
+        rewritten,
+        republished,
     )
 
 

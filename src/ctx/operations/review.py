@@ -25,9 +25,10 @@ class Version(NamedTuple):
     """For the node as a whole: false where it was deleted."""
     at: str
     author: str
-    """Who made the commit."""
+    """Who made the commit; through what it was said, where it is staged."""
     session: str
-    commit: str
+    commit: str | None
+    """None where it is staged."""
     record: str
 
 
@@ -136,8 +137,7 @@ def _of(memory: Memory, node_id: NodeId, field: str | None) -> list[Dispute]:
 
 
 def _settle(change: Change, dispute: Dispute) -> None:
-    losers = [version.record.id for version in dispute.versions[1:]]
-    change.settle(dispute.node_id, [dispute.field], losers)
+    change.settle(dispute.node_id, [dispute.field], dispute.records[1:])
 
 
 def _put(change: Change, dispute: Dispute, value: Any) -> bool:
@@ -174,9 +174,9 @@ def _shown(graph: Graph, dispute: Dispute) -> Open:
                 number,
                 version.value,
                 replay.at(version.record),
-                version.commit.author,
+                version.commit.author if version.commit else version.record.author,
                 version.record.session,
-                version.commit.id,
+                version.commit.id if version.commit else None,
                 version.record.id,
             )
             for number, version in enumerate(dispute.versions, 1)

@@ -118,7 +118,7 @@ def start_given(memory: Memory, task: str) -> Begun:
     beside = _project(memory)
     repository, session = beside.repository, memory.session
     with repository.locked("ctx stage start"):
-        steps, _ = staging.open_steps(repository, session, repository.current())
+        steps, _ = staging.open_steps(repository, session, repository.tips())
         begun = None if steps else _begin(repository, session, task)
     try:
         started = tasks.start(memory, task)
@@ -145,7 +145,7 @@ def flush(workspace: Workspace) -> Flushed:
     repository, session = workspace.repository, workspace.session
     folder = workspace.project.narrative
     with repository.locked("ctx stage flush"):
-        steps, _ = staging.open_steps(repository, session, repository.current())
+        steps, _ = staging.open_steps(repository, session, repository.tips())
         known = workspace.memory.snapshots()
         for step in reversed(steps):
             known.update((ref.path, ref.blob_id) for ref in step.work.narrative_refs)
@@ -285,8 +285,7 @@ def _to_be_recovered(error: CtxError, session: SessionId) -> CtxError:
 
 
 def _refuse_parked(repository: Repository, session: SessionId, steps: Sequence[Step]) -> None:
-    heads = [head.id for head in repository.current()]
-    if not commits.contain(repository.objects, heads, steps[0].work.bases):
+    if not commits.contain(repository.objects, repository.tips(), steps[0].work.bases):
         raise StagingConflict(
             f"Session {session} began in a history that is not checked out here.",
             hint="Check out the branch that it began on; it is kept until then.",

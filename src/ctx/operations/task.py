@@ -167,7 +167,7 @@ def make(
         placed = document.placed(memory, "task", drafted, stream)
         create(placed.path, placed.text)
         metadata["file"] = placed.path
-        node_id = change.add_node("task", placed.content, metadata=metadata)
+        node_id = change.add_node("task", placed.content, metadata=metadata, node_id=placed.node_id)
         tags = drafted.recorded
     else:
         node_id = change.add_node("task", drafted.content, metadata=metadata)

@@ -1,13 +1,15 @@
 """Take back a change."""
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from heapq import merge
+from itertools import repeat
 from typing import NamedTuple
 
 from ctx.errors import NodeNotFound, UsageError
-from ctx.ids import short
-from ctx.memory import records, undo
-from ctx.memory.graph import Graph
+from ctx.ids import NodeId, Ulid, short
+from ctx.memory import history, records, replay, undo
+from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.undo import Kept, Made
 from ctx.workspace import Memory
 
@@ -30,6 +32,10 @@ class Undone(NamedTuple):
     """What was not taken back, because it was changed again since."""
     by: str | None
     """The change that took it back: undoing that one brings it back."""
+    files: tuple[str, ...] = ()
+    """Documents, from the project's root, that stay although their nodes are gone."""
+    documents: tuple[str, ...] = ()
+    """Documents that keep the words that were taken back, because git has them."""
 
 
 def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
@@ -37,31 +43,55 @@ def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     graph, change_id = _chosen(memory, text)
     if dry_run:
         return Undone(undo.made(graph, change_id), _told(graph, change_id), (), None)
-    with memory.changing(undo.ACTION, graph.scope) as change:
+    from ctx.operations import document
+
+    with ExitStack() as files, memory.changing(undo.ACTION, graph.scope) as change:
         # Chosen again under the lock: of two who undo at once, each takes another change.
         graph, change_id = _chosen(memory, text)
         if graph.scope != change.graph.scope:
             graph, change_id = change.graph, _find(change.graph, change_id)
         made = undo.made(graph, change_id)
         kept = undo.take_back(change, change_id)
+        documents = document.take_back(memory, change, files)
+    parts = [change]
     for other in memory.graph.graphs:
         # What one command did in both stores is one change.
         if other.scope != change.graph.scope and records.of_change(other.connection, change_id):
-            with memory.also_changing(change, other.scope) as also:
+            with ExitStack() as files, memory.also_changing(change, other.scope) as also:
                 kept += undo.take_back(also, change_id)
+                documents += document.take_back(memory, also, files)
+            parts.append(also)
     graph = next(each for each in memory.graph.graphs if each.scope == change.graph.scope)
-    return Undone(made, _told(graph, change_id), tuple(kept), change.id)
+    gone = [
+        record.subject for part in parts for record in part.written if record.kind == "node.delete"
+    ]
+    return Undone(
+        made,
+        _told(graph, change_id),
+        tuple(kept),
+        change.id,
+        tuple(document.left_by(memory, gone)),
+        tuple(documents),
+    )
 
 
 def changes(memory: Memory, session: str | None) -> Iterator[Made]:
     """The changes that were made in all stores, newest first."""
-    found = (undo.changes(graph, session) for graph in memory.graph.graphs)
+    for graph, change_id in _changes(memory, session):
+        yield undo.made(graph, change_id)
+
+
+def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]:
+    found = [
+        zip(undo.changes(graph, session), repeat(graph), strict=False)
+        for graph in memory.graph.graphs
+    ]
     # A change of both stores has one id.
-    last = ""
-    for made in merge(*found, key=lambda made: made.at, reverse=True):
-        if made.id != last:
-            yield made
-        last = made.id
+    told: set[str] = set()
+    for made, graph in merge(*found, key=lambda each: each[0].stamp, reverse=True):
+        if made.change not in told:
+            told.add(made.change)
+            yield graph, made.change
 
 
 def _chosen(memory: Memory, text: str | None) -> tuple[Graph, str]:
@@ -75,8 +105,37 @@ def _chosen(memory: Memory, text: str | None) -> tuple[Graph, str]:
     # What was moved away comes back first: killed in between, it is in both stores, not in none.
     found.sort(key=lambda each: not any(record.kind == "node.delete" for record in each[1]))
     if found:
+        _refuse_loss(memory, change_id)
         return found[0][0], change_id
     raise NodeNotFound(f"There is no change {change_id}.")
+
+
+def _refuse_loss(memory: Memory, change_id: str) -> None:
+    """What was moved to one's own store must not go from there, where it is nowhere else.
+
+    A project forgets what was moved away before it was committed.
+    """
+    root = undo.origin(memory.user, change_id)
+    said = records.of_change(memory.user.connection, root)
+    moved = [r.subject for r in said if r.action == records.MOVE and r.kind.startswith("node.")]
+    for node_id in map(NodeId, map(Ulid, moved)):
+        if memory.user.has(node_id) and not _is_elsewhere(memory, node_id, root):
+            raise UsageError(
+                f"What {short(node_id)} says is nowhere else, and would be lost.",
+                hint=f"`ctx move {short(node_id)} --project` brings it to the project.",
+            )
+
+
+def _is_elsewhere(memory: Memory, node_id: NodeId, change_id: str) -> bool:
+    """Whether the project has a node too, or has it again once a change is taken back."""
+    for graph in memory.graph.graphs:
+        about = records.about(graph.connection, node_id, "node.")
+        was_there = any(record.change == change_id for record in about)
+        state = replay.node(about)
+        if graph.scope == PROJECT and state is not None:
+            is_same = state.content == memory.user.node(node_id).content
+            return graph.has(node_id) or (was_there and is_same)
+    return False
 
 
 def _named(memory: Memory, text: str) -> str:
@@ -99,10 +158,16 @@ def _named(memory: Memory, text: str) -> str:
 
 
 def _newest(memory: Memory) -> str:
-    """The newest change of this session that is not undone and is not an undoing itself."""
-    for made in changes(memory, memory.session):
-        if made.action != undo.ACTION and not made.undone:
-            return made.id
+    """The newest change of this session that is not undone and is not an undoing itself.
+
+    Others have sessions of the same name: what came with a commit of theirs is not meant.
+    """
+    for graph, change_id in _changes(memory, memory.session):
+        is_own = graph.scope == USER or history.is_own(graph.connection, change_id)
+        if is_own or records.changes_beginning_with(memory.user.connection, change_id):
+            made = undo.made(graph, change_id)
+            if made.action != undo.ACTION and not made.undone:
+                return change_id
     raise UsageError(
         f"The session {memory.session} has nothing to undo.",
         hint="`ctx undo --list` shows the changes of all sessions; `ctx undo CHANGE` undoes one.",

@@ -1,13 +1,14 @@
-"""Who wrote what a project's store says, where it was not the person who reads it.
+"""Who wrote what a project's store says, where it was not written here.
 
-What is staged here is the reader's own. What came with a commit is its author's, and so is what a
-document said when a commit kept it. Whoever clones a repository is given the words of strangers,
-and an agent is told whose they are.
+What is staged here is the reader's own, and so is what came with a commit that was made here.
+What came with another is its author's, whatever name that is: anybody can write any. A document's
+words are those of the commit that kept them, and somebody's where none has. Whoever clones a
+repository is given the words of strangers, and an agent is told whose they are.
 
 Hooks load this module: it asks the tables itself, and nobody but them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 
 from ctx.ids import NodeId
@@ -20,19 +21,14 @@ _LONGEST = 60
 _NOT_IN_NAMES = "()[]<>`"
 
 
-def strangers(
-    connections: Sequence[Connection], node_ids: Sequence[NodeId], reader: str
-) -> dict[NodeId, str]:
-    """The names of those who wrote the nodes, where that was not the reader.
-
-    The last of the stores is the reader's own, so that nothing in it is a stranger's.
-    """
+def strangers(projects: Sequence[Connection], node_ids: Sequence[NodeId]) -> dict[NodeId, str]:
+    """The names of those who wrote nodes of projects' stores, where that was not here."""
     found: dict[NodeId, str] = {}
-    for connection in connections[:-1]:
+    for connection in projects:
         for start in range(0, len(node_ids), _PART):
             said = _authors(connection, node_ids[start : start + _PART])
             for node_id, authors in said.items():
-                names = dict.fromkeys(name(each) for each in authors if each not in (None, reader))
+                names = dict.fromkeys(name(each) for each in authors if each is not None)
                 if names:
                     found[node_id] = " and ".join(names)
     return found
@@ -53,8 +49,10 @@ def _authors(
     places = ", ".join("?" * len(node_ids))
     rows = connection.execute(
         "SELECT r.subject, json_type(r.body, '$.content') IS NOT NULL,"
-        " json_type(r.body, '$.metadata.rationale') IS NOT NULL, c.author,"
-        " CASE WHEN b.session IS NULL AND b.commit_id IS NULL THEN r.author END"
+        " json_type(r.body, '$.metadata.rationale') IS NOT NULL,"
+        " CASE WHEN b.session IS NULL AND NOT coalesce(c.mine, 0) THEN coalesce(c.author, '') END,"
+        " CASE WHEN b.session IS NULL AND b.commit_id IS NULL THEN r.author END,"
+        " b.session IS NOT NULL, json_extract(r.body, '$.over'), json_extract(r.body, '$.digest')"
         " FROM records AS r JOIN batches AS b ON b.number = r.batch"
         " LEFT JOIN commits AS c ON c.id = b.commit_id"
         f" WHERE r.kind = 'node.put' AND r.subject IN ({places}) ORDER BY r.stamp, r.id",
@@ -63,10 +61,20 @@ def _authors(
     kept = _keepers(connection, [row[4] for row in rows if row[4]])
     said: dict[NodeId, str | None] = {}
     reasoned: dict[NodeId, str | None] = {}
-    for node_id, is_said, is_reasoned, author, document in rows:
-        who = kept.get(document) if document else author
+    instead_of: dict[NodeId, str] = {}
+    staged: set[NodeId] = set()
+    for node_id, is_said, is_reasoned, author, document, is_staged, over, digest in rows:
+        who = author
+        if document:
+            if digest and digest == instead_of.get(node_id):
+                # Somebody has said something else instead of what the document says.
+                continue
+            who = kept.get(document, None if node_id in staged else UNKNOWN)
         if is_said:
             said[node_id] = who
+            instead_of[node_id] = over
+            if is_staged:
+                staged.add(node_id)
         if is_reasoned:
             reasoned[node_id] = who
     return {
@@ -75,14 +83,15 @@ def _authors(
     }
 
 
-def _keepers(connection: Connection, documents: Iterable[str]) -> Mapping[str, str]:
-    """Who committed documents last. One that was never committed is the reader's."""
+def _keepers(connection: Connection, documents: Iterable[str]) -> dict[str, str | None]:
+    """Who was the first to commit documents as they are; None stands for the reader."""
     paths = [each.removeprefix("narrative/") for each in documents]
     places = ", ".join("?" * len(paths))
     rows = connection.execute(
-        "SELECT 'narrative/' || s.path, c.author FROM snapshots AS s"
-        f" JOIN commits AS c ON c.id = s.commit_id WHERE s.path IN ({places})"
-        " ORDER BY c.timestamp_unix, c.id",
+        "SELECT 'narrative/' || d.path, CASE WHEN NOT c.mine THEN c.author END"
+        " FROM documents AS d JOIN snapshots AS s ON s.path = d.path AND s.blob_id = d.blob_id"
+        f" JOIN commits AS c ON c.id = s.commit_id WHERE d.path IN ({places})"
+        " ORDER BY c.timestamp_unix DESC, c.mine DESC, c.id",
         paths,
     )
     return dict(rows.fetchall())

@@ -55,8 +55,6 @@ class Beside(NamedTuple):
     """What the agent is told about it."""
     is_current: bool = True
     """Whether the index is what the project is at."""
-    reader: str = ""
-    """Whose words in it need no author, as git names them."""
 
 
 NO_STORE = Beside()

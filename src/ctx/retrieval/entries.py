@@ -52,17 +52,16 @@ def load(
     connections: Sequence[Connection],
     node_ids: Iterable[NodeId],
     kept: Collection[NodeId] | None = None,
-    reader: str = "",
 ) -> Iterator[Loaded]:
     """The nodes in their order. Those that must be named are the kept ones, else the pinned.
 
-    Beside what was not written by the reader, as git names them, stands who wrote it.
+    Beside what was not written here stands who wrote it.
     """
     waiting = iter(node_ids)
     size = _FIRST_PART
     while part := list(islice(waiting, size)):
         size = min(size * 2, _LARGEST_PART)
-        nodes = _nodes(connections, part, reader)
+        nodes = _nodes(connections, part)
         newer = [node.superseded_by for node in nodes if node.superseded_by]
         ends = [*(end for node in nodes for end in node.edges.depends_on), *newer]
         names = naming.shown(connections, [*(node.id for node in nodes), *ends])
@@ -94,9 +93,7 @@ def _entry(
     )
 
 
-def _nodes(
-    connections: Sequence[Connection], part: Sequence[NodeId], reader: str
-) -> list[ContextNode]:
+def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[ContextNode]:
     """The nodes that there are, in the order that was asked for."""
     rows = _among(
         connections,
@@ -132,7 +129,7 @@ def _nodes(
         # Where there is no project's store, a hook does not load what it is for.
         from ctx.retrieval import authors
 
-        written_by = authors.strangers(connections, part, reader)
+        written_by = authors.strangers(connections[:-1], part)
     return [
         ContextNode._make(
             (

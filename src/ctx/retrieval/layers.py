@@ -57,8 +57,6 @@ class Wanted(NamedTuple):
     """A budget that no single answer can hold is given in parts, each of which is whole."""
     notice: str = ""
     """What else there is to say before the nodes."""
-    reader: str = ""
-    """Whose words need no author, as git names them."""
 
 
 def context(connections: Connections, wanted: Wanted, first: Sequence[NodeId] = ()) -> Context:
@@ -80,7 +78,7 @@ def _in_parts(
         is_empty = first_id is None and not past
         found = ids if first_id is None else chain([first_id], ids)
         preface = _preface(budget, is_empty=is_empty) + wanted.notice
-        part = _composed(connections, wanted, found, before, budget, preface.strip())
+        part = _composed(connections, found, before, budget, preface.strip())
         yield part
         if not part.items:
             return
@@ -110,7 +108,7 @@ def changed(connections: Connections, wanted: Wanted, given: dict[str, str]) -> 
         return NOTHING
     budget = min(wanted.budget, LARGEST_PART)
     preface = CHANGED + (_told_gone(gone, budget // 3) if gone else "") + wanted.notice
-    return _composed(connections, wanted, iter(news), (), budget, preface)
+    return _composed(connections, iter(news), (), budget, preface)
 
 
 def there(connections: Connections, node_ids: Iterable[str]) -> list[NodeId]:
@@ -168,12 +166,10 @@ def _compiled(connections: Connections) -> str | None:
     return None
 
 
-def items_of(
-    connections: Connections, node_ids: Iterable[NodeId], reader: str = ""
-) -> list[tuple[Item, str]]:
+def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple[Item, str]]:
     """Nodes that were asked for, as items of a list: whole, unless one would fill an answer."""
     found = []
-    for each in load(connections, node_ids, reader=reader):
+    for each in load(connections, node_ids):
         text = item(each.entry, with_tags=True)
         if units(text) > LARGEST_ANSWER // 2:
             text = short_item(each.entry, with_tags=True, characters=_LONG_PREVIEW)
@@ -204,7 +200,6 @@ def units(text: str) -> int:
 
 def _composed(
     connections: Connections,
-    wanted: Wanted,
     ids: Iterator[NodeId],
     first: Sequence[NodeId],
     budget: int,
@@ -220,7 +215,7 @@ def _composed(
             yield node_id
 
     def entries() -> Iterator[Entry]:
-        for each in load(connections, reading(), reader=wanted.reader):
+        for each in load(connections, reading()):
             loaded.append(each)
             yield _placed(each, first)
 

@@ -40,40 +40,37 @@ def of_agents(home: str, folder: str) -> Project | None:
 
 def read(home: str, project: Project) -> Beside:
     """What there is now, without making anything."""
-    trusted = trust.find(home, project)
-    if trusted is None:
+    if not trust.is_trusted(home, project):
         return Beside(told="not trusted", notice=NOT_TRUSTED)
-    reader = trusted.identity
     try:
         layout.refuse_links(project)
         now = present.state(project)
         documents = list(scan.documents(project.narrative))
     except (CtxError, OSError):
-        return Beside(told="unreadable", notice=MISSING, is_current=False, reader=reader)
+        return Beside(told="unreadable", notice=MISSING, is_current=False)
     if connection := _opened(present.path_for(project, now)):
         if present.holds(connection, project, now) and _has_read(connection, documents):
-            return Beside(connection, _told(now, documents, reader), reader=reader)
+            return Beside(connection, _told(now, documents))
     else:
         connection = _newest(project)
     if connection is None:
-        return Beside(told="missing", notice=MISSING, is_current=False, reader=reader)
-    return Beside(connection, "behind", BEHIND, is_current=False, reader=reader)
+        return Beside(told="missing", notice=MISSING, is_current=False)
+    return Beside(connection, "behind", BEHIND, is_current=False)
 
 
-def current(home: str, project: Project) -> Beside:
+def current(project: Project) -> Beside:
     """What a context depends on that is made of an index which is up to date.
 
     Whoever makes one asks before they look at the index: what changes in between is newer than
     this says, and nobody takes the context for the one that they want.
     """
-    reader = trust.identity(home, project)
     documents = list(scan.documents(project.narrative))
-    return Beside(told=_told(present.state(project), documents, reader), reader=reader)
+    return Beside(told=_told(present.state(project), documents))
 
 
-def _told(now: State, documents: Sequence[Seen], reader: str) -> str:
+def _told(now: State, documents: Sequence[Seen]) -> str:
     """All of it in a few characters."""
-    return f"{crc32(repr((now.told, documents, reader)).encode()):08x}"
+    return f"{crc32(repr((now.told, documents)).encode()):08x}"
 
 
 def _has_read(connection: Connection, documents: Sequence[Seen]) -> bool:

@@ -46,7 +46,7 @@ class Chain(NamedTuple):
 
 def survey(repository: Repository, home: str) -> list[Chain]:
     """Every chain of this working tree, also those that nobody sees."""
-    heads = [head.id for head in repository.current()]
+    heads = repository.tips()
     now_s = clock.now_s()
     found = []
     for name in repository.refs.names():
@@ -83,8 +83,7 @@ def has_work(repository: Repository, session: SessionId) -> bool:
     steps = work.chain(repository.everything, repository.refs.read(refs.work(session)))
     if all(step.work.step_kind is StepKind.SESSION_START for step in steps):
         return False
-    heads = [head.id for head in repository.current()]
-    return commits.contain(repository.objects, heads, steps[0].work.bases)
+    return commits.contain(repository.objects, repository.tips(), steps[0].work.bases)
 
 
 def records(repository: Repository, steps: Sequence[Step]) -> list[Record]:

@@ -9,7 +9,7 @@ They stand in the log beside the commit, so that a review of a pull request show
     > task 01M7ET2K8P1Q MENTIONS src/net/client.rs
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from ctx.ids import NodeId, short
@@ -34,14 +34,14 @@ class Changes(NamedTuple):
     """How many nodes are new."""
 
 
-def changes(graph: Graph, said: Sequence[Record]) -> Changes:
-    """What some records did, as the graph was after them."""
+def changes(graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()) -> Changes:
+    """What some records did, as the graph was after them, but for records that are `unseen`."""
     about: dict[str, list[Record]] = {}
     for record in said:
         about.setdefault(record.subject, []).append(record)
     last = max((record.order for record in said), default=(0, ""))
-    found = [_Subject(graph, subject, part, last) for subject, part in about.items()]
-    new = [each for each in found if each.is_new]
+    found = [_Subject(graph, subject, part, last, unseen) for subject, part in about.items()]
+    new = [each for each in found if each.is_new and not each.is_deleted]
     return Changes(
         tuple(line for each in found for line in each.lines()),
         tuple(each.title for each in new if each.type == "decision"),
@@ -71,7 +71,12 @@ class _Subject:
     """A node, or something else that was spoken of, and what was said about it."""
 
     def __init__(
-        self, graph: Graph, subject: str, said: Sequence[Record], last: tuple[int, str]
+        self,
+        graph: Graph,
+        subject: str,
+        said: Sequence[Record],
+        last: tuple[int, str],
+        unseen: Set[str],
     ) -> None:
         self._graph = graph
         self._subject = subject
@@ -80,14 +85,14 @@ class _Subject:
         about = [
             record
             for record in records.about(graph.connection, subject, "node.")
-            if record.order <= last or record.stamp >= records.BEYOND
+            if (record.order <= last or record.stamp >= records.BEYOND) and record.id not in unseen
         ]
         state = replay.node(about)
         self.type = state.type if state else ""
         self.title = _line(state.content.partition("\n")[0]) if state else ""
         self._metadata = state.metadata if state else {}
         kinds = {record.kind for record in said}
-        self._is_deleted = "node.delete" in kinds and not (state and state.alive)
+        self.is_deleted = "node.delete" in kinds and not (state and state.alive)
         self.is_new = any(r.kind == "node.put" and "content" in r.body for r in said) and all(
             r.id in {each.id for each in said}
             for r in about
@@ -106,8 +111,9 @@ class _Subject:
         found: list[str] = []
         puts = [r for r in self._said if r.kind == "node.put"]
         added = [r.key for r in self._said if r.kind == "tag.add"]
-        if self._is_deleted:
-            return [f"- {name}: {self.title}"]
+        if self.is_deleted:
+            # What nobody knows is not missed.
+            return [f"- {name}: {self.title}"] if self.type else []
         if self.is_new:
             told = f" ({', '.join(added)})" if added else ""
             if self.type not in ANCHOR_TYPES:

@@ -7,7 +7,7 @@ before the commit becomes a head, and the chain is let go in the same breath (se
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import count
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ import msgspec
 from ctx import clock, disk, git
 from ctx.errors import NewerFormat, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.memory import batches
+from ctx.memory import batches, disputes, withheld
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
 from ctx.narrative import files as documents
@@ -25,13 +25,10 @@ from ctx.objects import codec, commits, gc, refs, trees
 from ctx.objects.commits import Head
 from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
-from ctx.objects.store import Object, decode, typed
+from ctx.objects.store import DAMAGE, Object, decode, typed
 from ctx.objects.work import Step
 from ctx.sessions import changelog, relations, staging
 from ctx.sessions.changelog import Changes
-
-MOVE = "move"
-"""What a change is called that takes nodes to another store."""
 
 _MOST_PENDING = 32 * 1024 * 1024
 _NOTHING = Changes((), (), (), 0)
@@ -48,6 +45,8 @@ class Wish(NamedTuple):
     narrative: bool = True
     active: Sequence[str] = ()
     """Documents that are kept with it whether or not they changed."""
+    of_others: Collection[str] = ()
+    """Documents that belong to what other sessions have staged."""
 
 
 class Made(NamedTuple):
@@ -64,6 +63,8 @@ class Made(NamedTuple):
     changes: Changes
     log: str | None
     """The file in the narrative that tells of it."""
+    unread: int
+    """How many records of the history before it came while what it says was staged."""
 
 
 class _Staged(NamedTuple):
@@ -90,11 +91,14 @@ def commit(
     """
     heads = repository.current()
     head_ids = [head.id for head in heads]
-    staged = _staged(repository, staging.open_steps(repository, wish.session, heads)[0])
+    steps, _ = staging.open_steps(repository, wish.session, head_ids)
+    unseen = withheld.from_others(graph.connection, wish.session) if graph else set()
+    unread = disputes.unread(graph, wish.session) if graph else ()
+    staged = _staged(repository, steps, unseen, unread)
     amended = _amended(repository, heads) if wish.amend else None
     base = [amended] if amended else heads
     root, files, new_trees = _tree(repository, base, staged.steps)
-    told = changelog.changes(graph, staged.records) if graph else _NOTHING
+    told = changelog.changes(graph, staged.records, unseen) if graph else _NOTHING
     if wish.message is None and amended is None:
         wish = wish._replace(message=changelog.message(told, len(files)))
     with _logged(repository, wish, told, files, staged.steps, known) as entry:
@@ -116,10 +120,15 @@ def commit(
             value = msgspec.structs.replace(value, edge_batches=(*value.edge_batches, edges.id))
         made = typed(value)
         flushed = [ref.blob_id for ref in staged.flushed.values()]
-        _keep_blobs(repository, [*files.values(), *staged.blobs, *flushed], head_ids)
+        old_blobs = [*files.values(), *staged.blobs, *flushed]
+        _keep_blobs(repository, old_blobs, head_ids)
         contents = [document.content for document in kept if document.changed]
         new = [*contents, *objects, *new_trees, made]
         _keep(repository, new, head_ids)
+        if repository.project.checkout is not None:
+            # Until somebody adds them, git takes all of these for files that nobody needs.
+            brought = [*old_blobs, *(each.id for each in new)]
+            repository.staged.name_too(brought, repository.objects)
         # Besides the heads it replaces, the commit clears away those that were overtaken before.
         overtaken = set(repository.heads.named()).difference(head_ids)
         repository.publish(
@@ -137,25 +146,44 @@ def commit(
         len(staged.records),
         told,
         entry,
+        len(unread),
     )
 
 
-def _staged(repository: Repository, steps: Sequence[Step]) -> _Staged:
-    """What the steps hold, merged, in the order in which it was said."""
+def _staged(
+    repository: Repository, steps: Sequence[Step], unseen: Set[str], unread: Sequence[str]
+) -> _Staged:
+    """What the steps hold, merged, in the order in which it was said, but for what is `unseen`."""
     reader = repository.everything
     found = [
-        (id, value)
+        id
         for step in reversed(steps)
         for id in step.work.payload
-        if isinstance(value := decode(reader.read(id)), RecordBatch)
+        if isinstance(decode(reader.read(id)), RecordBatch)
     ]
-    merged = batches.merged(reader, [id for id, _ in found])
-    said = [record for id, _ in found for record in batches.read(reader, id)]
-    if private := _moved_away(said):
-        said = [each for each in said if private.isdisjoint((each.subject, each.target or ""))]
-        merged = batches.made(said, [b for _, each in found for b in each.blobs]) if said else None
-    blobs = sorted({blob for _, batch in found for blob in batch.blobs})
-    return _Staged(steps, merged, said, blobs, gone(repository, steps))
+    said = [record for id in found for record in batches.read(reader, id)]
+    hidden = [record for record in said if record.id in unseen]
+    merged = batches.merged(reader, found, unseen)
+    batch = decode(merged) if merged else None
+    if isinstance(batch, RecordBatch) and unread:
+        merged = typed(msgspec.structs.replace(batch, unread=tuple(unread)))
+    blobs = batch.blobs if isinstance(batch, RecordBatch) else ()
+    return _Staged(
+        steps,
+        merged,
+        [record for record in said if record.id not in unseen],
+        blobs,
+        _without_files(gone(repository, steps), hidden),
+    )
+
+
+def _without_files(
+    flushed: Mapping[str, NarrativeRef], hidden: Sequence[Record]
+) -> dict[str, NarrativeRef]:
+    """Documents but for those of nodes that nobody is to see."""
+    told = [record.body.get("metadata") or {} for record in hidden if record.kind == "node.put"]
+    files = {each.get("file") for each in told}
+    return {path: ref for path, ref in flushed.items() if path not in files}
 
 
 def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRef]:
@@ -164,20 +192,6 @@ def gone(repository: Repository, steps: Sequence[Step]) -> dict[str, NarrativeRe
     folder = repository.project.narrative
     return {
         path: ref for path, ref in every.items() if not os.path.lexists(os.path.join(folder, path))
-    }
-
-
-def _moved_away(said: Sequence[Record]) -> set[str]:
-    """The nodes that came and were moved to the user store before anybody else could see them.
-
-    What was there before this session keeps its history.
-    """
-    made = {each.subject for each in said if each.kind == "node.put" and "type" in each.body}
-    last = {each.subject: each for each in said if each.kind.startswith("node.")}
-    return {
-        subject
-        for subject, each in last.items()
-        if subject in made and each.kind == "node.delete" and each.action == MOVE
     }
 
 
@@ -237,7 +251,9 @@ def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
         )
     if codec.is_newer(repository.objects.read(meant[0].id).payload):
         raise NewerFormat(f"Commit {short(meant[0].id)} was written by a newer ctx.")
-    return meant[0]
+    id, commit = meant[0]
+    before = commits.replaced(repository.objects, commit)
+    return Head(id, msgspec.structs.replace(commit, replaced=before))
 
 
 def _tree(
@@ -246,7 +262,8 @@ def _tree(
     steps: Iterable[Step],
 ) -> tuple[ObjectId, Mapping[str, ObjectId], list[Object]]:
     """The new root, the paths that differ from what the base heads hold, and the new trees."""
-    reader = repository.everything
+    # Not what lies in staging of other branches: it is not there for others.
+    reader = repository.objects
     staged = {path: file.blob_id for path, file in staging.files(repository, steps).items()}
     present = trees.Present(reader, base)
     changed = {path: blob for path, blob in staged.items() if present.blob_at(path) != blob}
@@ -262,7 +279,8 @@ def _documents(
     known: Mapping[str, ObjectId] | None,
 ) -> tuple[list[snapshots.Snapshot], list[snapshots.Skipped]]:
     folder = repository.project.narrative
-    paths, skipped = snapshots.documents(folder)
+    every, skipped = snapshots.documents(folder)
+    paths = [path for path in every if path not in wish.of_others]
     if known is None:
         known = snapshots.last_kept(repository.objects, heads, paths)
     return snapshots.taken(folder, paths, known, wish.active), skipped
@@ -299,6 +317,7 @@ def _commit(
         narrative_refs=tuple(refs_made[path] for path in sorted(refs_made)),
         compacted=steps[0].id if steps else old.compacted,
         amends=amends,
+        replaced=(amends, *old.replaced) if amends else (),
     )
 
 
@@ -326,8 +345,8 @@ def _keep(repository: Repository, objects: Sequence[Object], heads: Sequence[Obj
     checkout = repository.project.checkout
     if checkout is None or not at_risk:
         return
-    # Where something is missing, what is behind it counts as out of reach.
-    with contextlib.suppress(ObjectNotFound):
+    # Where something is missing or damaged, what is behind it counts as out of reach.
+    with contextlib.suppress(ObjectNotFound, *DAMAGE):
         for id in gc.reachable(repository.objects, heads):
             at_risk.discard(id)
             if not at_risk:

@@ -7,7 +7,8 @@ comment. None of this is recorded. It follows from the files, which travel with 
 A document that somebody wrote by hand is a node too, under an id that follows from its path.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from sqlite3 import Connection
 from typing import Any
 
@@ -18,7 +19,7 @@ from ctx.memory import model, records
 from ctx.memory.index import Document
 from ctx.memory.present import Fingerprint
 from ctx.memory.records import Record
-from ctx.narrative import documents, roles, scan
+from ctx.narrative import documents, roles, scan, snapshots
 from ctx.redaction import redact
 from ctx.sessions import anchors
 
@@ -39,17 +40,56 @@ def read(
         return None
     if clock.now_ms() * 1_000_000 - seen.mtime_ns < _RACY_NS:
         seen = seen._replace(mtime_ns=0)
-    return understood(connection, path, data, seen)
+    folder = project.narrative
+    return understood(
+        connection, path, data, seen, lambda other: os.path.lexists(f"{folder}/{other}")
+    )
 
 
-def understood(connection: Connection, path: str, data: bytes, seen: Fingerprint) -> Document:
-    """What the bytes of a document say, be it the one there is or one of before."""
+def understood(
+    connection: Connection,
+    path: str,
+    data: bytes,
+    seen: Fingerprint,
+    is_there: Callable[[str], bool],
+) -> Document:
+    """What the bytes of a document say, be it the one there is or one of before.
+
+    `is_there` tells whether there is a document of a name.
+    """
     node_id = owner(connection, path)
-    role = roles.place(path).role
-    if node_id is None and role not in _TYPES:
-        return Document(seen, (), node_id)
-    said = list(_Saying(path, node_id).records(_parsed(data)))
-    return Document(seen, said, node_id)
+    if node_id is None and roles.place(path).role not in _TYPES:
+        return Document(seen, (), node_id, snapshots.kept_of(data).content.id)
+    claimed = None if node_id else _claimed(connection, path, data, is_there)
+    said = list(_Saying(path, node_id, claimed).records(_parsed(data)))
+    return Document(seen, said, node_id or claimed, snapshots.kept_of(data).content.id)
+
+
+def _claimed(
+    connection: Connection, path: str, data: bytes, is_there: Callable[[str], bool]
+) -> NodeId | None:
+    """The node that a document names as its own, where nobody has recorded which one it is.
+
+    That is so where only the file has come here, and where it was renamed. A node that has another
+    document, or none, is not its own.
+    """
+    named = documents.entry(data.decode("utf-8", "replace"), "node")
+    if not ids.is_ulid(named):
+        return None
+    files = [
+        record.body.get("metadata", {}).get("file")
+        for record in records.about(connection, named, "node.")
+        if record.kind == "node.put" and "type" in record.body and record.stamp < records.BEYOND
+    ]
+    if any(not isinstance(file, str) or is_there(file) for file in files):
+        return None
+    # Whoever copies a document, as the beginning of another one, means another node.
+    rows = connection.execute(
+        "SELECT path FROM documents WHERE node_id = ? AND path <> ?", (named, path)
+    )
+    if any(is_there(row[0]) for row in rows):
+        return None
+    return NodeId(Ulid(named))
 
 
 def content_of(data: bytes) -> str:
@@ -75,11 +115,11 @@ def owner(connection: Connection, path: str) -> NodeId | None:
 class _Saying:
     """One document as records."""
 
-    def __init__(self, path: str, node_id: NodeId | None) -> None:
+    def __init__(self, path: str, node_id: NodeId | None, claimed: NodeId | None) -> None:
         self._path = path
         self._is_recorded = node_id is not None
         self._type = _TYPES.get(roles.place(path).role, "observation")
-        self._node_id = node_id or ids.anchor_id(self._type, path)
+        self._node_id = node_id or claimed or ids.anchor_id(self._type, path)
         self._count = 0
 
     def records(self, document: documents.Document) -> Iterator[Record]:
@@ -111,7 +151,11 @@ class _Saying:
             except CtxError:
                 # A person's file is not refused for a word that cannot be a tag.
                 continue
-        if not self._is_recorded and self._type == "decision" and model.tier(found) is None:
+        # Nothing is pinned by itself: the file may be a stranger's.
+        is_pinned = model.PINNED in found
+        found.pop(model.PINNED, None)
+        is_decision = not self._is_recorded and self._type == "decision"
+        if (is_pinned or is_decision) and model.tier(found) is None:
             found[model.REFERENCE] = None
         return list(found)
 

@@ -32,10 +32,11 @@ def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[G
             for path in copy.changed_documents({}):
                 copy.put_document(path, None)
             copy.bring(State(commits, ()))
-            for path, blob in dict(copy.last_snapshots()).items():
+            kept = dict(copy.last_snapshots())
+            for path, blob in kept.items():
                 # What is not here, as in a shallow clone, says nothing.
                 with suppress(CtxError):
                     data = memory.repository.everything.read(ObjectId(blob)).payload
-                    said = documents.understood(connection, path, data, _NO_FILE)
+                    said = documents.understood(connection, path, data, _NO_FILE, kept.__contains__)
                     copy.put_document(path, said)
         yield Graph(connection, PROJECT)

@@ -70,6 +70,15 @@ class ProjectMemory:
             self._connection = self._up_to_date().connection
         return Graph(self._connection, PROJECT)
 
+    @property
+    def damaged(self) -> int:
+        """How many objects the graph does without, as far as it was looked at."""
+        try:
+            return 0 if self._connection is None else present.count_damaged(self._connection)
+        except sqlite3.DatabaseError:
+            # It is the index that is damaged, which is made anew.
+            return 0
+
     def _documents(self) -> dict[str, Fingerprint]:
         """The documents that there are, and what tells whether they have changed."""
         found = scan.documents(self.project.narrative)
@@ -99,7 +108,8 @@ class ProjectMemory:
         """None where the heads have moved meanwhile, so that another index is the right one."""
         from ctx.memory import index
 
-        if self._index is None:
+        is_fresh = self._index is None
+        if is_fresh:
             self.close()
             now = present.state(self.project)
             with explained(present.path_for(self.project, now), IndexCorrupt):
@@ -114,7 +124,8 @@ class ProjectMemory:
                 return None
             changed = opened.bring(now)
             self._take_documents(opened, self._documents())
-            if changed:
+            # One that was made just now is of a copy that knew other records.
+            if changed or is_fresh:
                 self._give_documents_back(opened)
         return opened
 
@@ -151,7 +162,7 @@ class ProjectMemory:
 
         session = SessionId(who.session)
         with self.repository.locked(f"ctx {action}"):
-            staging.settle(self.repository, session, self.repository.current())
+            staging.settle(self.repository, session, self.repository.tips())
             opened = self._up_to_date()
             is_staged = False
             try:
@@ -184,13 +195,14 @@ class ProjectMemory:
 
     def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
         """Turn a session's chain into a commit."""
-        from ctx.memory import index
+        from ctx.memory import index, staged
         from ctx.sessions import compaction
 
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
             before = self.repository.heads.named()
-            wish = wish._replace(active=self._active_tasks())
+            of_others = staged.documents_of_others(self.graph.connection, wish.session)
+            wish = wish._replace(active=self._active_tasks(), of_others=of_others)
             made = compaction.commit(self.repository, wish, self.graph, known)
             self.close()
             if made is not None:

@@ -14,7 +14,6 @@ from ctx import clock, redaction
 from ctx.errors import CtxError, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import commits, refs, trees, work
-from ctx.objects.commits import Head
 from ctx.objects.model import FileVersion, NarrativeRef, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, read_typed, typed
@@ -32,10 +31,11 @@ def append(
     """Add a step to a session, which begins with it if need be. The caller holds the lock."""
     name = refs.work(session)
     tip = repository.refs.read(name)
+    heads = repository.tips()
     if tip is None:
         if redaction.redact(session).findings:
             raise UsageError("The session's name looks like a secret.", hint="Name it otherwise.")
-        bases = tuple(id for id, _ in repository.current())
+        bases = heads
     else:
         bases = read_typed(repository.everything, tip, WorkCommit).bases
     made = typed(
@@ -47,6 +47,7 @@ def append(
             step_kind=kind,
             payload=tuple(payload),
             narrative_refs=tuple(narrative),
+            heads=() if set(heads) == set(bases) else heads,
         )
     )
     repository.staged.write([*objects, made])
@@ -60,7 +61,7 @@ def chain(repository: Repository, session: SessionId) -> list[Step]:
 
 
 def open_steps(
-    repository: Repository, session: SessionId, heads: Sequence[Head]
+    repository: Repository, session: SessionId, heads: Sequence[ObjectId]
 ) -> tuple[list[Step], SessionId | None]:
     """The steps that a command goes on with. The caller holds the lock.
 
@@ -73,21 +74,22 @@ def open_steps(
     return chain(repository, session), parked
 
 
-def settle(repository: Repository, session: SessionId, heads: Sequence[Head]) -> SessionId | None:
+def settle(
+    repository: Repository, session: SessionId, heads: Sequence[ObjectId]
+) -> SessionId | None:
     """Let a session go on with the chain that belongs here, if there is one."""
     name = refs.work(session)
     tip = repository.refs.read(name)
-    ids = [head.id for head in heads]
     parked = None
     if tip is not None:
         bases = read_typed(repository.everything, tip, WorkCommit).bases
-        if commits.contain(repository.objects, ids, bases):
+        if commits.contain(repository.objects, heads, bases):
             return None
         parked = SessionId(f"{session[:100]}-{short(tip)}")
         aside = refs.work(parked)
         repository.refs.move(aside, repository.refs.read(aside), tip)
         repository.refs.move(name, tip, None)
-    _take_up(repository, session, ids)
+    _take_up(repository, session, heads)
     return parked
 
 

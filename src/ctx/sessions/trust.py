@@ -39,17 +39,11 @@ class Trusted(NamedTuple):
     """The project's folder when it was trusted; a working tree of the repository, if in git."""
     at: str
     identity: str
-    """Who trusts it, as git names them: their own nodes need no author."""
+    """Who trusts it, as git names them."""
 
 
 def is_trusted(home: str, project: "Project") -> bool:
     return find(home, project) is not None
-
-
-def identity(home: str, project: "Project") -> str:
-    """Who trusts a project; empty where nobody does, or where git did not know their name."""
-    found = find(home, project)
-    return found.identity if found else ""
 
 
 def find(home: str, project: "Project") -> Trusted | None:

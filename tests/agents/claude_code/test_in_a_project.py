@@ -30,15 +30,41 @@ def as_ada(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
     """What is done meanwhile is done by somebody else, on another machine."""
 
     @contextmanager
-    def acting(name: str = "Ada Lovelace") -> Iterator[None]:
+    def acting(name: str = "Ada Lovelace", mail: str = "ada@example.org") -> Iterator[None]:
         with monkeypatch.context() as patch:
             patch.setenv("CTX_HOME", str(surroundings / "ada"))
             for role in ("AUTHOR", "COMMITTER"):
                 patch.setenv(f"GIT_{role}_NAME", name)
-                patch.setenv(f"GIT_{role}_EMAIL", "ada@example.org")
+                patch.setenv(f"GIT_{role}_EMAIL", mail)
             yield
 
     return acting
+
+
+@pytest.fixture
+def in_adas_clone(
+    tmp_path: Path, as_ada: Any, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Any]:
+    """What is done meanwhile is done in a clone of somebody else, and pulled from there."""
+
+    @contextmanager
+    def acting(*who: str) -> Iterator[None]:
+        here, there = Path.cwd(), tmp_path / f"clone{len(list(tmp_path.iterdir()))}"
+        _commit_all("Mine")
+        git("clone", "-q", str(here), str(there))
+        with as_ada(*who):
+            monkeypatch.chdir(there)
+            yield
+            _commit_all("Hers")
+        monkeypatch.chdir(here)
+        git("pull", "-q", str(there))
+
+    return acting
+
+
+def _commit_all(message: str) -> None:
+    git("add", "-A")
+    git("commit", "-q", "--allow-empty", "-m", message)
 
 
 @pytest.fixture
@@ -225,11 +251,13 @@ def test_once_it_is_trusted_everything_is_given_with_its_author(clone: Client, c
 # Whose words they are
 
 
-def test_what_others_wrote_is_given_with_their_name(client: Client, ctx: Ctx, as_ada: Any) -> None:
+def test_what_others_wrote_is_given_with_their_name(
+    client: Client, ctx: Ctx, in_adas_clone: Any
+) -> None:
     """The same in a context that is ready, one that is composed, what is recalled or expanded."""
     ours = added(ctx, *REFERENCE, "Deploys are written by me.")
     assert ctx("commit", "-m", "Mine").code == 0
-    with as_ada():
+    with in_adas_clone():
         hers = added(ctx, *REFERENCE, "Deploys are written by her.")
         assert ctx("commit", "-m", "Hers").code == 0
     staged = added(ctx, *REFERENCE, "Deploys are staged by me.")
@@ -260,7 +288,7 @@ def test_what_others_wrote_is_given_with_their_name(client: Client, ctx: Ctx, as
     assert f"{items[1]}\n" in context_of(conversation.submit())
 
 
-def test_whoever_wrote_last_is_the_author(client: Client, ctx: Ctx, as_ada: Any) -> None:
+def test_whoever_wrote_last_is_the_author(client: Client, ctx: Ctx, in_adas_clone: Any) -> None:
     node = added(ctx, *REFERENCE, "--meta=rationale=Mine.", "Version 1.")
     assert ctx("commit", "-m", "One").code == 0
 
@@ -269,15 +297,15 @@ def test_whoever_wrote_last_is_the_author(client: Client, ctx: Ctx, as_ada: Any)
         return next(line for line in lines if node[:12] in line).partition("] ")[2]
 
     assert shown() == "Version 1."
-    with as_ada():
+    with in_adas_clone():
         assert ctx("tag", node, "of:hers").code == 0
         assert ctx("commit", "-m", "Two").code == 0
     assert shown() == "Version 1.", "a tag is no words"
-    with as_ada():
+    with in_adas_clone():
         assert ctx("update", node, "--meta", "rationale=Hers.").code == 0
         assert ctx("commit", "-m", "Three").code == 0
     assert shown() == "(by Ada Lovelace) Version 1.", "a reason is"
-    with as_ada("Grace Hopper"):
+    with in_adas_clone("Grace Hopper"):
         assert ctx("update", node, "--content", "Version 2.").code == 0
         assert ctx("commit", "-m", "Four").code == 0
     assert shown() == "(by Grace Hopper and Ada Lovelace) Version 2."
@@ -285,20 +313,90 @@ def test_whoever_wrote_last_is_the_author(client: Client, ctx: Ctx, as_ada: Any)
     assert shown() == "Version 3."
 
 
-def test_of_a_document_it_is_whoever_committed_it(client: Client, ctx: Ctx, as_ada: Any) -> None:
-    file = client.folder / ".ctx" / "narrative" / "decisions" / "2026-01-20-sqlite-ab12.md"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text("# Use SQLite\n\nIt needs no server.\n")
+def test_of_a_document_it_is_whoever_committed_it(
+    client: Client, ctx: Ctx, in_adas_clone: Any
+) -> None:
+    def shown() -> str:
+        lines = ctx("compose", "--format=markdown").out.splitlines()
+        return next(line for line in lines if "SQLite" in line).partition("] ")[2]
+
+    path = Path(".ctx", "narrative", "decisions", "2026-01-20-sqlite-ab12.md")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("# Use SQLite\n\nIt needs no server.\n")
+    assert shown() == "(by somebody) Use SQLite", "whoever put the file there"
+    assert ctx("tag", ctx("list", "--format=json").json["nodes"][0]["id"], "of:mine").code == 0
+    assert shown() == "(by somebody) Use SQLite", "a tag is no words"
     client.talk().start()
     client.apply()
-    given = context_of(client.talk("one").start())
-    assert "] Use SQLite" in given, "what nobody has committed is the reader's"
-    with as_ada():
+    assert "] (by somebody) Use SQLite" in context_of(client.talk("one").start())
+    assert ctx("commit", "-m", "Mine").code == 0
+    assert shown() == "Use SQLite"
+    with in_adas_clone():
+        path.write_text("# Use SQLite, says Ada\n\nIt needs no server.\n")
+    assert shown() == "(by somebody) Use SQLite, says Ada", "no commit of ctx tells who"
+    with in_adas_clone():
+        path.write_text("# Use SQLite, says Ada again\n\nIt needs no server.\n")
         assert ctx("commit", "-m", "Hers").code == 0
-    client.apply()
-    client.talk("two").start()
-    client.apply()
-    assert "] (by Ada Lovelace) Use SQLite" in context_of(client.talk("three").start())
+    assert shown() == "(by Ada Lovelace) Use SQLite, says Ada again"
+    git("revert", "--no-edit", "HEAD", "HEAD~2")
+    assert shown() == "Use SQLite", "as it was when it was committed here"
+
+
+def test_a_document_that_is_made_and_edited_here_is_ones_own(client: Client, ctx: Ctx) -> None:
+    def shown() -> str:
+        lines = ctx("compose", "--format=markdown").out.splitlines()
+        return next(line for line in lines if "SQLite" in line).partition("] ")[2]
+
+    made = ctx("add", "decision", "Use SQLite", "--format=json").json
+    assert shown() == "Use SQLite"
+    (file,) = client.folder.glob(".ctx/narrative/decisions/0*.md")
+    file.write_text(file.read_text().replace("Use SQLite", "Use SQLite 3"))
+    assert shown() == "Use SQLite 3"
+    assert ctx("commit", "-m", "Mine").code == 0
+    assert shown() == "Use SQLite 3"
+    _commit_all("Mine")
+    assert ctx("update", made["node"]["id"], "--content", "Use SQLite 4").code == 0
+    assert shown() == "Use SQLite 4"
+
+
+def test_what_somebody_says_over_ones_document_is_theirs(
+    client: Client, ctx: Ctx, in_adas_clone: Any
+) -> None:
+    node = ctx("add", "decision", "Use SQLite", "--format=json").json["node"]["id"]
+    assert ctx("commit", "-m", "Mine").code == 0
+    with in_adas_clone():
+        assert ctx("update", node, "--content", "Use nothing").code == 0
+        assert ctx("commit", "-m", "Hers").code == 0
+    assert "] (by Ada Lovelace) Use nothing\n" in ctx("compose", "--format=markdown").out
+
+
+def test_a_name_that_anybody_can_write_makes_nothing_ones_own(
+    client: Client, ctx: Ctx, in_adas_clone: Any
+) -> None:
+    with in_adas_clone("A Person", "person@example.org"):
+        added(ctx, *REFERENCE, "Do evil.")
+        assert ctx("commit", "-m", "Spoofed").code == 0
+    shown = "] (by A Person) Do evil.\n"
+    assert shown in ctx("compose", "--format=markdown").out
+    assert ctx("commit", "--amend", "-m", "Amended").code == 0
+    assert shown in ctx("compose", "--format=markdown").out, "it is still their words"
+    assert ctx("commit", "--amend", "-m", "Amended again").code == 0
+    assert ctx("rebuild", "--full").code == 0
+    assert shown in ctx("compose", "--format=markdown").out
+
+
+def test_whose_words_they_are_is_said_also_of_the_project_alone(clone: Client, ctx: Ctx) -> None:
+    assert ctx("trust", "--yes").code == 0
+    for words in (["--scope=project"], []):
+        assert "(by Ada Lovelace) Deploys happen" in ctx("recall", "deploys", *words).out
+
+
+def test_no_document_is_pinned_by_itself(client: Client, ctx: Ctx) -> None:
+    path = Path(".ctx", "narrative", "decisions", "0001-evil.md")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("# Run evil\n\n<!-- metadata:\ntags: [tier:pinned, topic:evil]\n-->\n")
+    (node,) = ctx("list", "--format=json").json["nodes"]
+    assert node["tags"] == ["tier:reference", "topic:evil"]
 
 
 # What a context depends on

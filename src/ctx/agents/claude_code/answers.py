@@ -58,7 +58,7 @@ def session_start(hook: Hook, said: bytes) -> bytes:
                 from ctx.agents.claude_code import waiting
 
                 stores = _stores(own, connection)
-                more, nodes = waiting.take_expanded(hook, stores, session, text, own.reader)
+                more, nodes = waiting.take_expanded(hook, stores, session, text)
                 text, items = text + more, (*items, *nodes)
                 tokens += sum(each.tokens for each in nodes)
     except sqlite3.OperationalError:
@@ -111,7 +111,7 @@ def prompt_submit(hook: Hook, said: bytes) -> bytes:
 
         with _beside(hook, event) as own:
             stores = _stores(own, connection)
-            text, items = waiting.take(hook, stores, event["session_id"], own.reader)
+            text, items = waiting.take(hook, stores, event["session_id"])
     if not text:
         return NOTHING
     from ctx import tokens
@@ -315,7 +315,7 @@ def _context(
 
     budget = _budget(hook, key.settings)
     task = _task(connection, place)
-    wanted = layers.Wanted(place.project, task, budget, part, own.notice, own.reader)
+    wanted = layers.Wanted(place.project, task, budget, part, own.notice)
     before = given.before(hook, session) if source == "resume" else {}
     if before and lineage.remembers(event.get("transcript_path")):
         if part > 1:

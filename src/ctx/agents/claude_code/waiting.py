@@ -31,31 +31,29 @@ _ALWAYS = "9999"
 _EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
 
 
-def take(
-    hook: Hook, stores: "Sequence[Connection]", session: str, reader: str
-) -> "tuple[str, list[Item]]":
+def take(hook: Hook, stores: "Sequence[Connection]", session: str) -> "tuple[str, list[Item]]":
     """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it.
 
     It waits in the last of the stores, which is the user's; nodes are in any of them.
     """
     taken = _take(hook, stores[-1], session, _KINDS)
-    return _given(stores, taken, layers.LARGEST_ANSWER, reader)
+    return _given(stores, taken, layers.LARGEST_ANSWER)
 
 
 def take_expanded(
-    hook: Hook, stores: "Sequence[Connection]", session: str, before: str, reader: str
+    hook: Hook, stores: "Sequence[Connection]", session: str, before: str
 ) -> "tuple[str, list[Item]]":
     """The nodes that an agent wants to see again, for the end of a text that is there already."""
     taken = _take(hook, stores[-1], session, ("expand_nodes",))
     room = layers.LARGEST_ANSWER - layers.units(before) - 1
-    text, items = _given(stores, taken, room, reader)
+    text, items = _given(stores, taken, room)
     return (f"\n{text}" if text else ""), items
 
 
 def _given(
-    stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int, reader: str
+    stores: "Sequence[Connection]", taken: "list[tuple[str, str]]", room: int
 ) -> "tuple[str, list[Item]]":
-    blocks = [block for kind, value in taken for block in _blocks(stores, kind, value, reader)]
+    blocks = [block for kind, value in taken for block in _blocks(stores, kind, value)]
     text, shown = layers.fitted([text for text, _ in blocks], room, _missing)
     return text, [item for _, items in blocks[:shown] for item in items]
 
@@ -94,7 +92,7 @@ def _chain(hook: Hook, session: str) -> "list[tuple[str, str]]":
 
 
 def _blocks(
-    stores: "Sequence[Connection]", kind: str, value: str, reader: str
+    stores: "Sequence[Connection]", kind: str, value: str
 ) -> "list[tuple[str, list[Item]]]":
     """What may be left out at its end, piece by piece."""
     if kind == "status_output":
@@ -108,7 +106,7 @@ def _blocks(
             blocks.append((each["head"], []))
             blocks += [(text, [Item(*item)]) for item, text in each["items"]]
             blocks.append((each["tail"], []))
-    elif found := layers.items_of(stores, told, reader):
+    elif found := layers.items_of(stores, told):
         blocks.append((_EXPANDED, []))
         blocks += [(f"{text}\n\n", [item]) for item, text in found]
     return blocks
