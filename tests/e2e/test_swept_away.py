@@ -275,12 +275,17 @@ def test_second_names_are_collected_when_they_are_old(project: Path, ctx: Ctx) -
     assert ctx("debug", "verify").code == 0
 
 
-def test_collecting_where_the_beginning_of_a_session_is_elsewhere(project: Path, ctx: Ctx) -> None:
+def test_collecting_where_the_beginning_of_a_session_is_elsewhere(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of a commit on another branch, a second name is here, and not all that it needs."""
     git("switch", "-qc", "feature")
     keep(ctx, "Feature.")
     head = os.listdir(".ctx/heads")[0]
-    ctx("-q", "add", "--type", "fact", "Staged.")
+    with monkeypatch.context() as patch:
+        patch.setenv("CTX_SESSION", "other")
+        ctx("-q", "add", "--type", "fact", "Staged.")
+    keep(ctx, "More.")
     git("switch", "-q", "main")
     staged = project / ".git/ctx/main/stage/objects"
     for entry in staged.iterdir():
@@ -288,5 +293,6 @@ def test_collecting_where_the_beginning_of_a_session_is_elsewhere(project: Path,
             os.utime(entry, (0, 0))
     for _ in range(2):
         assert ctx("gc").code == 0
+    assert head in os.listdir(staged)
     git("switch", "-q", "feature")
-    assert facts(ctx) == {"Base.", "Feature.", "Staged."}
+    assert facts(ctx) == {"Base.", "Feature.", "Staged.", "More."}

@@ -169,9 +169,7 @@ def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, 
             damages.append(Damage(error.code, path, error.message))
         else:
             if name == refs.MAIN and swept_away(repository.project):
-                message = (
-                    f"Commit {id} was swept away: `ctx stage recover`."
-                )
+                message = f"Commit {id} was swept away: `ctx stage recover`."
                 damages.append(Damage(ObjectNotFound.code, path, message))
             elif name != refs.MAIN or not _is_elsewhere(repository, id):
                 yield path, id
