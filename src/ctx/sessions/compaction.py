@@ -120,15 +120,9 @@ def commit(
             value = msgspec.structs.replace(value, edge_batches=(*value.edge_batches, edges.id))
         made = typed(value)
         flushed = [ref.blob_id for ref in staged.flushed.values()]
-        old_blobs = [*files.values(), *staged.blobs, *flushed]
-        _keep_blobs(repository, old_blobs, head_ids)
         contents = [document.content for document in kept if document.changed]
-        new = [*contents, *objects, *new_trees, made]
-        _keep(repository, new, head_ids)
-        if repository.project.checkout is not None:
-            # Until somebody adds them, git takes all of these for files that nobody needs.
-            brought = [*old_blobs, *(each.id for each in new)]
-            repository.staged.name_too(brought, repository.objects)
+        old_blobs = [*files.values(), *staged.blobs, *flushed]
+        _keep_all(repository, old_blobs, [*contents, *objects, *new_trees, made], head_ids)
         # Besides the heads it replaces, the commit clears away those that were overtaken before.
         overtaken = set(repository.heads.named()).difference(head_ids)
         repository.publish(
@@ -319,6 +313,21 @@ def _commit(
         amends=amends,
         replaced=(amends, *old.replaced) if amends else (),
     )
+
+
+def _keep_all(
+    repository: Repository,
+    staged: Sequence[ObjectId],
+    new: Sequence[Object],
+    heads: Sequence[ObjectId],
+) -> None:
+    """Let the objects hold everything that a commit brings: what was staged, and what is new."""
+    _keep_blobs(repository, staged, heads)
+    _keep(repository, new, heads)
+    if repository.project.checkout is not None:
+        # Until somebody adds them, git takes all of these for files that nobody needs.
+        brought = [*staged, *(each.id for each in new)]
+        repository.staged.name_too(brought, repository.objects)
 
 
 def _keep_blobs(repository: Repository, ids: Iterable[ObjectId], heads: Sequence[ObjectId]) -> None:
