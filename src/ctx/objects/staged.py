@@ -41,7 +41,10 @@ class StagedStore(LooseStore):
         return [earlier] if os.path.exists(earlier) else []
 
     def name_too(self, ids: Iterable[ObjectId], store: LooseStore) -> None:
-        """Give objects of another store a second name here, out of reach of `git clean`."""
+        """Keep copies of another store's objects here, out of reach of `git clean`.
+
+        They are files of their own: what damages one leaves the other whole.
+        """
         missing = [id for id in dict.fromkeys(ids) if not os.path.lexists(self._path(id))]
         if not missing:
             return
@@ -49,12 +52,7 @@ class StagedStore(LooseStore):
         with disk.explained("writing objects"):
             disk.make_folder(self.folder)
             for id in missing:
-                try:
-                    os.link(store._path(id), self._path(id))
-                except OSError:
-                    # Another disk, or one where a file has one name.
-                    content = disk.read(store._path(id))
-                    disk.replace(self._path(id), content, durable_name=False)
+                disk.replace(self._path(id), disk.read(store._path(id)), durable_name=False)
             disk.sync_folder(self.folder)
 
     def _refuse_link(self) -> None:
