@@ -158,11 +158,3 @@ def test_the_next_number_counts_all_streams(narrative: Path, tmp_path: Path) -> 
 )
 def test_what_people_may_mean(narrative: Path, text: str, paths: list[str]) -> None:
     assert naming.find(str(narrative), text) == paths
-
-
-def test_entries_of_the_log_by_their_end(narrative: Path) -> None:
-    assert naming.logs_with(str(narrative), "gggg") == [
-        "feature/net/log/2026-01-20-1006-gggg.md",
-        "log/2026-01-20-1005-gggg.md",
-    ]
-    assert naming.logs_with(str(narrative), "aaaa") == []

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from ctx import clock
 from ctx.errors import PathRefused
-from ctx.narrative import log, roles, scan
+from ctx.narrative import roles, scan
 
 Kind = Literal["task", "decision"]
 
@@ -69,11 +69,6 @@ def token(name: str) -> str:
     import hashlib
 
     return _spelled(hashlib.blake2s(name.encode(), digest_size=_ENDING).digest())
-
-
-def logs_with(folder: str, end: str) -> list[str]:
-    """The entries of the log whose names end like this. Among many, one may do so by chance."""
-    return [path for path in log.paths(folder) if path.endswith(f"-{end}.md")]
 
 
 def number_of(path: str) -> str | None:

@@ -123,20 +123,20 @@ class ProjectMemory:
             if not is_same and opened.path != index.MEMORY:
                 return None
             changed = opened.bring(now)
-            self._take_documents(opened, self._documents())
+            seen = self._documents()
+            self._take_documents(opened, seen)
             # One that was made just now is of a copy that knew other records.
             if changed or is_fresh:
-                self._give_documents_back(opened)
+                self._give_documents_back(opened, seen)
         return opened
 
     def _use(self, opened: "Index") -> None:
         self._index, self._connection = opened, opened.connection
 
-    def _give_documents_back(self, opened: "Index") -> None:
+    def _give_documents_back(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
         """A document may belong to another node than before, now that there are other records."""
         from ctx.sessions import documents
 
-        seen = self._documents()
         for path, node_id in opened.owners().items():
             if path in seen and documents.owner(opened.connection, path) != node_id:
                 said = documents.read(self.project, opened.connection, path, seen[path])
