@@ -27,6 +27,15 @@ def of_call(work: Callable[[], object]) -> Cost:
     return Cost(time.process_time() - cpu, time.perf_counter() - wall)
 
 
+def of_call_and_children(work: Callable[[], object]) -> Cost:
+    """The CPU time of the processes that the work started and waited for counts too."""
+    before = os.times()
+    cost = of_call(work)
+    after = os.times()
+    children = after.children_user + after.children_system
+    return Cost(cost.cpu + children - before.children_user - before.children_system, cost.wall)
+
+
 def of_child(
     command: Sequence[str],
     *,

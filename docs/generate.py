@@ -11,6 +11,8 @@ from typing import Any
 
 from ctx import errors
 from ctx.agents.claude_code import doctor
+from ctx.cli import add_cargo as add_cargo_command
+from ctx.cli import add_code as add_code_command
 from ctx.cli import add_command as add_command_command
 from ctx.cli import (
     add_document,
@@ -28,14 +30,25 @@ from ctx.cli import (
 from ctx.cli import add_file as add_file_command
 from ctx.cli.main import COMMANDS, module_of
 from ctx.config import edit, resolve, schema, setting
-from ctx.objects import index, verify
+from ctx.objects import verify
 from ctx.operations import (
     add,
+    add_cargo,
+    add_code,
     add_command,
     add_file,
     apply,
+    code_calls,
+    code_changed,
+    code_cycles,
+    code_history,
+    code_imports,
+    code_index,
+    code_outline,
     commit,
     compose,
+    debug_graph,
+    debug_index,
     delete,
     diff,
     document,
@@ -76,6 +89,10 @@ ANSWERS: dict[str, type] = {
     "ctx add node": add.Added,
     "ctx add file": add_file.FilesAdded,
     "ctx add file --commit": add_file_command.AddedAndCommitted,
+    "ctx add cargo": add_cargo.CargoAdded,
+    "ctx add cargo --commit": add_cargo_command.CargoAddedAndCommitted,
+    **{f"ctx add {word}": add_code.CodeAdded for word in ("code", "rust")},
+    "ctx add code --commit": add_code_command.CodeAddedAndCommitted,
     **{f"ctx add {word}": document.Written for word in ("note", "task", "decision")},
     "ctx add note --commit": add_document.WrittenAndCommitted,
     "ctx add command": add_command.Kept,
@@ -136,7 +153,17 @@ ANSWERS: dict[str, type] = {
     "ctx debug refs": debug.Pointers,
     "ctx debug history": debug.History,
     "ctx debug verify": verify.Report,
-    "ctx debug index": index.Answer,
+    "ctx debug index": debug_index.Found,
+    "ctx debug graph": debug_graph.Drawn,
+    "ctx code outline": code_outline.Outline,
+    "ctx code callers": code_calls.Calls,
+    "ctx code callees": code_calls.Calls,
+    "ctx code imports": code_imports.Imports,
+    "ctx code cycles": code_cycles.Cycles,
+    "ctx code changed": code_changed.Changed,
+    "ctx code history": code_history.History,
+    "ctx code status": code_index.Status,
+    "ctx code index": code_index.Indexed,
     "ctx export": export.Exported,
     "ctx import": import_.Imported,
     "ctx ingest": ingest.Ingested,

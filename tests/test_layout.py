@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ctx import layout
-from ctx.errors import NotAProject
+from ctx.errors import NotAProject, PathRefused
 from ctx.memory import model
 from tests.conftest import Ctx, git
 
@@ -178,3 +178,33 @@ def test_a_folder_is_the_same_place_through_a_link(
     (tmp_path / "to-plain").symlink_to(without_git)
     found = layout.place(str(tmp_path / "to-plain"), home)
     assert found == layout.place(str(without_git), home)
+
+
+def test_code_lies_with_the_project_or_else_with_the_user(
+    repo: Path, surroundings: Path, tmp_path: Path
+) -> None:
+    mine = layout.UserStore(str(surroundings / ".ctx"))
+    inside = repo / "a" / "b"
+    inside.mkdir(parents=True)
+    code = layout.code_at(str(inside), mine)
+    assert code.root == str(repo)
+    assert code.database.startswith(str(surroundings / ".ctx" / "code"))
+    assert code == layout.code_at(str(repo), mine)
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    assert layout.code_at(str(plain), mine).root == str(plain)
+    assert layout.code_at(str(plain), mine).database != code.database
+    make(repo)
+    project = layout.code_at(str(inside), mine)
+    assert project.database == str(repo / ".git" / "ctx" / "main" / "index" / "code.db")
+    assert project.derived == str(repo / ".git" / "ctx" / "main" / "DERIVED")
+
+
+def test_a_home_under_git_is_no_project(surroundings: Path) -> None:
+    mine = layout.UserStore(str(surroundings / ".ctx"))
+    git("init", "-q")
+    inside = surroundings / "work"
+    inside.mkdir()
+    assert layout.code_at(str(inside), mine).root == str(inside)
+    with pytest.raises(PathRefused):
+        layout.code_at(str(surroundings), mine)

@@ -24,6 +24,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def now_ns() -> int:
+    """Nanoseconds, as file systems stamp their files."""
+    return time.time_ns()
+
+
 def now_s() -> int:
     return now_ms() // 1000
 
@@ -64,6 +69,12 @@ def age(seconds: float) -> str:
 
 Tick = Callable[[int, int], None]
 """Told how much of a long piece of work is done, and how much there is."""
+
+
+def deadline(seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds from now have not passed yet, whatever the clock on the wall says."""
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() < end
 
 
 def no_tick(_done: int, _total: int) -> None:

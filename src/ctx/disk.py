@@ -214,13 +214,20 @@ def read(path: str) -> bytes:
 
 def read_plain(path: str, limit: int) -> bytes:
     """A stranger's file: no link, no pipe, no device, and hardly more than `limit` bytes of it."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    fd = open_plain(path)
     try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "Not a plain file", path)
         return _rest_of(fd, limit)
     finally:
         os.close(fd)
+
+
+def open_plain(path: str) -> int:
+    """A stranger's file, open for reading: no link, no pipe, no device."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, "Not a plain file", path)
+    return fd
 
 
 def _rest_of(fd: int, limit: int) -> bytes:

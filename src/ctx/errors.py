@@ -28,7 +28,8 @@
     ├── ViewNotFound           E025  no view has this name
     ├── HookFailed             E026  a hook that was to be registered does not work
     ├── SettingsUnreadable     E027  another program's settings cannot be changed safely
-    └── ReceiptNotFound        E028  no receipt has this id
+    ├── ReceiptNotFound        E028  no receipt has this id
+    └── ProgramFailure         E029  a program that was to be asked is missing or refused
 
 Each class carries its code and its exit code; each instance carries one sentence and, where
 there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
@@ -186,3 +187,7 @@ class SettingsUnreadable(CtxError):
 class ReceiptNotFound(CtxError):
     code = "E028"
     default_hint = "`ctx why --list` shows the last ones."
+
+
+class ProgramFailure(CtxError):
+    code = "E029"

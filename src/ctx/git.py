@@ -5,6 +5,7 @@ Everything else asks the `git` program.
 """
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import disk
@@ -12,7 +13,8 @@ from ctx.errors import GitFailure
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import BinaryIO
 
 
 class Checkout(NamedTuple):
@@ -38,6 +40,18 @@ class Addition(NamedTuple):
 
     blob: str
     time: int
+
+
+class Difference(NamedTuple):
+    """How one file differs from a commit."""
+
+    status: str
+    """`A` added, `M` modified, `D` deleted, `R` renamed, `T` turned into something else."""
+    was: str
+    """Its path in the commit, relative to the top."""
+    path: str
+    blob: str
+    """What it held in the commit; empty or zeros where it was no plain file there."""
 
 
 def find_checkout(folder: str) -> Checkout | None:
@@ -118,7 +132,7 @@ def run(
     """
     import subprocess
 
-    try:
+    with _starting():
         done = subprocess.run(
             ["git", *arguments],
             cwd=checkout.top,
@@ -127,15 +141,125 @@ def run(
             capture_output=True,
             check=False,
         )
+    if done.returncode not in fine:
+        raise _failure(arguments, done.stderr)
+    return done.stdout
+
+
+@contextmanager
+def _starting() -> "Iterator[None]":
+    try:
+        yield
     except FileNotFoundError as error:
         raise GitFailure("git is not on this machine's PATH.", hint="Install git.") from error
     except OSError as error:
         raise GitFailure(f"git could not be started: {error.strerror}.") from error
-    if done.returncode not in fine:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-        verb = next(word for word in arguments if word[0] != "-" and "=" not in word)
-        raise GitFailure(f"`git {verb}` failed: {said[0]}")
-    return done.stdout
+
+
+def _failure(arguments: "tuple[str, ...]", complaint: bytes) -> GitFailure:
+    said = complaint.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+    verb = next(word for word in arguments if word[0] != "-" and "=" not in word)
+    return GitFailure(f"`git {verb}` failed: {said[0]}")
+
+
+# A partial clone would ask its server for what it does not have; an older git knows only the
+# second way to forbid it. And no object stands in for another: commits are what their names say.
+_AS_IT_LIES_HERE = {
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+}
+
+
+class Reading:
+    """A git command that reads history while we do something else.
+
+    It prints into a file without a name: a pipe would hold it up until somebody reads, and
+    memory has no room for whatever a history may contain.
+    """
+
+    def __init__(self, checkout: Checkout, *arguments: str, stdin: bytes) -> None:
+        import subprocess
+        import tempfile
+
+        self._arguments = arguments
+        self._printed, self._complaint = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
+        with tempfile.TemporaryFile() as asked, _starting():
+            asked.write(stdin)
+            asked.seek(0)
+            self._process = subprocess.Popen(
+                # Some commands look into the index on the way, which may run a monitor.
+                ["git", "-c", "core.fsmonitor=false", *arguments],
+                cwd=checkout.top,
+                env={**_environment(), **_AS_IT_LIES_HERE},
+                stdin=asked,
+                stdout=self._printed,
+                stderr=self._complaint,
+            )
+
+    def printed(self) -> "BinaryIO":
+        """All that it printed, once it has ended well."""
+        if self._process.wait() != 0:
+            self._complaint.seek(0)
+            raise _failure(self._arguments, self._complaint.read(4096))
+        self._printed.seek(0)
+        return self._printed
+
+    def close(self) -> None:
+        """End it, wherever it is."""
+        self._process.kill()
+        self._process.wait()
+        self._printed.close()
+        self._complaint.close()
+
+
+def checked_out(checkout: Checkout) -> str | None:
+    """The commit that HEAD leads to; None before there is one."""
+    asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    return run(checkout, *asked, fine=(0, 1), variables=_AS_IT_LIES_HERE).decode().strip() or None
+
+
+def commit_named(checkout: Checkout, name: str) -> str | None:
+    """The commit that a person means: a branch, a tag, `HEAD~3`; None where there is none."""
+    asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    try:
+        said = run(checkout, *asked, fine=(0, 1), variables=_AS_IT_LIES_HERE)
+    except GitFailure:
+        return None
+    return said.decode("utf-8", "replace").strip() or None
+
+
+def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference]:
+    """How the tracked files under a folder differ from a commit, as they lie there now."""
+    # A plumbing command: it takes nobody's settings, and leaves the index as it is.
+    asked = ("diff-index", "--raw", "-z", "--no-abbrev", "-M", commit, "--")
+    found = run(checkout, *asked, _inside(checkout, folder), variables=_AS_IT_LIES_HERE)
+    fields = iter(found.split(b"\0"))
+    differences = []
+    for field in fields:
+        if not field:
+            continue
+        old_mode, _, blob, _, status = field.decode().removeprefix(":").split(" ")
+        path = was = os.fsdecode(next(fields))
+        if status[0] in "RC":
+            path = os.fsdecode(next(fields))
+        is_file = old_mode.startswith("100")
+        differences.append(Difference(status[0], was, path, blob if is_file else ""))
+    return differences
+
+
+def newest_commits(checkout: Checkout, tip: str, most: int) -> list[str]:
+    """A commit and what led to it, the newest first."""
+    # Otherwise git would write each line into the pipe by itself.
+    variables = {**_AS_IT_LIES_HERE, "GIT_FLUSH": "0"}
+    asked = ("rev-list", f"--max-count={most}", tip, "--")
+    return run(checkout, *asked, variables=variables).decode().split()
+
+
+def shallow_edge(checkout: Checkout) -> frozenset[str]:
+    """The commits behind which a shallow clone has nothing: they look like first ones."""
+    listed = disk.read_or_none(os.path.join(checkout.common_dir, "shallow")) or b""
+    return frozenset(listed.decode("ascii", "replace").split())
 
 
 def tracked_files(checkout: Checkout, folder: str) -> list[str]:

@@ -17,6 +17,7 @@ from ctx.errors import NotAProject, PathRefused
 
 STORE_NAME = ".ctx"
 CONFIG_NAME = "config.toml"
+CODE_INDEX = "code.db"
 INDEX_KEY = 32
 """Characters of the name of an index."""
 
@@ -37,6 +38,33 @@ class UserStore(NamedTuple):
     @property
     def database(self) -> str:
         return os.path.join(self.home, "store.db")
+
+    def code_of(self, root: str) -> "CodePlace":
+        """The code of a folder that has no store of its own."""
+        from hashlib import blake2b
+
+        key = blake2b(os.fsencode(root), digest_size=INDEX_KEY // 2).hexdigest()
+        local = os.path.join(self.home, "code", key)
+        return CodePlace(root, git.find_checkout(root), os.path.join(local, CODE_INDEX), local)
+
+
+class CodePlace(NamedTuple):
+    """The code of one working tree, and where what is derived from it lies."""
+
+    root: str
+    checkout: git.Checkout | None
+    database: str
+    local: str
+
+    @property
+    def lock(self) -> str:
+        """Held by whoever brings the index up to date."""
+        return f"{self.database}.lock"
+
+    @property
+    def derived(self) -> str:
+        """The folder of what follows from the index."""
+        return os.path.join(self.local, "DERIVED")
 
 
 class Place(NamedTuple):
@@ -132,6 +160,11 @@ class Project(NamedTuple):
     def lock(self) -> str:
         return os.path.join(self.local, "LOCK")
 
+    @property
+    def code(self) -> CodePlace:
+        database = os.path.join(self.indexes, CODE_INDEX)
+        return CodePlace(self.root, self.checkout, database, self.local)
+
 
 def project_at(root: str) -> Project:
     """The project that a folder would be the root of, whether or not it has a store."""
@@ -160,6 +193,25 @@ def find_project(start: str, home: str) -> Project | None:
             here = parent
     except OSError:
         return None
+
+
+def code_at(start: str, user_store: UserStore) -> CodePlace:
+    """The code that a folder belongs to: the project's, else the checkout's, else the folder's."""
+    project = find_project(start, user_store.home)
+    if project is not None:
+        refuse_links(project)
+        return project.code
+    here = os.path.realpath(start)
+    too_much = {os.path.realpath(os.path.expanduser("~")), os.path.abspath(os.sep)}
+    checkout = git.find_checkout(here)
+    # Somebody's home may be a repository of settings: nobody means all that lies in it.
+    root = checkout.top if checkout and checkout.top not in too_much else here
+    if root in too_much:
+        raise PathRefused(
+            f"{root} is no project: everything that somebody has lies in it.",
+            hint="Go to the folder of a project, or name it with `ctx -C DIR`.",
+        )
+    return user_store.code_of(root)
 
 
 def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = None) -> Place:
@@ -239,7 +291,7 @@ def refuse_links(project: Project) -> None:
     places = (project.store, project.objects, project.heads, project.narrative, local)
     inside = [
         os.path.join(local, name)
-        for name in ("LOCK", "PUBLISHING", "index", "mine", "refs", "stage")
+        for name in ("DERIVED", "LOCK", "PUBLISHING", "index", "mine", "refs", "stage")
     ]
     pointers = [os.path.join(local, "refs", name) for name in ("work", "aborted", "damaged")]
     for place in (*places, *inside, *pointers, project.config_file):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.operations import add_command
+from ctx.operations import printed as output
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx
 
@@ -23,20 +23,30 @@ def test_a_failure_in_a_project(ctx: Ctx, project: Path, piped: Piped) -> None:
     piped(FAILED)
     ran = ctx("add", "command", "--stdin", "--name", "cargo test", "--exit-code", "101")
     short = ran.out.split()[1]
-    assert ran == (
-        0, f"Added: {short} cargo test failed with exit code 101 (4 lines of output)\n", "",
-    )  # fmt: skip
+    headline = (
+        "cargo test failed with exit code 101: 1 error (E0433 src/lib.rs:3), 4 lines of output"
+    )
+    found = "  src/lib.rs:3  error[E0433]: could not find `retry` in `crate`\n"
+    assert ran == (0, f"Added: {short} {headline}\n{found}", "")
     node = ctx("show", short, "--format=json").json["node"]
     assert (node["type"], node["tags"], node["scope"]) == ("observation", ["command"], "project")
     assert node["content"] == (
-        "cargo test failed with exit code 101 (4 lines of output)\n"
+        f"{headline}\n"
         "   Compiling core v0.1.0\n"
         "error[E0433]: could not find `retry` in `crate`\n"
         "  --> src/lib.rs:3:12\n"
         "error: could not compile `core`"
     )
     blob = node["metadata"].pop("blob")
-    assert node["metadata"] == {"command": "cargo test", "exit_code": 101, "lines": 4}
+    assert len(node["metadata"].pop("diagnostics")) == 64
+    assert node["metadata"] == {
+        "command": "cargo test",
+        "errors": 1,
+        "exit_code": 101,
+        "lines": 4,
+        "outcome": "failed",
+        "tool": "rustc",
+    }
     plain = re.sub(rb"\x1b\[\d+m", b"", FAILED).decode()
     assert ctx("debug", "cat", blob).out == plain
     assert ctx("commit", "-m", "x").code == 0
@@ -70,8 +80,13 @@ def test_without_an_exit_code(ctx: Ctx, folder: Path, piped: Piped) -> None:
     )
     kept = ctx("add", "command", "--body=ok", "--name=x", "--exit-code=0", "--format=json").json
     assert kept["node"]["content"] == "x passed (1 line of output)\n\nok"
-    assert kept["node"]["metadata"] == {"command": "x", "exit_code": 0, "lines": 1}
-    assert kept["blob"] is None
+    assert kept["node"]["metadata"] == {
+        "command": "x",
+        "exit_code": 0,
+        "lines": 1,
+        "outcome": "passed",
+    }
+    assert (kept["blob"], kept["snapshot"]) == (None, None)
 
 
 def test_nothing_printed(ctx: Ctx, project: Path, piped: Piped) -> None:
@@ -120,7 +135,7 @@ def test_a_key_does_not_survive_the_cut() -> None:
     lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ" + f"{n:04d}" for n in range(40)]
     begin, end = (f"-----{word} PRIVATE KEY-----" for word in ("BEGIN", "END"))
     text = "\n".join([begin, *lines, end, "done"]).encode()
-    printed = add_command.read([text], 20)
+    printed = output.read([text], 20)
     assert not [line for line in printed.text.splitlines() if line.startswith("MII")]
     assert printed.tail[-2:] == (end, "done")
 
@@ -131,13 +146,13 @@ def endless() -> Iterator[bytes]:
 
 
 def test_a_hundred_megabytes_without_a_line_end() -> None:
-    printed = add_command.read(endless(), 500)
+    printed = output.read(endless(), 500)
     assert printed.lines == 1
     assert len(printed.text) < 3_000
 
 
 def test_progress_bars_and_colours() -> None:
-    printed = add_command.read([b"10 %\r50 %\r100 %\r\n\x1b]0;title\x07\x1b[2Kdone\n"], 10)
+    printed = output.read([b"10 %\r50 %\r100 %\r\n\x1b]0;title\x07\x1b[2Kdone\n"], 10)
     assert printed.head == ("100 %", "done")
 
 
@@ -151,7 +166,7 @@ def test_it_does_not_matter_in_which_parts_it_comes(
         parts.append(data[at : at + size])
         at += size
     parts.append(data[at:])
-    whole = add_command.read([data], most)
-    assert add_command.read(parts, most) == whole
+    whole = output.read([data], most)
+    assert output.read(parts, most) == whole
     assert len(whole.head) + len(whole.tail) <= most
     whole.text.encode()

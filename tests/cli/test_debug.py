@@ -71,6 +71,28 @@ def test_the_index_answers_by_path_file_commit_and_narrative(project: Path, ctx:
     assert "nothing under path:nothing" in ctx("debug", "index", "path:nothing").out
 
 
+def test_the_index_answers_about_code(project: Path, ctx: Ctx) -> None:
+    def code(*key: str) -> list[dict[str, object]]:
+        found: list[dict[str, object]] = ctx("debug", "index", *key, "--format", "json").json[
+            "code"
+        ]
+        return found
+
+    (project / "shop.py").write_text("class Till:\n    def ring(self):\n        pass\n")
+    assert code() == code("name:ring") == []
+    assert ctx("code", "index").code == 0
+    [file] = code("path:shop.py")
+    assert (file["language"], file["items"]) == ("python", 2)
+    [item] = code("name:ring")
+    assert (item["name"], item["file_id"], item["line"]) == ("shop.Till.ring", file["id"], 2)
+    assert code("item:shop.Till.ring") == [item]
+    assert code("item:ring") == []
+    assert code()[0]["parsed"] == 1
+    assert "In the code" in ctx("debug", "index", "name:ring").out
+    ran = ctx("debug", "index", "nonsense:x")
+    assert (ran.code, "name:, item:." in ran.err) == (2, True)
+
+
 def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:
     heads, indexes = project / ".ctx" / "heads", project / ".ctx" / "local" / "index"
     made = []

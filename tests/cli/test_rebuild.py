@@ -78,7 +78,29 @@ def test_the_index_of_words_alone(project: Path, ctx: Ctx) -> None:
     assert len(ctx("search", "number", "--format", "json").json["nodes"]) == 3
 
 
-def test_there_is_no_code_graph_yet(project: Path, ctx: Ctx) -> None:
+def test_where_there_is_no_code_there_are_no_cycles(project: Path, ctx: Ctx) -> None:
     ran = ctx("rebuild", "--scc")
-    assert (ran.code, ran.out) == (1, "")
-    assert "There is no code graph yet" in ran.err
+    assert (ran.code, ran.out) == (
+        0,
+        "Cycles: 0 groups of files, 0 groups of items (`ctx code cycles`).\n",
+    )
+
+
+def test_the_index_of_the_code_is_made_with_it(project: Path, ctx: Ctx) -> None:
+    (project / "a.py").write_text("import b\ndef f():\n    b.g()\n")
+    (project / "b.py").write_text("import a\ndef g():\n    a.f()\n")
+    known = [
+        "The code: 2 items in 2 files, 4 edges between them.",
+        "Cycles: 1 group of files, 1 group of items (`ctx code cycles`).",
+    ]
+    local = project / ".git" / "ctx" / "main"
+    assert ctx("rebuild").out.splitlines()[1:] == known
+    kept = (local / "DERIVED" / "scc_latest").read_text()
+    shutil.rmtree(local / "DERIVED")
+    assert ctx("rebuild", "--scc").out.splitlines() == known
+    assert (local / "DERIVED" / "scc_latest").read_text() == kept
+    (local / "index" / "code.db").write_bytes(b"damaged")
+    assert ctx("rebuild", "--full").out.splitlines()[1:] == known
+    made = ctx("rebuild", "--format", "json").json
+    assert (made["removed"], made["code"]["parsed"], made["scc"]["file_cycles"]) == (0, 2, 1)
+    assert ctx("rebuild", "--text", "--format", "json").json["code"] is None

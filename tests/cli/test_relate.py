@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ctx.layout import project_at
+from ctx.operations import near_code
 from tests.cli.conftest import Add
 from tests.conftest import Ctx, git
 
@@ -105,7 +107,7 @@ def test_what_names_nothing(ctx: Ctx, code: Path, word: str) -> None:
         "  a task or a decision, such as task_0042\n"
         f"  a file, from this folder and from {code}\n"
         "  a node, by the beginning of its id\n"
-        "  a qualified name, such as core::net::Client\n"
+        "  something in the code, such as core::net::Client\n"
         f"  {hints[word]}"
     )
     assert ctx("list").out == "No nodes.\n"
@@ -175,3 +177,94 @@ def test_a_link_to_elsewhere_is_a_name_of_its_own(ctx: Ctx, code: Path) -> None:
     (code / "outside").symlink_to("/etc")
     ran = ctx("relate", "outside/hostname", "CALLS", "src/lib.rs")
     assert ran.err.startswith("error E015: 'outside/hostname' is outside the project")
+
+
+NET = "class Client:\n    def connect(self):\n        return 1\n\n\ndef helper():\n    return 2\n"
+
+
+@pytest.fixture
+def shop(project: Path) -> Path:
+    """A project with code that the index can read."""
+    (project / "shop/net").mkdir(parents=True)
+    files = {"__init__.py": "", "net/__init__.py": "", "net/client.py": NET, "app.py": "x = 1\n"}
+    for path, text in files.items():
+        (project / "shop" / path).write_text(text)
+    return project
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "shop.net.client.Client.connect",
+        "Client.connect",
+        "Client::connect",
+        "connect",
+        # Names in between may be left out: it may be offered by a module further out.
+        "shop.net.Client.connect",
+        "shop/net/client.py:2",
+        "shop/net/client.py#connect",
+    ],
+)
+def test_items_of_the_code_by_any_end_of_their_name(ctx: Ctx, shop: Path, word: str) -> None:
+    found = related(ctx, "shop/app.py", "Calls", word)
+    assert ends(found) == ("shop/app.py", "CALLS", "shop.net.client.Client.connect")
+    assert found["unknown"] == []
+    again = related(ctx, "shop/app.py", "Calls", "Client.connect")
+    assert (again["new"], again["edge"]["id"]) == (False, found["edge"]["id"])
+
+
+def test_paths_in_front_of_a_name_may_begin_here(
+    ctx: Ctx, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shop / "shop/net")
+    found = related(ctx, "client.py:7", "Calls", "client.py#Client")
+    assert ends(found) == ("shop.net.client.helper", "CALLS", "shop.net.client.Client")
+
+
+def test_a_name_of_several_items_is_refused(ctx: Ctx, shop: Path) -> None:
+    (shop / "shop/app.py").write_text("def helper():\n    return 3\n")
+    ran = ctx("relate", "shop/app.py", "Calls", "helper")
+    assert ran.code == 1
+    assert ran.err == (
+        "error E021: 'helper' names 2 things in the code.\n"
+        "shop.app.helper         shop/app.py:1\n"
+        "shop.net.client.helper  shop/net/client.py:6\n"
+        "  Say more of its name, or where it is: FILE:LINE.\n"
+    )
+    assert ends(related(ctx, "shop/app.py", "Calls", "app.helper"))[2] == "shop.app.helper"
+
+
+def test_what_the_code_does_not_have_is_kept_as_it_was_said(ctx: Ctx, shop: Path) -> None:
+    ran = ctx("relate", "shop/app.py", "Calls", "Client.conect")
+    assert ran.out.endswith("CALLS → " + ran.out.split()[-2] + " Client.conect\n")
+    assert ran.err == (
+        "The code here has no `Client.conect`: it is kept as it was said. Did you mean `connect`?\n"
+    )
+    # Memory knows it now.
+    again = related(ctx, "shop/app.py", "Calls", "Client.conect")
+    assert (again["new"], again["unknown"]) == (False, [])
+    assert ctx("relate", "shop/app.py", "Calls", "conect").code == 1
+
+
+def test_a_large_repository_is_not_read_in_passing(
+    ctx: Ctx, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(near_code, "MOST_FILES", 1)
+    ran = ctx("relate", "shop/app.py", "Calls", "Client.connect")
+    assert (ran.out.split()[-1], ran.err) == ("Client.connect", "")
+    assert not Path(project_at(str(shop)).code.database).exists()
+    assert ctx("code", "index").code == 0
+    found = related(ctx, "shop/app.py", "Calls", "client.helper")
+    assert ends(found)[2] == "shop.net.client.helper"
+
+
+def test_code_without_a_project_store(ctx: Ctx, repo: Path) -> None:
+    (repo / "app.py").write_text("def run():\n    return 1\n")
+    assert ends(related(ctx, "app.py", "Mentions", "run"))[2] == "app.run"
+    assert sorted(path.name for path in repo.iterdir()) == [".git", "app.py"]
+
+
+def test_a_folder_like_any_other_is_not_read(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+    (folder / "app.py").write_text("def run():\n    return 1\n")
+    assert ctx("relate", "app.py", "Mentions", "run").code == 1
+    assert not (surroundings / ".ctx/code").exists()

@@ -1,11 +1,12 @@
 """A feature from the task to the commit, as the specification walks through it.
 
 A networking library in Rust gets connections that are tried again. After each step the state is
-looked at: the chain of the session, the heads, the narrative, and what the memory answers. The
-steps that need the code graph come with it.
+looked at: the chain of the session, the heads, the narrative, and what the memory answers. Cargo
+is the real one where there is one.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,10 +15,20 @@ from typing import Any
 import pytest
 
 from ctx.layout import Project, project_at
-from ctx.objects import commits, work
-from ctx.objects.model import Commit, EdgeBatch, FileVersion, RecordBatch, StepKind
+from ctx.objects import commits, trees, work
+from ctx.objects.model import (
+    CargoSnapshot,
+    CodeSnapshot,
+    Commit,
+    DiagnosticsSnapshot,
+    EdgeBatch,
+    FileVersion,
+    RecordBatch,
+    StepKind,
+)
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode, read_typed
+from tests.code import cargo
 from tests.conftest import Ctx, Ran, git
 
 TITLE = "Add connection retry with exponential backoff"
@@ -35,23 +46,96 @@ Add automatic retry logic to Client::connect() with exponential backoff.
 - crates/core/src/net/client.rs
 - New: crates/core/src/retry/mod.rs
 """
-CLIENT = "crates/core/src/net/client.rs"
-RETRY = "crates/core/src/retry/mod.rs"
+CLIENT, MODULE = "crates/core/src/net/client.rs", "core::net::client"
+RETRY, RETRY_MODULE = "crates/core/src/retry/mod.rs", "core::retry"
 LIB = "crates/core/src/lib.rs"
 FILES = {
+    "Cargo.toml": '[workspace]\nmembers = ["crates/core"]\nresolver = "2"\n',
     "crates/core/Cargo.toml": '[package]\nname = "core"\nversion = "0.1.0"\nedition = "2021"\n',
+    ".gitignore": "/Cargo.lock\n",
     LIB: "pub mod net;\n",
-    "crates/core/src/net/mod.rs": "pub mod client;\n",
-    CLIENT: "pub struct Client;\n\nimpl Client {\n    pub fn connect(&self) {}\n}\n",
+    "crates/core/src/net/mod.rs": "pub mod client;\npub use client::Client;\n",
+    CLIENT: """\
+//! Connections to a server.
+
+/// A connection to one server.
+pub struct Client {
+    address: String,
 }
-BACKOFF = "//! Exponential backoff for retries.\n\npub struct Backoff {\n    retries: u32,\n}\n"
+
+impl Client {
+    pub fn new(address: String) -> Self {
+        Self { address }
+    }
+
+    /// Connects once.
+    pub fn connect(&self) -> bool {
+        self.send("hello")
+    }
+
+    pub fn send(&self, text: &str) -> bool {
+        !self.address.is_empty() && !text.is_empty()
+    }
+}
+""",
+}
+ONCE = """\
+        self.send("hello")
+"""
+AGAIN = """\
+        let mut backoff = Backoff::new(100, 10_000, 5);
+        loop {
+            if self.send("hello") {
+                return true;
+            }
+            if backoff.next_delay().is_none() {
+                return false;
+            }
+        }
+"""
+BACKOFF = """\
+//! Exponential backoff for retries.
+
+/// How long to wait before the next try.
+#[derive(Debug, Clone)]
+pub struct Backoff {
+    delay_ms: u64,
+    max_delay_ms: u64,
+    left: u32,
+}
+
+impl Backoff {
+    pub fn new(delay_ms: u64, max_delay_ms: u64, retries: u32) -> Self {
+        Self { delay_ms, max_delay_ms, left: retries }
+    }
+
+    /// The next delay, or None after the last try.
+    pub fn next_delay(&mut self) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let delay = self.delay_ms;
+        self.delay_ms = (delay * 2).min(self.max_delay_ms);
+        Some(delay)
+    }
+}
+
+#[test]
+fn delays_double() {
+    let mut backoff = Backoff::new(100, 250, 3);
+    let delays: Vec<_> = std::iter::from_fn(|| backoff.next_delay()).collect();
+    assert_eq!(delays, [100, 200, 250]);
+}
+"""
 FAILED = """\
    Compiling core v0.1.0
-error[E0433]: failed to resolve: could not find `retry` in the crate root
- --> crates/core/src/net/client.rs:1:12
+error[E0432]: unresolved import `crate::retry`
+ --> crates/core/src/net/client.rs:2:12
+  |
+2 | use crate::retry::Backoff;
+  |            ^^^^^ could not find `retry` in the crate root
+
 error: could not compile `core` (lib) due to 1 previous error
 """
-PASSED = "running 15 tests\ntest result: ok. 15 passed; 0 failed; 0 ignored\n"
+PASSED = "running 1 test\ntest result: ok. 1 passed; 0 failed; 0 ignored\n"
 DECISION = "Retry strategy: exponential backoff with jitter"
 WHY = """
 ## Context
@@ -106,6 +190,16 @@ class Walk:
         chain = work.chain(repository.everything, tip)
         return [step.work.step_kind for step in reversed(chain)]
 
+    def read(self, path: str) -> tuple[str, list[str], set[tuple[str, str, str]]]:
+        """Add a file: its module, what is in it, and what it relates."""
+        semantics = self.json("add", "file", path, "--extract-semantics")["semantics"]
+        [file] = semantics["files"]
+        module = file["module"]
+        names = [item["name"].removeprefix(f"{module}::") for item in file["items"]]
+        batch = read_typed(self.repository.staged, semantics["batch"], EdgeBatch)
+        assert all(edge.evidence.tool == "parser" for edge in batch.edges)
+        return module, names, {(edge.from_.id, edge.label, edge.to.id) for edge in batch.edges}
+
     def narrative(self, pattern: str) -> list[Path]:
         return sorted((self.root / ".ctx" / "narrative").glob(pattern))
 
@@ -133,7 +227,12 @@ def piped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[
         yield give
 
 
-def test_a_feature_from_the_task_to_the_commit(walk: Walk, piped: Callable[[str], None]) -> None:
+def test_a_feature_from_the_task_to_the_commit(
+    walk: Walk,
+    piped: Callable[[str], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     before = walk.heads
 
     # 1. Create the task.
@@ -152,40 +251,27 @@ def test_a_feature_from_the_task_to_the_commit(walk: Walk, piped: Callable[[str]
     assert base != before
     assert walk.json("task", "current")["task"]["id"] == task_id
 
-    # 4. Read existing code. 5. Create a new module. 6. Modify the client to use it.
-    count = len(walk.steps())
-    walk.ctx("add", "file", CLIENT)
-    (walk.root / RETRY).parent.mkdir()
-    (walk.root / RETRY).write_text(BACKOFF)
-    walk.ctx("add", "file", RETRY)
-    (walk.root / CLIENT).write_text(FILES[CLIENT] + "// It is tried again now.\n")
-    walk.ctx("add", "file", CLIENT)
-    assert walk.steps()[count:] == [StepKind.FILE_READ] * 3
+    # 3. Snapshot the cargo workspace, where there is cargo.
+    if cargo.is_here():
+        cargo.settle(monkeypatch, tmp_path)
+        packages = walk.json("add", "cargo")["packages"]
+        assert [(package["name"], package["version"]) for package in packages] == [
+            ("core", "0.1.0")
+        ]
+        assert walk.steps()[-1] is StepKind.COMMAND_RUN
 
-    # 7. Add task relations.
-    walk.ctx("relate", "task_0001", "Mentions", RETRY)
-    walk.ctx("relate", "task_0001", "Mentions", "core::net::Client::connect")
-    edges = walk.json("edges", task_id)
-    others = {node["id"]: node for node in edges["others"]}
-    mentioned = {others[edge["to_id"]]["content"] for edge in edges["edges"]}
-    assert mentioned == {RETRY, "core::net::Client::connect"}
-
-    # 8. Run tests: they fail. 9. Fix the issue. 10. They pass.
-    piped(FAILED)
-    failed = walk.json("add", "command", "--stdin", "--name", "cargo test", "--exit-code", "101")
-    assert failed["node"]["metadata"]["exit_code"] == 101
-    assert "could not find `retry`" in failed["node"]["content"]
-    assert walk.steps()[-1] is StepKind.COMMAND_RUN
-    (walk.root / LIB).write_text("pub mod net;\npub mod retry;\n")
-    walk.ctx("add", "file", LIB)
-    piped(PASSED)
-    walk.ctx("add", "command", "--stdin", "--name", "cargo test", "--exit-code", "0")
+    _change_code(walk)
+    _relate(walk, task_id)
+    _test_until_it_passes(walk, piped)
 
     # 11. Record the decision. 12. A note, and the end.
-    walk.ctx("add", "decision", DECISION, "--body", WHY)
+    about = ("--mention", f"{RETRY_MODULE}::Backoff", "--mention", f"{MODULE}::Client::connect")
+    walk.ctx("add", "decision", DECISION, "--body", WHY, *about)
     [decision_file] = walk.narrative("decisions/0001-*.md")
     assert DECISION in walk.narrative("decisions.md")[0].read_text()
     walk.ctx("add", "note", "Completed task_0001. All tests passing. Ready for review.")
+    taken = walk.json("add", "rust", "--snapshot")["snapshot"]
+    assert (taken["files"], taken["left_out"]) == (4, [])
     assert walk.heads == base
     staged = walk.json("stage", "status")
     assert [chain["session"] for chain in staged["chains"]] == [walk.session]
@@ -199,6 +285,80 @@ def test_a_feature_from_the_task_to_the_commit(walk: Walk, piped: Callable[[str]
     _check_answers(walk)
 
 
+def _change_code(walk: Walk) -> None:
+    # 4. Read existing code.
+    count = len(walk.steps())
+    names = ["Client", "Client::new", "Client::connect", "Client::send"]
+    module, items, edges = walk.read(CLIENT)
+    assert (module, items) == (MODULE, names)
+    defined = {
+        (CLIENT, "DEFINES", MODULE),
+        *((CLIENT, "DEFINES", f"{MODULE}::{name}") for name in names),
+    }
+    connect, send = f"{MODULE}::Client::connect", f"{MODULE}::Client::send"
+    assert edges == {*defined, (connect, "CALLS", send)}
+
+    # 5. Create a new module.
+    (walk.root / RETRY).parent.mkdir()
+    (walk.root / RETRY).write_text(BACKOFF)
+    module, items, _ = walk.read(RETRY)
+    assert (module, items[:3]) == (RETRY_MODULE, ["Backoff", "Backoff::new", "Backoff::next_delay"])
+
+    # 6. Modify the client to use it.
+    head, rest = FILES[CLIENT].split("\n", 1)
+    tried_again = f"{head}\nuse crate::retry::Backoff;\n{rest.replace(ONCE, AGAIN)}"
+    (walk.root / CLIENT).write_text(tried_again)
+    _, _, edges = walk.read(CLIENT)
+    assert edges == {
+        *defined,
+        (MODULE, "IMPORTS", f"{RETRY_MODULE}::Backoff"),
+        (connect, "CALLS", send),
+        (connect, "CALLS", f"{RETRY_MODULE}::Backoff::new"),
+        (connect, "CALLS", f"{RETRY_MODULE}::Backoff::next_delay"),
+    }
+    assert walk.steps()[count:] == [StepKind.FILE_READ] * 3
+
+
+def _relate(walk: Walk, task_id: str) -> None:
+    # 7. Add task relations: an item is known by the whole of its name.
+    walk.ctx("relate", "task_0001", "Mentions", RETRY)
+    walk.ctx("relate", "task_0001", "Mentions", "core::net::Client::connect")
+    edges = walk.json("edges", task_id)
+    others = {node["id"]: node for node in edges["others"]}
+    mentioned = {others[edge["to_id"]]["content"] for edge in edges["edges"]}
+    assert mentioned == {RETRY, f"{MODULE}::Client::connect"}
+
+
+def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:
+    # 8. Run tests: they fail.
+    piped(cargo.tested(walk.root) if cargo.is_here() else FAILED)
+    failed = walk.json("add", "command", "--stdin", "--name", "cargo test")
+    assert (failed["exit_code"], failed["outcome"]) == (None, "failed")
+    assert "could not find `retry`" in failed["node"]["content"]
+    [error] = [each for each in failed["diagnostics"] if each["code"]]
+    assert (error["code"], error["spans"][0]["path"]) == ("E0432", CLIENT)
+    [anchor] = walk.json("list", "--type=diagnostic")["nodes"]
+    edges = walk.json("edges", anchor["id"])
+    others = {node["id"]: node["content"] for node in edges["others"]}
+    led_to = [others[e["to_id"]] for e in edges["edges"] if e["type"] == "REFERENCES"]
+    assert led_to == [CLIENT]
+    assert walk.steps()[-1] is StepKind.COMMAND_RUN
+
+    # 9. Fix the issue: the library says that it has the module.
+    (walk.root / LIB).write_text("pub mod net;\npub mod retry;\n")
+    _, _, edges = walk.read(LIB)
+    assert edges == {
+        (LIB, "DEFINES", "core"),
+        ("core", "CONTAINS", "core::net"),
+        ("core", "CONTAINS", RETRY_MODULE),
+    }
+
+    # 10. They pass.
+    piped(cargo.tested(walk.root) if cargo.is_here() else PASSED)
+    passed = walk.json("add", "command", "--stdin", "--name", "cargo test")
+    assert (passed["outcome"], passed["tests"]["passed"]) == ("passed", 1)
+
+
 def _check_commit(
     walk: Walk, head: str, base: list[str], task_file: Path, decision_file: Path
 ) -> None:
@@ -210,16 +370,16 @@ def _check_commit(
     assert commit.session_id == walk.session
     [batch] = commit.record_batches
     assert len(read_typed(repository.objects, batch, RecordBatch).records) > 10
-    [edges] = commit.edge_batches
-    labels = [edge.label for edge in read_typed(repository.objects, edges, EdgeBatch).edges]
-    assert labels == ["MENTIONS", "MENTIONS"]
+    _check_edges(repository, commit)
+    _check_snapshots(repository, commit)
     kept = {ref.path: ref for ref in commit.narrative_refs}
     assert f"decisions/{decision_file.name}" in kept
     # The file of the active task is kept with the commit, also where it did not change.
     assert kept[f"tasks/{task_file.name}"].role == "task"
     logs = [path for path in walk.narrative("log/*.md") if f"log/{path.name}" in kept]
     told = "\n".join(path.read_text() for path in logs)
-    for line in (CLIENT, RETRY, LIB, DECISION, "cargo test: failed with exit code 101"):
+    code = f"- {CLIENT}: {MODULE}: Client, Client::new, Client::connect, Client::send (9 edges)\n"
+    for line in (CLIENT, RETRY, LIB, DECISION, "cargo test: failed", code):
         assert line in told
     # Only the last version of a file is in the tree; the steps stay where they were, for a while.
     found = walk.json("debug", "index", f"path:{CLIENT}")["entries"]
@@ -228,6 +388,50 @@ def _check_commit(
     staged = [decode(repository.staged.read(id)) for id in repository.staged.ids()]
     versions = [v for v in staged if isinstance(v, FileVersion) and v.path == CLIENT]
     assert len(versions) == 2
+
+
+def _check_edges(repository: Repository, commit: Commit) -> None:
+    """Those of cargo, those that were read out of the code, and those of memory."""
+    batches = [read_typed(repository.objects, id, EdgeBatch) for id in commit.edge_batches]
+    *of_cargo, of_code, of_memory = [[edge.label for edge in each.edges] for each in batches]
+    if cargo.is_here():
+        assert of_cargo == [["TARGET_OF", "CRATE_FROM_TARGET"]]
+    assert Counter(of_code) == {"DEFINES": 11, "CONTAINS": 2, "IMPORTS": 1, "CALLS": 5}
+    assert sorted(of_memory) == ["MENTIONS", "MENTIONS", "MENTIONS", "REFERENCES"]
+
+
+def _check_snapshots(repository: Repository, commit: Commit) -> None:
+    objects = repository.objects
+    assert commit.diagnostics_snapshot is not None
+    last = read_typed(objects, commit.diagnostics_snapshot, DiagnosticsSnapshot)
+    assert (last.tool, last.diagnostics) == ("cargo test", ())
+    if cargo.is_here():
+        assert commit.cargo_snapshot is not None
+        snapshot = read_typed(objects, commit.cargo_snapshot, CargoSnapshot)
+        assert snapshot.packages[0].package_id == "path+crates/core#core@0.1.0"
+    assert commit.code_snapshot is not None
+    files = dict(trees.paths(objects, commit.code_snapshot))
+    assert sorted(files) == [
+        LIB,
+        "crates/core/src/net/client.rs",
+        "crates/core/src/net/mod.rs",
+        RETRY,
+    ]
+    retry, client = (read_typed(objects, files[path], CodeSnapshot) for path in (RETRY, CLIENT))
+    names = {item.item_id: item.stable_key for item in retry.items}
+    [used] = client.imports
+    assert used.resolved_to_item is not None
+    assert (used.path, names[used.resolved_to_item]) == (
+        "crate::retry::Backoff",
+        f"{RETRY_MODULE}::Backoff",
+    )
+    [implementation] = client.implementations
+    methods = {item.item_id: item.signature for item in client.items}
+    assert [methods[id] for id in implementation.provides_items] == [
+        "pub fn new(address: String) -> Self",
+        "pub fn connect(&self) -> bool",
+        "pub fn send(&self, text: &str) -> bool",
+    ]
 
 
 def _check_answers(walk: Walk) -> None:
@@ -241,7 +445,7 @@ def _check_answers(walk: Walk) -> None:
         [decision, *_] = walk.json(*there, "search", "retry strategy")["nodes"]
         assert decision["content"].startswith(DECISION)
         failure = walk.json(*there, "search", "could not find retry crate")["nodes"]
-        assert any("exit code 101" in node["content"] for node in failure)
+        assert any("cargo test failed" in node["content"] for node in failure)
         tasks = walk.json(*there, "list", "--type=task")["nodes"]
         assert [node["content"].splitlines()[0] for node in tasks] == [TITLE]
         assert git("status", "--porcelain", cwd=folder) == ""

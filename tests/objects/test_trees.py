@@ -70,6 +70,24 @@ def test_the_same_files_are_the_same_tree_however_they_came(files: dict[str, Obj
     assert (root or trees.EMPTY.id) == at_once
 
 
+@settings(deadline=None)
+@given(CHANGES, CHANGES)
+def test_what_is_fresh_in_a_tree_is_what_the_other_lacks(
+    old: dict[str, ObjectId], new: dict[str, ObjectId]
+) -> None:
+    reader = store()
+    before, made = trees.updated(reader, None, old)
+    reader.write(made)
+    after, made_after = trees.updated(reader, None, new)
+    reader.write(made_after)
+    found = set(trees.fresh(reader, before, after))
+    everything = {tree.id for tree in made_after} | set(new.values())
+    both = {tree.id for tree in made} | set(old.values())
+    assert everything - both <= found <= everything
+    assert set(trees.fresh(reader, None, after)) == everything
+    assert not list(trees.fresh(reader, after, after))
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.tuples(CHANGES, st.integers(1, 3)), min_size=2, max_size=3), CHANGES)
 def test_heads_join_to_the_same_in_any_order(

@@ -17,6 +17,7 @@ ctx add --type=decision --meta rationale="no servers to run" "We use SQLite"
 make test 2>&1 | ctx add --type=observation --stdin    what a command printed
 ctx add file src README.md                             snapshot files
 ctx add task "Retry with jitter"                       a task; also: note, decision, command
+ctx add code                                           read the code; also: rust, cargo
 """
 
 NODE_EXAMPLES = """
@@ -33,6 +34,7 @@ ctx add file src/app.py README.md      snapshot two files
 ctx add file src                       every file in a folder that git would add
 ctx add file 'src/**/*.py'             by a glob
 ctx add file src -m "Before the move"  and commit them
+ctx add file src/app.py --extract-semantics    also what it defines, imports and calls
 """
 
 
@@ -61,8 +63,21 @@ make lint > out 2>&1; ctx add command --name "make lint" --exit-code $? --stdin 
 make lint 2>&1 | ctx add command --stdin --name "make lint"    however it ended
 """
 
+CARGO_EXAMPLES = """
+ctx add cargo                          packages, targets and dependencies of the cargo workspace
+ctx add cargo -m "Before the update"   and commit them
+"""
+
+CODE_EXAMPLES = """
+ctx add {0}                            read what has changed into the index of the code
+ctx add {0} --files "{1}"
+ctx add {0} --snapshot                 and keep what was found with the session
+ctx add {0} --snapshot -m "Before the rewrite"
+"""
+
 _DOCUMENTS = ("note", "task", "decision")
-_NAMED = ("file", *_DOCUMENTS, "command")
+_CODE = ("code", "rust")
+_NAMED = ("file", *_DOCUMENTS, "cargo", *_CODE, "command")
 
 
 def prepare(words: list[str]) -> list[str]:
@@ -111,6 +126,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     file.add_argument(
         "--allow-secrets", action="store_true", help="also add files that hold a secret"
     )
+    file.add_argument(
+        "--extract-semantics",
+        action="store_true",
+        help="also read out of them what they define, import and call",
+    )
     shared.session_option(file)
     _configure_documents(group)
     command = shared.add_subcommand(
@@ -121,6 +141,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
     command.add_argument("--body", metavar="TEXT", help="its output (- reads stdin)")
     command.add_argument("--exit-code", type=_exit_code, metavar="N", help="how it ended")
     _more(command)
+    cargo = shared.add_subcommand(
+        group, "cargo", "snapshot the cargo workspace into the session's staging", CARGO_EXAMPLES
+    )
+    cargo.add_argument("--commit", action="store_true", help="make a commit right away")
+    cargo.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+    shared.session_option(cargo)
+    _configure_code(group)
+
+
+def _configure_code(group: "argparse._SubParsersAction[shared.Parser]") -> None:
+    for word, told, example in (
+        ("code", "read the code: what is in its files", "src/**/*.py"),
+        ("rust", "the same for the files of Rust alone", "crates/core/src/**/*.rs"),
+    ):
+        code = shared.add_subcommand(group, word, told, CODE_EXAMPLES.format(word, example))
+        files = code.add_argument(
+            "--files",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="GLOB",
+            help="only these: files, folders, or globs",
+        )
+        shared.completing(files, "file")
+        code.add_argument(
+            "--snapshot", action="store_true", help="keep what was found, for the next commit"
+        )
+        code.add_argument("--commit", action="store_true", help="commit the snapshot right away")
+        code.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+        shared.session_option(code)
 
 
 def _configure_documents(group: "argparse._SubParsersAction[shared.Parser]") -> None:
@@ -187,6 +237,16 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         from ctx.cli import add_command
 
         add_command.run(options, settings, output)
+        return 0
+    if options.subcommand in _CODE:
+        from ctx.cli import add_code
+
+        add_code.run(options, settings, output)
+        return 0
+    if options.subcommand == "cargo":
+        from ctx.cli import add_cargo
+
+        add_cargo.run(options, settings, output)
         return 0
     _refuse_typing_mistakes(options)
     content = arguments.content_of(options)

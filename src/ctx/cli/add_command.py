@@ -19,6 +19,8 @@ from ctx.operations.add_command import Kept, Options, add_command
 _WITH_ITS_CODE = (
     '`make test > out 2>&1; ctx add command --name "make test" --exit-code $? --stdin < out`'
 )
+_MOST_SHOWN = 5
+_LONGEST_SHOWN = 160
 
 
 class KeptAndCommitted(NamedTuple):
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     else:
         output.show(kept, render)
     warn_of_redaction(kept.redacted, output)
-    if kept.exit_code is None:
+    if kept.outcome is None:
         output.note(f"Nobody said how it ended. {_WITH_ITS_CODE} does.")
 
 
@@ -71,6 +73,14 @@ def render(kept: Kept) -> list[Block]:
     given = f" ({', '.join(kept.given)})" if kept.given else ""
     how = kept.node.content.partition("\n")[0]
     blocks: list[Block] = [Line(f"Added: {kept.short_id} {how}{given}")]
+    errors = [each.line for each in kept.diagnostics if each.severity == "error"]
+    blocks += [Line(f"  {_cut(line)}") for line in errors[:_MOST_SHOWN]]
+    if len(errors) > _MOST_SHOWN:
+        blocks.append(Line(f"  and {count(len(errors) - _MOST_SHOWN, 'more error')}"))
     if kept.cut:
         blocks.append(Line(f"  {count(kept.cut, 'line')} in the middle left out."))
     return blocks
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _LONGEST_SHOWN else f"{line[: _LONGEST_SHOWN - 1].rstrip()}…"

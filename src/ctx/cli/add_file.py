@@ -9,14 +9,22 @@ from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
-from ctx.operations.add_file import FilesAdded, Options, add_file
+from ctx.operations.add_file import FileRead, FilesAdded, Options, add_file
+
+_MOST_NAMED = 8
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     if options.message is not None:
         commit.require_message(options.message)
     workspace = open_workspace(settings, output)
-    wanted = Options(options.paths, settings.folder, options.force, options.allow_secrets)
+    wanted = Options(
+        options.paths,
+        settings.folder,
+        options.force,
+        options.allow_secrets,
+        options.extract_semantics,
+    )
     with output.progress("Reading files") as tick:
         added = add_file(workspace, wanted, tick)
     failed = any(refused.named for refused in added.refused)
@@ -26,16 +34,26 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         both = AddedAndCommitted(added, commit.commit(workspace, commit.Options(message)))
         output.show(both, render_both)
         commit_command.say_more(both.commit, output)
+        _say_limits(added, output)
         return 0
     output.show(added, render)
+    _say_limits(added, output)
     if added.parked:
         output.warn(f"What was staged on another branch is now session {added.parked}.")
     if wants_commit:
         output.warn("Nothing was committed, because a file that was named is refused.")
-    if added.added:
+    if added.work_commit:
         session = "" if added.session == CLI_SESSION else f" --session {added.session}"
         output.note(f"Next: ctx commit -m MESSAGE{session}")
     return 1 if failed else 0
+
+
+def _say_limits(added: FilesAdded, output: Output) -> None:
+    if added.semantics and added.semantics.over_budget:
+        output.note(
+            f"{count(added.semantics.over_budget, 'edge')} more were left out: one step has at "
+            "most ingestion.max_edges_per_step. The index of the code has them all."
+        )
 
 
 class AddedAndCommitted(NamedTuple):
@@ -65,4 +83,23 @@ def render(added: FilesAdded) -> list[Block]:
         blocks.append(Line(f"Refused {count(len(added.refused), 'file')}:"))
         rows = [(item.path, item.reason) for item in added.refused]
         blocks += listing(("path", "reason"), rows)
+    if added.semantics and added.semantics.files:
+        edges = count(added.semantics.edges, "edge")
+        blocks.append(Line(f"Read {edges} out of the code:"))
+        rows = [(each.path, _found(each)) for each in added.semantics.files]
+        blocks += listing(("path", "found"), rows)
     return blocks or [Line("No files there that are not ignored (--force adds ignored ones).")]
+
+
+def _found(file: FileRead) -> str:
+    """The module, and what is in it by the names in it."""
+    if file.problem:
+        return file.problem
+    inside = [_inside(each.name, file.module) for each in file.items]
+    more = f" and {len(inside) - _MOST_NAMED} more" if len(inside) > _MOST_NAMED else ""
+    module = f"{file.module}: " if file.module != file.path else ""
+    return f"{module}{', '.join(inside[:_MOST_NAMED]) or 'nothing'}{more}"
+
+
+def _inside(name: str, module: str) -> str:
+    return name.removeprefix(module).lstrip(":.") if name.startswith(module) else name

@@ -88,6 +88,9 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
         case "end":
             named = offer(_stored(what, typed, settings), typed)
             return named if named.candidates else Offer(how="files")
+        case "code":
+            named = offer(_code(typed, settings), typed)
+            return named if named.candidates else Offer(how="files")
         case "node" | "deleted" | "change" | "receipt" | "tag" | "project" | "view" | "task":
             return offer(_stored(what, typed, settings), typed)
 
@@ -192,6 +195,26 @@ def _sessions(what: str, settings: "Settings") -> list[Candidate]:
     staged = [Candidate(session, "staged") for name in names if (session := refs.session_of(name))]
     aborted = [Candidate(gone, "aborted") for name in names if (gone := refs.aborted_name(name))]
     return [*staged, *aborted] if what == "chain" else staged
+
+
+def _code(typed: str, settings: "Settings") -> list[Candidate]:
+    """Names in the code, as the last refresh of its index left it."""
+    if not typed or "/" in typed:
+        return []
+    import sqlite3
+
+    from ctx import layout
+    from ctx.code import lookup
+
+    try:
+        place = layout.code_at(settings.folder, settings.user_store)
+        opened = lookup.opened(place.database, place.root)
+        if opened is None:
+            return []
+        with opened as code:
+            return [Candidate(name, kind) for name, kind in code.beginning(typed, MOST)]
+    except (CtxError, OSError, UnicodeError, sqlite3.Error):
+        return []
 
 
 def _nodes(store: "Connection", typed: str) -> Iterator[Candidate]:

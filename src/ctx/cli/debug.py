@@ -2,16 +2,17 @@
 
 import argparse
 import os
-from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock
+from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
 from ctx.cli.settings import Settings
-from ctx.errors import CtxError, DiskFailure, LockConflict, UsageError
+from ctx.errors import CtxError, DiskFailure, LockConflict, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
 from ctx.objects import codec, commits, index, lock, verify
 from ctx.objects.model import Commit, Typed, WorkCommit
@@ -19,13 +20,28 @@ from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
 
+if TYPE_CHECKING:
+    from ctx.operations.debug_index import Found
+
 EXAMPLES = """
 ctx debug verify                  read and check every object, ref, head and index
 ctx debug history --limit 5       the last commits
 ctx debug refs                    heads, refs and staged sessions
 ctx debug cat 3f2a91c0            an object, by its id or the beginning of it
 ctx debug index path:src/app.py   what the index knows about a path
+ctx debug graph --format dot      memory and code as a picture: | dot -Tsvg > graph.svg
 """
+
+_GRAPH = """
+ctx debug graph                                     memory, and which file imports which
+ctx debug graph --around Client.connect --depth 2   what is near something
+ctx debug graph --format dot | dot -Tsvg > g.svg    a picture by Graphviz
+ctx debug graph --format mermaid --limit 40         for a page that draws Mermaid
+"""
+_PICTURES = ("dot", "mermaid")
+_MOST_DRAWN = 200
+_MOST_EVER = 100_000
+_DEEPEST = 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,14 +74,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "index",
         "ask the index, which is derived from the objects",
         "ctx debug index\nctx debug index path:src/app.py\nctx debug index commit:3f2a91c0\n"
-        "ctx debug index file:9b1d",
+        "ctx debug index file:9b1d\nctx debug index name:connect\n"
+        "ctx debug index item:core::net::Client",
     )
     looked_up.add_argument(
-        "key", nargs="?", help="path:PATH, file:ID, commit:ID or narrative:PATH; none for a summary"
+        "key",
+        nargs="?",
+        help="path:PATH, file:ID, commit:ID, narrative:PATH, and of the code name:NAME or "
+        "item:QUALIFIED-NAME; none for a summary",
     )
+    graph = shared.add_subcommand(
+        group, "graph", "draw memory and code, as text for a program that draws", _GRAPH
+    )
+    around = graph.add_argument(
+        "--around", metavar="NAME", help="only what is near a node, a file, or an item of the code"
+    )
+    shared.completing(around, "code")
+    graph.add_argument(
+        "--depth", type=arguments.whole_number, default=1, metavar="N", help="steps (default: 1)"
+    )
+    graph.add_argument(
+        "--limit",
+        type=arguments.whole_number,
+        default=_MOST_DRAWN,
+        metavar="N",
+        help=f"nodes of the picture, at most (default: {_MOST_DRAWN})",
+    )
+    graph.add_argument(
+        "--no-refresh", action="store_true", help="draw the code as it is known, however old"
+    )
+    for each in (parser, graph):
+        # Those of the command as a whole stand before the subcommand: `ctx --format dot debug …`.
+        shared.also_formats(each, *_PICTURES)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    form = getattr(options, "format", "text")
+    if options.subcommand == "graph":
+        _graph(options, form, settings, output)
+        return 0
+    if form in _PICTURES:
+        raise UsageError(f"Only `ctx debug graph` has --format {form}.")
     workspace = open_workspace(settings, output)
     repository = workspace.repository
     match options.subcommand:
@@ -78,13 +127,47 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
                 raise UsageError("--limit must be at least 1.")
             output.show(history(repository, options.limit), render_history)
         case "index":
-            output.show(index.look_up(repository, workspace.repo_id, options.key), render_index)
+            from ctx.operations import debug_index
+
+            output.show(debug_index.look_up(workspace, options.key), render_index)
         case _:
             with output.progress("Checking objects") as tick:
                 report = verified(repository, tick)
             output.show(report, render_report)
             return 1 if report.damages else 0
     return 0
+
+
+def _graph(options: argparse.Namespace, form: str, settings: Settings, output: Output) -> None:
+    from ctx.cli import code, graph_pictures
+    from ctx.operations import debug_graph
+
+    if not 1 <= options.limit <= _MOST_EVER or options.depth > _DEEPEST:
+        raise UsageError(f"--limit takes 1 to {_MOST_EVER:,}, --depth at most {_DEEPEST}.")
+    render = {
+        "dot": graph_pictures.dot,
+        "mermaid": graph_pictures.mermaid,
+        "markdown": graph_pictures.markdown,
+    }.get(form, graph_pictures.text)
+    with opening.reading(settings, output) as memory, ExitStack() as stack:
+        opened = None
+        # Where a file of the graph was named, nothing else is read; nor a whole home for its code.
+        with suppress(PathRefused):
+            if not memory.is_alone:
+                codebase = code.at(settings)
+                found = code.opened(codebase, output, refresh=not options.no_refresh)
+                opened = stack.enter_context(found)
+        known = (opened.code, opened.folder, opened.age) if opened else (None, "", None)
+        if options.around:
+            wanted = debug_graph.Near(options.around, known[1], options.depth, options.limit)
+            drawn = debug_graph.around(memory.graph, known[0], wanted, known[2])
+        else:
+            drawn = debug_graph.everything(memory.graph, known[0], options.limit, known[2])
+        output.show(drawn, render)
+    if drawn.left_out and form in ("json", *_PICTURES):
+        output.note(f"{drawn.left_out:,} more had no place: --limit.")
+    if drawn.age:
+        code.tell_age(drawn.age, output)
 
 
 class Shown(NamedTuple):
@@ -296,10 +379,15 @@ def render_report(report: verify.Report) -> list[Block]:
     return blocks
 
 
-def render_index(found: index.Answer) -> list[Block]:
-    if not found.entries:
+def render_index(found: "Found") -> list[Block]:
+    if not found.entries and not found.code:
         return [Line(f"The index has nothing under {found.key}.")]
-    return [
-        Table(("what", "value"), [(name, str(value)) for name, value in entry.items()])
-        for entry in found.entries
-    ]
+    blocks: list[Block] = [_entry(entry) for entry in found.entries]
+    if found.code:
+        blocks.append(Line("In the code", "heading"))
+        blocks += [_entry(entry) for entry in found.code]
+    return blocks
+
+
+def _entry(entry: Mapping[str, Any]) -> Block:
+    return Table(("what", "value"), [(name, str(value)) for name, value in entry.items()])

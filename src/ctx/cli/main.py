@@ -67,7 +67,10 @@ GROUPS = {
         "rebuild": "make the index of the project anew",
         "trust": "trust a project store, so that agents are given what it holds",
         "gc": "delete objects that nothing refers to",
-        "debug": "look inside the store: cat, refs, history, verify, index",
+        "debug": "look inside: cat, refs, history, verify, index, graph",
+    },
+    "code": {
+        "code": "what the code is made of: outline, callers, callees, imports, cycles, changed",
     },
     "exchange": {
         "export": "write nodes, edges and views as JSON",

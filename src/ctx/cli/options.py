@@ -33,6 +33,7 @@ Completes = Literal[
     "node-type",
     "setting",
     "assignment",
+    "code",
     "file",
     "folder",
 ]
@@ -40,7 +41,7 @@ Completes = Literal[
 
 `deleted` is a deleted node, `own-tag` a tag of the node that the line names before it, `session`
 one with staged work, `chain` the same or one that was aborted, `end` a file or a document at the
-end of an edge, and `assignment` a setting and its value.
+end of an edge, `assignment` a setting and its value, and `code` something in the code.
 """
 
 # The options that take a value, so that the command's name can be told from it.
@@ -207,6 +208,13 @@ def add_subcommand(
         parents=[global_options(level=1)],
         allow_abbrev=False,
     )
+
+
+def also_formats(parser: argparse.ArgumentParser, *formats: str) -> None:
+    """Let a command print its answer in more ways than every command does."""
+    for action in parser._actions:
+        if action.dest == "format":
+            action.choices = (*FORMATS, *formats)
 
 
 def subcommands(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[Parser]":

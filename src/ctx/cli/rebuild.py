@@ -5,7 +5,6 @@ import argparse
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
-from ctx.errors import ObjectNotFound
 from ctx.operations import rebuild
 from ctx.operations.rebuild import Rebuilt
 
@@ -13,6 +12,7 @@ EXAMPLES = """
 ctx rebuild           bring the index up to date, and remove damaged ones
 ctx rebuild --full    make it anew from the objects: the same heads give the same bytes
 ctx rebuild --text    only the index of words
+ctx rebuild --scc     only the cycles of the code
 """
 
 
@@ -23,34 +23,39 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--full", action="store_true", help="delete every index, and make it anew")
     how.add_argument("--text", action="store_true", help="only the index of words")
-    how.add_argument("--scc", action="store_true", help="the cycles of the code graph")
+    how.add_argument("--scc", action="store_true", help="only the cycles of the code")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    if options.scc:
-        raise ObjectNotFound(
-            "There is no code graph yet, so that it has no cycles to find.",
-            hint="`ctx rebuild` without --scc makes the index of memory.",
-        )
     workspace = open_workspace(settings, output)
-    if options.full:
-        with output.progress("Rebuilding") as tick:
-            done = rebuild.full(workspace, tick)
-    else:
-        done = rebuild.text(workspace) if options.text else rebuild.incremental(workspace)
+    if options.text:
+        output.show(rebuild.text(workspace), render)
+        return
+    how = rebuild.full if options.full else rebuild.scc if options.scc else rebuild.incremental
+    with output.progress("Rebuilding") as tick:
+        done = how(workspace, tick)
     output.show(done, render)
 
 
 def render(done: Rebuilt) -> list[Block]:
+    blocks: list[Block] = [] if done.how == "scc" else [_memory(done)]
+    if done.removed and done.how == "incremental":
+        blocks.append(Line(f"{count(done.removed, 'damaged index', 'damaged indexes')} removed."))
+    if done.code and done.code.parsed:
+        known = f"{count(done.code.items, 'item')} in {count(done.code.parsed, 'file')}"
+        blocks.append(Line(f"The code: {known}, {count(done.code.edges, 'edge')} between them."))
+    if done.scc and (done.how == "scc" or done.scc.files or done.scc.items):
+        files = count(done.scc.file_cycles, "group")
+        items = count(done.scc.item_cycles, "group")
+        blocks.append(Line(f"Cycles: {files} of files, {items} of items (`ctx code cycles`)."))
+    return blocks
+
+
+def _memory(done: Rebuilt) -> Block:
     verb = {
         "incremental": "The index is up to date:",
         "full": "Rebuilt the index:",
         "text": "Rebuilt the index of words:",
     }[done.how]
     made_of = f"{count(done.nodes, 'node')} of {count(done.records, 'record')}"
-    blocks: list[Block] = [
-        Line(f"{verb} {made_of} in {count(done.commits, 'commit')} ({size(done.bytes)}).")
-    ]
-    if done.removed and done.how == "incremental":
-        blocks.append(Line(f"{count(done.removed, 'damaged index', 'damaged indexes')} removed."))
-    return blocks
+    return Line(f"{verb} {made_of} in {count(done.commits, 'commit')} ({size(done.bytes)}).")

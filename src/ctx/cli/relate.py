@@ -14,6 +14,7 @@ EXAMPLES = """
 ctx relate task_0042 Mentions src/net/client.rs
 ctx relate src/main.rs imports src/lib.rs --span 3:3
 ctx relate core::net::Client Calls core::timeout::sleep
+ctx relate Client::connect Calls src/net/retry.rs:42      what stands in that line
 ctx relate decision_0007 depends-on 01M7ESYZ1SB4
 ctx relate src/a.py RelatesTo src/b.py --confidence low --evidence "they change together"
 """
@@ -22,7 +23,7 @@ _NAME = 60
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    told = "a file, a task or decision by number, a node's id, or a qualified name"
+    told = "a file, a task or decision by number, a node's id, or a name in the code"
     completing(parser.add_argument("from_", metavar="FROM", help=told), "end")
     label = parser.add_argument("label", metavar="LABEL", help="how they relate, in any spelling")
     completing(label, "edge-type")
@@ -53,6 +54,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         related = relate(memory, wanted)
     output.show(related, render)
     warn_of_redaction(related.redacted, output)
+    for name, near in related.unknown:
+        meant = f" Did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else ""
+        output.note(f"The code here has no `{_short(name)}`: it is kept as it was said.{meant}")
 
 
 def render(related: Related) -> list[Block]:

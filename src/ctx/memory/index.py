@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, disk
 from ctx.ids import ObjectId, SessionId
-from ctx.layout import Project
+from ctx.layout import INDEX_KEY, Project
 from ctx.memory import held, history, records
 from ctx.memory.bringing import Bringing, History, note, parents_of, told_heads
 from ctx.memory.present import (
@@ -244,7 +244,11 @@ def rebuild(repository: "Repository", now: State, tick: clock.Tick) -> str:
     """
     path = path_for(repository.project, now)
     with disk.explained("rebuilding the index"):
-        shutil.rmtree(repository.project.indexes, ignore_errors=True)
+        indexes = repository.project.indexes
+        for name in disk.names(indexes):
+            # Beside them lies the index of the code, which somebody may be writing.
+            if len(name) == INDEX_KEY:
+                shutil.rmtree(os.path.join(indexes, name), ignore_errors=True)
         _make(repository, now, path, tick)
     return path
 

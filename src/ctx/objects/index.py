@@ -24,7 +24,7 @@ from ctx.sqlite.connection import execute_script, explained
 from ctx.sqlite.derived import check_derived, open_derived
 
 APPLICATION_ID = 0x63747869  # "ctxi"
-VERSION = 1
+VERSION = 2
 KEPT = 8
 FILE = "history.db"
 
@@ -37,7 +37,10 @@ CREATE TABLE commits (
     message TEXT NOT NULL,
     author TEXT NOT NULL,
     session_id TEXT NOT NULL,
-    root_tree TEXT NOT NULL
+    root_tree TEXT NOT NULL,
+    cargo_snapshot TEXT,
+    code_snapshot TEXT,
+    diagnostics_snapshot TEXT
 ) WITHOUT ROWID;
 CREATE TABLE parents (
     commit_id TEXT NOT NULL,
@@ -67,6 +70,7 @@ _QUERIES = {
     ),
     "commit": (
         "SELECT id AS 'commit', is_head, timestamp_unix, session_id, author, message, root_tree, "
+        "cargo_snapshot, code_snapshot, diagnostics_snapshot, "
         "(SELECT group_concat(parent_id, ' ') FROM parents WHERE commit_id = id) AS parents "
         "FROM commits WHERE id GLOB ? || '*' ORDER BY position"
     ),
@@ -142,10 +146,11 @@ def _fill(connection: sqlite3.Connection, reader: Reader, heads: Sequence[Head])
         if commit is None:
             continue
         connection.execute(
-            "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 id, position, id in starts, commit.timestamp_unix, commit.message,
-                commit.author, commit.session_id, commit.root_tree,
+                commit.author, commit.session_id, commit.root_tree, commit.cargo_snapshot,
+                commit.code_snapshot, commit.diagnostics_snapshot,
             ),
         )  # fmt: skip
         connection.executemany(

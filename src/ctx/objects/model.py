@@ -63,6 +63,7 @@ class Commit(Struct, frozen=True):
 
 class TreeEntryKind(StrEnum):
     BLOB = "blob"
+    """What a path leads to: the content of a file, or in a snapshot of the code what is in it."""
     TREE = "tree"
 
 
@@ -281,6 +282,9 @@ class Item(Struct, frozen=True):
     signature_hash: str = ""
     body_hash: str = ""
     doc_blob_id: Id | None = None
+    signature: str = ""
+    doc: str = ""
+    """The first sentence of what its documentation says."""
 
 
 class ImportKind(StrEnum):
@@ -297,6 +301,8 @@ class Import(Struct, frozen=True):
     kind: ImportKind
     resolved_to_item: Id | None = None
     resolved_to_module: Id | None = None
+    path: str = ""
+    """What it names, as it is written."""
 
 
 class Implementation(Struct, frozen=True):
@@ -308,7 +314,7 @@ class Implementation(Struct, frozen=True):
 
 
 class CodeSnapshot(Struct, frozen=True):
-    """What was read out of the source files of one language."""
+    """What was read out of one source file. Those of a project are the leaves of a tree."""
 
     language: str
     modules: tuple[Module, ...] = ()

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 
 from ctx.ids import ObjectId
 from ctx.objects import codec
-from ctx.objects.model import Commit, FileVersion, RecordBatch, Tree, Typed, WorkCommit
+from ctx.objects.model import (
+    CodeSnapshot,
+    Commit,
+    DiagnosticsSnapshot,
+    FileVersion,
+    RecordBatch,
+    Tree,
+    Typed,
+    WorkCommit,
+)
 from ctx.objects.store import Kind, Object
 
 
@@ -33,6 +42,13 @@ def needed(value: Typed | codec.Unknown | None) -> Iterator[ObjectId]:
             yield value.blob_id
         case RecordBatch():
             yield from value.blobs
+        case CodeSnapshot():
+            docs = (item.doc_blob_id for item in value.items)
+            yield from (id for id in docs if id is not None)
+        case DiagnosticsSnapshot():
+            for each in value.diagnostics:
+                texts = (each.message_blob_id, each.related_blob_id)
+                yield from (id for id in texts if id is not None)
         case _:
             return
 
@@ -46,4 +62,17 @@ def named(found: Object) -> set[ObjectId]:
     if isinstance(value, Commit):
         # Where a commit came from must not keep alive what it took the place of.
         ids -= {value.compacted, value.amends, *value.replaced} - set(value.parents)
+    elif isinstance(value, CodeSnapshot):
+        # Nearly all of them name files and items, and there are thousands to look for in vain.
+        ids -= _names_of_code(value)
     return ids
+
+
+def _names_of_code(value: CodeSnapshot) -> set[ObjectId]:
+    """The ids in a snapshot that are names of things in the code, not of objects."""
+    ids = {module.module_id for module in value.modules}
+    ids.update(module.file_id for module in value.modules)
+    ids.update(item.item_id for item in value.items)
+    for each in value.imports:
+        ids.update(id for id in (each.resolved_to_item, each.resolved_to_module) if id)
+    return ids - set(needed(value))

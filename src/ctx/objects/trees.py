@@ -144,6 +144,31 @@ def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[s
     return found
 
 
+def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[ObjectId]:
+    """What a tree consists of, folders and what they hold, but for what another one holds in the
+    same place. Folders that are the same are not read."""
+    if before == after:
+        return
+    yield after
+    waiting: list[tuple[int, ObjectId | None, ObjectId]] = [(0, before, after)]
+    seen = 0
+    while waiting:
+        depth, old_id, id = waiting.pop()
+        old = {entry.name: entry for entry in _read(reader, old_id)} if old_id else {}
+        entries = _read(reader, id)
+        seen += len(entries)
+        if seen > MOST_PATHS:
+            raise BudgetExceeded(f"Tree {after} has more than {MOST_PATHS:,} entries.")
+        for entry in entries:
+            same = old.get(entry.name)
+            if same == entry:
+                continue
+            yield entry.id
+            if entry.kind is TreeEntryKind.TREE and depth < DEEPEST:
+                below = same.id if same and same.kind is TreeEntryKind.TREE else None
+                waiting.append((depth + 1, below, entry.id))
+
+
 def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     """What all the heads hold together, by path.
 

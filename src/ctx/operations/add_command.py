@@ -1,48 +1,37 @@
 """Keep what a command printed, and how it ended.
 
-Output may be endless, and no text at all. It is read as it comes, and what is kept of it is
-bounded: its beginning and its end, and the first lines that tell of an error.
+What compilers and tests reported is read out of it, and becomes part of a project's memory. Where
+nobody gives an exit code, they say how it ended.
 """
 
-import re
-from collections import deque
+import os
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, TestCounts
 from ctx.errors import UsageError
 from ctx.ids import ObjectId
 from ctx.memory import model
-from ctx.memory.graph import PROJECT, USER
+from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
+from ctx.operations import printed as output
 from ctx.operations.add_note import of_task_and_project
+from ctx.operations.printed import Printed
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
+if TYPE_CHECKING:
+    from ctx.memory.changes import Change
+    from ctx.operations import diagnosed
+
 TAG = "command"
 
-_LONGEST_LINE = 2_000
-_MOST_BYTES = 1024 * 1024
-_MOST_TELLING = 20
 _LAST_LINES = 10
+_MOST_ERRORS = 10
+_FOR_PROGRAMS = ('{"', '[{"')
 _LONGEST_TOLD = 300
+_LONGEST_FIRST = 100
 _LONGEST_NAME = 500
-
-# Colours and the movements of a cursor say nothing about what was printed.
-_STEERING = re.compile(
-    rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
-    rb"|[\x00-\x08\x0b\x0c\x0e-\x1f]"
-)
-_TELLING = re.compile(
-    r"\b(?:error|errors|failed|failure|fatal|panicked|panic|exception|traceback|undefined"
-    r"|unresolved|assert\w*|segmentation fault|not found|cannot|denied|fail)\b",
-    re.IGNORECASE,
-)
-_HINTS = (
-    *(b"error", b"fail", b"fatal", b"panic", b"exception", b"traceback", b"undefined"),
-    *(b"unresolved", b"assert", b"segmentation", b"not found", b"cannot", b"denied"),
-)
-_KEY_BEGINS = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_INSIDE_KEY = re.compile(rb"[\s>|#*+-]*(?:[A-Za-z0-9+/=]{16,}|[A-Za-z-]{4,12}: [^\n]{0,100})?\s*")
 
 
 class Options(NamedTuple):
@@ -72,57 +61,53 @@ class Kept(NamedTuple):
     """The object that holds the output, in a project."""
     given: tuple[str, ...]
     redacted: tuple[Redaction, ...]
-
-
-class Printed(NamedTuple):
-    """What is left of the output of a command."""
-
-    head: tuple[str, ...]
-    tail: tuple[str, ...]
-    telling: tuple[str, ...]
-    """The first lines that tell of an error, wherever they stood."""
-    lines: int
-
-    @property
-    def cut(self) -> int:
-        return self.lines - len(self.head) - len(self.tail)
-
-    @property
-    def text(self) -> str:
-        gap = [f"… {self.cut:,} lines left out …"] if self.cut else []
-        return "\n".join([*self.head, *gap, *self.tail])
+    outcome: Outcome | None
+    """What the exit code says, else the last words of the tools; None where nothing does."""
+    tests: TestCounts | None
+    diagnostics: tuple[Diagnostic, ...]
+    """What the tools reported, as far as they were understood."""
+    snapshot: ObjectId | None
+    """The object that holds these, in a project."""
 
 
 def add_command(memory: Memory, options: Options) -> Kept:
-    """An observation: what was run, how it ended, and what it printed."""
+    """An observation: what was run, how it ended, what it printed and what that says."""
     name = " ".join(options.name.split())
     if not name or len(name) > _LONGEST_NAME:
         problem = "has no name" if not name else f"is named in {len(name):,} characters"
         raise UsageError(f"The command {problem}.", hint='Say what was run: --name "cargo test".')
     tags = model.tags([TAG, *options.tags])
-    printed = read(options.output, memory.config.integer("ingestion.max_log_lines"))
+    printed = output.read(options.output, memory.config.integer("ingestion.max_log_lines"))
     clean = redact(printed.text)
-    metadata: dict[str, str | int] = {"command": name, "lines": printed.lines}
-    if options.exit_code is not None:
-        metadata["exit_code"] = options.exit_code
-    scope = USER if options.everywhere else None
-    blob = None
-    with memory.changing("add command", scope) as change:
+    project = None if options.everywhere else _project(memory)
+    report = _report(printed, name, project)
+    ended = _Ended(name, options.exit_code, report, printed.lines)
+    blob = snapshot = None
+    metadata = ended.metadata
+    with memory.changing("add command", USER if options.everywhere else None) as change:
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
-        content = _headline(name, options.exit_code, printed)
-        if change.graph.scope == PROJECT:
+        content = ended.headline
+        if project:
             if clean.text:
                 from ctx.objects import store
 
                 kept = store.blob(f"{clean.text}\n".encode())
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
-            content = "\n".join([content, *_told(printed, options.exit_code)])
+            if report.tool:
+                from ctx.sessions import reports
+
+                metadata[reports.NAMED_BY] = snapshot = _keep(change, report, project)
+            content = "\n".join([content, *_told(printed, ended)])
         elif clean.text:
             content = f"{content}\n\n{clean.text}"
         node_id = change.add_node("observation", content, metadata=metadata)
         for tag in (*tags, *given):
             change.tag(node_id, tag)
+        if project and ended.errors:
+            from ctx.operations import diagnosed
+
+            diagnosed.relate(change, node_id, ended.errors, project)
     graph = memory.graph
     found = [Redaction("output", each.rule, each.line) for each in clean.findings]
     others = [each for each in change.redacted if each.where != "content"]
@@ -136,107 +121,132 @@ def add_command(memory: Memory, options: Options) -> Kept:
         blob,
         tuple(given),
         (*found, *others),
+        ended.outcome,
+        report.tests,
+        report.diagnostics,
+        snapshot,
     )
 
 
-def read(output: Iterable[bytes], most_lines: int) -> Printed:
-    """Read all of an output, and keep as much of it as is wanted."""
-    reading = _Reading(most_lines)
-    rest = b""
-    for part in output:
-        *whole, rest = (rest + part).split(b"\n")
-        reading.take(whole)
-        # A line without end, such as a binary file, must not fill the memory.
-        rest = rest[: 4 * _LONGEST_LINE]
-    if rest:
-        reading.take([rest])
-    return reading.printed()
+def _project(memory: Memory) -> "diagnosed.Project | None":
+    if memory.beside is None:
+        return None
+    from ctx.operations import diagnosed
+
+    root = memory.beside.project.root
+    return diagnosed.Project(
+        root, memory.folder, memory.config.text("repo.id") or os.path.basename(root)
+    )
 
 
-class _Reading:
-    """What is kept while lines come in. Only what is kept is looked at closely."""
+def _report(printed: Printed, name: str, project: "diagnosed.Project | None") -> Report:
+    """What the tools said, with paths as they are in the project, where there is one."""
+    from ctx.code.diagnostics import read as diagnostics
 
-    def __init__(self, most_lines: int) -> None:
-        self._most_first = most_lines // 2
-        self._most_last = most_lines - self._most_first
-        self._first: list[bytes] = []
-        self._last: deque[bytes] = deque()
-        self._telling: list[str] = []
-        self._count = self._first_size = self._last_size = 0
-        self._in_key = False
+    # Nothing secret goes any further, in whatever part of a message it stands.
+    report = diagnostics.read(redact("\n".join(printed.uncut)).text, name)
+    if project is None:
+        return report
+    from ctx.operations import diagnosed
 
-    def take(self, lines: list[bytes]) -> None:
-        self._count += len(lines)
-        whole = b"\n".join(lines)
-        if self._in_key or b"PRIVATE KEY" in whole:
-            lines = self._without_keys(lines)
-            whole = b"\n".join(lines)
-        if len(self._telling) < _MOST_TELLING and _may_tell(whole):
-            shown = (_shown(line) for line in lines)
-            self._telling += (line for line in shown if _TELLING.search(line))
-            del self._telling[_MOST_TELLING:]
-        self._keep_last(lines[self._keep_first(lines) :])
+    return diagnosed.placed(report, project)
 
-    def _keep_first(self, lines: list[bytes]) -> int:
-        """Keep lines of the beginning; how many."""
-        kept = 0
-        while (
-            kept < len(lines)
-            and len(self._first) < self._most_first
-            and self._first_size <= _MOST_BYTES // 2
-        ):
-            self._first.append(lines[kept])
-            self._first_size += len(lines[kept])
-            kept += 1
-        return kept
 
-    def _keep_last(self, lines: list[bytes]) -> None:
-        recent = lines[-self._most_last :] if self._most_last else []
-        self._last.extend(recent)
-        self._last_size += sum(map(len, recent))
-        while self._last and (
-            len(self._last) > self._most_last or self._last_size > _MOST_BYTES // 2
-        ):
-            self._last_size -= len(self._last.popleft())
+def _keep(change: "Change", report: Report, project: "diagnosed.Project") -> ObjectId:
+    """Put a report beside the records of a change."""
+    from ctx.operations import diagnosed
 
-    def _without_keys(self, lines: list[bytes]) -> list[bytes]:
-        """Without the inside of private keys: after a cut nobody would know what they are."""
-        found = []
-        for line in lines:
-            self._in_key = self._in_key and _INSIDE_KEY.fullmatch(line) is not None
-            found.append(b"" if self._in_key else line)
-            self._in_key = self._in_key or _KEY_BEGINS.search(line) is not None
+    kept = diagnosed.snapshot(report, project)
+    change.objects += [*kept.blobs, kept.snapshot]
+    return kept.snapshot.id
+
+
+class _Ended(NamedTuple):
+    """How a command ended, and how that is told."""
+
+    name: str
+    exit_code: int | None
+    report: Report
+    lines: int
+
+    @property
+    def outcome(self) -> Outcome | None:
+        if self.exit_code is not None:
+            return "passed" if self.exit_code == 0 else "failed"
+        return self.report.outcome
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [each for each in self.report.diagnostics if each.severity == "error"]
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"command": self.name, "lines": self.lines}
+        if self.exit_code is not None:
+            found["exit_code"] = self.exit_code
+        if self.outcome:
+            found["outcome"] = self.outcome
+        if self.report.tool:
+            found["tool"] = self.report.tool
+        if self.report.tests:
+            found["tests"] = self.report.tests._asdict()
+        for noun, count in self._severities:
+            found[f"{noun}s"] = count
         return found
 
-    def printed(self) -> Printed:
-        head, tail = (tuple(map(_shown, lines)) for lines in (self._first, self._last))
-        return Printed(head, tail, tuple(self._telling), self._count)
+    @property
+    def headline(self) -> str:
+        """`cargo test failed: 1 error (E0433 src/lib.rs:3), 4 lines of output`."""
+        code = f" with exit code {self.exit_code}" if self.exit_code else ""
+        ended = f"{self.name} {self.outcome or 'ended'}{code}"
+        lines = "1 line" if self.lines == 1 else f"{self.lines:,} lines"
+        if counted := self._counted:
+            return f"{ended}: {counted}, {lines} of output"
+        return f"{ended} ({lines} of output)"
+
+    @property
+    def _counted(self) -> str:
+        tests = self.report.tests
+        if tests and any(tests):
+            errors = "error" if tests.errors == 1 else "errors"
+            every = (tests.failed, "failed"), (tests.errors, errors), (tests.passed, "passed")
+            skipped = tests.skipped, "skipped"
+            parts = [f"{count:,} {word}" for count, word in (*every, skipped) if count]
+        else:
+            told = self._severities
+            parts = [f"{count:,} {noun}{'s' if count > 1 else ''}" for noun, count in told]
+        first = self._first if self.outcome != "passed" else ""
+        return ", ".join(parts) + (f" ({first})" if parts and first else "")
+
+    @property
+    def _severities(self) -> list[tuple[str, int]]:
+        every = [each.severity for each in self.report.diagnostics]
+        return [(noun, every.count(noun)) for noun in ("error", "warning") if noun in every]
+
+    @property
+    def _first(self) -> str:
+        """The error that came first, in few words."""
+        if not self.errors:
+            return ""
+        first = self.errors[0]
+        place = first.spans[0].place if first.spans else ""
+        what = first.test or first.code
+        text = " ".join(part for part in (what, place) if part)
+        return text if len(text) <= _LONGEST_FIRST else f"{text[: _LONGEST_FIRST - 1].rstrip()}…"
 
 
-def _may_tell(text: bytes) -> bool:
-    """Whether it is worth a closer look; most output is not."""
-    lower = text.lower()
-    return any(word in lower for word in _HINTS)
-
-
-def _shown(line: bytes) -> str:
-    """A line as a terminal would show it, cut where it is too long to be read."""
-    # A progress bar writes over itself: what it said last is what was to be seen.
-    seen = _STEERING.sub(b"", line.rstrip(b"\r")).rpartition(b"\r")[2]
-    text = seen[:_LONGEST_LINE].decode("utf-8", "replace")
-    return text if len(seen) <= _LONGEST_LINE else f"{text} …"
-
-
-def _headline(name: str, code: int | None, printed: Printed) -> str:
-    lines = "1 line" if printed.lines == 1 else f"{printed.lines:,} lines"
-    ended = "ended" if code is None else "passed" if code == 0 else f"failed with exit code {code}"
-    return f"{name} {ended} ({lines} of output)"
-
-
-def _told(printed: Printed, code: int | None) -> list[str]:
+def _told(printed: Printed, ended: _Ended) -> list[str]:
     """The lines that tell most: the first errors, unless all went well, and how it ended."""
-    last = [line for line in (*printed.head, *printed.tail) if line.strip()][-_LAST_LINES:]
-    telling = [line for line in printed.telling if line not in last] if code != 0 else []
+    every = [line for line in (*printed.head, *printed.tail) if line.strip()]
+    readable = [line for line in every if not line.startswith(_FOR_PROGRAMS)]
+    last = readable[-_LAST_LINES:]
+    telling: list[str] = []
+    if ended.outcome != "passed":
+        shown = [line for line in printed.telling if not line.startswith(_FOR_PROGRAMS)]
+        if len(readable) < len(every):
+            # What was said to programs alone is said to people here.
+            shown += [each.line for each in ended.errors[:_MOST_ERRORS]]
+        telling = [line for line in shown if line not in last]
     chosen = [*telling, "…", *last] if telling else last
     return [
         line if len(line) <= _LONGEST_TOLD else f"{line[:_LONGEST_TOLD].rstrip()}…"

@@ -1,7 +1,8 @@
 """Snapshot files into the staging of a session."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, redaction
 from ctx.code import files
@@ -15,6 +16,10 @@ from ctx.objects.work import Step
 from ctx.sessions import staging
 from ctx.workspace import Workspace
 
+if TYPE_CHECKING:
+    from ctx.code.lookup import Code
+    from ctx.operations.extracting import Extraction
+
 # A large tree is written in parts, so that it need not fit into memory.
 _MOST_PENDING = 32 * 1024 * 1024
 
@@ -26,6 +31,8 @@ class Options(NamedTuple):
     force: bool = False
     """Also files that are ignored."""
     allow_secrets: bool = False
+    extract_semantics: bool = False
+    """Also read out of them what they define, import and call."""
 
 
 class Added(NamedTuple):
@@ -34,6 +41,39 @@ class Added(NamedTuple):
     """`new` or `changed`."""
     blob_id: ObjectId
     bytes: int
+
+
+class ItemRead(NamedTuple):
+    """Something that a file defines."""
+
+    name: str
+    """Its qualified name."""
+    kind: str
+    line: int
+    state: str
+    """`new`, `changed` or `same`, beside the version that was committed."""
+
+
+class FileRead(NamedTuple):
+    path: str
+    module: str
+    """What the file is called as a module; of one that is none, its path."""
+    items: tuple[ItemRead, ...]
+    problem: str | None = None
+    """Why nothing is known of what is in it."""
+
+
+class Extracted(NamedTuple):
+    """What was read out of files."""
+
+    files: tuple[FileRead, ...]
+    batch: ObjectId | None
+    """The edges; None where there are none."""
+    edges: int
+    over_budget: int
+    """Edges that were left out because one step has so many."""
+    doubtful: int
+    """Those that are guesses, to something that nobody speaks of."""
 
 
 class FilesAdded(NamedTuple):
@@ -47,6 +87,8 @@ class FilesAdded(NamedTuple):
     refused: tuple[files.Refused, ...]
     parked: SessionId | None = None
     """Where this session's work of another branch was set aside."""
+    semantics: Extracted | None = None
+    """What was read out of them, where that was asked for."""
 
     @property
     def bytes(self) -> int:
@@ -62,59 +104,111 @@ def add_file(
         max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
         include_ignored=options.force,
     )
-    project = workspace.project
+    project, repository = workspace.project, workspace.repository
     chosen, refused = files.choose(project, options.folder, options.paths, rules)
-    repository = workspace.repository
-    with repository.locked("ctx add file"):
+    paths = [candidate.path for candidate in chosen] if options.extract_semantics else ()
+    # The code is looked at before anybody has to wait for the lock.
+    with _code(workspace, paths) as code, repository.locked("ctx add file"):
         heads = repository.current()
         ids = [head.id for head in heads]
         steps, parked = staging.open_steps(repository, workspace.session, ids)
         known = _Known(repository, heads, steps)
-        added: list[Added] = []
-        unchanged: list[str] = []
-        restored: list[str] = []
-        objects: list[Object] = []
-        versions: list[ObjectId] = []
-        pending = 0
+        taking = _Taking(workspace, known, allow_secrets=options.allow_secrets)
+        if options.extract_semantics:
+            from ctx.operations.extracting import Extraction
+
+            taking.extraction = Extraction(workspace, code, known.committed, steps)
         for number, candidate in enumerate(chosen):
             tick(number, len(chosen))
             content = files.read(project, candidate, rules)
             if isinstance(content, files.Refused):
                 refused.append(content)
-                continue
-            kept = blob(content)
-            before = known.blob_at(candidate.path)
-            if before == kept.id:
-                (restored if known.restore(candidate.path, kept) else unchanged).append(
-                    candidate.path
-                )
-                continue
-            if not options.allow_secrets and (secret := _secret_in(candidate, content)):
-                refused.append(secret)
-                continue
-            state = "changed" if before else "new"
-            added.append(Added(candidate.path, state, kept.id, len(content)))
-            version = typed(_version(workspace.repo_id, candidate.path, kept))
-            versions.append(version.id)
-            objects += [kept, version]
-            pending += len(content)
-            if pending > _MOST_PENDING:
-                repository.staged.write(objects)
-                objects, pending = [], 0
-        step = None
-        if added:
-            step = staging.append(
-                repository, workspace.session, StepKind.FILE_READ, objects, versions
-            )
+            elif refusal := taking.take(candidate, content):
+                refused.append(refusal)
+        step, semantics = taking.done()
     return FilesAdded(
         workspace.session,
         step,
-        tuple(added),
-        tuple(unchanged),
-        tuple(restored),
+        tuple(taking.added),
+        tuple(taking.unchanged),
+        tuple(taking.restored),
         tuple(sorted(refused)),
         parked,
+        semantics,
     )
+
+
+@contextmanager
+def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]":
+    """The index of the code with some files in it, if there are any and it can be had."""
+    if not paths:
+        yield None
+        return
+    from ctx.operations import extracting
+
+    code = extracting.opened(workspace, paths)
+    with code or nullcontext():
+        yield code
+
+
+class _Taking:
+    """What is taken in by one command."""
+
+    def __init__(self, workspace: Workspace, known: "_Known", *, allow_secrets: bool) -> None:
+        self.added: list[Added] = []
+        self.unchanged: list[str] = []
+        self.restored: list[str] = []
+        self.extraction: Extraction | None = None
+        self._workspace = workspace
+        self._known = known
+        self._allow_secrets = allow_secrets
+        self._objects: list[Object] = []
+        self._payload: list[ObjectId] = []
+        self._pending = 0
+
+    def take(self, candidate: files.Candidate, content: bytes) -> files.Refused | None:
+        """Take a file in if it is not what it was; why not, where it must not be."""
+        path, kept = candidate.path, blob(content)
+        before = self._known.blob_at(path)
+        if before == kept.id:
+            if self.extraction and self.extraction.is_missing(path, kept.id):
+                self.extraction.take(path, content, kept.id)
+            is_restored = self._known.restore(path, kept)
+            (self.restored if is_restored else self.unchanged).append(path)
+            return None
+        if not self._allow_secrets and (secret := _secret_in(candidate, content)):
+            return secret
+        self.added.append(Added(path, "changed" if before else "new", kept.id, len(content)))
+        if self.extraction:
+            self.extraction.take(path, content, kept.id)
+        version = typed(_version(self._workspace.repo_id, path, kept))
+        self._payload.append(version.id)
+        self._objects += [kept, version]
+        self._pending += len(content)
+        if self._pending > _MOST_PENDING:
+            self._workspace.repository.staged.write(self._objects)
+            self._objects, self._pending = [], 0
+        return None
+
+    def done(self) -> tuple[ObjectId | None, Extracted | None]:
+        """The step, if there is anything to stage, and what was read out of the files."""
+        semantics = None
+        if self.extraction:
+            semantics, batch = self.extraction.done()
+            if batch is not None:
+                self._objects.append(batch)
+                self._payload.append(batch.id)
+        if not self._payload:
+            return None, semantics
+        workspace = self._workspace
+        step = staging.append(
+            workspace.repository,
+            workspace.session,
+            StepKind.FILE_READ,
+            self._objects,
+            self._payload,
+        )
+        return step, semantics
 
 
 class _Known:
@@ -125,12 +219,12 @@ class _Known:
     ) -> None:
         self._repository = repository
         self._staged = staging.files(repository, steps)
-        self._committed = trees.Present(repository.objects, heads)
+        self.committed = trees.Present(repository.objects, heads)
 
     def blob_at(self, path: str) -> ObjectId | None:
         if path in self._staged:
             return self._staged[path].blob_id
-        return self._committed.blob_at(path)
+        return self.committed.blob_at(path)
 
     def restore(self, path: str, kept: Object) -> bool:
         """Write an object again if the store that must have it has lost or damaged it."""

@@ -7,17 +7,23 @@ from contextlib import closing
 from typing import Literal, NamedTuple
 
 from ctx import clock, disk
+from ctx.code.coverage import Coverage
 from ctx.layout import Project
 from ctx.memory import index, present
+from ctx.operations import code_cycles, code_index, near_code
+from ctx.operations.code_cycles import Condensation
+from ctx.operations.code_index import Codebase
 from ctx.sqlite.connection import explained, size_of, transaction
 from ctx.sqlite.truth import connect_for_reading
 from ctx.workspace import Workspace
+
+How = Literal["incremental", "full", "text", "scc"]
 
 
 class Rebuilt(NamedTuple):
     """The answer of `ctx rebuild`."""
 
-    how: Literal["incremental", "full", "text"]
+    how: How
     path: str
     """The index that the project is at."""
     bytes: int
@@ -26,17 +32,24 @@ class Rebuilt(NamedTuple):
     nodes: int
     removed: int
     """Indexes that were deleted: all with --full, else those that were damaged."""
+    code: Coverage | None = None
+    """What is known of the code now; null where that was not looked at."""
+    scc: Condensation | None = None
+    """The cycles of the code, made anew."""
 
 
-def incremental(workspace: Workspace) -> Rebuilt:
-    """Remove what is damaged, and bring the index to what the project is at."""
+def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebuilt:
+    """Remove what is damaged, and bring the indexes to what the project is at."""
     workspace.memory.close()
     removed = 0
     for folder in _folders(workspace.project):
         if any(_is_damaged(os.path.join(folder, name)) for name in disk.names(folder)):
             shutil.rmtree(folder, ignore_errors=True)
             removed += 1
-    return _told(workspace, "incremental", removed)
+    codebase = near_code.of(workspace)
+    indexed = code_index.index(codebase, tick)
+    told = _told(workspace, "incremental", removed)
+    return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 
 def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
@@ -47,7 +60,18 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
         now = present.state(workspace.project)
         path = index.rebuild(workspace.repository, now, tick)
         with explained(path), closing(connect_for_reading(path)) as connection:
-            return _counted(connection, "full", path, removed)
+            told = _counted(connection, "full", path, removed)
+    codebase = near_code.of(workspace)
+    indexed = code_index.index_anew(codebase, tick)
+    return told._replace(code=indexed.coverage, scc=_condensed(codebase))
+
+
+def scc(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
+    """Make the view of the cycles in the code anew."""
+    codebase = near_code.of(workspace)
+    indexed = code_index.index(codebase, tick)
+    told = _told(workspace, "scc", 0)
+    return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 
 def text(workspace: Workspace) -> Rebuilt:
@@ -62,8 +86,15 @@ def text(workspace: Workspace) -> Rebuilt:
     return told
 
 
+def _condensed(codebase: Codebase) -> Condensation:
+    with code_index.as_it_is(codebase) as opened:
+        return code_cycles.condense(opened, codebase)
+
+
 def _folders(project: Project) -> list[str]:
-    return [os.path.join(project.indexes, name) for name in disk.names(project.indexes)]
+    """The indexes of memory, one for each set of heads."""
+    every = (os.path.join(project.indexes, name) for name in disk.names(project.indexes))
+    return [each for each in every if os.path.isdir(each)]
 
 
 def _is_damaged(path: str) -> bool:
@@ -76,7 +107,7 @@ def _is_damaged(path: str) -> bool:
         return True
 
 
-def _told(workspace: Workspace, how: Literal["incremental", "text"], removed: int) -> Rebuilt:
+def _told(workspace: Workspace, how: How, removed: int) -> Rebuilt:
     connection = workspace.memory.graph.connection
     path = present.path_for(workspace.project, present.state(workspace.project))
     return _counted(connection, how, path, removed)
@@ -84,7 +115,7 @@ def _told(workspace: Workspace, how: Literal["incremental", "text"], removed: in
 
 def _counted(
     connection: sqlite3.Connection,
-    how: Literal["incremental", "full", "text"],
+    how: How,
     path: str,
     removed: int,
 ) -> Rebuilt:

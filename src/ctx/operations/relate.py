@@ -7,7 +7,9 @@ What a word means is looked for in this order, and the first that is there count
 2. a file, from the current folder, else from the project's root;
 3. a node, by its id or the beginning of it;
 4. a file or an item that memory knows already, although no such file is here;
-5. the qualified name of an item in the code (`core::net::Client`, `pkg.module.Class`).
+5. an item of the code by any end of its qualified name (`Client::connect`), or by where it is
+   (`src/net/client.rs:42`): it is known by the whole of its name from then on;
+6. a qualified name that nobody knows yet (`core::net::Client`, `pkg.module.Class`), as it is said.
 """
 
 import os
@@ -22,6 +24,7 @@ from ctx.memory import model
 from ctx.memory.graph import USER
 from ctx.memory.model import Edge, Evidence, Redaction
 from ctx.operations import link
+from ctx.operations.code_names import CodeNames, Unknown
 from ctx.sessions import anchors
 from ctx.sessions.anchors import Anchor
 from ctx.workspace import Memory
@@ -35,7 +38,7 @@ _TRIED = """Looked for:
   a task or a decision, such as task_0042
   a file, from this folder and from {root}
   a node, by the beginning of its id
-  a qualified name, such as core::net::Client"""
+  something in the code, such as core::net::Client"""
 
 
 class Options(NamedTuple):
@@ -62,12 +65,16 @@ class Related(NamedTuple):
     made: tuple[NodeId, ...]
     """The anchors that were not there before."""
     redacted: tuple[Redaction, ...]
+    unknown: tuple[Unknown, ...] = ()
+    """Names that the index of the code does not have: they are kept as they were said."""
 
 
 def relate(memory: Memory, options: Options) -> Related:
     """Add an edge between two things. What stands for a file or an item is made if needed."""
     kind = model.edge_type(options.label)
-    ends = [named(memory, word) for word in (options.from_, options.to)]
+    unknown: list[Unknown] = []
+    with CodeNames(memory) as names:
+        ends = [_named(memory, word, names, unknown) for word in (options.from_, options.to)]
     from_id, to_id = (end.id if isinstance(end, Anchor) else end for end in ends)
     if from_id == to_id:
         raise UsageError(f"{options.from_[:80]!r} and {options.to[:80]!r} are the same.")
@@ -92,7 +99,15 @@ def relate(memory: Memory, options: Options) -> Related:
     shown = graph.shown([from_id, to_id])
     first, second = (graph.node(each).content.partition("\n")[0] for each in (from_id, to_id))
     return Related(
-        edge, shown[from_id], first, shown[to_id], second, new, made, tuple(change.redacted)
+        edge,
+        shown[from_id],
+        first,
+        shown[to_id],
+        second,
+        new,
+        made,
+        tuple(change.redacted),
+        tuple(unknown),
     )
 
 
@@ -109,17 +124,19 @@ def _place(memory: Memory, from_: NodeId | Anchor, to: NodeId | Anchor) -> tuple
     return scope, graph.holding(to).scope != scope
 
 
-def named(memory: Memory, word: str) -> NodeId | Anchor:
+def _named(memory: Memory, word: str, names: CodeNames, unknown: list[Unknown]) -> NodeId | Anchor:
     """What a word means; see above for the order in which it is looked for."""
     text = word.strip()
     if not text:
         raise UsageError("An empty word names nothing.", hint="Name a file, a node or an item.")
     root = _root(memory)
     found = _document(memory, text, root) or _file(memory, text, root) or _node(memory, text)
-    found = found or _known(memory, text)
+    found = found or _known(memory, text) or names.anchor(text)
     if found:
         return found
     if _is_qualified(text) and not _is_missing_file(memory, text, root):
+        if (missing := names.unknown(text)) is not None:
+            unknown.append(missing)
         return anchors.item(text)
     raise NodeNotFound(
         f"{text[:80]!r} names nothing here.",

@@ -1,4 +1,4 @@
-"""What stands in the graph for a thing in the code: a file, or something in one.
+"""What stands in the graph for a thing in the code: a file, something in one, or what is wrong.
 
 An anchor is there when memory mentions the thing, under an id that follows from its name: two
 branches that mention the same file have the same node.
@@ -19,9 +19,9 @@ _WITHOUT_ENDING = frozenset({"Dockerfile", "Justfile", "LICENSE", "Makefile", "R
 
 class Anchor(NamedTuple):
     type: str
-    """`file` or `item`."""
+    """`file`, `item` or `diagnostic`."""
     name: str
-    """The path from the project's root with `/`, or the qualified name."""
+    """The path from the project's root with `/`, the qualified name, or what a tool said."""
 
     @property
     def id(self) -> NodeId:
@@ -38,6 +38,11 @@ def file(path: str) -> Anchor:
 
 def item(name: str) -> Anchor:
     return Anchor("item", name)
+
+
+def diagnostic(name: str) -> Anchor:
+    """An error that a tool reported, by a name that does not say in which line."""
+    return Anchor("diagnostic", name)
 
 
 def put(change: "Change", anchor: Anchor) -> bool:

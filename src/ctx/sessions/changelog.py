@@ -50,8 +50,8 @@ def changes(graph: Graph, said: Sequence[Record], unseen: Set[str] = frozenset()
     )
 
 
-def message(changes: Changes, files: int) -> str:
-    """Words for a commit that nobody has found words for."""
+def message(changes: Changes, files: int, survey: str = "") -> str:
+    """Words for a commit that nobody has found words for; `survey` is what tools found out."""
     if changes.decisions:
         named = "; ".join(changes.decisions[:_MOST_NAMED])
         more = len(changes.decisions) - _MOST_NAMED
@@ -64,7 +64,9 @@ def message(changes: Changes, files: int) -> str:
         parts.append("1 change" if count == 1 else f"{count:,} changes")
     if files:
         parts.append("1 file" if files == 1 else f"{files:,} files")
-    return f"Keep {' and '.join(parts)}" if parts else "Keep what changed in the narrative"
+    if parts:
+        return f"Keep {' and '.join(parts)}"
+    return f"Keep {survey or 'what changed in the narrative'}"
 
 
 class _Subject:
@@ -103,8 +105,8 @@ class _Subject:
     def command(self) -> str:
         if self.type != "observation" or "command" not in self._metadata:
             return ""
-        code = self._metadata.get("exit_code")
-        return f"{_line(str(self._metadata['command']))}: {_outcome(code)}"
+        told = _outcome(self._metadata.get("exit_code"), self._metadata.get("outcome"))
+        return f"{_line(str(self._metadata['command']))}: {told}"
 
     def lines(self) -> list[str]:
         name = f"{self.type} {short(self._subject)}"
@@ -165,9 +167,9 @@ def _metadata(put: Record) -> list[tuple[str, object]]:
     return [(key, value) for key, value in told.items() if key not in _UNTOLD]
 
 
-def _outcome(code: object) -> str:
+def _outcome(code: object, outcome: object) -> str:
     if code is None:
-        return "no exit code"
+        return str(outcome) if outcome in ("passed", "failed") else "no exit code"
     return "passed" if code == 0 else f"failed with exit code {code}"
 
 

@@ -27,7 +27,7 @@ from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.objects.store import DAMAGE, Object, decode, typed
 from ctx.objects.work import Step
-from ctx.sessions import changelog, relations, staging
+from ctx.sessions import changelog, relations, reports, staging, surveys
 from ctx.sessions.changelog import Changes
 
 _MOST_PENDING = 32 * 1024 * 1024
@@ -76,6 +76,12 @@ class _Staged(NamedTuple):
     blobs: Sequence[ObjectId]
     flushed: Mapping[str, NarrativeRef]
     """Documents that were kept while the session went on, and are gone from the folder since."""
+    survey: surveys.Taken
+    """What tools said about the code."""
+    extracted: Object | None
+    """The edges that were read out of files."""
+    reports: reports.Taken
+    """What compilers and tests reported."""
 
 
 def commit(
@@ -100,8 +106,8 @@ def commit(
     root, files, new_trees = _tree(repository, base, staged.steps)
     told = changelog.changes(graph, staged.records, unseen) if graph else _NOTHING
     if wish.message is None and amended is None:
-        wish = wish._replace(message=changelog.message(told, len(files)))
-    with _logged(repository, wish, told, files, staged.steps, known) as entry:
+        wish = wish._replace(message=changelog.message(told, len(files), staged.survey.told))
+    with _logged(repository, wish, told, files, staged, known) as entry:
         taken, skipped = _documents(repository, wish, head_ids, known)
         kept = taken if wish.narrative else [each for each in taken if each.ref.path == entry]
         reworded = amended is not None and wish.message not in (None, amended.commit.message)
@@ -109,20 +115,22 @@ def commit(
         changed = any(document.changed for document in kept)
         if not wish.narrative:
             staged = staged._replace(flushed={})
-        if heads and not (files or staged.batch or staged.flushed or changed or reworded or joins):
+        said = files or staged.batch or staged.flushed or staged.survey.told or staged.extracted
+        if heads and not (said or changed or reworded or joins):
             if staged.steps:
                 repository.refs.move(refs.work(wish.session), staged.steps[0].id, None)
             return None
         edges = relations.curated(graph, staged.records) if graph else None
-        objects = [each for each in (staged.batch, edges) if each is not None]
+        objects = [each for each in (staged.batch, staged.extracted, edges) if each is not None]
         value = _commit(wish, base, amended, root, staged, kept)
         if edges is not None:
             value = msgspec.structs.replace(value, edge_batches=(*value.edge_batches, edges.id))
         made = typed(value)
         flushed = [ref.blob_id for ref in staged.flushed.values()]
         contents = [document.content for document in kept if document.changed]
-        old_blobs = [*files.values(), *staged.blobs, *flushed]
-        _keep_all(repository, old_blobs, [*contents, *objects, *new_trees, made], head_ids)
+        survey = surveys.brought(repository, staged.survey, head_ids)
+        old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
+        _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
         # Besides the heads it replaces, the commit clears away those that were overtaken before.
         overtaken = set(repository.heads.named()).difference(head_ids)
         repository.publish(
@@ -162,12 +170,16 @@ def _staged(
     if isinstance(batch, RecordBatch) and unread:
         merged = typed(msgspec.structs.replace(batch, unread=tuple(unread)))
     blobs = batch.blobs if isinstance(batch, RecordBatch) else ()
+    seen = [record for record in said if record.id not in unseen]
     return _Staged(
         steps,
         merged,
-        [record for record in said if record.id not in unseen],
+        seen,
         blobs,
         _without_files(gone(repository, steps), hidden),
+        surveys.taken(repository, steps),
+        relations.extracted(repository, steps),
+        reports.taken(reader, seen, frozenset(blobs)),
     )
 
 
@@ -195,7 +207,7 @@ def _logged(
     wish: Wish,
     told: Changes,
     files: Mapping[str, ObjectId],
-    steps: Sequence[Step],
+    staged: _Staged,
     known: Mapping[str, ObjectId] | None,
 ) -> Iterator[str | None]:
     """Write down what is about to be committed; where it is not, the file goes again."""
@@ -203,6 +215,7 @@ def _logged(
         ("Changes", told.lines),
         ("Decisions", told.decisions),
         ("Files", sorted(files)),
+        ("Code", relations.told(staged.extracted)),
         ("Commands", told.commands),
     ]
     lines = [(name, part) for name, part in sections if part]
@@ -215,7 +228,7 @@ def _logged(
     folder = repository.project.narrative
     said = log.render(entry)
     # Two branches may commit the same files in one minute: only the same text has the same name.
-    names = (naming.token(f"{number} {steps[0].id} {said}") for number in count())
+    names = (naming.token(f"{number} {staged.steps[0].id} {said}") for number in count())
     paths = (naming.log_path(now, name) for name in names)
     path = next(each for each in paths if not os.path.lexists(f"{folder}/{each}"))
     body = log.render(entry._replace(at_ms=0)).partition("\n-->")[2]
@@ -299,6 +312,7 @@ def _commit(
         parents, message = tuple(id for id, _ in base), wish.message or ""
     steps = staged.steps
     new_batches = (staged.batch.id,) if staged.batch else ()
+    extracted = (staged.extracted.id,) if staged.extracted else ()
     return msgspec.structs.replace(
         old,
         parents=parents,
@@ -308,6 +322,10 @@ def _commit(
         author=wish.author,
         session_id=wish.session,
         record_batches=(*old.record_batches, *new_batches),
+        edge_batches=(*old.edge_batches, *staged.survey.edges, *extracted),
+        cargo_snapshot=staged.survey.cargo or old.cargo_snapshot,
+        code_snapshot=staged.survey.code or old.code_snapshot,
+        diagnostics_snapshot=staged.reports.last or old.diagnostics_snapshot,
         narrative_refs=tuple(refs_made[path] for path in sorted(refs_made)),
         compacted=steps[0].id if steps else old.compacted,
         amends=amends,

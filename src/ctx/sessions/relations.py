@@ -1,24 +1,30 @@
 """The relations that a commit brings, put together: one edge each, the surest.
 
-They stand in the commit beside the records that say the same, in a form that does not need the
-rest of the graph: who looks at one commit sees what it relates, and why.
+What memory relates stands in the commit beside the records that say the same, in a form that does
+not need the rest of the graph: who looks at one commit sees what it relates, and why. What was read
+out of files is there because somebody asked for it; the mass of it stays in the index of the code.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ctx import clock
 from ctx.memory import model
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
-from ctx.objects.model import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool
-from ctx.objects.store import Object, typed
+from ctx.objects.model import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool, StepKind
+from ctx.objects.repository import Repository
+from ctx.objects.store import Object, decode, typed
+from ctx.objects.work import Step
+from ctx.sessions import staging
 
 SURE = 600
 """In per mille. What is less certain stays a record alone."""
 
 _TOOLS = {"cargo": EvidenceTool.CARGO, "parser": EvidenceTool.PARSER}
 _PEOPLE = frozenset({"cli", "narrative"})
+_MOST_NAMED = 8
 
 
 def curated(graph: Graph, said: Sequence[Record]) -> Object | None:
@@ -59,3 +65,57 @@ def _edge(record: Record, types: dict[Any, str]) -> Edge:
 def _certainty(record: Record) -> int:
     value = record.body.get("metadata", {}).get("confidence", model.CERTAIN)
     return value if isinstance(value, int) and 0 <= value <= model.CERTAIN else 0
+
+
+# What was read out of files
+
+
+def batches_of_files(repository: Repository, steps: Sequence[Step]) -> Iterator[EdgeBatch]:
+    """The batches that came with files, newest first."""
+    for step in steps:
+        if step.work.step_kind is StepKind.FILE_READ:
+            values = (decode(repository.everything.read(id)) for id in step.work.payload)
+            yield from (value for value in values if isinstance(value, EdgeBatch))
+
+
+def extracted(repository: Repository, steps: Sequence[Step]) -> Object | None:
+    """What a chain read out of files, as far as they still are what they were then."""
+    batches = list(batches_of_files(repository, steps))
+    if not batches:
+        return None
+    last = {file.file_id: file.blob_id for file in staging.files(repository, steps).values()}
+    found: dict[tuple[Endpoint, str, Endpoint], Edge] = {}
+    at = 0
+    for batch in batches:
+        for edge in batch.edges:
+            span = edge.evidence.span
+            if span is not None and last.get(span.file_id) == span.blob_id:
+                found.setdefault((edge.from_, edge.label, edge.to), edge)
+                at = max(at, batch.created_at)
+    return typed(EdgeBatch(tuple(found.values()), at)) if found else None
+
+
+def told(extracted: Object | None) -> list[str]:
+    """The same in lines for people: what each file is and defines, and how much is known of it."""
+    batch = decode(extracted) if extracted else None
+    if not isinstance(batch, EdgeBatch):
+        return []
+    defined: dict[str, list[Endpoint]] = {}
+    files: dict[str, str] = {}
+    edges: Counter[str] = Counter()
+    for edge in batch.edges:
+        file_id = edge.evidence.span.file_id if edge.evidence.span else ""
+        edges[file_id] += 1
+        if edge.label == "DEFINES":
+            files[edge.from_.id] = file_id
+            defined.setdefault(edge.from_.id, []).append(edge.to)
+    return [_line(path, defined[path], edges[files[path]]) for path in sorted(files)]
+
+
+def _line(path: str, defined: Sequence[Endpoint], edges: int) -> str:
+    module = next((each.id for each in defined if each.kind == "module"), "")
+    names = [each.id.removeprefix(module).lstrip(":.") for each in defined if each.id != module]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    count = "1 edge" if edges == 1 else f"{edges:,} edges"
+    parts = (path, module, ", ".join(names[:_MOST_NAMED]) + more)
+    return f"{': '.join(filter(None, parts))} ({count})"

@@ -1,0 +1,197 @@
+"""What the index finds defined, language by language, beside what universal-ctags finds.
+
+The golden projects are read, and the repositories that are named. Of the functions, methods and
+types that ctags lists, how many the index has: the same name in the same file, on a line that the
+item has, or on any where something may be declared more than once. And of those of the index, how
+many ctags lists. Broken files are left out: what is defined in them is a matter of opinion. ctags
+has no grammars, so neither is the truth: what they do not agree on is listed, for a person to
+judge.
+
+    python -m bench languages [REPOSITORY ...] [--show N]
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from ctx import git
+from ctx.code import build, index_file
+from ctx.code.model import KINDS, SLOTS
+
+GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "code"
+DEFINED = frozenset({"function", "method", "class", "struct", "enum", "trait", "interface"})
+"""The kinds of the index that are looked for in the answers of ctags."""
+LISTED = frozenset(
+    {
+        *("function", "func", "method", "singletonMethod", "generator", "getter", "setter"),
+        *("prototype", "methodSpec"),
+        *("class", "struct", "enum", "trait", "interface", "union"),
+    }
+)
+"""The kinds of ctags that are looked for in the index."""
+LISTED_IN = {
+    "python": LISTED | {"member"},
+    "ruby": LISTED | {"module"},
+    # Every object is a class to it.
+    "javascript": LISTED - {"class"},
+}
+
+
+LAST_NAME = re.compile(r"^.*[.:#](?=.)")
+"""What stands before it: `M:count` is the `count` of something."""
+MADE_UP = re.compile(r"__anon|[Aa]nonymous\w*[0-9a-f]{8}|<")
+"""Where the code gives no name ctags gives one."""
+DECLARED_AGAIN = frozenset({"c", "cpp", "typescript", "tsx"})
+"""Here a function may be declared on several lines, and the index has it once."""
+CTAGS = (
+    *("ctags", "--quiet=yes", "--output-format=json", "--fields=+n"),
+    # What is only declared, and what would be taken for another language.
+    *("--kinds-C=+p", "--kinds-C++=+p", "--langmap=TypeScript:+.tsx"),
+    *("-L", "-", "-f", "-"),
+)
+
+
+class Defined(NamedTuple):
+    """Something that one of the two says is defined."""
+
+    path: str
+    line: int
+    last_line: int
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} {self.kind} {self.name}"
+
+
+class Found(NamedTuple):
+    """What both say about the files of one language."""
+
+    files: int
+    ours: list[Defined]
+    theirs: list[Defined]
+
+
+def indexed(root: str) -> dict[str, tuple[str, list[Defined]]]:
+    """The language and the items of each file."""
+    with tempfile.TemporaryDirectory() as space:
+        database = os.path.join(space, "code.db")
+        build.refresh(build.Place(root, git.find_checkout(root), database))
+        with closing(index_file.open_for_writing(database)) as connection:
+            files = connection.execute(
+                "SELECT id, path, language FROM files WHERE skipped IS NULL ORDER BY path"
+            ).fetchall()
+            items = connection.execute(
+                "SELECT id, line, end_line, kind, name FROM items WHERE parent IS NOT NULL"
+            ).fetchall()
+    paths = {file_id: path for file_id, path, _ in files}
+    found: dict[str, tuple[str, list[Defined]]] = {
+        path: (language, []) for _, path, language in files if Path(path).stem.lower() != "broken"
+    }
+    for item, line, last_line, kind, name in items:
+        path = paths[item >> SLOTS]
+        if path in found:
+            plain = LAST_NAME.sub("", name).lstrip("#").replace(" ", "")
+            found[path][1].append(Defined(path, line, last_line, KINDS[kind], plain))
+    return found
+
+
+def tagged(root: str, paths: list[str]) -> Iterator[Defined]:
+    """What ctags says about these files."""
+    lines = subprocess.run(
+        CTAGS, input="\n".join(paths), cwd=root, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    for line in lines:
+        tag = json.loads(line)
+        name = LAST_NAME.sub("", tag["name"]).replace(" ", "")
+        if not MADE_UP.match(name):
+            yield Defined(tag["path"], tag["line"], tag["line"], tag["kind"], name)
+
+
+def compared(root: str) -> dict[str, Found]:
+    known = indexed(root)
+    files = Counter(language for language, _ in known.values())
+    found = {language: Found(count, [], []) for language, count in files.items()}
+    foreign: set[tuple[str, int]] = set()
+    for language, items in known.values():
+        for item in items:
+            if item.name.isascii():
+                found[language].ours.append(item)
+            else:
+                # ctags cuts such a name in two.
+                foreign.add((item.path, item.line))
+    for tag in tagged(root, list(known)):
+        if (tag.path, tag.line) not in foreign:
+            found[known[tag.path][0]].theirs.append(tag)
+    return found
+
+
+def missing(these: list[Defined], those: list[Defined], *, anywhere: bool) -> list[Defined]:
+    """Which of these are not among those, on the same lines or anywhere in the file."""
+    known: dict[tuple[str, str], list[Defined]] = {}
+    for each in those:
+        known.setdefault((each.path, each.name), []).append(each)
+    return [
+        each
+        for each in these
+        if not any(
+            anywhere or (other.line <= each.last_line and each.line <= other.last_line)
+            for other in known.get((each.path, each.name), ())
+        )
+    ]
+
+
+def print_comparison(root: str, shown: int) -> None:
+    print(f"\n{os.path.basename(root)}")
+    print(f"{'':12}{'files':>7}{'ctags':>9}{'in ours':>9}{'ours':>9}{'in ctags':>10}")
+    differences = []
+    for language, found in sorted(compared(root).items()):
+        kinds = LISTED_IN.get(language, LISTED)
+        theirs = [each for each in found.theirs if each.kind in kinds]
+        ours = [each for each in found.ours if each.kind in DEFINED]
+        if not theirs:
+            print(f"{language:12}{found.files:7,}   ctags knows nothing of it; ours {len(ours):,}")
+            continue
+        anywhere = language in DECLARED_AGAIN
+        ours_lacks = missing(theirs, found.ours, anywhere=anywhere)
+        ctags_lacks = missing(ours, found.theirs, anywhere=anywhere)
+        print(
+            f"{language:12}{found.files:7,}{len(theirs):9,}{share(ours_lacks, theirs):>9}"
+            f"{len(ours):9,}{share(ctags_lacks, ours):>10}"
+        )
+        differences.append((language, ours_lacks, ctags_lacks))
+    rng = random.Random(1)
+    for language, ours_lacks, ctags_lacks in differences:
+        for said, lacking in (("not in ours", ours_lacks), ("not in ctags", ctags_lacks)):
+            for each in rng.sample(lacking, min(shown, len(lacking))):
+                print(f"  {language}, {said}: {each}")
+
+
+def share(lacking: list[Defined], whole: list[Defined]) -> str:
+    return f"{100 - 100 * len(lacking) / len(whole):.1f} %" if whole else ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench languages")
+    parser.add_argument("repositories", nargs="*")
+    parser.add_argument("--show", type=int, default=3, metavar="N", help="differences of a kind")
+    chosen = parser.parse_args()
+    if not shutil.which("ctags"):
+        print("universal-ctags is not installed: there is nothing to compare with.")
+        return
+    for root in (str(GOLDEN), *chosen.repositories):
+        print_comparison(os.path.realpath(root), chosen.show)
+
+
+if __name__ == "__main__":
+    main()

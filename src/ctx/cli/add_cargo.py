@@ -1,0 +1,67 @@
+"""`ctx add cargo`: its options are in `add.py`."""
+
+import argparse
+from collections import Counter
+from typing import NamedTuple
+
+from ctx.cli import commit as commit_command
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import Block, Line, Output, count, listing
+from ctx.cli.settings import Settings
+from ctx.ids import CLI_SESSION
+from ctx.operations import commit
+from ctx.operations.add_cargo import CargoAdded, add_cargo
+
+
+class CargoAddedAndCommitted(NamedTuple):
+    """The answer of `ctx add cargo --commit`."""
+
+    cargo: CargoAdded
+    commit: commit.Committed
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.message is not None:
+        commit.require_message(options.message)
+    workspace = open_workspace(settings, output)
+    added = add_cargo(workspace)
+    if options.commit or options.message:
+        message = options.message or f"Add {count(len(added.packages), 'package')}"
+        made = commit.commit(workspace, commit.Options(message))
+        output.show(CargoAddedAndCommitted(added, made), render_both)
+        commit_command.say_more(made, output)
+    else:
+        output.show(added, render)
+    for path, reason in added.problems:
+        output.warn(f"{path} {reason}")
+    if added.parked:
+        output.warn(f"What was staged on another branch is now session {added.parked}.")
+    if added.work_commit and not (options.commit or options.message):
+        session = "" if added.session == CLI_SESSION else f" --session {added.session}"
+        output.note(f"Next: ctx commit -m MESSAGE{session}")
+
+
+def render_both(both: CargoAddedAndCommitted) -> list[Block]:
+    return [*render(both.cargo), *commit_command.render(both.commit)]
+
+
+def render(added: CargoAdded) -> list[Block]:
+    found = f"{count(len(added.packages), 'package')}, {count(added.edges, 'edge')}"
+    if added.work_commit is None:
+        return [Line(f"Unchanged since the last snapshot: {found}.")]
+    needs = Counter(need.from_id for need in added.dependencies)
+    rows = [
+        (
+            package.name,
+            package.version,
+            package.manifest,
+            count(len(package.targets), "target"),
+            count(needs[package.id], "dependency", "dependencies"),
+        )
+        for package in added.packages
+    ]
+    headings = ("package", "version", "manifest", "targets", "dependencies")
+    return [
+        Line(f"Staged a cargo snapshot in session {added.session}: {found}."),
+        *listing(headings, rows),
+    ]

@@ -1,0 +1,256 @@
+"""`ctx code`: its subcommands, and how each is run. What they print is in `code_answers.py`."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ctx.cli import arguments
+from ctx.cli import options as shared
+from ctx.cli.output import Output, since
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.ids import CLI_SESSION
+
+if TYPE_CHECKING:
+    from ctx.operations.code_cycles import Between
+    from ctx.operations.code_index import Age, Codebase, Opened
+
+EXAMPLES = """
+ctx code outline src/net.py           what is in a file
+ctx code callers Client.connect       who calls it, and how sure that is
+ctx code imports src/net.py           what a file imports, and who imports it
+ctx code changed --since main         which functions and classes differ from a branch
+ctx code cycles                       what imports or calls itself in a circle
+ctx code                              how much of the code is known
+"""
+
+_CALLERS = """
+ctx code callers Client.connect               any end of the qualified name will do
+ctx code callers src/net.py:42                what stands in that line
+ctx code callers connect --depth 3            also who calls the callers
+ctx code callers connect --confidence high    without guesses
+"""
+
+_CALLEES = """
+ctx code callees shop.app.run
+ctx code callees Client               all that its methods call
+"""
+
+_IMPORTS = """
+ctx code imports src/net.py           a file
+ctx code imports Client               a class: who imports it
+"""
+
+_CHANGED = """
+ctx code changed                      since the last commit, with files that git does not know
+ctx code changed --since main~5
+ctx code changed --since v1.2 --format json
+"""
+
+_HISTORY = """
+ctx code history src/net.py                  its commits, and what changed in the same ones
+ctx code history --search "retry timeout"    commits that speak of it
+"""
+
+_DEEPEST = 20
+_NOT_FRESH = {
+    "as it was": "",
+    "busy": "Another process is reading the code, so this is from before it began. ",
+    "not writable": "The index cannot be written here. ",
+}
+
+
+def prepare(words: list[str]) -> list[str]:
+    """`ctx code` alone is `ctx code status`."""
+    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
+    return ["status", *words] if only_options else words
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    outline = shared.add_subcommand(
+        group,
+        "outline",
+        "show what is in a file",
+        "ctx code outline src/net.py\nctx code outline src/net.py --docs",
+    )
+    outline.add_argument("file", metavar="FILE", help="a file of the project")
+    outline.add_argument("--docs", action="store_true", help="with the first sentence about each")
+    _no_refresh(outline)
+    for word, told, examples in (
+        ("callers", "show who calls something", _CALLERS),
+        ("callees", "show what something calls", _CALLEES),
+    ):
+        calls = shared.add_subcommand(group, word, told, examples)
+        _name(calls)
+        calls.add_argument(
+            "--depth", type=_depth, default=1, metavar="N", help="steps to go (default: 1)"
+        )
+        calls.add_argument(
+            "--confidence",
+            choices=("high", "medium", "low"),
+            default="low",
+            help="the least certainty that counts (default: low)",
+        )
+        arguments.limit(calls, 50)
+        _no_refresh(calls)
+    imports = shared.add_subcommand(
+        group, "imports", "show what something imports, and who imports it", _IMPORTS
+    )
+    _name(imports)
+    _no_refresh(imports)
+    cycles = shared.add_subcommand(
+        group,
+        "cycles",
+        "show files that import each other, and functions that call each other",
+        "ctx code cycles\nctx code cycles --files",
+    )
+    which = cycles.add_mutually_exclusive_group()
+    which.add_argument("--files", action="store_true", help="only those of imports")
+    which.add_argument("--items", action="store_true", help="only those of calls")
+    _no_refresh(cycles)
+    changed = shared.add_subcommand(
+        group, "changed", "show which items are new, modified or deleted", _CHANGED
+    )
+    changed.add_argument(
+        "--since", default="HEAD", metavar="REF", help="a commit, branch or tag (default: HEAD)"
+    )
+    history = shared.add_subcommand(
+        group, "history", "show the commits of a file, and what changed with it", _HISTORY
+    )
+    history.add_argument("file", nargs="?", default="", metavar="FILE", help="a file")
+    history.add_argument("--search", default="", metavar="WORDS", help="commits that speak of them")
+    arguments.limit(history, 10)
+    status = shared.add_subcommand(
+        group, "status", "show how much of the code is known, and since when", "ctx code status"
+    )
+    _no_refresh(status)
+    index = shared.add_subcommand(
+        group,
+        "index",
+        "read what has changed into the index",
+        "ctx code index\nctx code index --full    from nothing",
+    )
+    index.add_argument("--full", action="store_true", help="forget what is known, and begin again")
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    from ctx.cli import code_answers
+    from ctx.operations import code_index
+
+    codebase = at(settings)
+    match options.subcommand:
+        case "index":
+            make = code_index.index_anew if options.full else code_index.index
+            with output.progress("Reading the code") as tick:
+                done = make(codebase, tick)
+            output.show(done, code_answers.indexed)
+        case "history":
+            from ctx.operations import code_history
+
+            asked = code_history.Options(options.file, options.search, options.limit)
+            with output.progress("Reading the history") as tick:
+                told = code_history.code_history(codebase, asked, tick)
+            output.show(told, code_answers.history)
+        case "changed":
+            from ctx.operations import code_changed
+
+            with output.progress("Comparing") as tick:
+                found = code_changed.changed(codebase, options.since, tick)
+            output.show(found, code_answers.changed)
+        case _:
+            with opened(codebase, output, refresh=not options.no_refresh) as code:
+                answer, render = _answer(options, codebase, code)
+                output.show(answer, render)
+            tell_age(code.age, output)
+
+
+def at(settings: Settings) -> "Codebase":
+    """The code that a command is about."""
+    from ctx.operations import code_index
+    from ctx.workspace import Surroundings
+
+    return code_index.at(
+        Surroundings(
+            settings.folder,
+            settings.user_store,
+            settings.environment,
+            settings.overrides,
+            CLI_SESSION,
+        )
+    )
+
+
+def opened(codebase: "Codebase", output: Output, *, refresh: bool) -> "Opened":
+    """The index, brought up to date before a person's eyes."""
+    from ctx.operations import code_index
+
+    if not refresh:
+        return code_index.as_it_is(codebase)
+    with output.progress("Reading the code") as tick:
+        return code_index.refreshed(codebase, tick)
+
+
+def tell_age(age: "Age", output: Output) -> None:
+    """Say how old an answer is that was not made now."""
+    if age.state != "fresh":
+        when = f"{since(age.refreshed_at)} old" if age.refreshed_at else "not complete yet"
+        output.note(f"{_NOT_FRESH[age.state]}What is known of the code is {when}.")
+
+
+def _answer(
+    options: argparse.Namespace, codebase: "Codebase", code: "Opened"
+) -> tuple[Any, Callable[[Any], list[Any]]]:
+    from ctx.cli import code_answers
+    from ctx.operations import code_index
+
+    match options.subcommand:
+        case "outline":
+            from ctx.operations import code_outline
+
+            show = code_answers.outline_with_docs if options.docs else code_answers.outline
+            return code_outline.outline(code, options.file), show
+        case "callers" | "callees":
+            from ctx.operations import code_calls
+
+            wanted = code_calls.Options(
+                options.name, options.depth, options.confidence, options.limit
+            )
+            ask = code_calls.callers if options.subcommand == "callers" else code_calls.callees
+            return ask(code, wanted), code_answers.calls
+        case "imports":
+            from ctx.operations import code_imports
+
+            return code_imports.imports(code, options.name), code_answers.imports
+        case "cycles":
+            from ctx.operations import code_cycles
+
+            of: list[Between] = []
+            if not options.items:
+                of.append("files")
+            if not options.files:
+                of.append("items")
+            found = code_cycles.cycles(code, codebase, of)
+            return found, code_answers.cycles
+        case _:
+            return code_index.status(codebase, code), code_answers.status
+
+
+def _name(parser: argparse.ArgumentParser) -> None:
+    named = parser.add_argument(
+        "name", metavar="NAME", help="a name, a file, FILE:LINE or FILE#NAME"
+    )
+    shared.completing(named, "code")
+
+
+def _no_refresh(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--no-refresh", action="store_true", help="answer from what is known, however old"
+    )
+
+
+def _depth(word: str) -> int:
+    number = arguments.whole_number(word)
+    if not 1 <= number <= _DEEPEST:
+        raise UsageError(f"--depth must be between 1 and {_DEEPEST}.")
+    return number

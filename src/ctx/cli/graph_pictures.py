@@ -1,0 +1,103 @@
+"""A graph as text that other programs draw: Graphviz and Mermaid.
+
+Names come from strangers' code. In both languages everything that could mean something else is
+written as an escape.
+"""
+
+from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count
+from ctx.cli.terminal import one_line, visible
+from ctx.operations.debug_graph import Drawn, Vertex
+
+_SHAPES = {"file": "note", "item": "box", "package": "folder", "diagnostic": "octagon"}
+# Characters that Mermaid takes for themselves inside quotes.
+_PLAIN = frozenset(" _-./,:()=*+")
+
+
+def dot(drawn: Drawn) -> list[Block]:
+    """For `dot -Tsvg`."""
+    lines = ["digraph ctx {", "  rankdir=LR;", '  node [shape=ellipse, fontname="sans-serif"];']
+    names = _names(drawn)
+    for vertex in drawn.vertices:
+        shape = _SHAPES.get(vertex.kind, "ellipse" if _is_memory(vertex) else "box")
+        label = f"{vertex.kind}\n{vertex.label}"
+        lines.append(f"  {names[vertex.id]} [label={_dot_quoted(label)}, shape={shape}];")
+    for arrow in drawn.edges:
+        style = "" if arrow.confidence in ("", "high") else ", style=dashed"
+        ends = f"{names[arrow.source]} -> {names[arrow.target]}"
+        lines.append(f"  {ends} [label={_dot_quoted(arrow.type)}{style}];")
+    lines += [f"  // {_left_out(drawn)}"] if drawn.left_out else []
+    return [Verbatim("\n".join([*lines, "}"]) + "\n")]
+
+
+def _dot_quoted(text: str) -> str:
+    """A quoted text; a line end in it is one in the picture."""
+    shown = "\\n".join(
+        visible(line).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+        for line in text.split("\n")
+    )
+    return f'"{shown}"'
+
+
+def mermaid(drawn: Drawn) -> list[Block]:
+    """For pages that draw Mermaid, such as those of forges."""
+    return [Verbatim(_mermaid(drawn))]
+
+
+def markdown(drawn: Drawn) -> list[Block]:
+    return [Markdown(f"```mermaid\n{_mermaid(drawn)}```\n")]
+
+
+def _mermaid(drawn: Drawn) -> str:
+    lines = ["flowchart LR"]
+    names = _names(drawn)
+    for vertex in drawn.vertices:
+        left, right = ("[", "]") if not _is_memory(vertex) else ("(", ")")
+        label = _mermaid_quoted(f"{vertex.kind}: {vertex.label}")
+        lines.append(f"  {names[vertex.id]}{left}{label}{right}")
+    for arrow in drawn.edges:
+        line = "-->" if arrow.confidence in ("", "high") else "-.->"
+        label = _mermaid_quoted(arrow.type)
+        lines.append(f"  {names[arrow.source]} {line}|{label}| {names[arrow.target]}")
+    lines += [f"  %% {_left_out(drawn)}"] if drawn.left_out else []
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_quoted(text: str) -> str:
+    shown = "".join(
+        each if each.isalnum() or each in _PLAIN else f"#{ord(each)};"
+        for each in visible(one_line(text))
+    )
+    return f'"{shown}"'
+
+
+def text(drawn: Drawn) -> list[Block]:
+    if not drawn.vertices:
+        return [Line("There is nothing to draw.")]
+    found = f"{count(len(drawn.vertices), 'node')}, {count(len(drawn.edges), 'edge')}"
+    by_id = {vertex.id: vertex for vertex in drawn.vertices}
+    met = {end for arrow in drawn.edges for end in (arrow.source, arrow.target)}
+    rows = [
+        (by_id[arrow.source].label, arrow.type, by_id[arrow.target].label, arrow.confidence)
+        for arrow in drawn.edges
+    ]
+    blocks: list[Block] = [
+        Line(found, "heading"),
+        Table(("from", "type", "to", "sure"), rows, ("text", "edge", "text", "dim")),
+    ]
+    alone = [(vertex.kind, vertex.label) for vertex in drawn.vertices if vertex.id not in met]
+    if alone:
+        blocks += [Line("Without an edge", "heading"), Table(("kind", "name"), alone)]
+    return [*blocks, Line(_left_out(drawn), "dim")] if drawn.left_out else blocks
+
+
+def _left_out(drawn: Drawn) -> str:
+    return f"{drawn.left_out:,} more for which there was no place (--limit)"
+
+
+def _names(drawn: Drawn) -> dict[str, str]:
+    """Short names that mean nothing in either language."""
+    return {vertex.id: f"n{number}" for number, vertex in enumerate(drawn.vertices)}
+
+
+def _is_memory(vertex: Vertex) -> bool:
+    return vertex.id == vertex.node

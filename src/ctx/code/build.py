@@ -1,0 +1,306 @@
+"""Bring the index of the code to what the files say now.
+
+What costs is in proportion to what changed: files are compared by their stamps, then by their
+content; only those that differ are read; and only what they mention, or who mentions what they no
+longer offer as before, is resolved again. A refresh that is interrupted goes on where it stopped:
+each file that was read stays read.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+from sqlite3 import Connection
+from typing import NamedTuple
+from zlib import crc32
+
+from ctx import clock
+from ctx.code import index_file, listing, reading, store
+from ctx.code.crew import FEW, LARGE, Crew
+from ctx.code.listing import LeftOut, Listed
+from ctx.code.packages import read as packages
+from ctx.code.reading import Read, Wanted
+from ctx.code.resolve import facts
+from ctx.code.resolve.resolving import Edges, Resolver
+from ctx.git import Checkout
+
+_TRANSACTION = 512
+"""Files that are written at once: what an interruption can cost."""
+
+MANIFESTS = {
+    "Cargo.toml": ("rust",),
+    "go.mod": ("go",),
+    "go.work": ("go",),
+    "package.json": ("typescript", "tsx", "javascript"),
+    "tsconfig.json": ("typescript", "tsx", "javascript"),
+    "jsconfig.json": ("typescript", "tsx", "javascript"),
+    "pnpm-workspace.yaml": ("typescript", "tsx", "javascript"),
+}
+"""Files that say where imports lead, and in which languages."""
+
+
+_STANDS_FOR_ITS_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
+_FOLDER_IS_PACKAGE = (".go", ".java")
+
+
+class Place(NamedTuple):
+    """The files of a project, and where their index lies."""
+
+    root: str
+    checkout: Checkout | None
+    database: str
+    ignore_globs: tuple[str, ...] = ()
+    max_bytes: int = 1 << 20
+    """A larger file is not read."""
+
+
+class Refreshed(NamedTuple):
+    """What a refresh found and did."""
+
+    files: int
+    added: int
+    changed: int
+    removed: int
+    resolved: int
+    """Files whose mentions were looked up."""
+    left_out: tuple[LeftOut, ...]
+
+
+def refresh(
+    place: Place,
+    tick: clock.Tick = clock.no_tick,
+    *,
+    chosen: Callable[[str], bool] | None = None,
+) -> Refreshed:
+    """Bring the index up to date; with `chosen` as far as these paths go."""
+    connection = index_file.open_for_writing(place.database)
+    try:
+        return _Refresh(place, connection, tick, chosen).run()
+    finally:
+        connection.close()
+
+
+class _Refresh:
+    def __init__(
+        self,
+        place: Place,
+        connection: Connection,
+        tick: clock.Tick,
+        chosen: Callable[[str], bool] | None,
+    ) -> None:
+        self._place = place
+        self._connection = connection
+        self._tick = tick
+        self._chosen = chosen
+        self._names: set[str] = set()
+        """What is no longer offered as before, anywhere."""
+        self._largest = 0
+        self._is_new = False
+        self._languages: set[str] = set()
+        """Those in which imports may lead elsewhere now."""
+
+    def run(self) -> Refreshed:
+        found = listing.belonging(self._place.root, self._place.checkout, self._place.ignore_globs)
+        files = found.files
+        self._mind_the_limits()
+        if self._chosen:
+            files = [each for each in files if self._chosen(each[0])]
+        wanted, added, gone = self._compare(files)
+        with Crew() as crew:
+            changed = self._read(crew, wanted, gone)
+            resolved = self._resolve(crew)
+        manifests = packages.MANIFESTS.intersection(each.path.rpartition("/")[2] for each in wanted)
+        if added or gone or manifests:
+            described = packages.read_all(self._place.root, [each[0] for each in found.files])
+            with index_file.writing(self._connection, self._place.database):
+                store.put_packages(self._connection, described)
+        with index_file.writing(self._connection, self._place.database):
+            index_file.note(self._connection, "refreshed_at", clock.now_ms())
+            index_file.note(self._connection, "left_out", len(found.left_out))
+        if wanted or gone or resolved:
+            index_file.checkpoint(self._connection)
+        return Refreshed(
+            len(files), added, changed - added, len(gone), resolved, tuple(found.left_out)
+        )
+
+    def _mind_the_limits(self) -> None:
+        """Look at every file again where what may be read has been changed."""
+        now = repr(reading.limits(self._place.root, self._place.max_bytes))
+        digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
+        before = index_file.noted(self._connection, "limits")
+        if before != digest:
+            with index_file.writing(self._connection, self._place.database):
+                if before is not None:
+                    self._connection.execute("UPDATE files SET settled = 0, reader = -1")
+                index_file.note(self._connection, "limits", digest)
+
+    def _compare(self, files: list[Listed]) -> tuple[list[Wanted], int, list[int]]:
+        """Which files have to be read, how many of them are new, and which are gone."""
+        rows = self._connection.execute(
+            "SELECT path, size, mtime_ns, ctime_ns, inode, settled, id, hash, reader, language"
+            " FROM files"
+        )
+        known = {row[0]: row for row in rows}
+        versions: dict[str | None, int] = {}
+        wanted: list[Wanted] = []
+        new: list[Listed] = []
+        for each in files:
+            row = known.pop(each[0], None)
+            if row is None:
+                new.append(each)
+                continue
+            language = row[9]
+            if language not in versions:
+                versions[language] = reading.version(language)
+            if each != row[:5] or not row[5] or row[8] != versions[language]:
+                wanted.append(Wanted(row[6], each[0], row[7], row[8], each[1:]))
+                self._largest = max(self._largest, each[1])
+        gone = [] if self._chosen else [row[6] for row in known.values()]
+        wanted += self._number(new)
+        return wanted, len(new), gone
+
+    def _number(self, new: list[Listed]) -> list[Wanted]:
+        """Give new files their ids. They are in the index from then on, still to be read."""
+        if not new:
+            return []
+        self._largest = max(self._largest, *(each[1] for each in new))
+        last = self._connection.execute("SELECT coalesce(max(id), 0) FROM files").fetchone()[0]
+        self._is_new = not last
+        with index_file.writing(self._connection, self._place.database):
+            self._connection.executemany(
+                "INSERT INTO files (id, path, size, mtime_ns, ctime_ns, inode, settled)"
+                " VALUES (?, ?, ?, ?, ?, ?, 0)",
+                [(last + number, *each) for number, each in enumerate(new, 1)],
+            )
+            if last:
+                # What was not there before may be what somebody meant.
+                self._names.update(name for each in new for name in _names_of(each[0]))
+        return [
+            Wanted(last + number, each[0], stamps=each[1:]) for number, each in enumerate(new, 1)
+        ]
+
+    def _read(self, crew: Crew, wanted: list[Wanted], gone: list[int]) -> int:
+        """Read what has to be read, and take out what is gone."""
+        changed = 0
+        paths = {each.file_id: each.path for each in wanted}
+        pending: list[Read] = []
+        limits = reading.limits(self._place.root, self._place.max_bytes)
+        if len(wanted) <= FEW and self._largest < LARGE:
+            answers: Iterable[Read] = (
+                reading.read(self._place.root, each, limits) for each in wanted
+            )
+        else:
+            answers = crew.read(self._place.root, self._place.max_bytes, wanted)
+        done = 0
+        try:
+            for answer in answers:
+                pending.append(answer)
+                changed += answer.state in ("read", "skipped")
+                done += 1
+                if len(pending) >= _TRANSACTION:
+                    self._put(pending, paths)
+                self._tick(done, len(wanted) * 5 // 4)
+        finally:
+            # Also when somebody has had enough: what was read is not read again.
+            self._put(pending, paths)
+        if gone:
+            with index_file.writing(self._connection, self._place.database):
+                for file_id in gone:
+                    self._remove(file_id)
+                self._look_again()
+        return changed
+
+    def _put(self, answers: list[Read], paths: dict[int, str]) -> None:
+        if not answers:
+            return
+        with index_file.writing(self._connection, self._place.database):
+            for answer in answers:
+                if answer.state == "gone":
+                    self._remove(answer.file_id)
+                    continue
+                self._names |= store.put(self._connection, answer, others=not self._is_new)
+                name = paths[answer.file_id].rpartition("/")[2]
+                if answer.state != "same":
+                    self._languages.update(_led_by(name))
+            # In the same transaction: who is affected must not be forgotten.
+            self._look_again()
+        answers.clear()
+
+    def _remove(self, file_id: int) -> None:
+        row = self._connection.execute("SELECT path FROM files WHERE id = ?", (file_id,)).fetchone()
+        if row:
+            self._names |= store.remove(self._connection, file_id)
+            self._names.update(_names_of(row[0]))
+            self._languages.update(MANIFESTS.get(row[0].rpartition("/")[2], ()))
+
+    def _look_again(self) -> None:
+        """Have everybody looked at whose answers may be others now: who speaks of a name that is
+        offered differently, or of one that is made of such a name, and so on."""
+        names, known = self._names, set(self._names)
+        files: set[int] = set()
+        while names:
+            hashes = {crc32(name.encode("utf-8", "replace")) for name in names}
+            # Also those that were found before: of these names they may pass on others.
+            found = set(store.speaking_of(self._connection, hashes))
+            files |= found
+            passed = (
+                facts.passed_on(each, names) for each in store.facts_of(self._connection, found)
+            )
+            names = set().union(*passed) - known
+            known |= names
+        store.look_again_at(self._connection, files)
+        self._names.clear()
+        for language in self._languages:
+            self._connection.execute(
+                "UPDATE files SET resolved = 0 WHERE language = ? AND skipped IS NULL", (language,)
+            )
+        self._languages.clear()
+
+    def _resolve(self, crew: Crew) -> int:
+        """Look up what was mentioned by the files that have to be looked at."""
+        files = store.unresolved(self._connection)
+        if not files:
+            if not store.has_backward(self._connection):
+                store.index_backward(self._connection)
+            return 0
+        if len(files) <= FEW:
+            resolver = Resolver(self._connection, self._place.root)
+            answers: Iterable[Edges] = (resolver.resolve(file_id) for file_id in files)
+        else:
+            answers = crew.resolve(self._place.database, self._place.root, files)
+        pending: list[Edges] = []
+        done = 0
+        try:
+            for answer in answers:
+                pending.append(answer)
+                done += 1
+                if len(pending) >= _TRANSACTION:
+                    self._put_edges(pending)
+                self._tick(4 * len(files) + done, 5 * len(files))
+        finally:
+            self._put_edges(pending)
+        store.index_backward(self._connection)
+        return done
+
+    def _put_edges(self, answers: list[Edges]) -> None:
+        if answers:
+            with index_file.writing(self._connection, self._place.database):
+                for answer in answers:
+                    store.put_edges(self._connection, answer)
+            answers.clear()
+
+
+def _led_by(name: str) -> tuple[str, ...]:
+    """The languages whose imports may lead elsewhere when a file of this name has changed."""
+    if name.startswith("tsconfig.") and name.endswith(".json"):
+        name = "tsconfig.json"
+    return MANIFESTS.get(name, ())
+
+
+def _names_of(path: str) -> set[str]:
+    """By what names a file may be imported: its own, or the folder's where it stands for it."""
+    folder, _, name = path.rpartition("/")
+    stem = name.partition(".")[0]
+    names = {stem, os.path.splitext(name)[0]}
+    if stem in _STANDS_FOR_ITS_FOLDER or name.endswith(_FOLDER_IS_PACKAGE):
+        names.add(folder.rpartition("/")[2])
+    return names

@@ -1,0 +1,73 @@
+"""How much of the code the index knows, and how old that is."""
+
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.code import index_file
+
+
+class Languages(NamedTuple):
+    language: str
+    files: int
+    lines: int
+
+
+class Skipped(NamedTuple):
+    reason: str
+    files: int
+
+
+class Coverage(NamedTuple):
+    """How much of the code the index knows, and how old that is."""
+
+    files: int
+    parsed: int
+    items: int
+    edges: int
+    problems: int
+    """Files in which something was not understood."""
+    unresolved: int
+    """Files whose mentions have yet to be looked up."""
+    left_out: int
+    """Links, submodules and the like, which no index takes."""
+    refreshed_at: str | None
+    languages: tuple[Languages, ...]
+    skipped: tuple[Skipped, ...]
+
+
+def refreshed_at(connection: Connection) -> str | None:
+    """When the index was brought up to date last; None while the first time is not over."""
+    ms = index_file.noted(connection, "refreshed_at")
+    return clock.iso(ms) if isinstance(ms, int) else None
+
+
+def of(connection: Connection) -> Coverage:
+    files, parsed, problems, unresolved = connection.execute(
+        "SELECT count(*), total(skipped IS NULL AND hash NOT NULL), total(problems > 0),"
+        " total(resolved = 0) FROM files"
+    ).fetchone()
+    items, edges = connection.execute(
+        "SELECT (SELECT count(*) FROM items WHERE parent NOT NULL), (SELECT count(*) FROM edges)"
+    ).fetchone()
+    languages = connection.execute(
+        "SELECT language, count(*), sum(lines) FROM files WHERE skipped IS NULL"
+        " AND language NOT NULL GROUP BY language ORDER BY 2 DESC, 1"
+    )
+    skipped = connection.execute(
+        "SELECT skipped, count(*) FROM files WHERE skipped NOT NULL"
+        " GROUP BY skipped ORDER BY 2 DESC, 1"
+    )
+    left_out = index_file.noted(connection, "left_out")
+    return Coverage(
+        files,
+        int(parsed),
+        items,
+        edges,
+        int(problems),
+        int(unresolved),
+        left_out if isinstance(left_out, int) else 0,
+        refreshed_at(connection),
+        tuple(Languages(*row) for row in languages),
+        tuple(Skipped(*row) for row in skipped),
+    )

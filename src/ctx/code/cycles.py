@@ -1,0 +1,176 @@
+"""Cycles: files that import each other, functions that call each other.
+
+Whatever can reach each other is one *component*. Between components there are no cycles left, so
+they have an order: whoever needs something comes before what it needs.
+
+The view of all that lies in a file named by its hash, and `scc_latest` names the newest. It speaks
+of items by their ids in the index, so it holds for the index from which it was made.
+"""
+
+import os
+from collections import deque
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from sqlite3 import Connection
+
+import msgspec
+
+from ctx import disk
+from ctx.code.model import CALLS, IMPORTS, MEDIUM
+
+LATEST = "scc_latest"
+VERSION = 1
+
+_LARGEST = 1 << 30
+_NAME = 32
+_PREFIX = "scc-"
+
+
+class Condensed(msgspec.Struct, frozen=True, array_like=True):
+    """A graph with each of its cycles as one."""
+
+    components: tuple[tuple[int, ...], ...]
+    """In order: each comes before those that it leads to. Their members are sorted."""
+    edges: tuple[tuple[int, int], ...]
+    """Between components, by their places above."""
+
+    @property
+    def cycles(self) -> list[tuple[int, ...]]:
+        """The components with more than one member, the largest first."""
+        several = [members for members in self.components if len(members) > 1]
+        return sorted(several, key=lambda members: (-len(members), members))
+
+    def component_of(self) -> dict[int, int]:
+        """In which component each is."""
+        return {
+            member: place for place, members in enumerate(self.components) for member in members
+        }
+
+
+class View(msgspec.Struct, frozen=True, array_like=True):
+    """The cycles of an index. A file or item that nothing leads to or from is not in it."""
+
+    version: int
+    files: Condensed
+    """By imports; the ids of files."""
+    items: Condensed
+    """By calls; the ids of items."""
+
+
+Pair = tuple[int, int]
+
+
+def view(connection: Connection) -> View:
+    """What the index says now. Calls that are mere guesses are left out."""
+    imports = connection.execute(
+        "SELECT DISTINCT source >> 16, target >> 16 FROM edges"
+        " WHERE label = ? AND source >> 16 <> target >> 16",
+        (IMPORTS,),
+    ).fetchall()
+    calls = connection.execute(
+        "SELECT source, target FROM edges WHERE label = ? AND confidence >= ?", (CALLS, MEDIUM)
+    ).fetchall()
+    return View(VERSION, condensed(imports), condensed(calls))
+
+
+def condensed(edges: Iterable[Pair]) -> Condensed:
+    """Put together what can reach each other. The same edges in any order give the same."""
+    import rustworkx
+
+    pairs = sorted(edges)
+    members = sorted({end for pair in pairs for end in pair})
+    places = {member: place for place, member in enumerate(members)}
+    graph: rustworkx.PyDiGraph[int | None, None] = rustworkx.PyDiGraph()
+    graph.add_nodes_from(members)
+    graph.extend_from_edge_list([(places[one], places[other]) for one, other in pairs])
+    found = rustworkx.strongly_connected_components(graph)
+    component_of = [0] * len(members)
+    for number, component in enumerate(found):
+        for place in component:
+            component_of[place] = number
+    between = {(component_of[places[one]], component_of[places[other]]) for one, other in pairs}
+    dag: rustworkx.PyDiGraph[int | None, None] = rustworkx.PyDiGraph()
+    dag.add_nodes_from(list(range(len(found))))
+    dag.extend_from_edge_list(sorted(pair for pair in between if pair[0] != pair[1]))
+    order = list(rustworkx.topological_sort(dag))
+    place_of = {number: place for place, number in enumerate(order)}
+    return Condensed(
+        tuple(tuple(sorted(members[place] for place in found[number])) for number in order),
+        tuple(sorted((place_of[one], place_of[other]) for one, other in dag.edge_list())),
+    )
+
+
+def inside(condensed: Condensed, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
+    """Those of the edges that lie in a cycle, by the smallest member of it."""
+    first = {member: members[0] for members in condensed.cycles for member in members}
+    found: dict[int, list[Pair]] = {}
+    for one, other in edges:
+        if one in first and first[one] == first.get(other):
+            found.setdefault(first[one], []).append((one, other))
+    return found
+
+
+def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
+    """A shortest way from the first of a cycle's members through others of them back to it."""
+    leads: dict[int, list[int]] = {}
+    for one, other in edges:
+        if one != other:
+            leads.setdefault(one, []).append(other)
+    start = members[0]
+    before: dict[int, int] = {}
+    waiting = deque([start])
+    while waiting:
+        here = waiting.popleft()
+        for following in sorted(leads.get(here, ())):
+            if following == start:
+                way = [here]
+                while way[-1] != start:
+                    way.append(before[way[-1]])
+                return way[::-1]
+            if following not in before:
+                before[following] = here
+                waiting.append(following)
+    return []
+
+
+# The view on disk
+
+
+def keep(folder: str, found: View) -> str:
+    """Write a view down, and let the pointer name it; its hash. The same is not written twice."""
+    content = msgspec.msgpack.encode(found)
+    name = blake2b(content, digest_size=_NAME // 2).hexdigest()
+    with disk.explained("writing the cycles of the code"):
+        disk.make_folder(folder)
+        path = os.path.join(folder, f"{_PREFIX}{name}")
+        if not os.path.exists(path):
+            disk.replace(path, content)
+        if named(folder) != name:
+            disk.replace(os.path.join(folder, LATEST), f"{name}\n".encode())
+        for other in disk.names(folder):
+            if other.startswith(_PREFIX) and other != f"{_PREFIX}{name}":
+                disk.discard(os.path.join(folder, other))
+    return name
+
+
+def named(folder: str) -> str | None:
+    """The view that the pointer names."""
+    try:
+        name = disk.read_plain(os.path.join(folder, LATEST), 1000).decode("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return name if len(name) == _NAME and name.isalnum() else None
+
+
+def latest(folder: str) -> View | None:
+    """The view that was made last; None where there is none, or it is damaged."""
+    name = named(folder)
+    if name is None:
+        return None
+    try:
+        content = disk.read_plain(os.path.join(folder, f"{_PREFIX}{name}"), _LARGEST)
+        found = msgspec.msgpack.decode(content, type=View)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    is_whole = blake2b(content, digest_size=_NAME // 2).hexdigest() == name
+    return found if is_whole and found.version == VERSION else None

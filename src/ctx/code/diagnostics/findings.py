@@ -1,0 +1,144 @@
+"""What the readers found so far. It stays small, however much there is to find."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, Span, TestCounts
+
+MOST_DIAGNOSTICS = 1_000
+MOST_LINES = 10
+"""Of one message."""
+
+_MOST_SPANS = 12
+_LONGEST_MESSAGE = 2_000
+_LONGEST_LABEL = 300
+_LONGEST_NAME = 200
+_LARGEST_NUMBER = 2**31
+_WORD = re.compile(r"[\w.+-]+")
+
+
+class Reader(Protocol):
+    """Knows the output of a family of tools."""
+
+    def read(self, lines: Sequence[str], at: int) -> int:
+        """Read what begins at a line: the line after it, or the same one where nothing does."""
+
+    def close(self) -> None:
+        """The output is over."""
+
+
+class Findings:
+    def __init__(self, command: str) -> None:
+        self.words = _WORD.findall(command[:_LONGEST_MESSAGE])
+        """What was run, in words: a hint where an output does not say whose it is."""
+        self.problems: dict[str, None] = {}
+        self.line = 0
+        """The line that is being read."""
+        self._diagnostics: dict[Diagnostic, None] = {}
+        self._left_out = 0
+        self._counts: dict[str, TestCounts] = {}
+        self._verdicts: dict[str, Outcome] = {}
+        self._last_verdict = self._last_error = -1
+
+    def add(self, found: Diagnostic) -> None:
+        whole = found._replace(
+            message=told(found.message, _LONGEST_MESSAGE),
+            code=told(found.code, _LONGEST_NAME),
+            spans=tuple(_tidy(found.spans)),
+            test=told(found.test, _LONGEST_NAME),
+        )
+        if whole in self._diagnostics:
+            return
+        if len(self._diagnostics) < MOST_DIAGNOSTICS:
+            self._diagnostics[whole] = None
+        else:
+            self._left_out += 1
+
+    def count(self, tool: str, counts: TestCounts) -> None:
+        """So many tests ran, besides those that were told of before."""
+        self._counts[tool] = self._counts.get(tool, TestCounts()) + counts
+
+    def says(self, tool: str, outcome: Outcome) -> None:
+        """The last words of a tool; words that come later count more."""
+        self._verdicts[tool] = outcome
+        self._last_verdict = self.line
+
+    def says_of_part(self, tool: str, outcome: Outcome) -> None:
+        """How one part of the work ended: all of it failed where one part did."""
+        if self._verdicts.get(tool) != "failed":
+            self._verdicts[tool] = outcome
+        self._last_verdict = self.line
+
+    def takes_back(self, tool: str) -> None:
+        """What a tool has said does not tell how the whole ends."""
+        self._verdicts.pop(tool, None)
+
+    def fails(self) -> None:
+        """A tool that has no last words reported what makes it fail.
+
+        It counts unless some tool says later that all is well.
+        """
+        self._last_error = self.line
+
+    def rename(self, tool: str, to: str) -> None:
+        """It turned out later whose output it was."""
+        self._diagnostics = {
+            each._replace(tool=to) if each.tool == tool else each: None
+            for each in self._diagnostics
+        }
+
+    @property
+    def outcome(self) -> Outcome | None:
+        if "failed" in self._verdicts.values() or self._last_error > self._last_verdict:
+            return "failed"
+        return "passed" if self._verdicts else None
+
+    def report(self) -> Report:
+        found = tuple(self._diagnostics)
+        if self._left_out:
+            self.problems[f"{self._left_out:,} more diagnostics were left out."] = None
+        counts = list(self._counts.values())
+        tests = sum(counts[1:], counts[0]) if counts else None
+        return Report(self._loudest(found), found, tests, self.outcome, tuple(self.problems))
+
+    def _loudest(self, found: Sequence[Diagnostic]) -> str:
+        """The tool that has most to say: errors, then anything, then how the tests went."""
+        errors = Counter(each.tool for each in found if each.severity == "error")
+        every = Counter(each.tool for each in found)
+        names = dict.fromkeys([*every, *self._counts, *self._verdicts])
+
+        def weight(tool: str) -> tuple[int, int, bool, bool]:
+            is_named = not set(tool.split()).isdisjoint(self.words)
+            return errors[tool], every[tool], is_named, tool in self._counts
+
+        return max(names, key=weight, default="")
+
+
+def _tidy(spans: Iterable[Span]) -> Iterable[Span]:
+    seen: set[tuple[object, ...]] = set()
+    for span in spans:
+        tidy = span._replace(
+            path=told(span.path, _LONGEST_MESSAGE).removeprefix("./").removeprefix("file://"),
+            label=told(span.label, _LONGEST_LABEL),
+        )
+        place = tidy[:3]
+        if place not in seen and len(seen) < _MOST_SPANS:
+            seen.add(place)
+            yield tidy
+
+
+def told(text: str, most: int) -> str:
+    """Text that can be kept: no half characters, which JSON can bring in, and not too much."""
+    plain = text.strip().encode("utf-8", "replace").decode()
+    return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"
+
+
+def number(value: object) -> int | None:
+    """A line or a column that a tool said, if it can be one."""
+    if isinstance(value, str):
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST_NUMBER:
+        return value
+    return None

@@ -1,0 +1,195 @@
+"""jest, vitest, mocha and node:test."""
+
+import re
+from collections.abc import Sequence
+
+from ctx.code.diagnostics import traces
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.model import Diagnostic, Span, TestCounts, is_foreign
+
+_JEST = re.compile(r"  ● (.{1,300})")
+_JEST_COUNTS = re.compile(r"Tests: +(\d.{1,200}), \d{1,9} total")
+_JEST_SUITES = re.compile(r"Test Suites: +(\d.{1,200}), \d{1,9} total")
+_VITEST = re.compile(r" (?:FAIL|❌|×) +(\S.{0,300}? > .{1,300})")
+_VITEST_AT = re.compile(r" ❯ (?:.{1,200} )?([^\s:]{1,400}):(\d{1,9}):(\d{1,9})")
+_VITEST_COUNTS = re.compile(r" {2,10}Tests  (\d.{1,200}) \(\d{1,9}\)")
+_COUNTED = re.compile(r"(\d{1,9}) ([a-z]+)")
+_SPEC = re.compile(r"( *)✖ (.{1,300}?) \(\d[\d.]{0,20}ms\)")
+_TAP = re.compile(r"( *)not ok \d{1,9} - (.{1,300})")
+_TAP_STACK = re.compile(
+    r"\s+(?:.{1,300} \()?(?:file://)?([^\s()][^()]{0,400}?):(\d{1,9}):(\d{1,9})\)?"
+)
+_TAP_PLACE = re.compile(r"\s+location: '(.{1,400}):(\d{1,9}):(\d{1,9})'")
+_TOTAL = re.compile(r"[ℹ#] (tests|pass|fail|cancelled|skipped|todo) (\d{1,9})")
+_MOCHA = re.compile(r"  (\d{1,9}) (passing|failing|pending)(?: \(.{1,20}\))?")
+_MOST_OF_ENTRY = 200
+
+
+class Reader:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._totals: dict[str, int] = {}
+
+    def read(self, lines: Sequence[str], at: int) -> int:
+        line = lines[at]
+        match line[:1]:
+            case "T" if line.startswith("Test"):
+                return at + self._jest_ends(line)
+            case "ℹ" | "#":
+                return at + self._total(line)
+            case "✖" | "n":
+                return self._node(lines, at)
+            case " ":
+                return self._indented(lines, at)
+        return at
+
+    def _indented(self, lines: Sequence[str], at: int) -> int:
+        line = lines[at]
+        word = line.lstrip()
+        if word.startswith("● ") and (found := _JEST.fullmatch(line)):
+            return self._jest(lines, at, found[1])
+        if word.startswith(("✖ ", "not ok ")):
+            return self._node(lines, at)
+        if found := _VITEST.fullmatch(line):
+            return self._vitest(lines, at, found[1])
+        if word.startswith("Tests  ") and (found := _VITEST_COUNTS.fullmatch(line)):
+            self._counted("vitest", found[1])
+            return at + 1
+        if word[:1].isdigit() and (found := _MOCHA.fullmatch(line)):
+            self._mocha(found[2], int(found[1]))
+            return at + 1
+        return at
+
+    def _jest(self, lines: Sequence[str], at: int, name: str) -> int:
+        """What a test expected, until the place where it did."""
+        said, spans, after = _until_place(lines, at + 1, "    ")
+        if not said and not spans:
+            return at
+        self._findings.add(Diagnostic("jest", "error", said, "", tuple(spans), name))
+        return after
+
+    def _jest_ends(self, line: str) -> bool:
+        if found := _JEST_COUNTS.fullmatch(line):
+            self._counted("jest", found[1])
+        elif found := _JEST_SUITES.fullmatch(line):
+            self._findings.says_of_part("jest", "failed" if "failed" in found[1] else "passed")
+        return found is not None
+
+    def _counted(self, tool: str, text: str) -> None:
+        told = {each[2]: int(each[1]) for each in _COUNTED.finditer(text)}
+        skipped = told.get("skipped", 0) + told.get("todo", 0)
+        failed = told.get("failed", 0)
+        self._findings.count(tool, TestCounts(told.get("passed", 0), failed, skipped))
+        self._findings.says_of_part(tool, "failed" if failed else "passed")
+
+    def _vitest(self, lines: Sequence[str], at: int, name: str) -> int:
+        said: list[str] = []
+        after = at + 1
+        last = min(after + _MOST_OF_ENTRY, len(lines))
+        while after < last and not _VITEST.fullmatch(lines[after]):
+            if place := _VITEST_AT.fullmatch(lines[after]):
+                shown = number(place[2])
+                span = Span(place[1], shown, number(place[3]), shown)
+                self._add("vitest", said, [span], name)
+                return after + 1
+            if lines[after].strip():
+                said.append(lines[after].rstrip())
+            elif said and not lines[after - 1].strip():
+                break
+            after += 1
+        self._add("vitest", said, [], name)
+        return after
+
+    def _node(self, lines: Sequence[str], at: int) -> int:
+        """A test of node that failed, as a tree or as TAP."""
+        line = lines[at]
+        if tap := _TAP.fullmatch(line):
+            return self._tap(lines, at, tap)
+        spec = _SPEC.fullmatch(line)
+        if spec is None or "node:test" in spec[2]:
+            return at
+        said, spans, after = _until_place(lines, at + 1, spec[1] + "  ")
+        if not said and not spans:
+            # Only the tests that hold others say nothing.
+            return at + 1
+        self._add("node:test", said.split("\n"), spans, spec[2])
+        return after
+
+    def _tap(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
+        inside = found[1] + "  "
+        said: list[str] = []
+        spans: list[Span] = []
+        places: list[Span] = []
+        field = ""
+        after = at + 1
+        last = min(after + _MOST_OF_ENTRY, len(lines))
+        while after < last and (not lines[after] or lines[after].startswith(inside)):
+            line = lines[after]
+            after += 1
+            if line == f"{inside}...":
+                break
+            if not line.startswith(f"{inside}  "):
+                field, _, value = line.strip().partition(":")
+                if field == "error" and value.strip() not in ("", "|-"):
+                    said.append(value.strip().strip("'"))
+                if place := _TAP_PLACE.fullmatch(line):
+                    places.append(_js_span(place))
+            elif field == "error":
+                said.append(line.strip())
+            elif field == "stack" and (frame := _TAP_STACK.fullmatch(line)):
+                spans.append(_js_span(frame))
+        mine = [span for span in spans if not is_foreign(span.path)]
+        if "subtestsFailed" not in " ".join(lines[at : at + 8]):
+            self._add("node:test", said, mine or places, found[2])
+        return after
+
+    def _add(self, tool: str, said: Sequence[str], spans: Sequence[Span], name: str) -> None:
+        told = [line.strip() for line in said if line.strip()][:MOST_LINES]
+        message = "\n".join(told) or "failed"
+        self._findings.add(Diagnostic(tool, "error", message, "", tuple(spans), name))
+
+    def _total(self, line: str) -> bool:
+        found = _TOTAL.fullmatch(line)
+        if found is None:
+            return False
+        self._totals[found[1]] = int(found[2])
+        if found[1] == "todo" and {"pass", "fail"} <= self._totals.keys():
+            told, self._totals = self._totals, {}
+            failed = told["fail"] + told.get("cancelled", 0)
+            skipped = told.get("skipped", 0) + told["todo"]
+            self._findings.count("node:test", TestCounts(told["pass"], failed, skipped))
+            self._findings.says_of_part("node:test", "failed" if failed else "passed")
+        return True
+
+    def _mocha(self, word: str, count: int) -> None:
+        if word == "passing":
+            self._findings.count("mocha", TestCounts(count))
+            self._findings.says_of_part("mocha", "passed")
+        elif word == "failing":
+            self._findings.count("mocha", TestCounts(0, count))
+            self._findings.says_of_part("mocha", "failed")
+        else:
+            self._findings.count("mocha", TestCounts(0, 0, count))
+
+    def close(self) -> None:
+        pass
+
+
+def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[Span], int]:
+    """What is said in lines that stand so far in, the frames at their end, and the line after."""
+    said: list[str] = []
+    last = min(at + _MOST_OF_ENTRY, len(lines))
+    while at < last and (not lines[at].strip() or lines[at].startswith(indent)):
+        line = lines[at].strip()
+        if line.startswith("at "):
+            spans, after = traces.js_frames(lines, at)
+            return "\n".join(said), spans, after
+        if line and "|" not in line[:8] and len(said) < MOST_LINES:
+            said.append(line)
+        at += 1
+    return "\n".join(said), [], at
+
+
+def _js_span(found: re.Match[str]) -> Span:
+    shown = number(found[2])
+    return Span(found[1], shown, number(found[3]), shown)

@@ -1,0 +1,277 @@
+"""pytest and unittest: which tests failed, where and why, and how many there were."""
+
+import re
+import textwrap
+from collections.abc import Container, Iterator, Sequence
+
+from ctx.code.diagnostics import traces
+from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
+from ctx.code.diagnostics.model import Diagnostic, Span, TestCounts, own
+
+_BANNER = re.compile(r"={2,} (.{1,300}) ={2,}")
+_ENTRY = re.compile(r"_+ (.{1,1000}) _+")
+_CAPTURED = re.compile(r"-{2,} (?:Captured|generated|live log) ?.{0,100} -{2,}")
+_LOCATED = re.compile(r"(\S.{0,400}?):(\d{1,9}): ?(?:in (.{1,200})|([\w.]{1,100})(?:: .*)?)?")
+_ERROR_LINE = re.compile(r"E {1,7}(.*)")
+_GROUP = re.compile(r"[ |+-]{1,40}((?:Base)?ExceptionGroup: .*)")
+_QUOTED_FILE = re.compile(r'[\s|+]{0,40}File "(.{1,400}?)", line (\d{1,9})')
+_SUMMARY = re.compile(r"(FAILED|ERROR) (\S.{0,1500})")
+_COUNTED = re.compile(r"(\d{1,9}) ([a-z]+)")
+_LAST = re.compile(r"(.{1,300}) in \d{1,9}(?:\.\d{1,9})?s(?: \([\d:, a-z]{1,40}\))?")
+_NAMED = re.compile(r"ERROR (?:at (?:setup|teardown) of|collecting) (.*)")
+_KIND = re.compile(r"([A-Z]\w{0,100})(?:: |$)")
+_PROGRESS = "no tests ran"
+
+_UNIT_ENTRY = re.compile(r"(?:ERROR|FAIL): (\S{1,300})(?: \((.{1,300})\))?.{0,300}")
+_UNIT_RAN = re.compile(r"Ran (\d{1,9}) tests? in [\d.]{1,20}s")
+_UNIT_END = re.compile(r"(OK|FAILED)(?: \((.{1,200})\))?")
+_UNIT_COUNT = re.compile(r"([a-z ]{1,40})=(\d{1,9})")
+
+
+class Reader:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._part = ""
+        """The part of pytest's report that is being read."""
+        self._failed: list[Diagnostic] = []
+        self._summed: list[str] = []
+        """What the summary says: which test, and why."""
+
+    def read(self, lines: Sequence[str], at: int) -> int:
+        line = lines[at]
+        match line[:1]:
+            case "=":
+                return self._banner(lines, at)
+            case "_" if self._part and (entry := _entry(line)):
+                return self._entry(lines, at, entry)
+            case "F" | "E" if self._part == "summary":
+                if found := _SUMMARY.fullmatch(line):
+                    self._summed.append(found[2])
+                    return at + 1
+            case "I" if line.startswith("INTERNALERROR>"):
+                self._findings.says("pytest", "failed")
+                return at + 1
+        if line[:1].isdigit() or line.startswith(_PROGRESS):
+            return at + self._ends(line)
+        if self._part == "failures" and line[:1] not in ("", " "):
+            return self._one_line(lines, at)
+        return at
+
+    def _banner(self, lines: Sequence[str], at: int) -> int:
+        line = lines[at]
+        if line.strip("=") == "" and len(line) >= 70:
+            return self._unit_entry(lines, at)
+        banner = _BANNER.fullmatch(line)
+        if banner is None:
+            return at
+        title = banner[1]
+        if self._ends(title):
+            return at + 1
+        if title == "test session starts":
+            self._close_run()
+            self._part = "tests"
+        elif title in ("FAILURES", "ERRORS"):
+            self._part = "failures"
+        elif title == "short test summary info":
+            self._part = "summary"
+        elif title in ("warnings summary", "PASSES", "slowest durations") or " coverage" in title:
+            self._part = "other"
+        return at + 1
+
+    def _ends(self, text: str) -> bool:
+        """Whether these are pytest's last words: `1 failed, 2 passed in 0.12s`."""
+        last = _LAST.fullmatch(text)
+        if last is None:
+            return False
+        counts = {each[2].rstrip("s"): int(each[1]) for each in _COUNTED.finditer(last[1])}
+        if not counts and not last[1].startswith(_PROGRESS):
+            return False
+        if not counts.keys() <= _WORDS:
+            return False
+        passed = counts.get("passed", 0) + counts.get("xpassed", 0)
+        skipped = counts.get("skipped", 0) + counts.get("xfailed", 0)
+        failed, errors = counts.get("failed", 0), counts.get("error", 0)
+        self._findings.count("pytest", TestCounts(passed, failed, skipped, errors))
+        # Where no test ran, pytest takes that for a failure.
+        is_well = not failed and not errors and bool(passed + skipped)
+        self._findings.says("pytest", "passed" if is_well else "failed")
+        self._close_run()
+        return True
+
+    def _entry(self, lines: Sequence[str], at: int, title: str) -> int:
+        """One test that failed: its traceback in any of pytest's styles."""
+        named = _NAMED.fullmatch(title)
+        name = named[1] if named else title
+        end = at + 1
+        while end < len(lines) and not _is_boundary(lines[end]):
+            end += 1
+        spans: list[Span] = []
+        said: list[str] = []
+        for line in _traced(lines, at + 1, end):
+            if error := _ERROR_LINE.fullmatch(line):
+                said.append(error[1])
+                if inner := _QUOTED_FILE.match(error[1]):
+                    spans.append(_span(inner[1], inner[2]))
+            elif (frame := _LOCATED.fullmatch(line)) or (frame := _QUOTED_FILE.match(line)):
+                spans.append(_span(frame[1], frame[2]))
+            elif line.startswith(traces.CHAINED):
+                # What comes now is what the test failed with.
+                said.clear()
+            elif group := _GROUP.fullmatch(line):
+                said.append(group[1])
+        if not said:
+            trace = next((t for n in range(at + 1, end) if (t := traces.python(lines, n))), None)
+            said = [trace.message] if trace else []
+        if named and title.startswith("ERROR collecting") and not own(spans):
+            spans = [Span(name)]
+        self._failed.append(_failure(name, said, spans))
+        return end
+
+    def _one_line(self, lines: Sequence[str], at: int) -> int:
+        """Failures with a line each, which have no names: the summary has them."""
+        end, said = at, []
+        if error := _ERROR_LINE.fullmatch(lines[at]):
+            said.append(error[1])
+            end += 1
+            while end < len(lines) and lines[end].startswith(" "):
+                said.append(lines[end].strip())
+                end += 1
+        if end >= len(lines):
+            return end if said else at
+        found = _LOCATED.fullmatch(lines[end])
+        if found is None or not (said or found[4]):
+            return at
+        kind = lines[end].partition(f":{found[2]}: ")[2]
+        self._failed.append(_failure("", said or [kind], [_span(found[1], found[2])]))
+        return end + 1
+
+    def _close_run(self) -> None:
+        """Put what was told at length and what the summary says together."""
+        waiting: dict[str, list[Diagnostic]] = {}
+        nameless: dict[str, list[Diagnostic]] = {}
+        for failed in self._failed:
+            first = failed.message.partition("\n")[0]
+            (waiting if failed.test else nameless).setdefault(failed.test or first, []).append(
+                failed
+            )
+        for line in self._summed:
+            node_id, why = _split(line, waiting)
+            file = node_id.partition("::")[0]
+            found = waiting.get(_title(node_id)) or waiting.get(node_id) or nameless.get(why)
+            if found:
+                self._findings.add(found.pop(0)._replace(test=node_id))
+            else:
+                span = Span(file) if file.endswith(".py") else None
+                spans = [span] if span else []
+                self._findings.add(_failure(node_id, [why or "failed"], spans))
+        for left in (*waiting.values(), *nameless.values()):
+            for failed in left:
+                self._findings.add(failed)
+        self._failed, self._summed, self._part = [], [], ""
+
+    def _unit_entry(self, lines: Sequence[str], at: int) -> int:
+        """A test of unittest that failed: a double line, its name, a line, and a traceback."""
+        if at + 3 >= len(lines):
+            return at
+        entry = _UNIT_ENTRY.fullmatch(lines[at + 1])
+        if entry is None:
+            return at
+        below = at + 2
+        while below < len(lines) and below < at + 6 and not lines[below].startswith("-----"):
+            below += 1
+        trace = traces.python(lines, below + 1)
+        name = entry[2] if entry[2] and entry[2].endswith(entry[1]) else entry[1]
+        if entry[2] and not entry[2].endswith(entry[1]):
+            name = f"{entry[2]}.{entry[1]}"
+        if trace is None:
+            self._findings.add(Diagnostic("unittest", "error", "failed", test=name))
+            return at + 2
+        self._findings.add(
+            Diagnostic("unittest", "error", trace.message, trace.kind, trace.spans, name)
+        )
+        return trace.after
+
+    def close(self) -> None:
+        self._close_run()
+
+
+class UnittestEnd:
+    """The last words of unittest, which stand behind a line: how many ran, and how it went."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+
+    def read(self, lines: Sequence[str], at: int) -> int:
+        ran = _UNIT_RAN.fullmatch(lines[at]) if lines[at].startswith("Ran ") else None
+        if ran is None or at + 2 >= len(lines):
+            return at
+        end = _UNIT_END.fullmatch(lines[at + 2])
+        if end is None:
+            return at
+        told = {each[1].strip(): int(each[2]) for each in _UNIT_COUNT.finditer(end[2] or "")}
+        failed = told.get("failures", 0) + told.get("unexpected successes", 0)
+        errors, skipped = told.get("errors", 0), told.get("skipped", 0)
+        skipped += told.get("expected failures", 0)
+        passed = max(int(ran[1]) - failed - errors - skipped, 0)
+        self._findings.count("unittest", TestCounts(passed, failed, skipped, errors))
+        self._findings.says("unittest", "passed" if end[1] == "OK" else "failed")
+        return at + 3
+
+    def close(self) -> None:
+        pass
+
+
+_WORDS = frozenset(
+    "passed failed error skipped xfailed xpassed deselected warning rerun retried test subtest"
+    " subtests".split()
+)
+
+
+def _entry(line: str) -> str:
+    """The title of an entry; empty for the line that pytest draws between frames."""
+    found = _ENTRY.fullmatch(line)
+    return found[1] if found and found[1].strip("_ ") else ""
+
+
+def _is_boundary(line: str) -> bool:
+    first = line[:1]
+    return (first == "_" and bool(_entry(line))) or (first == "=" and bool(_BANNER.fullmatch(line)))
+
+
+def _traced(lines: Sequence[str], first: int, end: int) -> Iterator[str]:
+    """The lines of an entry but for what the test printed."""
+    for at in range(first, end):
+        if lines[at].startswith("--") and _CAPTURED.fullmatch(lines[at]):
+            return
+        yield lines[at]
+
+
+def _span(path: str, line: str) -> Span:
+    return Span(path, number(line), None, number(line))
+
+
+def _failure(name: str, said: Sequence[str], spans: list[Span]) -> Diagnostic:
+    kept = [line for line in said if line.strip()][:MOST_LINES]
+    lines = textwrap.dedent("\n".join(kept)).split("\n")
+    if _QUOTED_FILE.match(lines[0]):
+        # Errors of syntax say where, and show it, before they say what.
+        lines = lines[-1:]
+    kind = _KIND.match(lines[0])
+    message = "\n".join(lines) or "failed"
+    places = tuple(own(spans)[::-1])
+    return Diagnostic("pytest", "error", message, kind[1] if kind else "", places, name)
+
+
+def _split(text: str, titles: Container[str]) -> tuple[str, str]:
+    """A line of the summary: the test, and why. Parameters of a test may look like both."""
+    parts = text.split(" - ", 6)
+    for count in range(1, len(parts)):
+        node_id = " - ".join(parts[:count])
+        if _title(node_id) in titles:
+            return node_id, " - ".join(parts[count:])
+    return parts[0], " - ".join(parts[1:])
+
+
+def _title(node_id: str) -> str:
+    """What stands above the traceback of a test."""
+    return node_id.partition("::")[2].replace("::", ".")

@@ -1,0 +1,92 @@
+"""Bytes as text, whatever they are: reading a file never fails for its encoding.
+
+A byte-order mark decides, then what the file says about itself in its first two lines, then
+UTF-8. What is none of these is UTF-8 with stray bytes of an older encoding in it, or that older
+encoding throughout; Latin-1 gives every byte a character.
+"""
+
+import codecs
+import functools
+import re
+from typing import NamedTuple
+
+# The longer ones first: UTF-32's begins with UTF-16's.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_ANY_MARK = tuple(mark for mark, _ in _MARKS)
+
+# Python's own rule (PEP 263), which editors and other languages follow, and XML's.
+_DECLARED = re.compile(
+    rb"(?:[^\n]*\n)??[^\n#/;%*<-]*+[#/;%*<-][^\n]*?coding[:=][ \t]*[\"']?([-\w.]{1,40})"
+)
+_DECLARED_WITHIN = 1000
+
+# Encodings by which a file is text that others can read. Python knows codecs that are none.
+_FAMILIES = ("big5", "cp", "euc", "gb", "hkscs", "iso8859", "johab", "koi8", "mac", "shift_jis")
+_ASCII = bytes(range(0x20, 0x7F))
+
+_STRAY = "ctx-stray-bytes"
+_MOST_STRAYS = 10_000
+"""Each is looked at by itself, which takes its time."""
+
+
+class Decoded(NamedTuple):
+    text: str
+    encoding: str
+    """As Python names it; `mixed` for UTF-8 with stray bytes."""
+
+
+def decode(content: bytes) -> Decoded:
+    if content.isascii():
+        return Decoded(content.decode("ascii"), "utf-8")
+    marked = marked_encoding(content)
+    if marked:
+        return Decoded(content.decode(marked, "replace"), marked)
+    declared = _DECLARED.match(content[:_DECLARED_WITHIN])
+    if declared and (name := _known(declared[1].decode("latin-1"))):
+        return Decoded(content.decode(name, "replace"), name)
+    try:
+        return Decoded(content.decode("utf-8"), "utf-8")
+    except UnicodeDecodeError:
+        return _decoded_somehow(content)
+
+
+def marked_encoding(content: bytes) -> str | None:
+    """The encoding that a byte-order mark at the beginning names."""
+    if not content.startswith(_ANY_MARK):
+        return None
+    return next(name for mark, name in _MARKS if content.startswith(mark))
+
+
+def _decoded_somehow(content: bytes) -> Decoded:
+    text = content.decode("utf-8", "replace")
+    strays = text.count("\ufffd")
+    beyond_ascii = len(text) - len(text.encode("ascii", "ignore"))
+    if strays > _MOST_STRAYS or 2 * strays > beyond_ascii:
+        return Decoded(content.decode("latin-1"), "latin-1")
+    return Decoded(content.decode("utf-8", _STRAY), "mixed")
+
+
+def _stray_bytes(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error(_STRAY, _stray_bytes)
+
+
+@functools.lru_cache(100)
+def _known(name: str) -> str | None:
+    """The encoding that a file names, if it is one in which ASCII is ASCII."""
+    try:
+        found = codecs.lookup(name).name
+        if not found.startswith(_FAMILIES):
+            return None
+        return found if _ASCII.decode(found) == _ASCII.decode("ascii") else None
+    except (LookupError, UnicodeError):
+        return None

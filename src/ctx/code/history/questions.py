@@ -1,0 +1,237 @@
+"""What the history of a project knows: about a file, about words, about the last days."""
+
+import heapq
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from functools import cache
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import layout, terms
+from ctx.code.history.tables import key_of, unpack, unshrink
+
+LARGEST_SHARED = 30
+"""A commit that touches more files says nothing about which of them belong together."""
+
+_NEWEST_SHARED = 2000
+_SUBJECT_WEIGHT = 2.0
+_LOOKED_AT = 200
+_MOST_RENAMES = 30
+_NEVER = 1 << 62
+
+
+class Commit(NamedTuple):
+    hash: str
+    time: int
+    """Seconds since 1970, when it was committed."""
+    subject: str
+    body: str
+
+
+class Found(NamedTuple):
+    commit: Commit
+    score: float
+
+
+class CoChange(NamedTuple):
+    """A file that was changed in the same commits as the one that was asked about."""
+
+    path: str
+    times: int
+    share: float
+    """Of the commits of the one that was asked about."""
+
+
+class Recent(NamedTuple):
+    path: str
+    time: int
+    times: int
+
+
+def commits_of(connection: Connection, path: str, limit: int) -> list[Commit]:
+    """The commits that touched a file, under the names it had too; the newest first."""
+    return _newest(connection, _trail(connection, path), limit)
+
+
+def files_of(connection: Connection, hash: str) -> list[str]:
+    """The files that a commit touched, sorted; none for a merge."""
+    name = bytes.fromhex(hash)
+    row = connection.execute(
+        "SELECT files FROM commits WHERE substr(hash, 1, 4) = ? AND hash = ?", (name[:4], name)
+    ).fetchone()
+    return sorted(_names(connection, unpack(row[0] or b"")).values()) if row else []
+
+
+def together(connection: Connection, path: str, limit: int) -> list[CoChange]:
+    """The files that change when a file changes, the closest first.
+
+    A commit of two files ties them closer than one of thirty, and a file that changes all the
+    time is close to none. Only small commits count, and only the newest ones of the file.
+    """
+    own = connection.execute(
+        "SELECT time, files FROM commits WHERE id IN (SELECT value FROM json_each(?))"
+        " AND length(files) <= ? ORDER BY time DESC, hash LIMIT ?",
+        (json.dumps(_trail(connection, path)), 4 * LARGEST_SHARED, _NEWEST_SHARED),
+    ).fetchall()
+    itself = _id_of(connection, path)
+    if itself is None:
+        return []
+    heir = _heirs(connection)
+    times: Counter[int] = Counter()
+    ties: defaultdict[int, float] = defaultdict(float)
+    for time, packed in own:
+        others = {heir(id, time) for id in unpack(packed)} - {itself, heir(itself, time)}
+        for other in others:
+            times[other] += 1
+            ties[other] += 1 / len(others)
+    total = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
+    for id, touched in connection.execute(
+        "SELECT id, length(commits) / 4 FROM history_paths"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(times)),),
+    ):
+        ties[id] *= math.log(1 + total / max(touched, times[id]))
+    names = _names(connection, times)
+    closest = sorted(times, key=lambda id: (-ties[id], names[id]))
+    return [CoChange(names[id], times[id], times[id] / len(own)) for id in closest[:limit]]
+
+
+def search(connection: Connection, words: str, limit: int) -> list[Found]:
+    """The commits whose messages speak of any of the words, the best first.
+
+    A word counts the more the rarer it is, and twice where it stands in the subject.
+    """
+    total = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
+    weights: dict[str, float] = {}
+    scores: defaultdict[int, float] = defaultdict(float)
+    for term in terms.query(words):
+        asked = "SELECT rowid FROM commits_fts WHERE commits_fts MATCH ?"
+        speaking = connection.execute(asked, (f'"{term}"',)).fetchall()
+        weights[term] = math.log(1 + total / (1 + len(speaking)))
+        for (id,) in speaking:
+            scores[id] += weights[term]
+    if not scores:
+        return []
+    # A common word has thousands of messages. Of those that have the same words, the newest are
+    # looked at more closely.
+    looked_at = max(limit, _LOOKED_AT)
+    bar = heapq.nlargest(looked_at, scores.values())[-1]
+    best = [id for id, score in scores.items() if score > bar]
+    even = [id for id, score in scores.items() if score == bar]
+    found = [
+        Found(commit, sum(weights.get(term, 0) * times for term, times in _said(commit).items()))
+        for commit in _newest(connection, best, limit=len(best))
+        + _newest(connection, even, limit=looked_at - len(best))
+    ]
+    found.sort(key=lambda found: (-found.score, -found.commit.time, found.commit.hash))
+    return found[:limit]
+
+
+def _said(commit: Commit) -> dict[str, float]:
+    """How much each term of a message counts."""
+    said = dict.fromkeys(terms.of(commit.body), 1.0)
+    return said | dict.fromkeys(terms.of(commit.subject), _SUBJECT_WEIGHT)
+
+
+def recent(connection: Connection, since: int, limit: int) -> list[Recent]:
+    """The files that were touched since a time, under the names they have now; newest first."""
+    heir = _heirs(connection)
+    last: dict[int, int] = {}
+    times: Counter[int] = Counter()
+    for time, packed in connection.execute(
+        "SELECT time, files FROM commits WHERE time >= ? AND files IS NOT NULL", (since,)
+    ):
+        for id in {heir(id, time) for id in unpack(packed)}:
+            last[id] = max(time, last.get(id, time))
+            times[id] += 1
+    names = _names(connection, last)
+    newest = sorted(last, key=lambda id: (-last[id], -times[id], names[id]))
+    return [Recent(names[id], last[id], times[id]) for id in newest[:limit]]
+
+
+def _newest(connection: Connection, ids: list[int], limit: int) -> list[Commit]:
+    found = connection.execute(
+        "SELECT hash, time, subject, body FROM commits"
+        " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY time DESC, hash LIMIT ?",
+        (json.dumps(ids), limit),
+    )
+    return [
+        Commit(hash.hex(), time, subject, unshrink(body)) for hash, time, subject, body in found
+    ]
+
+
+def _trail(connection: Connection, path: str) -> list[int]:
+    """The commits of a file: those that touched it, and those that touched what it was before
+    it was renamed, up to that moment."""
+    start = _id_of(connection, path)
+    if start is None:
+        return []
+    away = connection.execute("SELECT commit_id FROM renames WHERE old_id = ?", (start,))
+    found = {id for (id,) in away}
+    seen: set[int] = set()
+    # The later its end, the more of a name counts: that one goes first, and each only once.
+    waiting = [(-_NEVER, start)]
+    while waiting:
+        end, name = heapq.heappop(waiting)
+        if name in seen:
+            continue
+        seen.add(name)
+        row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (name,))
+        touching = json.dumps(unpack(row.fetchone()[0]))
+        found.update(
+            id
+            for (id,) in connection.execute(
+                "SELECT id FROM commits WHERE id IN (SELECT value FROM json_each(?)) AND time <= ?",
+                (touching, -end),
+            )
+        )
+        for old, time in connection.execute(
+            "SELECT old_id, time FROM renames JOIN commits ON id = commit_id"
+            " WHERE new_id = ? AND time <= ?",
+            (name, -end),
+        ):
+            heapq.heappush(waiting, (-time, old))
+    return sorted(found)
+
+
+def _heirs(connection: Connection) -> Callable[[int, int], int]:
+    """What has become of a name that a file had at a time: the one it has now."""
+
+    @cache
+    def renamed(id: int) -> list[tuple[int, int]]:
+        return connection.execute(
+            "SELECT time, new_id FROM renames JOIN commits ON id = commit_id"
+            " WHERE old_id = ? ORDER BY time, hash",
+            (id,),
+        ).fetchall()
+
+    def heir(id: int, time: int) -> int:
+        # Renames to and fro within one second would lead round and round.
+        for _ in range(_MOST_RENAMES):
+            step = next((step for step in renamed(id) if step[0] >= time), None)
+            if step is None:
+                break
+            time, id = step
+        return id
+
+    return heir
+
+
+def _id_of(connection: Connection, path: str) -> int | None:
+    if layout.unfit_name(path):
+        return None
+    row = connection.execute(
+        "SELECT id FROM history_paths WHERE key = ? AND path = ?", (key_of(path), path)
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _names(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
+    return dict(
+        connection.execute(
+            "SELECT id, path FROM history_paths WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+    )

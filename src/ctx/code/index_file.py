@@ -1,0 +1,108 @@
+"""`code.db`: opened, and made where there is none that can be used.
+
+It is derived: a file of another version, or one that is damaged, is made anew. It is written in
+place, so that a refresh costs what has changed; whoever reads meanwhile sees the state before.
+What is written is in `store.py`, what is read in `lookup.py`.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib import resources
+from sqlite3 import Connection
+
+from ctx import disk
+from ctx.code.history import tables as history
+from ctx.errors import CtxError, IndexCorrupt
+from ctx.sqlite.connection import (
+    JOURNALS,
+    closed_on_failure,
+    connect,
+    execute_script,
+    explained,
+    pragma,
+    transaction,
+)
+
+APPLICATION_ID = 0x63747863  # "ctxc"
+VERSION = 1
+"""Raised when the tables, or the meaning of what is in them, change."""
+
+
+def open_for_writing(path: str) -> Connection:
+    """The index, made if it is missing, damaged, or of another version."""
+    try:
+        return _open(path, "mode=rw")
+    except IndexCorrupt:
+        _remove(path)
+        return _make(path)
+
+
+def open_for_reading(path: str) -> Connection | None:
+    """The index as it is; None where there is none that can be read."""
+    try:
+        return _open(path, "mode=ro")
+    except CtxError:
+        return None
+
+
+def _open(path: str, mode: str) -> Connection:
+    if not os.path.isfile(path) or os.path.islink(path):
+        raise IndexCorrupt(f"There is no index at {path}.")
+    with explained(path, IndexCorrupt), closed_on_failure(connect(path, mode)) as connection:
+        found = pragma(connection, "application_id"), pragma(connection, "user_version")
+        if found != (APPLICATION_ID, VERSION):
+            raise IndexCorrupt(f"The index {path} has another layout.")
+        connection.execute("SELECT count(*) FROM meta").fetchone()
+        _tune(connection)
+        return connection
+
+
+def _make(path: str) -> Connection:
+    with explained(path, IndexCorrupt), disk.explained("making the index of the code"):
+        disk.make_folder(os.path.dirname(path))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
+        with closed_on_failure(connect(path, "mode=rw")) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            _tune(connection)
+            with transaction(connection):
+                schema = resources.files("ctx.code").joinpath("schema.sql").read_text("utf-8")
+                execute_script(connection, schema)
+                execute_script(connection, history.SCHEMA)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+                connection.execute(f"PRAGMA user_version = {VERSION:d}")
+            return connection
+
+
+def _tune(connection: Connection) -> None:
+    # A power cut may take the last refresh, never the file: the next refresh finds what is missing.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute("PRAGMA cache_size = -32000")
+    connection.execute("PRAGMA temp_store = MEMORY")
+
+
+def _remove(path: str) -> None:
+    for suffix in ("", *JOURNALS):
+        disk.discard(path + suffix)
+
+
+@contextmanager
+def writing(connection: Connection, path: str) -> Iterator[None]:
+    with explained(path, IndexCorrupt), transaction(connection):
+        yield
+
+
+def note(connection: Connection, key: str, value: str | int | None) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+
+def noted(connection: Connection, key: str) -> str | int | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None
+
+
+def checkpoint(connection: Connection) -> None:
+    """Bring what was written into the file itself, if nobody reads it now."""
+    with suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,0 +1,28 @@
+"""Shell scripts, their functions and what they declare."""
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ctx.code.languages.definitions import Definitions, children
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+class Bash(Definitions):
+    name = "bash"
+    grammar = ("tree_sitter_bash", "language")
+    query_file = "bash.scm"
+    constants = re.compile(rb"readonly|-\w*r")
+
+    def names(self, node: "Node") -> Iterable["Node"]:
+        if node.type == "declaration_command":
+            named = (
+                each.child_by_field_name("name") for each in children(node, "variable_assignment")
+            )
+            return [name for name in named if name]
+        return super().names(node)
+
+
+LANGUAGE = Bash()

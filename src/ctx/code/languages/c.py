@@ -1,0 +1,301 @@
+"""C, and what C++ has from it."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ctx.code.language import Described, Language, Source
+from ctx.code.model import Import, Item
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_HEADER = re.compile(r"\.(?:h|hh|hpp|hxx|h\+\+|H|inc|inl|ipp|tpp|txx|cuh|def)\Z")
+_STATIC = re.compile(rb"\bstatic\b")
+_EXTERN = re.compile(rb"\bextern\b")
+_CONST = re.compile(rb"\bconst(?:expr|init)?\b")
+_GUARD = re.compile(r"(?:_|\A)(?:H|HH|HPP|HXX|INC|INCLUDED?)_*\Z")
+_SHOUTED = re.compile(r"[A-Z][A-Z\d_]*\Z")
+
+# A macro where the grammar expects none. A pattern that begins with a fixed word is found quickly.
+_STRUCT_MACRO = re.compile(
+    rb"struct[ \t]+([A-Z][A-Z\d]*_[A-Z\d_]+|[A-Z]{4,})(?=\s+[A-Za-z_]\w*\s*[:{])"
+)
+_MACRO_BEFORE = re.compile(
+    rb"\n([A-Z][A-Z\d_]{3,}(?:\([^()\n]*\))?)"
+    rb"(?=\s+(?:/[/*]|#|\Z|\}|(?:static|extern|inline|const|typedef|struct|union|enum|void|int|char|long"
+    rb"|short|unsigned|signed|float|double|bool|size_t|ssize_t|u?int\d+_t)\b"
+    rb"|[A-Za-z_]\w*[ \t*]+[A-Za-z_]\w*[ \t]*\())"
+)
+_DIRECTIVE = re.compile(rb"#[ \t]*(if|elif|else|endif)[^\n]*")
+_NOT_A_LINE_END = re.compile(rb"[^\n]+")
+_GOES_ON = frozenset((b",", b"(", b"&", b"|", b"+", b"=", b"?"))
+_MOST_CONDITIONS = 50
+
+_AROUND_A_NAME = frozenset(
+    {
+        *("pointer_declarator", "array_declarator", "function_declarator", "init_declarator"),
+        *("parenthesized_declarator", "attributed_declarator", "reference_declarator"),
+    }
+)
+_MOST_AROUND_A_NAME = 30
+SPECIFIERS = {
+    "struct_specifier": "struct",
+    "union_specifier": "struct",
+    "enum_specifier": "enum",
+    "class_specifier": "class",
+}
+
+
+class C(Language):
+    name = "c"
+    grammar = ("tree_sitter_c", "language")
+    query_file = "c.scm"
+
+    def readable(self, content: bytes) -> bytes:
+        """The same, byte for byte, without what keeps the grammar from seeing what is there."""
+        content = with_whole_blocks(content)
+        return _MACRO_BEFORE.sub(blanked, _STRUCT_MACRO.sub(blanked, content))
+
+    def item(
+        self, node: "Node", kind: str, parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        if kind == "function":
+            return self.function(node, source)
+        if kind == "macro":
+            return _macro(node, source)
+        if kind == "static":
+            return self.declared(node, parent, source)
+        if kind == "type_alias":
+            return self._typedef(node, source)
+        return _specified(node, kind, parent, source)
+
+    def function(self, node: "Node", source: Source) -> Described | None:
+        found = declared_name(node.child_by_field_name("declarator"))
+        if found is None:
+            return None
+        name_node, is_function = found
+        body = node.child_by_field_name("body")
+        type_node = node.child_by_field_name("type")
+        name, start = source.text(name_node), name_node.start_byte
+        if not is_function:
+            return _misread_struct(name, type_node, body, source)
+        seen = visibility(source.content[node.start_byte : start], source)
+        type_ = self.type_of(type_node, source)
+        return Described(name, start, "function", seen, body_start(body, node), type_)
+
+    def declared(self, node: "Node", parent: Item, source: Source) -> tuple[Described, ...] | None:
+        """Variables and prototypes. What another file defines is only told by headers: elsewhere
+        it would stand in the way of the definition."""
+        if parent.kind != "module":
+            return None
+        type_node = node.child_by_field_name("type")
+        declarators = node.children_by_field_name("declarator")
+        if type_node is None or not declarators:
+            return None
+        before = source.content[node.start_byte : declarators[0].start_byte]
+        seen, type_ = visibility(before, source), self.type_of(type_node, source)
+        is_elsewhere = bool(_EXTERN.search(before)) and not is_header(source)
+        variable = "const" if _CONST.search(before) else "static"
+        found = []
+        for declarator in declarators:
+            named = declared_name(declarator)
+            if named is None:
+                continue
+            name_node, is_function = named
+            if is_elsewhere or (is_function and not is_header(source)):
+                continue
+            value = declarator.child_by_field_name("value")
+            found.append(
+                Described(
+                    source.text(name_node),
+                    name_node.start_byte,
+                    "function" if is_function else variable,
+                    seen,
+                    value.start_byte if value else end_of_promise(node, source),
+                    type_,
+                )
+            )
+        found += defined_in(type_node, source)
+        return tuple(found) or None
+
+    def _typedef(self, node: "Node", source: Source) -> tuple[Described, ...] | None:
+        type_node = node.child_by_field_name("type")
+        if type_node is None:
+            return None
+        inside = tuple(defined_in(type_node, source))
+        kind, body = SPECIFIERS.get(type_node.type), type_node.child_by_field_name("body")
+        target = inside[0].name if inside else self.type_of(type_node, source)
+        found: list[Described] = []
+        for declarator in node.children_by_field_name("declarator"):
+            named = declared_name(declarator)
+            if named is None:
+                continue
+            name, at = source.text(named[0]), named[0].start_byte
+            if kind and body and not inside and not found and declarator.type == "type_identifier":
+                # A struct without a name of its own goes by the first that it is given.
+                found.append(Described(name, at, kind, "public", body.start_byte))
+                target = name
+            elif name != target or not (inside or body):
+                end = body.start_byte if body else end_of_promise(node, source)
+                target = "" if name == target else target
+                found.append(Described(name, at, "type_alias", "public", end, target))
+        # What stands inside belongs to the last: to the struct.
+        found.sort(key=lambda each: each.kind != "type_alias")
+        return (*found, *inside) or None
+
+    def type_of(self, node: "Node | None", source: Source) -> str:
+        """The name of a type that somebody defined: `struct dict *` is a `dict`."""
+        if node is not None and node.type in SPECIFIERS:
+            node = node.child_by_field_name("name")
+        return source.text(node) if node is not None and node.type == "type_identifier" else ""
+
+    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+        """A system include keeps its brackets: `<stdio.h>`."""
+        path = node.child_by_field_name("path")
+        if path is None or path.type == "identifier":
+            return
+        module = source.text(path).strip('"')
+        # Whoever includes this file has what it includes.
+        yield Import(scope, "", module, "", line, shared=True)
+
+
+def is_header(source: Source) -> bool:
+    return bool(_HEADER.search(source.path))
+
+
+def visibility(before: bytes, source: Source) -> str:
+    """What is static belongs to its file; in a header, to everyone who includes it."""
+    if b"static" not in before or is_header(source):
+        return "public"
+    return "private" if _STATIC.search(before) else "public"
+
+
+def declared_name(declarator: "Node | None") -> tuple["Node", bool] | None:
+    """What a declarator gives a name to, and whether that is a function."""
+    is_function = False
+    for _ in range(_MOST_AROUND_A_NAME):
+        if declarator is None:
+            return None
+        around = declarator.type
+        if around not in _AROUND_A_NAME:
+            return declarator, is_function or around == "operator_cast"
+        if around != "parenthesized_declarator":
+            is_function = around == "function_declarator"
+        inner = declarator.child_by_field_name("declarator")
+        if inner is None and (count := declarator.named_child_count):
+            inner = declarator.named_child(count - 1)
+        declarator = inner
+    return None
+
+
+def body_start(body: "Node | None", node: "Node") -> int:
+    return body.start_byte if body else node.end_byte
+
+
+def end_of_promise(node: "Node", source: Source) -> int:
+    """The end of a declaration, without its semicolon."""
+    end = node.end_byte
+    return end - 1 if source.content[end - 1 : end] == b";" else end
+
+
+def defined_in(type_node: "Node", source: Source) -> Iterator[Described]:
+    """The struct of `struct point { … } origin;`. It is described with what is declared by it."""
+    kind = SPECIFIERS.get(type_node.type)
+    name = type_node.child_by_field_name("name") if kind else None
+    body = type_node.child_by_field_name("body") if name else None
+    if kind and name and body:
+        yield Described(source.text(name), name.start_byte, kind, "public", body.start_byte)
+
+
+def _specified(node: "Node", kind: str, parent: Item, source: Source) -> Described | None:
+    name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+    if name_node is None or body is None:
+        return None
+    name = source.text(name_node)
+    if parent.kind == kind and parent.name == name:
+        # Already described by the declaration that it is part of.
+        return None
+    return Described(name, name_node.start_byte, kind, "public", body.start_byte)
+
+
+def _macro(node: "Node", source: Source) -> Described | None:
+    name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    if name_node is None:
+        return None
+    name = source.text(name_node)
+    if value is None and _GUARD.search(name):
+        # It only keeps a header from being read twice.
+        return None
+    last = node.child_by_field_name("parameters") or name_node
+    return Described(name, name_node.start_byte, "macro", "public", last.end_byte)
+
+
+def _misread_struct(
+    name: str, type_node: "Node | None", body: "Node | None", source: Source
+) -> Described | None:
+    """`struct EXPORT name { … }` looks like a function that gives an `EXPORT`."""
+    kind = SPECIFIERS.get(type_node.type) if type_node else None
+    between = type_node.child_by_field_name("name") if type_node else None
+    if kind is None or between is None or body is None:
+        return None
+    if _SHOUTED.match(name):
+        name = source.text(between)
+    return Described(name, between.start_byte, kind, "public", body.start_byte)
+
+
+def blanked(found: "re.Match[bytes]") -> bytes:
+    """A match without the word in it."""
+    begin, end = found.span(1)
+    before, whole = begin - found.start(), found.group()
+    return whole[:before] + b" " * (end - begin) + whole[before + end - begin :]
+
+
+def with_whole_blocks(content: bytes) -> bytes:
+    """Take away conditions of the preprocessor that cut through a block or a statement.
+
+    Where the first branch opens what is closed elsewhere, it is kept as if there was no condition.
+    Of all other conditions the grammar can make something.
+    """
+    if b"#" not in content:
+        return content
+    cuts: list[tuple[int, int]] = []
+    conditions: list[list[tuple[int, int]]] = []
+    for found in _DIRECTIVE.finditer(content):
+        begin = content.rfind(b"\n", 0, found.start()) + 1
+        if content[begin : found.start()].strip():
+            continue
+        here = (begin, found.end())
+        match found.group(1):
+            case b"if":
+                conditions.append([here])
+            case b"endif":
+                if conditions:
+                    cuts += _cuts([*conditions.pop(), here], content)
+            case _:
+                if conditions:
+                    conditions[-1].append(here)
+        if len(conditions) > _MOST_CONDITIONS:
+            break
+    if not cuts:
+        return content
+    mended = bytearray(content)
+    for begin, end in cuts:
+        mended[begin:end] = _NOT_A_LINE_END.sub(_spaces, content[begin:end])
+    return bytes(mended)
+
+
+def _cuts(directives: list[tuple[int, int]], content: bytes) -> list[tuple[int, int]]:
+    first, then, last = directives[0], directives[1], directives[-1]
+    begin, end = first[1], then[0]
+    is_whole = content.count(b"{", begin, end) == content.count(b"}", begin, end)
+    if is_whole and content[max(begin, end - 100) : end].rstrip()[-1:] not in _GOES_ON:
+        return []
+    return [first, (end, last[1])]
+
+
+def _spaces(found: "re.Match[bytes]") -> bytes:
+    return b" " * len(found.group())
+
+
+LANGUAGE = C()

@@ -1,0 +1,390 @@
+"""C++: what C has, and classes, namespaces and templates."""
+
+import functools
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ctx.code.language import Described, Source, flatten
+from ctx.code.languages.c import (
+    C,
+    blanked,
+    body_start,
+    declared_name,
+    end_of_promise,
+    is_header,
+    visibility,
+    with_whole_blocks,
+)
+from ctx.code.model import Import, Item
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ACCESS = {b"public": "public", b"protected": "super", b"private": "private"}
+_TYPES = frozenset({"class", "struct"})
+_MOST_WRAPPERS = 5
+_ARGUMENTS = re.compile(rb"<[^<>()]*>")
+_OF_ARGUMENTS = re.compile(
+    r"(?:std::)?(?:unique_ptr|shared_ptr|weak_ptr|optional|atomic|reference_wrapper)<(.*)>\Z",
+    re.DOTALL,
+)
+_SIMPLE = re.compile(
+    rb"(?:(?:const|static|constexpr|mutable|struct|class|enum|thread_local)\s+)*"
+    rb"((?!unsigned|signed)[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)"
+    rb"\s*(?:<([^<>;={}()]*(?:<[^<>;={}()]*>[^<>;={}()]*)*)>)?"
+    rb"(?:\s*[*&]|\s+const\b)*\s*\b([A-Za-z_]\w*)\s*(?:[;={\[)]|\Z)"
+)
+_SMART = frozenset(
+    (b"std::" * is_long + name)
+    for is_long in (False, True)
+    for name in (b"unique_ptr", b"shared_ptr", b"weak_ptr", b"optional", b"atomic")
+)
+_QUALIFIERS = re.compile(r"\b(?:const|volatile|typename|struct|class|enum)\b\s*")
+_TYPE = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
+_PLAIN = re.compile(rb"[\w:~]+")
+_OPERATOR = re.compile(rb"\boperator\b(?:\s+([A-Za-z_][^()]*))?")
+_SHOUTED = re.compile(r"[A-Z][A-Z\d_]+\Z")
+_MADE = re.compile(rb"(?:std::)?make_(?:unique|shared)<(.*)>\Z", re.DOTALL)
+
+# A macro where the grammar expects none: before the name of a class, and before a declaration. Each
+# is a word in capitals. A pattern that begins with a fixed word is found quickly.
+_BEFORE_A_NAME = (
+    rb"[ \t]+((?:[A-Z][A-Z\d]*_[A-Z\d_]+|[A-Z]{4,})(?:\([^()\n]*\))?)"
+    rb"(?=\s+[A-Za-z_]\w*(?:::\w+)*\s*(?:final\s*)?[:{<])"
+)
+_MACROS = (
+    re.compile(rb"class" + _BEFORE_A_NAME),
+    re.compile(rb"struct" + _BEFORE_A_NAME),
+    re.compile(
+        rb"\n([A-Z][A-Z\d_]{3,}(?:\([^()\n]*\))?)"
+        rb"(?=\s+(?:/[/*]|#|\Z|\}|(?:namespace|template|class|struct|union|enum|using|typedef|static"
+        rb"|inline|extern|constexpr|const|virtual|explicit|void|int|char|long|short|unsigned|float"
+        rb"|double|bool|auto|size_t|std::\w+)\b|[A-Za-z_][\w:]*[ \t*&]+[A-Za-z_]\w*[ \t]*\())"
+    ),
+)
+
+
+_ANNOTATION = re.compile(
+    rb"(?<=[\w)]\s)((?:[A-Z]+_)*(?:GUARDED_BY|LOCKS_EXCLUDED|UNLOCK_FUNCTION|LOCKS?_REQUIRED"
+    rb"|LOCK_FUNCTION|ACQUIRED_(?:AFTER|BEFORE)|LOCK_RETURNED)\([^()\n]*\))"
+)
+"""What compilers are told about locks, behind the name of a member."""
+_TELLING = (b"GUARDED_BY(", b"LOCKS_EXCLUDED(", b"LOCKS_REQUIRED(", b"LOCK_FUNCTION(")
+
+
+class Cpp(C):
+    name = "cpp"
+    grammar = ("tree_sitter_cpp", "language")
+    query_file = "cpp.scm"
+    separator = "::"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._content = b""
+        self._hidden = (0, 0)
+        """Where the unnamed namespace is that was entered last: it belongs to its file."""
+        self._accesses: dict[int, list[tuple[int, str]]] = {}
+        """For each class of the file, by where it ends, from where on which access holds."""
+
+    def readable(self, content: bytes) -> bytes:
+        content = with_whole_blocks(content)
+        for macro in _MACROS:
+            content = macro.sub(blanked, content)
+        if any(word in content for word in _TELLING):
+            content = _ANNOTATION.sub(blanked, content)
+        return content
+
+    def item(
+        self, node: "Node", kind: str, parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        if source.content is not self._content:
+            self._content, self._hidden, self._accesses = source.content, (0, 0), {}
+        match kind:
+            case "module":
+                return self._namespace(node, source)
+            case "class" | "struct":
+                return self._class(node, kind, parent, source)
+            case "method":
+                return self._member(node, parent, source)
+            case "trait":
+                return _concept(node, source)
+            case "function":
+                return self._function(node, parent, source)
+            case "type_alias" if node.type == "alias_declaration":
+                return self._alias(node, parent, source)
+        said = super().item(node, kind, parent, source)
+        if said is None or not (parent.kind in _TYPES or self._is_hidden(node)):
+            return said
+        seen = self._access(node, parent)
+        if isinstance(said, Described):
+            return said._replace(visibility=seen)
+        return [each._replace(visibility=seen) for each in said]
+
+    def _is_hidden(self, node: "Node") -> bool:
+        begin, end = self._hidden
+        return begin <= node.start_byte < end
+
+    def _access(self, node: "Node", parent: Item) -> str:
+        if parent.kind not in _TYPES:
+            return "private" if self._is_hidden(node) else "public"
+        seen = "private" if parent.kind == "class" else "public"
+        for begin, access in self._accesses.get(parent.end, ()):
+            if begin > node.start_byte:
+                break
+            seen = access
+        return seen
+
+    def _namespace(self, node: "Node", source: Source) -> Described | None:
+        name = node.child_by_field_name("name")
+        if name is None:
+            if not is_header(source) and not self._is_hidden(node):
+                self._hidden = (node.start_byte, node.end_byte)
+            return None
+        body = body_start(node.child_by_field_name("body"), node)
+        return Described(_spaceless(name, source), name.start_byte, "module", "public", body)
+
+    def _class(self, node: "Node", kind: str, parent: Item, source: Source) -> Described | None:
+        name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name_node is None or body is None:
+            return None
+        name = unparametrised(source.content[name_node.start_byte : name_node.end_byte])
+        if parent.kind == kind and parent.name == name:
+            # Already described by the declaration that it is part of.
+            self._accesses[parent.end] = _accesses(body, source)
+            return None
+        self._accesses[node.end_byte] = _accesses(body, source)
+        bases: Iterable[str] = ()
+        for child in node.named_children:
+            if child.type == "base_class_clause":
+                bases = [
+                    unparametrised(source.content[base.start_byte : base.end_byte])
+                    for base in child.named_children
+                    if base.type in ("type_identifier", "qualified_identifier", "template_type")
+                ]
+        seen = self._access(node, parent)
+        at = name_node.start_byte
+        bases = tuple(base for base in bases if base)
+        return Described(name, at, kind, seen, body.start_byte, "", bases)
+
+    def _function(self, node: "Node", parent: Item, source: Source) -> Described | None:
+        declarator = node.child_by_field_name("declarator")
+        found = declared_name(declarator)
+        if found is None:
+            return None
+        name_node, is_function = found
+        if not is_function and name_node.type != "qualified_identifier":
+            return self.function(node, source)
+        body, type_node = node.child_by_field_name("body"), node.child_by_field_name("type")
+        begin = body_start(body, node)
+        if type_node is None:
+            # What a constructor does begins with what it initialises.
+            for child in node.named_children:
+                if child.type == "field_initializer_list":
+                    begin = child.start_byte
+        if body is None:
+            # Defaulted or deleted.
+            begin = end_of_promise(node, source)
+        name, bases = function_name(name_node, source)
+        if type_node is None and not bases and parent.kind == "module" and _SHOUTED.match(name):
+            name = _made_by_macro(declarator, source) or name
+        kind = "method" if bases or parent.kind in _TYPES else "function"
+        if parent.kind in _TYPES or self._is_hidden(node):
+            seen = self._access(node, parent)
+        else:
+            seen = visibility(source.content[node.start_byte : name_node.start_byte], source)
+        type_ = self.type_of(type_node, source)
+        return Described(name, name_node.start_byte, kind, seen, begin, type_, bases)
+
+    def declared(self, node: "Node", parent: Item, source: Source) -> tuple[Described, ...] | None:
+        if parent.kind in _TYPES:
+            # A constructor or a template: members that are written like what stands outside.
+            member = self._member(node, parent, source)
+            return (member,) if member else None
+        found = super().declared(node, parent, source)
+        if not found or not any("::" in each.name or "<" in each.name for each in found):
+            return found
+        # `int A::count = 0;` defines what the class has declared.
+        return tuple(each for each in found if "::" not in each.name) or None
+
+    def _member(self, node: "Node", parent: Item, source: Source) -> Described | None:
+        if parent.kind not in _TYPES:
+            return None
+        declarator = node.child_by_field_name("declarator")
+        found = declared_name(declarator)
+        if found is None or declarator is None:
+            return None
+        name_node, is_function = found
+        before = source.content[node.start_byte : declarator.start_byte]
+        words = before.split()
+        if not is_function and b"static" not in words and b"constexpr" not in words:
+            return None
+        kind = "method"
+        if not is_function:
+            kind = "const" if b"const" in words or b"constexpr" in words else "static"
+        value = node.child_by_field_name("default_value")
+        body = end_of_promise(node, source)
+        if value and not is_function:
+            body = value.start_byte
+        type_ = self.type_of(node.child_by_field_name("type"), source)
+        name, _ = function_name(name_node, source)
+        return Described(name, name_node.start_byte, kind, self._access(node, parent), body, type_)
+
+    def _alias(self, node: "Node", parent: Item, source: Source) -> Described | None:
+        name, type_node = node.child_by_field_name("name"), node.child_by_field_name("type")
+        if name is None or type_node is None or parent.kind in ("function", "method"):
+            return None
+        return Described(
+            source.text(name),
+            name.start_byte,
+            "type_alias",
+            self._access(node, parent),
+            end_of_promise(node, source),
+            principal(source.text(type_node)),
+        )
+
+    def type_of(self, node: "Node | None", source: Source) -> str:
+        return principal(source.text(node)) if node and node.type not in _UNTOLD else ""
+
+    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+        """What a `using` takes comes from a namespace, which is written `::name`."""
+        if node.type == "preproc_include":
+            yield from super().imports(node, scope, line, source)
+            return
+        words = source.text(node).rstrip(";").split()[1:]
+        shared = scope == 0 or is_header(source)
+        if words[:1] == ["namespace"]:
+            yield Import(scope, "", "::" + "".join(words[1:]), "*", line, shared)
+        elif words and words[0] != "enum":
+            module, _, item = "".join(words).rpartition("::")
+            yield Import(scope, item, "::" + module, item, line, shared)
+
+    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+        # Nearly all are as simple as `const Options& options`, and looking is faster than asking.
+        simple = _SIMPLE.match(source.content, node.start_byte, node.end_byte)
+        if simple is None:
+            return self._bindings(node, source)
+        type_, arguments, name = simple.groups()
+        if type_ == b"auto":
+            return self._bindings(node, source)
+        if arguments and type_ in _SMART:
+            type_ = arguments
+        return ((name.decode(), principal(type_.decode("utf-8", "replace"))),)
+
+    def _bindings(self, node: "Node", source: Source) -> list[tuple[str, str]]:
+        type_ = self.type_of(node.child_by_field_name("type"), source)
+        found = []
+        for declarator in node.children_by_field_name("declarator"):
+            named = declared_name(declarator)
+            if named is None or named[1] or not named[0].type.endswith("identifier"):
+                continue
+            held = type_
+            if type_ == "auto":
+                value = declarator.child_by_field_name("value")
+                held = _value(value, source) if value else ""
+            if held:
+                found.append((source.text(named[0]), held))
+        return found
+
+    def expression(self, text: bytes) -> str | None:
+        return flatten(without_arguments(text))
+
+
+_UNTOLD = frozenset({"primitive_type", "sized_type_specifier", "decltype"})
+
+
+def without_arguments(text: bytes) -> bytes:
+    """`std::make_unique<T>` is `std::make_unique`."""
+    if b"<" not in text or len(text) > 1_000:
+        return text
+    text = text.replace(b"->", b".")
+    for _ in range(5):
+        shorter = _ARGUMENTS.sub(b"", text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
+
+
+def unparametrised(text: bytes) -> str:
+    if _PLAIN.fullmatch(text):
+        return text.decode("utf-8", "replace")
+    return b"".join(without_arguments(text).split()).decode("utf-8", "replace")
+
+
+def function_name(node: "Node", source: Source) -> tuple[str, tuple[str, ...]]:
+    """The name of a function, and the class or namespace that it is a member of."""
+    text = source.content[node.start_byte : node.end_byte]
+    operator = _OPERATOR.search(text) if b"operator" in text else None
+    if operator:
+        # What is behind may have brackets of its own, and `operator bool` has parameters.
+        scope, kind = text[: operator.start()], operator.group(1)
+        name = "operator" + (f" {principal(kind.decode('utf-8', 'replace'))}" if kind else "")
+        if not kind:
+            name += "".join(text[operator.end() :].decode("utf-8", "replace").split())
+        base = unparametrised(scope).removesuffix("::")
+    else:
+        base, _, name = unparametrised(text).rpartition("::")
+    return name, (base,) if base else ()
+
+
+@functools.lru_cache(maxsize=8192)
+def principal(text: str) -> str:
+    """The type that a type is about: `const std::unique_ptr<Table>&` is `Table`."""
+    text = _QUALIFIERS.sub("", text).strip()
+    for _ in range(_MOST_WRAPPERS):
+        wrapped = _OF_ARGUMENTS.match(text)
+        if wrapped is None:
+            break
+        text = _QUALIFIERS.sub("", wrapped.group(1)).strip()
+    found = _TYPE.match(text)
+    return found.group() if found else ""
+
+
+def _value(node: "Node", source: Source) -> str:
+    """What a variable without a type is made from: what a call gives, or something new."""
+    if node.type == "new_expression":
+        type_node = node.child_by_field_name("type")
+        return principal(source.text(type_node)) if type_node else ""
+    if node.type != "call_expression":
+        return ""
+    function = node.child_by_field_name("function")
+    if function is None:
+        return ""
+    text = source.content[function.start_byte : function.end_byte]
+    if made := _MADE.match(text):
+        return principal(made.group(1).decode("utf-8", "replace"))
+    called = flatten(without_arguments(text))
+    return f"{called}()" if called and called[0] != "?" else ""
+
+
+def _accesses(body: "Node", source: Source) -> list[tuple[int, str]]:
+    found = []
+    for child in body.named_children:
+        if child.type == "access_specifier":
+            word = source.content[child.start_byte : child.end_byte]
+            found.append((child.start_byte, _ACCESS.get(word, "public")))
+    return found
+
+
+def _concept(node: "Node", source: Source) -> Described | None:
+    name = node.child_by_field_name("name")
+    if name is None:
+        return None
+    return Described(source.text(name), name.start_byte, "trait", "public", name.end_byte)
+
+
+def _spaceless(node: "Node", source: Source) -> str:
+    return "".join(source.text(node).split())
+
+
+def _made_by_macro(declarator: "Node | None", source: Source) -> str:
+    """`TEST(Suite, Name) { … }` is known as `Suite.Name`."""
+    parameters = declarator.child_by_field_name("parameters") if declarator else None
+    if parameters is None:
+        return ""
+    words = [word.strip() for word in source.text(parameters).strip("()").split(",")]
+    return ".".join(words) if all(word.isidentifier() for word in words) else ""
+
+
+LANGUAGE = Cpp()

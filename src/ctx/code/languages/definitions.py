@@ -1,0 +1,101 @@
+"""Languages of which only the definitions are read: what there is, where, and how it is described.
+
+Nothing is known of what their code calls or takes from elsewhere.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ctx.code.language import Described, Language, Source
+from ctx.code.model import Item
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+TYPES = frozenset({"class", "struct", "enum", "trait", "interface", "impl"})
+_IN_FUNCTIONS = frozenset({"function", "method"})
+_VALUES = frozenset({"const", "static"})
+
+
+class Definitions(Language):
+    """The query says what an item is; here is asked for its name, body and visibility."""
+
+    bodies: tuple[str, ...] = ("body",)
+    """The fields where what an item does can begin."""
+    accesses: Mapping[bytes, str] = MappingProxyType({})
+    """The words before a name that say who sees it."""
+    unsaid = unsaid_member = "public"
+    """Who sees what is described without a word about it, alone and in a type."""
+    open_types: tuple[str, ...] = ("interface",)
+    """Types whose members are for everybody who sees them."""
+    constants: re.Pattern[bytes] | None = None
+    """What is written before the name of a value that stays as it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        words = b"|".join(map(re.escape, self.accesses))
+        self._access_words = re.compile(rb"\b(?:" + words + rb")\b") if words else None
+
+    def item(
+        self, node: "Node", kind: str, parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        if kind in _VALUES and parent.kind in _IN_FUNCTIONS:
+            return None
+        found = []
+        for name_node in self.names(node):
+            at = name_node.start_byte
+            before = source.content[node.start_byte : at]
+            name, bases = self.name_and_owner(source.text(name_node))
+            own = self.kind(kind, before, parent)
+            if bases:
+                own = "method"
+            seen = self.visibility(before, own, parent)
+            body = self.body(node)
+            if own in _VALUES:
+                equals = source.content.find(b"=", name_node.end_byte, body)
+                body = equals if equals >= 0 else body
+            body -= source.content[body - 1 : body] == b";"
+            found.append(Described(name, at, own, seen, body, "", bases))
+        return found or None
+
+    def names(self, node: "Node") -> Iterable["Node"]:
+        """Where the names stand that a definition gives."""
+        name = node.child_by_field_name("name")
+        return (name,) if name else ()
+
+    def name_and_owner(self, text: str) -> tuple[str, tuple[str, ...]]:
+        """A name, and the type that it is written as a member of."""
+        return text, ()
+
+    def kind(self, kind: str, before: bytes, parent: Item) -> str:
+        if kind == "function" and parent.kind in TYPES:
+            return "method"
+        if kind == "static" and self.constants and self.constants.search(before):
+            return "const"
+        return kind
+
+    def visibility(self, before: bytes, kind: str, parent: Item) -> str:
+        said = self._access_words.findall(before) if self._access_words else []
+        if said:
+            # The last: what comes first may be the argument of an annotation.
+            return self.accesses[said[-1]]
+        if parent.kind in TYPES:
+            return "public" if parent.kind in self.open_types else self.unsaid_member
+        return "public" if kind == "module" else self.unsaid
+
+    def body(self, node: "Node") -> int:
+        for field in self.bodies:
+            body = node.child_by_field_name(field)
+            if body is not None:
+                return body.start_byte
+        return node.end_byte
+
+
+def children(node: "Node", *types: str) -> Iterable["Node"]:
+    """The children of some types, and then theirs: a path into the tree."""
+    found = [node]
+    for type_ in types:
+        found = [child for each in found for child in each.named_children if child.type == type_]
+    return found

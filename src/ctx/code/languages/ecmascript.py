@@ -1,0 +1,389 @@
+"""What JavaScript and TypeScript have in common: how their definitions are described."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ctx.code.language import Described, Language, Source, plain_comment
+from ctx.code.languages import ecmascript_imports
+from ctx.code.languages.ecmascript_names import FileNames
+from ctx.code.languages.ecmascript_values import (
+    FUNCTIONS,
+    bare,
+    bases_of,
+    bound_names,
+    flat,
+    last_assigned,
+    principal,
+    value_of,
+    wrapped,
+)
+from ctx.code.model import Import, Item
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_DECLARED = re.compile(rb"\b(?:const|let|var|using)\s+\Z")
+_IS_EXPORTED = re.compile(rb"\bexport\s+(?:default\s+)?(?:declare\s+)?(?:(?:const|let|var)\s+)?\Z")
+_NAME = re.compile(rb"[\w$\x80-\xff]+")
+_EXPANDO = re.compile(r"([\w$.]+?)(?:\.prototype)?\.([\w$]+)")
+_EXPORTS = re.compile(r"(?:module\.)?exports(?:\.([\w$]+))?")
+
+# What comes between an overload and the next: separators, comments, and modifiers.
+_BETWEEN = re.compile(
+    rb"(?:[\s;,]++|//[^\n]*+|/\*.{0,4000}?\*/)*+"
+    rb"(?:(?:export|default|declare|async|function|public|private|protected|static|abstract"
+    rb"|override|readonly|get|set)\s++)*+",
+    re.DOTALL,
+)
+_AFTER_COMMENT = re.compile(rb"\s*(?:(?:export|default|declare|public|protected|static|async)\s+)*")
+_IMPORTED = re.compile(rb"(?:require|import)(?:\s*\(|\Z)")
+_IS_IMPORT = re.compile(rb"(?:require|import)\s*\(\s*[\"'][^\"'\n]*[\"']\s*\)(?:\s*\.\s*[\w$]+)?")
+_SIGNATURES = frozenset({"method_signature", "property_signature"})
+_HAVE_SIGNATURES = frozenset({"class", "interface", "type_alias"})
+_AMBIENT = (".d.ts", ".d.mts", ".d.cts")
+_DIRECTIVE = re.compile(
+    rb"/[/*]+\s*(?:eslint|tslint|prettier-|biome-|@ts-|@__|#__|istanbul|c8|v8|webpack|#?region)"
+)
+
+
+class EcmaScript(Language):
+    def __init__(self) -> None:
+        super().__init__()
+        self._names = FileNames()
+        self._first_overload: tuple[bytes, str, int] = (b"", "", 0)
+
+    def item(
+        self, node: "Node", kind: str, parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        match kind:
+            case "held":
+                return self._held_by_variable(node, parent, source)
+            case "variable":
+                return self._variable(node, parent, source)
+            case "further":
+                is_of_file = parent.kind == "module" and _is_of_file(node)
+                return self._variable(node, parent, source) if is_of_file else None
+            case "method" | "exported":
+                return self._method(node, parent, source)
+            case "member":
+                # Of an object that is an item itself.
+                is_of_item = parent.kind in ("const", "static")
+                return self._method(node, parent, source) if is_of_item else None
+            case "returned":
+                is_made = parent.kind in ("function", "method")
+                return self._method(node, parent, source) if is_made else None
+            case "field":
+                return _field(node, parent, source)
+            case "default":
+                return self._default(node, source)
+            case "assigned":
+                return self._assigned(node, source)
+        name_node = node.child_by_field_name("name")
+        if name_node is None:
+            return None
+        name = source.text(name_node).strip("\"'`")
+        body = node.child_by_field_name("body")
+        body_start = body.start_byte if body else node.end_byte
+        at = name_node.start_byte
+        seen = self._visibility(node.start_byte, name, parent, source)
+        if parent.kind == "module" and self._is_hidden(node, name, parent, source):
+            return None
+        if kind == "function":
+            if body is None and self._is_overloaded(node, name, source):
+                return None
+            doc = self._doc_of_overloads(name, source)
+            return Described(
+                name, at, kind, seen, body_start, _returned(node, name, source), (), doc
+            )
+        if kind in ("class", "interface"):
+            bases = bases_of(source.content[name_node.end_byte : body_start])
+            return Described(name, at, kind, seen, body_start, "", bases)
+        if kind == "type_alias":
+            return _alias(node, name, at, seen, source)
+        return Described(name, at, kind, seen, body_start)
+
+    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+        return ecmascript_imports.read(node, scope, line, source)
+
+    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+        return bound_names(node, source)
+
+    def doc(self, comments: list[bytes]) -> str:
+        for comment in reversed(comments):
+            if comment.startswith(b"/**"):
+                return plain_comment(comment.decode("utf-8", "replace"))
+        return super().doc([each for each in comments if not _DIRECTIVE.match(each)])
+
+    def expression(self, text: bytes) -> str | None:
+        # A method of a literal is the language's own, and these two are imports.
+        if text[:1] in b"\"'`[{/0123456789" or _IMPORTED.match(text):
+            return None
+        return flat(text)
+
+    def types(self, text: bytes) -> Iterator[tuple[int, str]]:
+        # A single letter is a type parameter, or as good as one.
+        if len(text) > 1:
+            yield 0, "".join(text.decode("utf-8", "replace").split())
+
+    # Who sees it
+
+    def _visibility(self, start: int, name: str, parent: Item, source: Source) -> str:
+        if parent.kind != "module":
+            return "private"
+        if source.path.endswith(_AMBIENT):
+            return "public"
+        if _IS_EXPORTED.search(source.content, max(0, start - 60), start):
+            return "public"
+        if parent.parent >= 0:
+            return "private"
+        return "public" if self._names.is_shared(source.content, name) else "private"
+
+    def _is_hidden(self, node: "Node", name: str, parent: Item, source: Source) -> bool:
+        """Whether a function lies in a block that is no item, such as a test, and the file has
+        others of its name: outside of the block they are meant."""
+        content, start = source.content, node.start_byte
+        begin = content.rfind(b"\n", max(0, start - 200), start) + 1
+        if content[begin : begin + 1] not in (b" ", b"\t"):
+            # What is not indented is in no block, and to ask the tree takes longer.
+            return False
+        around = node.parent
+        if node.type == "variable_declarator" and around is not None:
+            around = around.parent
+        if around is None or around.type != "statement_block" or parent.parent >= 0:
+            return False
+        return self._names.has_several(content, name)
+
+    # Overloads are one item: the last, which has the body. What is said about it stands before
+    # the first.
+
+    def _is_overloaded(self, node: "Node", name: str, source: Source) -> bool:
+        content = source.content
+        between = _BETWEEN.match(content, node.end_byte)
+        after = _NAME.match(content, between.end()) if between else None
+        is_followed = after is not None and after.group() == name.encode()
+        if is_followed and self._first_overload[:2] != (content, name):
+            self._first_overload = (content, name, node.start_byte)
+        return is_followed
+
+    def _doc_of_overloads(self, name: str, source: Source) -> str | None:
+        content, first, start = self._first_overload
+        if first != name or content is not source.content:
+            return None
+        self._first_overload = (b"", "", 0)
+        close = content.rfind(b"*/", max(0, start - 200), start)
+        if close < 0 or not _AFTER_COMMENT.fullmatch(content, close + 2, start):
+            return None
+        opened = content.rfind(b"/**", max(0, close - 10_000), close)
+        return self.doc([content[opened : close + 2]]) if opened >= 0 else None
+
+    # Definitions
+
+    def _held_by_variable(self, node: "Node", parent: Item, source: Source) -> Described | None:
+        """A function or class that is called like the variable that it is given to."""
+        name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name_node is None or value is None:
+            return None
+        name = source.text(name_node)
+        seen = "private"
+        if parent.kind == "module":
+            if self._is_hidden(node, name, parent, source):
+                return None
+            seen = self._visibility(_declaration(node, source.content), name, parent, source)
+        return _held(name, name_node.start_byte, seen, wrapped(value, source), source)
+
+    def _variable(
+        self, node: "Node", parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        name_node = node.child_by_field_name("name")
+        value = last_assigned(node)
+        if name_node is None or (value is not None and _is_something_else(value, source)):
+            return None
+        content = source.content
+        start = _declaration(node, content)
+        name = source.text(name_node)
+        seen = self._visibility(start, name, parent, source)
+        at = name_node.start_byte
+        is_const = content[start - 6 : start].strip() == b"const"
+        kind = "const" if is_const else "static"
+        body = value.start_byte if value else node.end_byte
+        if name_node.type != "identifier":
+            return [
+                Described(each, at, kind, seen, body, type_)
+                for each, type_ in bound_names(node, source)
+            ] or None
+        type_node = node.child_by_field_name("type")
+        type_ = principal(source.text(type_node)) if type_node else ""
+        if not type_ and value is not None:
+            # An object is what it is itself: its members are in it.
+            type_ = f"={name}" if value.type == "object" else value_of(value, source)
+        return Described(name, at, kind, seen, body, type_)
+
+    def _method(self, node: "Node", parent: Item, source: Source) -> Described | None:
+        kind = "method" if parent.kind != "module" else "function"
+        if node.type in _SIGNATURES and parent.kind not in _HAVE_SIGNATURES:
+            # A part of the type of something else.
+            return None
+        name_node = (
+            node.child_by_field_name("name")
+            or node.child_by_field_name("key")
+            or node.child_by_field_name("property")
+        )
+        if name_node is None:
+            return None
+        name = source.text(name_node).strip("\"'`")
+        head = source.content[node.start_byte : name_node.start_byte]
+        if kind == "function":
+            seen = "public"
+        elif name.startswith("#") or b"private" in head:
+            seen = "private"
+        elif b"protected" in head:
+            seen = "super"
+        else:
+            seen = parent.visibility if parent.kind in ("const", "static") else "public"
+        value = node.child_by_field_name("value")
+        function = value or node
+        body = function.child_by_field_name("body")
+        if body is None and self._is_overloaded(node, name, source):
+            return None
+        body_start = body.start_byte if body else node.end_byte
+        doc = self._doc_of_overloads(name, source)
+        type_ = _returned(function, name, source)
+        return Described(name, name_node.start_byte, kind, seen, body_start, type_, (), doc)
+
+    def _default(self, node: "Node", source: Source) -> Described | None:
+        value = bare(node.child_by_field_name("value"))
+        if value is None or value.type in ("identifier", "member_expression"):
+            return None
+        value = wrapped(value, source)
+        at = node.start_byte
+        described = _held("default", at, "public", value, source)
+        if described is not None:
+            return _with_own_name(described, value, source)
+        type_ = "=default" if value.type == "object" else value_of(value, source)
+        return Described("default", at, "const", "public", value.start_byte, type_)
+
+    def _assigned(self, node: "Node", source: Source) -> Described | None:
+        """`exports.name = …`, `module.exports = …`, and members that something gets later."""
+        left, right = node.child_by_field_name("left"), last_assigned(node)
+        if left is None:
+            return None
+        named = source.text(left)
+        if right is None or right.type in ("identifier", "assignment_expression"):
+            return None
+        at = left.start_byte
+        if exported := _EXPORTS.fullmatch(named):
+            name = exported.group(1)
+            if name is None and right.type == "object":
+                return None
+            right = wrapped(right, source)
+            described = _held(name or "default", at, "public", right, source)
+            if described is not None:
+                return described if name else _with_own_name(described, right, source)
+            type_ = f"={name}" if right.type == "object" else value_of(right, source)
+            return Described(name or "default", at, "const", "public", right.start_byte, type_)
+        expando = _EXPANDO.fullmatch(named)
+        if expando is None or right.type not in FUNCTIONS or expando.group(1) == "this":
+            return None
+        described = _held(expando.group(2), at, "public", right, source)
+        return described and described._replace(kind="method", bases=(expando.group(1),))
+
+
+def _declaration(node: "Node", content: bytes) -> int:
+    """The byte behind the `const` of a variable: before it, or before the one that it follows."""
+    start = node.start_byte
+    if _DECLARED.search(content, max(0, start - 12), start):
+        return start
+    around = node.parent
+    first = around.named_child(0) if around and around.named_child_count else None
+    return first.start_byte if first else start
+
+
+def _is_of_file(node: "Node") -> bool:
+    declaration = node.parent
+    around = declaration.parent if declaration else None
+    return around is not None and around.type in ("program", "export_statement")
+
+
+def _is_something_else(value: "Node", source: Source) -> bool:
+    """Whether a variable is only the name of a function, a class or an import."""
+    kind = wrapped(value, source).type
+    if kind in FUNCTIONS or kind == "class":
+        return True
+    return _IS_IMPORT.fullmatch(source.content, value.start_byte, value.end_byte) is not None
+
+
+def _held(name: str, at: int, seen: str, value: "Node", source: Source) -> Described | None:
+    """A function or class that stands as a value."""
+    if value.type in FUNCTIONS:
+        body = value.child_by_field_name("body")
+        body_start = body.start_byte if body else value.end_byte
+        return Described(name, at, "function", seen, body_start, _returned(value, name, source))
+    if value.type == "class":
+        body = value.child_by_field_name("body")
+        body_start = body.start_byte if body else value.end_byte
+        bases = bases_of(source.content[value.start_byte : body_start])
+        return Described(name, at, "class", seen, body_start, "", bases)
+    return None
+
+
+def _with_own_name(described: Described, value: "Node", source: Source) -> Described:
+    name = value.child_by_field_name("name")
+    if name is None:
+        return described
+    return described._replace(name=source.text(name), at=name.start_byte)
+
+
+def _field(node: "Node", parent: Item, source: Source) -> Described | None:
+    name_node = node.child_by_field_name("name") or node.child_by_field_name("property")
+    value = node.child_by_field_name("value")
+    if name_node is None or value is None or value.type in FUNCTIONS or parent.kind != "class":
+        return None
+    name = source.text(name_node).strip("\"'`")
+    head = source.content[node.start_byte : name_node.start_byte]
+    seen = "private" if name.startswith("#") or b"private" in head else "public"
+    if b"protected" in head:
+        seen = "super"
+    type_node = node.child_by_field_name("type")
+    type_ = principal(source.text(type_node)) if type_node else value_of(value, source)
+    kind = "const" if b"readonly" in head else "static"
+    return Described(name, name_node.start_byte, kind, seen, value.start_byte, type_)
+
+
+def _alias(node: "Node", name: str, at: int, seen: str, source: Source) -> Described:
+    value = node.child_by_field_name("value")
+    if value is None:
+        return Described(name, at, "type_alias", seen, node.end_byte)
+    if value.type == "object_type":
+        return Described(name, at, "type_alias", seen, value.start_byte, f"={name}")
+    text = source.text(value)
+    bases: tuple[str, ...] = ()
+    type_ = principal(text)
+    if value.type == "intersection_type":
+        # It has the members of all of them.
+        parts = (principal(source.text(part)) for part in value.named_children)
+        bases = tuple(part for part in parts if part and part[0] != "=")
+        type_ = f"={name}"
+    body = node.end_byte if len(text) < 200 else value.start_byte
+    return Described(name, at, "type_alias", seen, body, type_, bases)
+
+
+def _returned(function: "Node", name: str, source: Source) -> str:
+    returns = function.child_by_field_name("return_type")
+    if returns is not None:
+        return principal(source.text(returns))
+    declared = function.child_by_field_name("type")
+    if declared is not None:
+        text = source.text(declared)
+        return principal(text.rpartition("=>")[2])
+    body = function.child_by_field_name("body")
+    if body is not None and body.type == "statement_block" and body.named_child_count:
+        # What it ends with, where it says nothing about it.
+        last = body.named_child(body.named_child_count - 1)
+        if last is None or last.type != "return_statement" or not last.named_child_count:
+            return ""
+        body = last.named_child(0)
+    body = bare(body)
+    if body is None:
+        return ""
+    return f"={name}" if body.type == "object" else value_of(body, source)

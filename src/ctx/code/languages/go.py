@@ -1,0 +1,385 @@
+"""Go."""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ctx.code.language import Described, Language, Source, flatten
+from ctx.code.languages import comments
+from ctx.code.model import Import, Item
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_OWN_TYPES = frozenset(
+    "any bool byte comparable complex64 complex128 error float32 float64 int int8 int16 int32 int64"
+    " rune string uint uint8 uint16 uint32 uint64 uintptr".split()
+)
+_KEYWORDS = frozenset("func struct interface map chan nil".split())
+_NAMELESS = _OWN_TYPES | _KEYWORDS - {"func"}
+_OWN_CALLS = _OWN_TYPES | frozenset("append cap len make new panic recover".split())
+"""Names of the language itself that hardly anybody takes for something else. Packages do have a
+`min`, a `close`, a `copy` of their own."""
+
+_HARMLESS = frozenset(("_", "err", "ok"))
+"""Names of results that nobody calls, nor takes for something of the package."""
+
+_WORD = r"[^\W\d]\w*"
+_NAMES = re.compile(
+    rf"(?!chan\b|func\b)({_WORD}(?:\s*,\s*{_WORD})*)\s+(?:\.\.\.\s*)?(?=[\w*\[(<])(.*)", re.DOTALL
+)
+_TYPE = re.compile(
+    rf"(?:[*(~\s]|\.\.\.|<-|chan\b|map\[[^\[\]]*\]|\[[^\[\]]*\])*({_WORD}(?:\.{_WORD})?)"
+)
+_TYPES = re.compile(
+    rb"(?<![\w\]\x80-\xff])\[[^\[\]]*\]|[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:\.[A-Za-z_\x80-\xff][\w\x80-\xff]*)?"
+)
+_HEAD = re.compile(rb"func\s*(\([^()]*\))?\s*([A-Za-z_\x80-\xff][\w\x80-\xff]*)")
+_CALL_GIVEN = re.compile(rb"(\w+)(?:, (?:err|ok|_))? := ([\w.]*\w)\([^()]*\)")
+_LITERAL_GIVEN = re.compile(rb"(\w+) := &?([\w.]+)\{")
+_EMBEDDED = re.compile(rf"\*?\s*((?:{_WORD}\.)?)({_WORD})(?:\[.*\])?\s*(?:[`\"]|$)", re.DOTALL)
+_ASSERTED = re.compile(rb"\.\(\s*\*?\s*([\w.\x80-\xff]+)\s*\)")
+_MADE = re.compile(
+    rb"\(\s*&?([\w.\x80-\xff]+)\x05\s*\)|([\w.\x80-\xff]+)\x05|new\(\s*([\w.\x80-\xff]+)\s*\)"
+    rb"|\(\s*\*?([\w.\x80-\xff]+)\s*\)\s*\([^()]*\)"
+)
+"""A value of a type that is written: `(&T{…})`, `T{…}`, `new(T)`, `(*T)(…)`; \\x05 for braces."""
+_BRACKETED = re.compile(rb"\(\s*[*&]?([\w.\x80-\xff]+)\s*\)")
+_BRACES, _BRACKETS = re.compile(rb"\{[^{}]*\}"), re.compile(rb"\[[^\[\]]*\]")
+_PARENTHESES = re.compile(rb"\([^()]*\)")
+_PATH = re.compile(r"(?:\.[^\W\d]\w*|\(\))*")
+_LONGEST_EXPRESSION = 300
+_LONGEST_REMEMBERED = 100
+_MOST_REMEMBERED = 20_000
+_DIRECTIVE = re.compile(rb"//(?:[a-z]+:\S|nolint\b|\s*\+build\s)")
+_MAJOR_VERSION = re.compile(r"v\d+")
+_VERSION_SUFFIX = re.compile(r"\.v\d+$")
+
+
+class Go(Language):
+    name = "go"
+    grammar = ("tree_sitter_go", "language")
+    query_file = "go.scm"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
+
+    def item(
+        self, node: "Node", kind: str, parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        if kind in ("const", "static"):
+            return _variables(node, kind, source) if parent.kind == "module" else None
+        if head := _HEAD.match(source.content, node.start_byte):
+            name, at = head[2].decode("utf-8", "replace"), head.start(2)
+        elif name_node := node.child_by_field_name("name"):
+            name, at = source.text(name_node), name_node.start_byte
+        else:
+            return None
+        seen = visibility(name)
+        doc = comments.before(source.content, node.start_byte, _DIRECTIVE)
+        if kind == "type":
+            return _defined(node, Described(name, at, kind, seen, node.end_byte, doc=doc), source)
+        if kind == "type_alias":
+            meant = node.child_by_field_name("type")
+            type_ = principal(source.text(meant)) if meant else ""
+            return Described(name, at, kind, seen, node.end_byte, type_, (), doc)
+        result = node.child_by_field_name("result")
+        type_ = principal(_first_result(source.text(result))) if result else ""
+        bases = _receiver(head[1]) if head and head[1] else ()
+        body = node.child_by_field_name("body")
+        body_start = body.start_byte if body else node.end_byte
+        return Described(name, at, kind, seen, body_start, type_, bases, doc)
+
+    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+        path_node, alias_node = node.child_by_field_name("path"), node.child_by_field_name("name")
+        module = source.text(path_node).strip('"`') if path_node else ""
+        if not module:
+            return
+        alias = source.text(alias_node) if alias_node else package_name(module)
+        if alias == ".":
+            yield Import(scope, "", module, "*", line)
+        else:
+            yield Import(scope, "" if alias == "_" else alias, module, "", line)
+
+    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+        text = source.content[node.start_byte : node.end_byte]
+        # The same parameters and the same first lines are written again and again.
+        known = self._known_bindings.get(text)
+        if known is None:
+            known = tuple(_bindings(node, text, source))
+            if len(text) <= _LONGEST_REMEMBERED:
+                if len(self._known_bindings) >= _MOST_REMEMBERED:
+                    self._known_bindings.clear()
+                self._known_bindings[text] = known
+        return known
+
+    def expression(self, text: bytes) -> str | None:
+        if b"(" in text or b"{" in text:
+            return _rebuilt(text)
+        found = flatten(text)
+        if not found or found in _OWN_CALLS:
+            return None
+        return found.replace("[]", "")
+
+    def types(self, text: bytes) -> Iterator[tuple[int, str]]:
+        if text[:1] == b"(":
+            # Several results, each captured by itself.
+            return
+        for found in _TYPES.finditer(text):
+            name = found.group().decode("utf-8", "replace")
+            if name in ("func", "struct", "interface"):
+                # What follows is captured by itself.
+                return
+            if name[0] != "[" and name not in _OWN_TYPES and name not in _KEYWORDS:
+                yield found.start(), name
+
+
+def _given(node: "Node", text: bytes, source: Source) -> Iterable[tuple[str, str]]:
+    """What is written `a, b := …`. Most of it is plain enough to be read without the tree."""
+    call = _CALL_GIVEN.fullmatch(text)
+    if call:
+        name, called = call[1].decode(), call[2].decode()
+        if name in _HARMLESS:
+            return ()
+        if called not in _OWN_CALLS:
+            return ((name, f"{called}()"),)
+    elif text[-1:] == b"}" and (literal := _LITERAL_GIVEN.match(text)) and literal[2] != b"func":
+        return ((literal[1].decode(), literal[2].decode()),)
+    left = node.child_by_field_name("left")
+    if left is None:
+        return ()
+    return _paired(source.text(left), node.child_by_field_name("right"), source)
+
+
+def _bindings(node: "Node", text: bytes, source: Source) -> Iterable[tuple[str, str]]:
+    match node.type:
+        case "short_var_declaration":
+            return _given(node, text, source)
+        case "parameter_declaration" | "variadic_parameter_declaration":
+            return _declared(text.decode("utf-8", "replace"))
+        case "field_declaration":
+            return _field(text.decode("utf-8", "replace"))
+        case "range_clause":
+            return _ranged(node, source)
+        case "var_spec" if not node.child_by_field_name("type"):
+            names = source.text(node).partition("=")[0]
+            return _paired(names, node.child_by_field_name("value"), source)
+        case "var_spec":
+            return _declared(source.text(node).partition("=")[0])
+        case _:
+            # What a type is made of: an element of it is one of those.
+            element = principal(text.decode("utf-8", "replace"))
+            return [("[]", element)] if element not in ("", "func") else ()
+
+
+def _ranged(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    # The only name stands for the place of an element, or for an element of a channel.
+    if left and right and left.named_child_count == 2:
+        among = value(right, source)
+        element = left.named_child(1)
+        if among and element:
+            yield source.text(element), among
+
+
+def _defined(node: "Node", type_: Described, source: Source) -> Described:
+    """A type. What is written in a struct or an interface without a name is taken into it."""
+    meant = node.child_by_field_name("type")
+    if meant is None:
+        return type_._replace(kind="type_alias")
+    if meant.type == "struct_type":
+        fields = meant.named_child(0) if meant.named_child_count else None
+        bases = [
+            principal(source.text(field))
+            for field in (fields.named_children if fields else ())
+            if field.type == "field_declaration" and not field.child_by_field_name("name")
+        ]
+        body = fields.start_byte if fields else node.end_byte
+        return type_._replace(kind="struct", body=body, bases=tuple(filter(None, bases)))
+    if meant.type == "interface_type":
+        bases = [
+            principal(source.text(element))
+            for element in meant.named_children
+            if element.type == "type_elem" and element.named_child_count == 1
+        ]
+        # Between the keyword and what the interface asks for.
+        body = meant.start_byte + len("interface")
+        return type_._replace(kind="interface", body=body, bases=tuple(filter(None, bases)))
+    # It has methods of its own, not those of what it is made from.
+    return type_._replace(kind="type_alias")
+
+
+def _variables(node: "Node", kind: str, source: Source) -> list[Described] | None:
+    declared, values = node.child_by_field_name("type"), node.child_by_field_name("value")
+    type_ = principal(source.text(declared)) if declared else ""
+    given = values.named_children if values and not declared else []
+    names = [each for each in node.children_by_field_name("name") if each.is_named]
+    body = values.start_byte if values else node.end_byte
+    doc = comments.before(source.content, node.start_byte, _DIRECTIVE)
+    found = []
+    for place, name_node in enumerate(names):
+        name = source.text(name_node)
+        own = type_
+        if not own and place < len(given) and (place == 0 or len(given) == len(names)):
+            own = value(given[place], source)
+        if name != "_":
+            at, seen = name_node.start_byte, visibility(name)
+            found.append(Described(name, at, kind, seen, body, own, (), doc))
+    return found or None
+
+
+def _paired(names: str, right: "Node | None", source: Source) -> Iterator[tuple[str, str]]:
+    """Names with their values. A call that gives several gives the first what it is said to."""
+    if right is None or not right.named_child_count:
+        return
+    if right.named_child_count == 1:
+        given = right.named_child(0)
+        first = names.partition(",")[0]
+        if given and first.strip() not in _HARMLESS and (known := value(given, source)):
+            yield first.strip(), known
+        return
+    for name, given in zip(names.split(","), right.named_children, strict=False):
+        if known := value(given, source):
+            yield name.strip(), known
+
+
+def _declared(text: str) -> Iterator[tuple[str, str]]:
+    """What is written `a, b T`."""
+    found = _NAMES.match(text)
+    if not found:
+        return
+    type_ = principal(found.group(2))
+    if type_:
+        for name in found.group(1).split(","):
+            yield name.strip(), type_
+
+
+def _field(text: str) -> Iterator[tuple[str, str]]:
+    found = _EMBEDDED.match(text)
+    if found is None:
+        yield from _declared(text)
+    elif found[1]:
+        yield found[2], found[1] + found[2]
+    else:
+        # Called like its type.
+        yield found[2], f"{found[2]}()"
+
+
+def value(node: "Node", source: Source) -> str:
+    """What an assigned value is, where that can be told; see `Binding.type`. A slice, a map and a
+    channel are taken for their elements: they have no methods of their own."""
+    kind = node.type
+    if kind == "unary_expression":
+        operand = node.child_by_field_name("operand")
+        if operand is None:
+            return ""
+        node, kind = operand, operand.type
+    if kind == "call_expression":
+        return _called(node, source)
+    if kind in ("composite_literal", "type_assertion_expression", "type_conversion_expression"):
+        type_node = node.child_by_field_name("type")
+        type_ = principal(source.text(type_node)) if type_node else ""
+        # A function of types looks like a conversion.
+        is_call = type_node and kind[5] == "c" and type_node.type == "generic_type"
+        return f"{type_}()" if is_call and type_ else type_
+    if kind in ("identifier", "selector_expression", "index_expression"):
+        found = LANGUAGE.expression(source.content[node.start_byte : node.end_byte])
+        return f"={found}" if found and found[0] != "?" else ""
+    return "func" if kind == "func_literal" else ""
+
+
+def _called(node: "Node", source: Source) -> str:
+    function = node.child_by_field_name("function")
+    if function is None:
+        return ""
+    text = source.content[function.start_byte : function.end_byte]
+    if text in (b"new", b"make"):
+        arguments = node.child_by_field_name("arguments")
+        made = arguments.named_child(0) if arguments and arguments.named_child_count else None
+        return principal(source.text(made)) if made else ""
+    if text == b"append":
+        arguments = node.child_by_field_name("arguments")
+        first = arguments.named_child(0) if arguments and arguments.named_child_count else None
+        return value(first, source) if first and first.type != "call_expression" else ""
+    called = LANGUAGE.expression(text)
+    if called is None:
+        return ""
+    return f"{called}()" if called[0] != "?" else ""
+
+
+def _rebuilt(text: bytes) -> str | None:
+    """What is called, where something is made, asserted or called on the way: `x.(*T).m` is a
+    method of a T, and so is `(&T{}).m`."""
+    cut = text[-_LONGEST_EXPRESSION:]
+    cut = _collapsed(_BRACES, b"\5", cut)
+    if len(text) <= _LONGEST_EXPRESSION and (made := _MADE.match(cut)):
+        # \3 and \4 stand around a type that something has.
+        cut = b"\3" + made[made.lastindex or 0] + b"\4" + cut[made.end() :]
+    elif bracketed := _BRACKETED.match(cut):
+        text = cut = bracketed[1] + cut[bracketed.end() :]
+    cut = _ASSERTED.sub(b"\3\\1\4", cut)
+    cut = _collapsed(_PARENTHESES, b"\1", _collapsed(_BRACKETS, b"", cut))
+    _, mark, after = cut.replace(b"\1", b"()").rpartition(b"\3")
+    if not mark:
+        found = flatten(text)
+        return found.replace("[]", "") if found else None
+    type_, _, rest = after.decode("utf-8", "replace").partition("\4")
+    rest = "".join(rest.split())
+    if type_ in _OWN_TYPES or not _PATH.fullmatch(rest):
+        return None
+    return f"{type_}(){rest}" if rest else type_
+
+
+def _collapsed(pattern: re.Pattern[bytes], mark: bytes, text: bytes) -> bytes:
+    """Without what is between brackets, from the inside out."""
+    for _ in range(20):
+        shorter = pattern.sub(mark, text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
+
+
+@functools.lru_cache(20_000)
+def principal(text: str) -> str:
+    """The type that a type is about: `[]*pkg.T[K]` is about `pkg.T`. Nothing for those of the
+    language and those without a name, `func` for functions: they have no members."""
+    found = _TYPE.match(text)
+    if not found:
+        return ""
+    name = found.group(1)
+    return "" if name in _NAMELESS else name
+
+
+def _first_result(text: str) -> str:
+    """Of `(found *T, err error)`, the type of the first."""
+    if not text.startswith("("):
+        return text
+    named = _NAMES.match(text[1:].lstrip())
+    return named.group(2) if named else text[1:]
+
+
+@functools.lru_cache(2_000)
+def _receiver(text: bytes) -> tuple[str, ...]:
+    inside = text.decode("utf-8", "replace").strip("() \t\n")
+    named = _NAMES.match(inside)
+    type_ = principal(named.group(2) if named else inside)
+    return (type_,) if type_ and type_ != "func" else ()
+
+
+def visibility(name: str) -> str:
+    return "public" if name[:1].isupper() else "crate"
+
+
+def package_name(path: str) -> str:
+    """What the package at a path is most likely called; only its files can tell for sure."""
+    *before, last = path.split("/")
+    if before and _MAJOR_VERSION.fullmatch(last):
+        last = before[-1]
+    last = _VERSION_SUFFIX.sub("", last).removeprefix("go-").removesuffix("-go").removesuffix(".go")
+    return last.rpartition("-")[2]
+
+
+LANGUAGE = Go()

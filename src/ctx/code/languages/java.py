@@ -1,0 +1,294 @@
+"""Java."""
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ctx.code.language import Described, Language, Source, flatten
+from ctx.code.languages import comments
+from ctx.code.model import Import, Item
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_OWN_TYPES = frozenset(
+    "boolean byte char double float int long short void var Boolean Byte Character Double Float"
+    " Integer Long Object Override Short String Void".split()
+)
+"""Types of the language that are written everywhere. Hardly anybody takes their names."""
+
+_WORD = r"[^\W\d][\w$]*"
+_TYPE = re.compile(rf"(?:@{_WORD}\s+|final\s+)*({_WORD}(?:\s*\.\s*{_WORD})*)")
+_TYPED_NAME = re.compile(rf"((?:.*[\s\]>.])?)({_WORD})\s*(?:\[\s*\]\s*)*", re.DOTALL)
+_IMPORT = re.compile(rf"import\s+(?:static\s+)?((?:{_WORD}\s*\.\s*)+(?:{_WORD}|\*))\s*(?:;|\Z)")
+_ARGUMENTS = rb"[^()]*(?:\([^()]*(?:\([^()]*\)[^()]*)*\)[^()]*)*"
+_CHAIN = re.compile(
+    rb"([\w$.\x80-\xff]+)((?:\(%b\)\s*\.\s*[\w$\x80-\xff]+)*)\(%b\)" % (_ARGUMENTS, _ARGUMENTS)
+)
+"""Calls whose arguments are no more than three deep: nearly all."""
+_LINK = re.compile(rb"\(%b\)\s*\.\s*" % _ARGUMENTS)
+_DECLARATION = re.compile(
+    rf"(?:(?:private|public|protected|static|final|transient|volatile)\s+)*({_WORD}(?:\.{_WORD})*)"
+    rf"(?:<[^=;()]*>)?\s+({_WORD})\s*(?:=(.*))?;",
+    re.DOTALL,
+)
+_ANOTHER = re.compile(rf",\s*{_WORD}\s*(?:=[^=]|\Z)")
+_FIRST_PATH = re.compile(rb"[\w$.\x80-\xff]+(?=\s*\()")
+_LAST_CALL = re.compile(rb"\.\s*([\w$\x80-\xff]+)\s*\([^()]*\)\Z")
+_LITERALS = re.compile(
+    rb'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL
+)
+_COMMENTS = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_BRACES, _PARENTHESES = re.compile(rb"\{[^{}]*\}"), re.compile(rb"\([^()]*\)")
+_GENERIC = re.compile(rb"<[^<>()]*>")
+_MADE = re.compile(rb"\(?\s*new\s+([\w$.\x80-\xff]+)\s*\x01\s*\x02?\s*\)?")
+_CAST = re.compile(rb"\(\s*\(\s*([\w$.\x80-\xff]+)\s*\)[^()]*\)")
+_ANNOTATIONS = re.compile(r"@[\w.]+(?:\([^()]*\))?")
+_INNERMOST = re.compile(r"<[^<>]*>|\([^()]*\)")
+_BASES = re.compile(r"\b(?:extends|implements)\b")
+_LONGEST_CALL = 2_000
+_LONGEST_REMEMBERED = 120
+_MOST_REMEMBERED = 20_000
+
+
+class _Short(dict[bytes, str]):
+    """Calls are taken with their arguments. Only short ones are likely to come again."""
+
+    def __setitem__(self, text: bytes, called: str) -> None:
+        if len(text) <= _LONGEST_REMEMBERED:
+            super().__setitem__(text, called)
+
+
+class Java(Language):
+    name = "java"
+    grammar = ("tree_sitter_java", "language")
+    query_file = "java.scm"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.known_expressions = _Short()
+        self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
+
+    def item(
+        self, node: "Node", kind: str, parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        if kind == "static":
+            return _fields(node, parent, source)
+        name_node = node.child_by_field_name("name")
+        if name_node is None:
+            return None
+        name, at = source.text(name_node), name_node.start_byte
+        body = node.child_by_field_name("body")
+        # Without a body it ends with a semicolon.
+        body_start = body.start_byte if body else max(name_node.end_byte, node.end_byte - 1)
+        if kind == "const":
+            doc = comments.before(source.content, node.start_byte)
+            return Described(name, at, kind, "public", name_node.end_byte, parent.name, (), doc)
+        seen = _visibility(_modifiers(node, source), parent)
+        doc = comments.before(source.content, node.start_byte)
+        if kind == "method":
+            type_node = node.child_by_field_name("type")
+            if type_node is None:
+                # A constructor: what its name means is the class.
+                return Described(name, at, kind, seen, body_start, name, (name,), doc)
+            type_ = principal(source.text(type_node))
+            return Described(name, at, kind, seen, body_start, type_, (), doc)
+        promise = source.content[name_node.end_byte : body_start].decode("utf-8", "replace")
+        return Described(name, at, kind, seen, body_start, "", _bases(promise), doc)
+
+    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+        found = _IMPORT.match(source.text(node))
+        if not found:
+            return
+        module, _, item = "".join(found[1].split()).rpartition(".")
+        yield Import(scope, "" if item == "*" else item, module, item, line)
+
+    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+        text = source.content[node.start_byte : node.end_byte]
+        known = self._known_bindings.get(text)
+        if known is None:
+            known = tuple(_bindings(node, source))
+            if len(text) <= _LONGEST_REMEMBERED:
+                if len(self._known_bindings) >= _MOST_REMEMBERED:
+                    self._known_bindings.clear()
+                self._known_bindings[text] = known
+        return known
+
+    def expression(self, text: bytes) -> str | None:
+        if text.isalnum():
+            return text.decode()
+        if len(text) <= _LONGEST_CALL and (chain := _CHAIN.fullmatch(text)):
+            links = _LINK.sub(b"().", chain[2]) if chain[2] else b""
+            return (chain[1] + links).decode("utf-8", "replace")
+        if b"::" in text and not text.endswith(b")"):
+            return _referenced(text)
+        if text.endswith(b")"):
+            return _called(text)
+        # What is made: a type, with or without what it is made of.
+        return principal(text.decode("utf-8", "replace")) or None
+
+    def types(self, text: bytes) -> Iterator[tuple[int, str]]:
+        name = text.decode("utf-8", "replace")
+        if name not in _OWN_TYPES:
+            yield 0, name
+
+
+def _fields(node: "Node", parent: Item, source: Source) -> list[Described] | None:
+    """Those of a class are items; those of its objects are only known by their types."""
+    modifiers = _modifiers(node, source)
+    if parent.kind != "interface" and "static" not in modifiers:
+        return None
+    is_const = parent.kind == "interface" or "final" in modifiers
+    type_node = node.child_by_field_name("type")
+    type_ = principal(source.text(type_node)) if type_node else ""
+    doc = comments.before(source.content, node.start_byte)
+    found = []
+    for declarator in node.children_by_field_name("declarator"):
+        name_node = declarator.child_by_field_name("name")
+        if name_node is None:
+            continue
+        value = declarator.child_by_field_name("value")
+        found.append(
+            Described(
+                source.text(name_node),
+                name_node.start_byte,
+                "const" if is_const else "static",
+                _visibility(modifiers, parent),
+                value.start_byte if value else declarator.end_byte,
+                type_,
+                (),
+                doc,
+            )
+        )
+    return found or None
+
+
+def _modifiers(node: "Node", source: Source) -> list[str]:
+    first = node.named_child(0) if node.named_child_count else None
+    if first is None or first.type != "modifiers":
+        return []
+    return source.text(first).split()
+
+
+def _visibility(modifiers: list[str], parent: Item) -> str:
+    if "public" in modifiers:
+        return "public"
+    if "private" in modifiers:
+        return "private"
+    if "protected" in modifiers:
+        return "super"
+    return "public" if parent.kind == "interface" else "crate"
+
+
+def _bases(promise: str) -> tuple[str, ...]:
+    """What stands behind `extends` and `implements`, in the text between a name and its body."""
+    if "extends" not in promise and "implements" not in promise:
+        return ()
+    plain = _ANNOTATIONS.sub("", promise) if "@" in promise else promise
+    for _ in range(20):
+        shorter = _INNERMOST.sub("", plain)
+        if shorter == plain:
+            break
+        plain = shorter
+    _, *lists = _BASES.split(plain.partition(" permits ")[0])
+    names = ("".join(name.split()) for each in lists for name in each.split(","))
+    return tuple(name for name in names if name and "<" not in name)
+
+
+def _bindings(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
+    kind = node.type
+    if kind in ("local_variable_declaration", "field_declaration"):
+        plain = _DECLARATION.fullmatch(source.text(node))
+        if plain and plain[1] != "var" and not (plain[3] and _ANOTHER.search(plain[3])):
+            if held := principal(plain[1]):
+                yield plain[2], held
+            return
+        type_node = node.child_by_field_name("type")
+        type_ = source.text(type_node) if type_node else ""
+        held = principal(type_)
+        for declarator in node.children_by_field_name("declarator"):
+            name_node = declarator.child_by_field_name("name")
+            if type_ == "var" and (given := declarator.child_by_field_name("value")):
+                held = _value(given, source)
+            if name_node and held:
+                yield source.text(name_node), held
+    elif kind in ("enhanced_for_statement", "resource", "instanceof_expression"):
+        is_test = kind == "instanceof_expression"
+        type_node = node.child_by_field_name("right" if is_test else "type")
+        name_node = node.child_by_field_name("name")
+        if type_node and name_node and (held := principal(source.text(type_node))):
+            yield source.text(name_node), held
+    else:
+        found = _TYPED_NAME.fullmatch(source.text(node))
+        # Of several types nobody knows which it is.
+        if found and "|" not in found[1] and (held := principal(found[1])):
+            yield found[2], held
+
+
+def _value(node: "Node", source: Source) -> str:
+    if node.type == "object_creation_expression":
+        type_node = node.child_by_field_name("type")
+        return principal(source.text(type_node)) if type_node else ""
+    if node.type == "method_invocation":
+        called = LANGUAGE.expression(source.content[node.start_byte : node.end_byte])
+        return f"{called}()" if called and called[0] != "?" else ""
+    if node.type in ("identifier", "field_access"):
+        found = flatten(source.content[node.start_byte : node.end_byte])
+        return f"={found}" if found and found[0] != "?" else ""
+    return ""
+
+
+def _called(text: bytes) -> str | None:
+    """What a call with a receiver calls: `a.b(c).d(e)` is a call of `a.b().d`."""
+    if len(text) > _LONGEST_CALL:
+        # Either the last of a long chain, or one with long arguments: a lambda.
+        last = _LAST_CALL.search(text[-_LONGEST_CALL:])
+        if last:
+            return "?." + last[1].decode("utf-8", "replace")
+        first = _FIRST_PATH.match(text)
+        return first.group().decode("utf-8", "replace") if first else None
+    plain = _COMMENTS.sub(b" ", _LITERALS.sub(b"0", text))
+    if made := _CAST.match(plain):
+        plain = made[1] + b"\1" + plain[made.end() :]
+    plain = _collapsed(_BRACES, b"\2", _collapsed(_GENERIC, b"", plain) if b"<" in plain else plain)
+    plain = _collapsed(_PARENTHESES, b"\1", plain)
+    if made := _MADE.match(plain):
+        plain = made[1] + b"\1" + plain[made.end() :]
+    if not plain.endswith(b"\1"):
+        return None
+    return flatten(plain[:-1].replace(b"\1", b"()"))
+
+
+def _referenced(text: bytes) -> str | None:
+    """`Client::connect` hands on a method, `Client::new` a constructor."""
+    owner, _, name = text.rpartition(b"::")
+    named = principal(owner.decode("utf-8", "replace")) if b"(" not in owner else flatten(owner)
+    method = name.decode("utf-8", "replace").strip()
+    if not named or named[0] == "?":
+        return f"?.{method}" if method != "new" else None
+    return named if method == "new" else f"{named}.{method}"
+
+
+def _collapsed(pattern: re.Pattern[bytes], mark: bytes, text: bytes) -> bytes:
+    """Without what is between brackets, from the inside out."""
+    for _ in range(20):
+        shorter = pattern.sub(mark, text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
+
+
+@functools.lru_cache(20_000)
+def principal(text: str) -> str:
+    """The type that a type is about, without what it is a type of; nothing for those of the
+    language. Unlike in languages where they have no methods, a list stays a list."""
+    found = _TYPE.match(text)
+    if not found or text.endswith("]"):
+        return ""
+    name = "".join(found[1].split())
+    return "" if name in _OWN_TYPES else name
+
+
+LANGUAGE = Java()

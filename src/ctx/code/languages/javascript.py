@@ -1,0 +1,12 @@
+"""JavaScript, with elements in it or without."""
+
+from ctx.code.languages.ecmascript import EcmaScript
+
+
+class JavaScript(EcmaScript):
+    name = "javascript"
+    grammar = ("tree_sitter_javascript", "language")
+    query_file = "javascript.scm"
+
+
+LANGUAGE = JavaScript()

@@ -1,0 +1,104 @@
+; Definitions.
+(function_declaration) @item.function
+(generator_function_declaration) @item.function
+(class_declaration) @item.class
+
+; Members.
+(class_body (method_definition) @item.method)
+(field_definition value: [(arrow_function) (function_expression)]) @item.method
+(field_definition "static" value: (_)) @item.field
+
+; Variables of the whole file. The first of a declaration has its `const`, the others follow.
+(program (lexical_declaration . (variable_declarator) @inner @item.variable) @outer)
+(program (variable_declaration . (variable_declarator) @inner @item.variable) @outer)
+(export_statement (lexical_declaration . (variable_declarator) @inner @item.variable)) @outer
+(export_statement (variable_declaration . (variable_declarator) @inner @item.variable)) @outer
+(lexical_declaration (variable_declarator) . (variable_declarator) @item.further)
+(variable_declaration (variable_declarator) . (variable_declarator) @item.further)
+
+; Functions and classes that a variable holds, wherever it is.
+(variable_declarator
+  value: [(arrow_function) (function_expression) (generator_function) (class)
+          (call_expression arguments: (arguments . [(arrow_function) (function_expression)]))])
+@item.held
+
+; What an object of a variable has.
+(variable_declarator
+  value: [(object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.member)])
+
+; What an object has that a function makes.
+(return_statement
+  (object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.returned))
+
+; What a file gives without a name, and the same in the older way.
+(export_statement value: (_)) @item.default @import
+(export_statement
+  value: [(object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.member)])
+(program (expression_statement (assignment_expression left: (member_expression)) @item.assigned @import))
+(assignment_expression
+  left: (member_expression property: (property_identifier) @_exports)
+  right: (object [(method_definition) (pair value: [(arrow_function) (function_expression)])] @item.exported)
+  (#eq? @_exports "exports"))
+
+; What stands before a definition and belongs to it.
+(export_statement
+  declaration: [(function_declaration) (generator_function_declaration) (class_declaration)] @inner) @outer
+
+; Imports, and what is handed on.
+(import_statement) @import
+(export_statement source: (_)) @import
+(export_statement !source (export_clause)) @import
+(export_statement "default" declaration: (_)) @import
+(call_expression function: (identifier) arguments: (arguments . (string) .)) @import
+(call_expression function: (import)) @import
+(variable_declarator value: (assignment_expression)) @import
+
+; What is called. A decorator is a call of what it names.
+(call_expression function: (_) @call)
+(new_expression constructor: (_) @call)
+(decorator [(identifier) (member_expression)] @call)
+
+; Names whose values are known.
+(variable_declarator
+  value: [(call_expression) (new_expression) (await_expression) (member_expression) (identifier)
+          (this)]) @bind
+(assignment_pattern left: (identifier) right: (new_expression)) @bind
+(field_definition value: [(new_expression) (call_expression)]) @bind
+(assignment_expression
+  left: (member_expression object: (this))
+  right: [(new_expression) (call_expression) (await_expression) (identifier)]) @bind
+(variable_declarator value: (object [(pair value: [(identifier) (new_expression) (member_expression)])
+                                     (shorthand_property_identifier)] @bind))
+
+; Names that are handed on, and names that something is taken from.
+(arguments (identifier) @reference)
+(pair value: (identifier) @reference)
+(shorthand_property_identifier) @reference
+(array (identifier) @reference)
+(return_statement (identifier) @reference)
+(spread_element (identifier) @reference)
+(variable_declarator value: (identifier) @reference)
+(assignment_expression right: (identifier) @reference)
+(assignment_pattern right: (identifier) @reference)
+(field_definition value: (identifier) @reference)
+(arrow_function body: (identifier) @reference)
+(binary_expression (identifier) @reference)
+(unary_expression (identifier) @reference)
+(ternary_expression (identifier) @reference)
+(parenthesized_expression (identifier) @reference)
+(template_substitution (identifier) @reference)
+(subscript_expression (identifier) @reference)
+(member_expression object: (identifier) @reference)
+(for_in_statement right: (identifier) @reference)
+(class_heritage (identifier) @reference)
+(export_statement value: (identifier) @reference)
+(export_specifier name: (identifier) @reference)
+
+(comment) @comment
+
+; An element is a call of the component that it names; those of the page begin with a small letter.
+((jsx_opening_element name: (identifier) @call) (#match? @call "^[A-Z]"))
+((jsx_self_closing_element name: (identifier) @call) (#match? @call "^[A-Z]"))
+(jsx_opening_element name: (member_expression) @call)
+(jsx_self_closing_element name: (member_expression) @call)
+(jsx_expression (identifier) @reference)

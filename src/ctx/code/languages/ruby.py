@@ -1,0 +1,78 @@
+"""Ruby, its definitions."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ctx.code.language import Described, Source
+from ctx.code.languages.definitions import Definitions
+from ctx.code.model import Item
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_ACCESSES = {b"public": "public", b"protected": "super", b"private": "private"}
+
+
+class Ruby(Definitions):
+    name = "ruby"
+    grammar = ("tree_sitter_ruby", "language")
+    query_file = "ruby.scm"
+    separator = "::"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._content = b""
+        self._sections: dict[int, list[tuple[int, str]]] = {}
+        """For each class of the file, by where it ends, from where on which access holds."""
+
+    def item(
+        self, node: "Node", kind: str, parent: Item, source: Source
+    ) -> Described | Iterable[Described] | None:
+        if source.content is not self._content:
+            self._content, self._sections = source.content, {}
+        name_node = node.child_by_field_name("left" if kind == "const" else "name")
+        if name_node is None:
+            return None
+        name = source.text(name_node)
+        seen = "public"
+        if kind in ("class", "module"):
+            body = node.child_by_field_name("body")
+            if body:
+                self._sections[node.end_byte] = _sections(body, source)
+        elif kind == "method" and parent.kind in ("class", "module") and parent.parent >= 0:
+            if node.type == "method":
+                seen = self._access(node, parent, source)
+        elif kind == "method":
+            kind = "function"
+        base = node.child_by_field_name("superclass")
+        # What is promised ends with the last of these; Ruby has no mark for it.
+        last = base or node.child_by_field_name("parameters") or name_node
+        bases = (source.text(base).lstrip("< \t\n"),) if base else ()
+        return Described(name, name_node.start_byte, kind, seen, last.end_byte, "", bases)
+
+    def _access(self, node: "Node", parent: Item, source: Source) -> str:
+        line = source.content.rfind(b"\n", 0, node.start_byte) + 1
+        word = source.content[line : node.start_byte].strip()
+        if word in _ACCESSES:
+            # `private def name`
+            return _ACCESSES[word]
+        seen = "public"
+        for begin, access in self._sections.get(parent.end, ()):
+            if begin > node.start_byte:
+                break
+            seen = access
+        return seen
+
+
+def _sections(body: "Node", source: Source) -> list[tuple[int, str]]:
+    """Where `private` stands alone, which holds for what follows."""
+    found = []
+    for child in body.named_children:
+        if child.type == "identifier":
+            word = source.content[child.start_byte : child.end_byte]
+            if word in _ACCESSES:
+                found.append((child.start_byte, _ACCESSES[word]))
+    return found
+
+
+LANGUAGE = Ruby()

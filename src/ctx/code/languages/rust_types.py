@@ -1,0 +1,119 @@
+"""Types as Rust writes them: which of the names in one it is about."""
+
+import functools
+import re
+
+_NAME = re.compile(r"(?:::)?\s*([^\W\d]\w*(?:\s*::\s*[^\W\d]\w*)*)\s*(::\s*)?(<|\()?")
+_PREFIX = re.compile(
+    r"(?:&|\*(?:const|mut)\b|'\w+\b|mut\b|dyn\b|impl\b|ref\b|\?|for\s*<[^<>]*>|#\[[^\]]*\]|r#)\s*"
+)
+# What a value is reached through without a word, or with one that every such type has.
+_WRAPPERS = frozenset(
+    {
+        *("Box", "Rc", "Arc", "Pin", "Option", "Result", "Poll", "Cow", "Mutex", "RwLock"),
+        *("RefCell", "Cell", "UnsafeCell", "OnceCell", "OnceLock", "LazyLock", "Lazy", "LazyCell"),
+        *("MutexGuard", "RwLockReadGuard", "RwLockWriteGuard", "Ref", "RefMut", "NonNull"),
+        *("ManuallyDrop", "MaybeUninit", "LockResult", "CachePadded"),
+    }
+)
+_OUTPUT = re.compile(r"\bOutput\s*=\s*")
+_PRIMITIVE = frozenset(
+    "bool char str u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64".split()
+)
+_MOST_WRAPPERS = 12
+_MOST_REMEMBERED = 20_000
+_COMMON_BOUNDS = frozenset(
+    {
+        *("Send", "Sync", "Sized", "Unpin", "Copy", "Clone", "Debug", "Default", "Eq", "PartialEq"),
+        *("Ord", "PartialOrd", "Hash", "Display", "Error", "FnOnce", "FnMut", "Fn", "UnwindSafe"),
+    }
+)
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def principal(text: str) -> str:
+    """The type that one is about: `&mut Box<dyn a::B<C>>` is `a::B`.
+
+    `Result<T, E>` and `Option<T>` are about `T`: what is there once `?` or `unwrap` is done. A
+    future is about what it gives, since `.await` is left out of expressions.
+    """
+    for _ in range(_MOST_WRAPPERS):
+        text = _without_prefix(text)
+        found = _NAME.match(text)
+        if found is None:
+            return ""
+        name = found.group(1)
+        last = name.rpartition("::")[2].strip()
+        rest = text[found.end() :]
+        if found.group(3) == "<" and last in _WRAPPERS:
+            arguments = [each for each in _arguments(rest) if each[:1] != "'"]
+            if arguments:
+                text = arguments[0]
+                continue
+        if found.group(3) == "<" and last == "Future" and (output := _OUTPUT.search(rest)):
+            text = rest[output.end() :]
+            continue
+        if found.group(3) == "(" or name in _PRIMITIVE:
+            return ""
+        return "".join(name.split())
+    return ""
+
+
+def self_type(text: str) -> str:
+    """What an implementation is for: as `principal`, but a `Box` is one."""
+    found = _NAME.match(_without_prefix(text))
+    return "".join(found.group(1).split()) if found else ""
+
+
+def path_of(text: str) -> str:
+    """A path without what its generics are filled with: `a::B<C>` is `a::B`."""
+    found = _NAME.match(_without_prefix(text))
+    return "".join(found.group(1).split()) if found else ""
+
+
+def bounds(text: str) -> tuple[str, ...]:
+    """The traits in `: A + b::C<D> + 'a`, without those that say nothing about what it can do."""
+    found = []
+    for each in split_outside(text.strip().removeprefix(":"), "+"):
+        path = principal(each)
+        if path and path.rpartition("::")[2] not in _COMMON_BOUNDS:
+            found.append(path)
+    return tuple(found)
+
+
+def _without_prefix(text: str) -> str:
+    text = text.strip()
+    while found := _PREFIX.match(text):
+        text = text[found.end() :]
+    return text
+
+
+def _arguments(text: str) -> list[str]:
+    """What stands between the `<` before the text and its `>`."""
+    depth = 1
+    for place, character in enumerate(text):
+        if character == "<":
+            depth += 1
+        elif character == ">" and text[place - 1 : place] != "-":
+            depth -= 1
+            if not depth:
+                text = text[:place]
+                break
+    return split_outside(text, ",")
+
+
+def split_outside(text: str, separator: str) -> list[str]:
+    """The parts of a text between separators that are in no bracket."""
+    if separator not in text:
+        return [text.strip()] if text.strip() else []
+    parts, depth, begin = [], 0, 0
+    for place, character in enumerate(text):
+        if character in "<([{":
+            depth += 1
+        elif character in ")]}" or (character == ">" and text[place - 1 : place] not in "-="):
+            depth -= 1
+        elif character == separator and depth <= 0:
+            parts.append(text[begin:place].strip())
+            begin = place + 1
+    parts.append(text[begin:].strip())
+    return [part for part in parts if part]

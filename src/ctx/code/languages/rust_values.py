@@ -1,0 +1,144 @@
+"""Values as Rust writes them: what they are called, and what a `let` gives a name to."""
+
+import functools
+import re
+
+from ctx.code.language import flatten
+from ctx.code.languages.rust_types import principal
+
+_LONGEST_VALUE = 400
+_LONGEST_CHAIN = 300
+_LONGEST_TAIL = 200
+_MOST_REMEMBERED = 20_000
+_MOST_GENERICS = 10
+
+_LET = re.compile(rb"let\s+(?:mut\s+)?([A-Za-z_\x80-\xff][\w\x80-\xff]*)\s*(:(?!:)|=)\s*")
+# What is taken out of an Option, a Result or a Poll is what its type is about anyway.
+_LET_SOME = re.compile(
+    rb"let\s+(?:\w+\s*::\s*)*(?:Some|Ok|Ready)\s*\(\s*&?(?:ref\s+)?(?:mut\s+)?"
+    rb"([A-Za-z_\x80-\xff][\w\x80-\xff]*)\s*\)\s*=\s*"
+)
+_LET_SEVERAL = re.compile(rb"let\s*\(([\w\s,\x80-\xff]*)\)\s*=\s*")
+_VARIABLE = re.compile(r"(?:mut\s+)?([^\W\d]\w*)")
+_HEAD = re.compile(rb"[A-Za-z_\x80-\xff][\w\x80-\xff]*(?:::\w+)*(?:\.\w+)*\s*([({])")
+_TAIL = re.compile(rb"(?:\s*\.(?:await|unwrap\(\)|expect\(\"[^\"\n]*\"\))|\?)*\Z")
+# On a line of its own, or after a block: the end of a call that was begun long before.
+_ENDS = (b"})", b"\n)", b" )", b",)")
+
+_STRUCT_LITERAL = re.compile(rb"([A-Za-z_\x80-\xff][\w\x80-\xff:]*(?:::<[^<>]*>)?)\s*\{")
+_WRAPPED = re.compile(
+    rb"(?:\w+::)*(?:Some|Ok|(?:Box|Rc|Arc|Pin|Mutex|RwLock|RefCell|Cell|Cow|OnceCell)::(?:new|pin)"
+    rb"|(?:assert_ok|assert_ready|assert_ready_ok|assert_some|ready|dbg|try)!)\("
+)
+_NO_NAME = b"|\"'[{(0123456789!-"
+_NO_VALUES = frozenset(
+    "return break continue move true false None unsafe async loop const match if try".split()
+)
+
+_PLAIN = re.compile(rb"[\w.:\x80-\xff]+")
+_GENERICS = re.compile(rb"(?:::|(?<=\w))<[^<>()]*>(?=\s*(?:::|\(|as\b|>|,)|\Z)")
+_QUALIFIED = re.compile(
+    rb"\A<\s*(?:(?:[A-Z]\w?|Self)\s+as\s+([^<>]*?)|([^<>]*?)(?:\s+as\s+[^<>]*)?)>\s*::"
+)
+_GROUPED = re.compile(rb"\A\(\s*[&*]*\s*(?:mut\s+)?\*?(\w+(?:\.\w+)*)\s*\)(?=\.)")
+_TRIED = re.compile(rb"\?(?=[.?\s]|\Z)")
+_AWAITED = re.compile(rb"\s*\.\s*await\b")
+# What gives the value itself, or what the type of a value is about in the first place.
+_THROUGH = re.compile(
+    r"\.(?:unwrap|expect|unwrap_or_default|clone|to_owned|as_ref|as_mut|as_deref|as_deref_mut|borrow"
+    r"|borrow_mut|by_ref|lock|project|as_pin_mut|unwrap_unchecked|take\(\)\.unwrap)\(\)(?=\.|\Z)"
+)
+# `self::x` is what the module calls `x`; `self.x` is another thing.
+_OF_MODULE = re.compile(r"\A(?:(?:self)?::)+")
+_RAW = re.compile(rb"\br#(?=\w)")
+
+
+def bound_by_let(text: bytes) -> tuple[tuple[str, str], ...]:
+    """What a `let` gives a name to. `if let Some(x) = y` is what the value is about."""
+    named = _LET.match(text)
+    if named and named.group(2) == b":":
+        if text.find(b"= %b(" % named.group(1)) > 0:
+            return ()
+        type_ = principal(text[named.end() :][:_LONGEST_VALUE].decode("utf-8", "replace"))
+        return ((named.group(1).decode("utf-8", "replace"), type_),)
+    if named is None:
+        named = _LET_SOME.match(text) or _LET_SEVERAL.match(text)
+    if named is None:
+        return ()
+    value = _value(_shortened(text[named.end() :].rstrip(b"; \n")))
+    name = named.group(1).decode("utf-8", "replace")
+    if named.re is not _LET_SEVERAL:
+        # What a function gives is as good as the function, which the name must not hide.
+        return () if value == f"{name}()" else ((name, value),)
+    if not value:
+        return ()
+    parts = (_VARIABLE.fullmatch(part.strip()) for part in name.split(","))
+    return tuple(
+        (part.group(1), f"={value.removeprefix('=')}.{place}")
+        for place, part in enumerate(parts)
+        if part
+    )
+
+
+def _shortened(value: bytes) -> bytes:
+    """A value without what is inside, where that is long: what is called, or made."""
+    if len(value) <= _LONGEST_VALUE:
+        return value.partition(b" else {")[0]
+    value = value[:-_LONGEST_TAIL] + _TAIL.sub(b"", value[-_LONGEST_TAIL:])
+    head = _HEAD.match(value)
+    if head and (value.endswith(b"}") if head.group(1) == b"{" else value.endswith(_ENDS)):
+        return head.group() + (b"}" if head.group(1) == b"{" else b")")
+    return b""
+
+
+@functools.lru_cache(_MOST_REMEMBERED)
+def _value(text: bytes) -> str:
+    """What a value is, where that can be told: what a call gives, another name."""
+    if text[:1] in b"&*":
+        text = text.lstrip(b"&* \n")
+        if text.startswith(b"mut "):
+            text = text[4:].lstrip()
+    if text.endswith(b"}"):
+        literal = _STRUCT_LITERAL.match(text)
+        made = named_by(literal.group(1)) if literal else None
+        return f"{made}()" if made and made not in _NO_VALUES else ""
+    if not text or text[:1] in _NO_NAME or b" as " in text:
+        return ""
+    if text.endswith((b"?", b".await")):
+        text = _AWAITED.sub(b"", text.rstrip(b"?")).rstrip(b"?")
+    while text.endswith(b")") and (wrapped := _WRAPPED.match(text)):
+        text = text[wrapped.end() : -1]
+    named = named_by(text)
+    if not named or named[0] in "?0123456789" or named in _NO_VALUES:
+        return ""
+    if named.endswith("::default()"):
+        # Whoever wrote it down, or whether it was derived: it gives one of the kind.
+        return named.removesuffix("::default()")
+    return named if named[-1] == ")" else f"={named}"
+
+
+def named_by(text: bytes) -> str | None:
+    """An expression without what it is filled with, and without waiting and trying."""
+    if _PLAIN.fullmatch(text):
+        named = text.decode("utf-8", "replace")
+        return _OF_MODULE.sub("", named) if named[:5] == "self:" or named[0] == ":" else named
+    if len(text) > _LONGEST_CHAIN:
+        return flatten(b"?" + text[-_LONGEST_CHAIN:])
+    if b"?" in text or b"await" in text:
+        text = _AWAITED.sub(b"", _TRIED.sub(b"", text))
+    if b"r#" in text:
+        text = _RAW.sub(b"", text)
+    if b"<" in text:
+        for _ in range(_MOST_GENERICS):
+            shorter = _GENERICS.sub(b"", text)
+            if shorter == text:
+                break
+            text = shorter
+        # What a type has as a trait is its own; of a type that is not known, it is the trait's.
+        text = _QUALIFIED.sub(rb"\1\2::", text)
+    if text[:1] in b"&*(":
+        text = _GROUPED.sub(rb"\1", text.lstrip(b"&* "))
+    named_or_none = flatten(text)
+    if named_or_none and ")" in named_or_none:
+        named_or_none = _THROUGH.sub("", named_or_none)
+    return _OF_MODULE.sub("", named_or_none) if named_or_none else None

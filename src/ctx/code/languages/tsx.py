@@ -1,0 +1,12 @@
+"""TypeScript with elements in it."""
+
+from ctx.code.languages.ecmascript import EcmaScript
+
+
+class Tsx(EcmaScript):
+    name = "tsx"
+    grammar = ("tree_sitter_typescript", "language_tsx")
+    query_file = "typescript.scm tsx.scm"
+
+
+LANGUAGE = Tsx()

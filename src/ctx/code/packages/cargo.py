@@ -1,0 +1,242 @@
+"""Crates, from their `Cargo.toml` files alone. What cargo itself says is in `cargo_metadata`."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ctx.code.packages import model
+from ctx.code.packages.model import Dependency, Package, Target, Workspace
+from ctx.code.packages.tree import (
+    Table,
+    Tree,
+    entries,
+    is_name,
+    joined,
+    split,
+    table_of,
+    tables_of,
+    text_of,
+    texts_of,
+)
+
+MANIFEST = "Cargo.toml"
+
+_KINDS = {
+    "dependencies": model.NORMAL,
+    "dev-dependencies": model.DEV,
+    "dev_dependencies": model.DEV,
+    "build-dependencies": model.BUILD,
+    "build_dependencies": model.BUILD,
+}
+# The table that lists them, the switch that turns finding them off, and where they are found.
+_FOUND = {
+    "bin": ("autobins", "src/bin"),
+    "example": ("autoexamples", "examples"),
+    "test": ("autotests", "tests"),
+    "bench": ("autobenches", "benches"),
+}
+
+
+class _Crate(NamedTuple):
+    """A manifest, and the one of the workspace that it takes values from."""
+
+    manifest: str
+    said: Table
+    workspace: str
+    workspace_said: Table
+
+    @property
+    def root(self) -> str:
+        return split(self.manifest)[0]
+
+    def package(self, key: str) -> Any:
+        """A value of `[package]`, which may be the workspace's."""
+        value = table_of(self.said, "package").get(key)
+        if isinstance(value, dict) and value.get("workspace") is True:
+            return table_of(self.workspace_said, "workspace", "package").get(key)
+        return value
+
+    @property
+    def name(self) -> str:
+        return text_of(self.said, "package", "name")
+
+
+def read(root: str, paths: Iterable[str]) -> Workspace:
+    """The crates among a project's files."""
+    return cargo_manifests(Tree(root, paths))
+
+
+def cargo_manifests(tree: Tree) -> Workspace:
+    said = {path: found for path in tree.called(MANIFEST) if (found := tree.toml(path)) is not None}
+    packages = []
+    dependencies: list[Dependency] = []
+    for path, manifest in said.items():
+        if "package" not in manifest:
+            continue
+        above = _workspace(path, said)
+        crate = _Crate(path, manifest, above, said.get(above, {}))
+        if not crate.name:
+            tree.problem(path, "names no package")
+            continue
+        packages.append(_package(tree, crate))
+        dependencies += _dependencies(crate, said)
+    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+
+
+def _workspace(path: str, said: dict[str, Table]) -> str:
+    """The manifest of the workspace that a package belongs to; empty for none.
+
+    It is the one that it names, or the nearest above that is a workspace and does not exclude it.
+    """
+    folder = split(path)[0]
+    named = text_of(said[path], "package", "workspace")
+    if named:
+        return _manifest(folder, named, said) or ""
+    above = folder
+    while True:
+        found = MANIFEST if above == "." else f"{above}/{MANIFEST}"
+        workspace = said.get(found, {}).get("workspace")
+        if isinstance(workspace, dict):
+            left_out = [joined(above, each) for each in texts_of(workspace, "exclude")]
+            if not any(each and f"{folder}/".startswith(f"{each}/") for each in left_out):
+                return found
+        if above == ".":
+            return ""
+        above = split(above)[0]
+
+
+def _manifest(folder: str, path: str, said: dict[str, Table]) -> str | None:
+    """The manifest of the crate in a folder that another one names."""
+    inside = joined(folder, path)
+    if inside is None:
+        return None
+    found = MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
+    return found if found in said else None
+
+
+def _package(tree: Tree, crate: _Crate) -> Package:
+    targets = list(_targets(tree, crate))
+    version = crate.package("version")
+    return Package(
+        crate.name,
+        version if isinstance(version, str) and is_name(version) else "0.0.0",
+        model.CARGO,
+        crate.root,
+        crate.manifest,
+        tuple(targets),
+        tuple(each.name for each in targets if each.kind in ("lib", "proc_macro")),
+        workspace=crate.workspace,
+    )
+
+
+def _targets(tree: Tree, crate: _Crate) -> Iterator[Target]:
+    """What a crate builds: what its manifest lists, and what lies where cargo looks for it."""
+    yield from _library(tree, crate)
+    for kind in _FOUND:
+        yield from _programs(tree, crate, kind)
+    build = crate.package("build")
+    script = joined(crate.root, build if isinstance(build, str) else "build.rs")
+    if build is not False and script and (isinstance(build, str) or script in tree):
+        stem = split(script)[1].removesuffix(".rs")
+        yield Target(f"build-script-{stem}", "build_script", script)
+
+
+def _library(tree: Tree, crate: _Crate) -> Iterator[Target]:
+    listed = crate.said.get("lib")
+    lib = listed if isinstance(listed, dict) else {}
+    path = joined(crate.root, text_of(lib, "path") or "src/lib.rs")
+    found = path and ("path" in lib or path in tree)
+    if path and found and (lib or crate.package("autolib") is not False):
+        is_macro = lib.get("proc-macro") is True or lib.get("proc_macro") is True
+        kinds = texts_of(lib, "crate-type") + texts_of(lib, "crate_type")
+        name = text_of(lib, "name") or crate.name.replace("-", "_")
+        yield Target(name, "proc_macro" if is_macro or "proc-macro" in kinds else "lib", path)
+
+
+def _programs(tree: Tree, crate: _Crate, kind: str) -> Iterator[Target]:
+    switch, folder = _FOUND[kind]
+    there = dict(_lying(tree, crate, kind, folder))
+    listed = [each for each in tables_of(crate.said, kind) if text_of(each, "name")]
+    named = {}
+    for each in listed:
+        name = text_of(each, "name")
+        path = joined(crate.root, text_of(each, "path")) or there.get(name, "")
+        named[name] = Target(name, kind, path)
+    # Before 2018, a list was taken to be the whole list.
+    is_old = crate.package("edition") in (None, "2015")
+    found = crate.package(switch)
+    if found is True or (found is None and not (listed and is_old)):
+        taken = {target.path for target in named.values()}
+        for name, path in there.items():
+            if name not in named and path not in taken:
+                named[name] = Target(name, kind, path)
+    yield from (named[name] for name in sorted(named))
+
+
+def _lying(tree: Tree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[str, str]]:
+    """The names and files of what lies in the folder for its kind."""
+    start = joined(crate.root, "src/main.rs") or ""
+    if kind == "bin" and start in tree:
+        yield crate.name, start
+    inside = joined(crate.root, folder) or folder
+    for name in tree.files(inside):
+        if name.endswith(".rs"):
+            yield name.removesuffix(".rs"), f"{inside}/{name}"
+    for name in tree.folders(inside):
+        main = f"{inside}/{name}/main.rs"
+        if main in tree:
+            yield name, main
+
+
+def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[Dependency]:
+    patched = _patched(crate, said)
+    for table, kind in _KINDS.items():
+        places = [crate.said.get(table)]
+        places += [
+            each.get(table)
+            for each in table_of(crate.said, "target").values()
+            if isinstance(each, dict)
+        ]
+        for place in places:
+            for name, wanted in entries(place if isinstance(place, dict) else {}):
+                found = _dependency(crate, name, wanted, kind, said)
+                if not found.local and found.to in patched:
+                    found = found._replace(local=True, manifest=patched[found.to])
+                yield found
+
+
+def _dependency(
+    crate: _Crate, name: str, wanted: Any, kind: str, said: dict[str, Table]
+) -> Dependency:
+    own = wanted if isinstance(wanted, dict) else {"version": wanted}
+    folder, told = crate.root, own
+    if own.get("workspace") is True:
+        shared = table_of(crate.workspace_said, "workspace", "dependencies").get(name)
+        folder = split(crate.workspace)[0]
+        told = shared if isinstance(shared, dict) else {"version": shared}
+    path = text_of(told, "path")
+    manifest = _manifest(folder, path, said) if path else None
+    package = text_of(told, "package") or name
+    features = dict.fromkeys([*texts_of(told, "features"), *texts_of(own, "features")])
+    return Dependency(
+        crate.manifest,
+        package,
+        kind,
+        own.get("optional") is True,
+        tuple(features),
+        manifest is not None,
+        text_of(told, "version"),
+        "" if package == name else name,
+        manifest or "",
+    )
+
+
+def _patched(crate: _Crate, said: dict[str, Table]) -> dict[str, str]:
+    """The crates of this project that stand in for published ones, by name."""
+    found = {}
+    where, tables = crate.workspace or crate.manifest, crate.workspace_said or crate.said
+    for source in table_of(tables, "patch").values():
+        for name, told in entries(source if isinstance(source, dict) else {}):
+            manifest = _manifest(split(where)[0], text_of(told, "path"), said)
+            if manifest:
+                found[text_of(told, "package") or name] = manifest
+    return found

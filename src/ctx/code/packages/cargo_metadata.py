@@ -1,0 +1,349 @@
+"""Cargo workspaces as cargo describes them: `cargo metadata`, as a snapshot that can be kept.
+
+A clone is a stranger's. Its `.cargo/config.toml` may name programs that cargo is to run, and its
+`rust-toolchain.toml` may name a whole toolchain. Both are looked for from the folder that cargo
+runs in: so cargo runs in the root of the file system, and is told where the manifest lies. It may
+not use the network, and does not write a `Cargo.lock`.
+
+Nothing in a snapshot tells of the machine that it was made on: paths are from the project's root,
+and what lies outside of it has none.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ctx import redaction
+from ctx.code.packages.cargo import MANIFEST, cargo_manifests
+from ctx.code.packages.model import Problem
+from ctx.code.packages.tree import Tree, split, tables_of, text_of
+from ctx.errors import PathRefused, ProgramFailure
+from ctx.objects.model import (
+    CargoSnapshot,
+    DependencyKind,
+    Package,
+    PackageDependency,
+    Target,
+    TargetKind,
+)
+from ctx.objects.store import derived_id
+
+OUTSIDE = "path+outside"
+"""Where a crate lies that is in another folder of this machine."""
+
+_NEUTRAL_FOLDER = "/"
+_TIME_LIMIT_S = 60
+_MOST_WORKSPACES = 20
+_MOST_TOLD = 300
+_USER_IN_URL = re.compile(r"//[^/@?#]*@")
+_NO_CARGO = "Install Rust from https://rustup.rs, or add the folder of cargo to PATH."
+_KINDS = {
+    "bin": TargetKind.BIN,
+    "test": TargetKind.TEST,
+    "bench": TargetKind.BENCH,
+    "example": TargetKind.EXAMPLE,
+    "proc-macro": TargetKind.PROC_MACRO,
+    "custom-build": TargetKind.BUILD_SCRIPT,
+}
+
+
+class Described(NamedTuple):
+    snapshot: CargoSnapshot
+    problems: tuple[Problem, ...]
+
+
+# What cargo prints, as far as it is of use here.
+
+
+class _Target(msgspec.Struct, frozen=True):
+    name: str
+    kind: tuple[str, ...]
+    src_path: str
+    crate_types: tuple[str, ...] = ()
+
+
+class _Declared(msgspec.Struct, frozen=True):
+    name: str
+    source: str | None = None
+    req: str = ""
+    kind: str | None = None
+    optional: bool = False
+    features: tuple[str, ...] = ()
+    path: str | None = None
+
+
+class _Package(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    version: str
+    manifest_path: str
+    source: str | None = None
+    edition: str = ""
+    targets: tuple[_Target, ...] = ()
+    dependencies: tuple[_Declared, ...] = ()
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    kind: str | None = None
+
+
+class _Needed(msgspec.Struct, frozen=True):
+    pkg: str
+    dep_kinds: tuple[_Kind, ...] = ()
+
+
+class _Node(msgspec.Struct, frozen=True):
+    id: str
+    deps: tuple[_Needed, ...] = ()
+
+
+class _Resolve(msgspec.Struct, frozen=True):
+    nodes: tuple[_Node, ...]
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    packages: tuple[_Package, ...]
+    workspace_root: str
+    resolve: _Resolve | None = None
+
+
+class _Local(NamedTuple):
+    """What the manifests say by themselves."""
+
+    tree: Tree
+    meant: Mapping[tuple[str, str], str]
+    """The manifest of a crate of this project, by the one that needs it and its name."""
+
+
+def described(root: str, paths: Iterable[str]) -> Described:
+    """The cargo workspaces among a project's files, all of them as one snapshot.
+
+    E015 where there is no manifest, E029 where cargo is missing or can describe none of them.
+    """
+    root = os.path.realpath(root)
+    tree = Tree(root, paths)
+    # A link may lead to anything on this machine.
+    manifests = outermost(path for path in tree.called(MANIFEST) if _inside(root, path) == path)
+    if not manifests:
+        raise PathRefused(
+            f"There is no {MANIFEST} among the files of this project.",
+            hint="`ctx add cargo` is for projects that cargo builds.",
+        )
+    found = cargo_manifests(tree).dependencies
+    local = _Local(tree, {(each.from_, each.to): each.manifest for each in found if each.local})
+    parts: list[CargoSnapshot] = []
+    problems: list[Problem] = []
+    for manifest in manifests[:_MOST_WORKSPACES]:
+        try:
+            parts.append(_workspace(root, manifest, local, problems))
+        except ProgramFailure as error:
+            if len(manifests) == 1:
+                raise
+            problems.append(Problem(manifest, f"is left out: {error.message}"))
+    if not parts:
+        raise ProgramFailure("cargo can describe none of the manifests.", hint=problems[0].reason)
+    too_many = f"is left out: there are more than {_MOST_WORKSPACES} workspaces"
+    problems += [Problem(each, too_many) for each in manifests[_MOST_WORKSPACES:]]
+    return Described(_merged(parts), tuple(problems))
+
+
+def outermost(manifests: Iterable[str]) -> list[str]:
+    """Manifests with none in a folder above: what cargo is asked about. It knows their members."""
+    found: list[str] = []
+    folders: set[str] = set()
+    for manifest in sorted(manifests, key=lambda path: (path.count("/"), path)):
+        above, name = split(manifest)
+        while above not in folders and name and above != ".":
+            above, name = split(above)
+        if above not in folders:
+            folders.add(split(manifest)[0])
+            found.append(manifest)
+    return found
+
+
+def _workspace(root: str, manifest: str, local: _Local, problems: list[Problem]) -> CargoSnapshot:
+    asked = ("--manifest-path", os.path.join(root, manifest))
+    found = _ask(root, "--offline", "--no-deps", *asked)
+    lock = os.path.join(found.workspace_root, "Cargo.lock")
+    if os.path.isfile(lock):
+        try:
+            whole = _ask(root, "--frozen", *asked)
+        except ProgramFailure as error:
+            problems.append(
+                Problem(manifest, f"has dependencies as declared, not as resolved: {error.message}")
+            )
+        else:
+            return _snapshot(root, whole, _resolved(root, whole))
+    else:
+        problems.append(Problem(manifest, "has dependencies as declared: there is no Cargo.lock"))
+    locked = _locked(local.tree, _inside(root, lock))
+    return _snapshot(root, found, _declared(root, found, local, locked))
+
+
+def _ask(root: str, *options: str) -> _Metadata:
+    """What `cargo metadata` says. E029 where it refuses."""
+    cargo = shutil.which("cargo")
+    # A relative folder on PATH would be one of the project's.
+    if cargo is None or not os.path.isabs(cargo):
+        raise ProgramFailure("cargo is not on this machine's PATH.", hint=_NO_CARGO)
+    try:
+        done = subprocess.run(
+            [cargo, "metadata", "--format-version", "1", "--color", "never", *options],
+            cwd=_NEUTRAL_FOLDER,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            timeout=_TIME_LIMIT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise ProgramFailure(f"cargo took longer than {_TIME_LIMIT_S} seconds.") from None
+    except OSError as error:
+        raise ProgramFailure(
+            f"cargo could not be started: {error.strerror}.", hint=_NO_CARGO
+        ) from error
+    if done.returncode:
+        raise ProgramFailure(
+            f"cargo says: {_complaint(root, done.stderr)}",
+            hint="Once cargo is content with it, run the command again.",
+        )
+    try:
+        return msgspec.json.decode(done.stdout, type=_Metadata)
+    except msgspec.DecodeError as error:
+        raise ProgramFailure(f"cargo describes the workspace in a new way: {error}.") from error
+
+
+def _complaint(root: str, printed: bytes) -> str:
+    """What is wrong, in one line: cargo says what failed, and then why."""
+    lines = printed.decode("utf-8", "replace").replace(f"{root}/", "").splitlines()
+    begun = next((n for n, line in enumerate(lines) if line.startswith("error")), 0)
+    told = [" ".join(line.split()) for line in lines[begun:]]
+    reasons = [line for line in told if line not in ("", "Caused by:")]
+    said = ": ".join(line.rstrip(".:") for line in reasons).removeprefix("error: ") or "nothing"
+    return f"{said}." if len(said) <= _MOST_TOLD else f"{said[:_MOST_TOLD].rstrip()}…"
+
+
+# From what cargo prints to what is kept.
+
+
+def _snapshot(root: str, found: _Metadata, needs: Iterable[PackageDependency]) -> CargoSnapshot:
+    packages = [
+        Package(
+            id := _id(root, each),
+            each.name,
+            each.version,
+            _manifest(root, each) or "",
+            each.edition,
+            tuple(_targets(root, id, each)),
+        )
+        for each in found.packages
+    ]
+    where = _inside(root, found.workspace_root) or "."
+    return CargoSnapshot(where, tuple(packages), tuple(needs))
+
+
+def _targets(root: str, package_id: str, package: _Package) -> Iterator[Target]:
+    if _manifest(root, package) is None:
+        return
+    for each in sorted(package.targets, key=lambda target: (target.kind, target.name)):
+        path = _inside(root, each.src_path)
+        if path is not None and path.isprintable():
+            kind = _KINDS.get(each.kind[0] if each.kind else "", TargetKind.LIB)
+            id = derived_id("target", package_id, kind, each.name)
+            yield Target(id, each.name, kind, path, each.crate_types)
+
+
+def _resolved(root: str, found: _Metadata) -> Iterator[PackageDependency]:
+    """What every package needs, as cargo has chosen it."""
+    packages = {package.id: package for package in found.packages}
+    for node in found.resolve.nodes if found.resolve else ():
+        from_ = packages[node.id]
+        for needed in node.deps:
+            to = packages[needed.pkg]
+            for kind in dict.fromkeys(each.kind for each in needed.dep_kinds):
+                asked = [d for d in from_.dependencies if (d.name, d.kind) == (to.name, kind)]
+                yield _need(_id(root, from_), _id(root, to), kind, asked)
+
+
+def _declared(
+    root: str, found: _Metadata, local: _Local, locked: Mapping[str, str]
+) -> Iterator[PackageDependency]:
+    """What the packages of a workspace say that they need."""
+    ids = {_manifest(root, each): _id(root, each) for each in found.packages}
+    for package in found.packages:
+        manifest = _manifest(root, package) or ""
+        for each in dict.fromkeys((d.name, d.kind) for d in package.dependencies):
+            asked = [d for d in package.dependencies if (d.name, d.kind) == each]
+            path = asked[0].path and _inside(root, os.path.join(asked[0].path, MANIFEST))
+            to = ids.get(path or local.meant.get((manifest, asked[0].name), ""))
+            source = asked[0].source
+            if to is None:
+                version = locked.get(asked[0].name, asked[0].req)
+                to = f"{_source(source) if source else OUTSIDE}#{asked[0].name}@{version}"
+            yield _need(_id(root, package), to, asked[0].kind, asked)
+
+
+def _need(from_: str, to: str, kind: str | None, asked: Sequence[_Declared]) -> PackageDependency:
+    return PackageDependency(
+        from_,
+        to,
+        DependencyKind(kind or "normal"),
+        bool(asked) and all(each.optional for each in asked),
+        tuple(dict.fromkeys(feature for each in asked for feature in each.features)),
+    )
+
+
+def _locked(tree: Tree, path: str | None) -> dict[str, str]:
+    """The versions in a `Cargo.lock`, of packages that are there in one version alone."""
+    table = tree.toml(path) if path else None
+    listed = [(text_of(each, "name"), each) for each in tables_of(table, "package")]
+    times = Counter(name for name, _ in listed)
+    return {name: text_of(each, "version") for name, each in listed if times[name] == 1}
+
+
+def _merged(parts: Sequence[CargoSnapshot]) -> CargoSnapshot:
+    packages = {package.package_id: package for part in parts for package in part.packages}
+    needs = {
+        (each.from_package_id, each.to_package_id, each.kind): each
+        for part in parts
+        for each in part.resolve
+    }
+    return CargoSnapshot(
+        parts[0].workspace_root if len(parts) == 1 else ".",
+        tuple(packages[id] for id in sorted(packages)),
+        tuple(needs[key] for key in sorted(needs)),
+    )
+
+
+def _id(root: str, package: _Package) -> str:
+    """Cargo's name for a package, without the folders of this machine."""
+    if package.source is None:
+        manifest = _manifest(root, package)
+        where = OUTSIDE if manifest is None else f"path+{split(manifest)[0]}"
+    else:
+        where = _source(package.source)
+    return f"{where}#{package.name}@{package.version}"
+
+
+def _source(source: str) -> str:
+    """Where a published package is from, without its revision and whoever may read it there."""
+    if "file:" in source:
+        return f"{source.partition('+')[0]}+outside"
+    return redaction.redact(_USER_IN_URL.sub("//", source.partition("#")[0])).text
+
+
+def _manifest(root: str, package: _Package) -> str | None:
+    """The manifest of a package of the project. A home of cargo may lie in a project too: what was
+    fetched into it is not the project's."""
+    return None if package.source else _inside(root, package.manifest_path)
+
+
+def _inside(root: str, path: str) -> str | None:
+    """A path from the project's root, wherever links lead; None for what lies outside."""
+    inside = os.path.relpath(os.path.realpath(os.path.join(root, path)), root)
+    return None if inside == ".." or inside.startswith("../") else inside

@@ -1,0 +1,188 @@
+"""Java projects that Maven builds, from `pom.xml`."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from xml.etree.ElementTree import Element
+
+from ctx.code.packages import model
+from ctx.code.packages.model import Dependency, Package, Workspace
+from ctx.code.packages.tree import Tree, is_name, joined, split
+
+MANIFEST = "pom.xml"
+
+_SOURCES = tuple(
+    f"src/{part}/{language}"
+    for part in ("main", "test")
+    for language in ("java", "kotlin", "scala", "groovy")
+)
+_PROPERTY = re.compile(r"\$\{([^${}]{1,200})\}")
+_MOST_PARENTS = 20
+
+
+class _Project:
+    """A manifest, and those that it takes values from, the nearest first."""
+
+    def __init__(self, manifest: str, said: Element) -> None:
+        self.manifest = manifest
+        self.said = said
+        self.parents: tuple[_Project, ...] = ()
+
+    @cached_property
+    def group(self) -> str:
+        return self.filled(_text(self.said, "groupId") or _text(self.said, "parent", "groupId"))
+
+    @cached_property
+    def version(self) -> str:
+        return self.filled(_text(self.said, "version") or _text(self.said, "parent", "version"))
+
+    @cached_property
+    def artifact(self) -> str:
+        return self.filled(_text(self.said, "artifactId"))
+
+    @property
+    def name(self) -> str:
+        """What others call it."""
+        return f"{self.group}:{self.artifact}"
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        every = _children(self.said, "properties")
+        return {_name(each): value for each in every if (value := _text(each))}
+
+    @cached_property
+    def managed(self) -> dict[str, str]:
+        """The versions that this manifest chooses for whoever takes values from it, by name."""
+        every = _children(self.said, "dependencyManagement", "dependencies")
+        return {self.needed(each): self.filled(_text(each, "version")) for each in every}
+
+    def needed(self, entry: Element) -> str:
+        group, artifact = (self.filled(_text(entry, key)) for key in ("groupId", "artifactId"))
+        return f"{group}:{artifact}"
+
+    def filled(self, text: str) -> str:
+        """A text with the values of its properties put in, once: they may name each other."""
+        filled = _PROPERTY.sub(self._value, text) if "${" in text else text
+        return filled if is_name(filled) else ""
+
+    def _value(self, found: re.Match[str]) -> str:
+        name = found[1]
+        # Those of the project itself, unless they are being looked for right now.
+        if name == "project.version" and "version" in vars(self):
+            return self.version
+        if name == "project.groupId" and "group" in vars(self):
+            return self.group
+        told = (each.properties.get(name) for each in (self, *self.parents))
+        return next((each for each in told if each), found[0])
+
+
+def read(root: str, paths: Iterable[str]) -> Workspace:
+    """The Maven projects among a project's files."""
+    return maven_manifests(Tree(root, paths))
+
+
+def maven_manifests(tree: Tree) -> Workspace:
+    every = {
+        path: _Project(path, said)
+        for path in tree.called(MANIFEST)
+        if (said := tree.xml(path)) is not None
+    }
+    listed = dict(_modules(every))
+    packages = []
+    manifests: dict[str, str] = {}
+    for path, project in every.items():
+        project.parents = tuple(_parents(path, every))
+        if not project.artifact:
+            tree.problem(path, "names no artifact")
+            continue
+        packages.append(_package(tree, project, listed.get(path, "")))
+        manifests.setdefault(project.name, path)
+    dependencies = [
+        each for package in packages for each in _dependencies(every[package.manifest], manifests)
+    ]
+    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+
+
+def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
+    """The manifests of this project above one: where it says, or in the folder above."""
+    seen = {path}
+    for _ in range(_MOST_PARENTS):
+        if _child(every[path].said, "parent") is None:
+            return
+        named = _text(every[path].said, "parent", "relativePath") or f"../{MANIFEST}"
+        above = joined(split(path)[0], named) or ""
+        path = above if above in every else _manifest(above)
+        if path in seen or path not in every:
+            return
+        seen.add(path)
+        yield every[path]
+
+
+def _modules(every: Mapping[str, _Project]) -> Iterator[tuple[str, str]]:
+    """The manifests that another one lists, and that one."""
+    for path, project in every.items():
+        for module in _children(project.said, "modules"):
+            inside = joined(split(path)[0], (module.text or "").strip())
+            if inside:
+                yield (inside if inside in every else _manifest(inside)), path
+
+
+def _manifest(folder: str) -> str:
+    return MANIFEST if folder == "." else f"{folder}/{MANIFEST}"
+
+
+def _package(tree: Tree, project: _Project, workspace: str) -> Package:
+    folder = split(project.manifest)[0]
+    roots = [joined(folder, each) or each for each in _SOURCES]
+    return Package(
+        project.name,
+        project.version,
+        model.MAVEN,
+        folder,
+        project.manifest,
+        import_roots=tuple(each for each in roots if tree.files(each) or tree.folders(each)),
+        workspace=workspace,
+    )
+
+
+def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[Dependency]:
+    above = (project, *project.parents)
+    for entry in _children(project.said, "dependencies"):
+        name = project.needed(entry)
+        chosen = [_text(entry, "version"), *(each.managed.get(name) for each in above)]
+        version = project.filled(next((each for each in chosen if each), ""))
+        meant = manifests.get(name, "")
+        if name.strip(":"):
+            yield Dependency(
+                project.manifest,
+                name,
+                model.DEV if _text(entry, "scope") == "test" else model.NORMAL,
+                _text(entry, "optional") == "true",
+                local=bool(meant),
+                requirement=version,
+                manifest=meant,
+            )
+
+
+def _child(element: Element, name: str) -> Element | None:
+    """The element of a name inside another one, in whatever namespace."""
+    return next((each for each in element if _name(each) == name), None)
+
+
+def _children(element: Element, *names: str) -> Iterable[Element]:
+    found: Element | None = element
+    for name in names:
+        found = _child(found, name) if found is not None else None
+    return () if found is None else found
+
+
+def _text(element: Element, *names: str) -> str:
+    found: Element | None = element
+    for name in names:
+        found = _child(found, name) if found is not None else None
+    text = ((found.text if found is not None else "") or "").strip()
+    return text if is_name(text) else ""
+
+
+def _name(element: Element) -> str:
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""

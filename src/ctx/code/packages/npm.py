@@ -1,0 +1,211 @@
+"""JavaScript packages, from `package.json`; workspaces of npm, yarn and pnpm."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ctx.code.packages import globs, model
+from ctx.code.packages.model import Dependency, Package, Target, Workspace
+from ctx.code.packages.tree import (
+    Table,
+    Tree,
+    entries,
+    is_name,
+    joined,
+    split,
+    table_of,
+    text_of,
+    texts_of,
+)
+
+MANIFEST = "package.json"
+PNPM = "pnpm-workspace.yaml"
+
+# Where one is listed twice, npm takes it for optional.
+_KINDS = {
+    "optionalDependencies": model.NORMAL,
+    "dependencies": model.NORMAL,
+    "peerDependencies": model.PEER,
+    "devDependencies": model.DEV,
+}
+_ENTRIES = {"main": "main", "module": "module", "types": "types", "typings": "types"}
+_MOST_EXPORTS = 1000
+_LOCAL = ("workspace:", "file:", "link:", "portal:")
+
+
+class _Members(NamedTuple):
+    """A workspace: its manifest, its folder, and the globs of its members."""
+
+    manifest: str
+    folder: str
+    globs: list[str]
+
+    def has(self, folder: str) -> bool:
+        if folder == self.folder:
+            return True
+        inside = folder if self.folder == "." else folder.removeprefix(f"{self.folder}/")
+        return (self.folder == "." or inside != folder) and globs.matches(inside, self.globs)
+
+
+def read(root: str, paths: Iterable[str]) -> Workspace:
+    """The npm packages among a project's files."""
+    return npm_manifests(Tree(root, paths))
+
+
+def npm_manifests(tree: Tree) -> Workspace:
+    said = {
+        path: found
+        for path in tree.called(MANIFEST)
+        if "node_modules" not in path.split("/") and (found := tree.json(path)) is not None
+    }
+    workspaces = list(_workspaces(tree, said))
+    packages = []
+    for path, manifest in said.items():
+        # A file that only says how its folder is to be read is no package.
+        if "name" in manifest or "workspaces" in manifest or any(key in manifest for key in _KINDS):
+            packages.append(_package(tree, path, manifest, workspaces))
+    known = _Known(packages)
+    dependencies = [each for package in packages for each in _dependencies(package, said, known)]
+    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+
+
+def _workspaces(tree: Tree, said: Mapping[str, Table]) -> Iterator[_Members]:
+    for path, manifest in said.items():
+        folder = split(path)[0]
+        listed = manifest.get("workspaces")
+        named = texts_of(listed, "packages") or texts_of(manifest, "workspaces")
+        pnpm = PNPM if folder == "." else f"{folder}/{PNPM}"
+        if pnpm in tree:
+            named = _listed_for_pnpm(tree.text(pnpm) or "")
+        if named or listed is not None or pnpm in tree:
+            yield _Members(path, folder, named)
+
+
+def _listed_for_pnpm(text: str) -> list[str]:
+    """The list `packages` of a YAML file: of all that YAML can be, only what pnpm's own look like:
+    one entry a line, or all of them in brackets."""
+    found: list[str] = []
+    is_inside = False
+    for line in text.splitlines():
+        bare = line.partition(" #")[0].rstrip()
+        if bare.startswith("packages:"):
+            is_inside = True
+            inline = bare.removeprefix("packages:").strip()
+            if inline.startswith("["):
+                found += [_unquoted(part) for part in inline.strip("[]").split(",")]
+        elif is_inside and bare.lstrip().startswith("- "):
+            found.append(_unquoted(bare.lstrip()[2:]))
+        elif bare and not bare.startswith((" ", "\t", "#")):
+            is_inside = False
+    return [each for each in found if is_name(each)]
+
+
+def _unquoted(text: str) -> str:
+    return text.strip().strip("\"'")
+
+
+def _package(tree: Tree, path: str, manifest: Table, workspaces: Iterable[_Members]) -> Package:
+    folder = split(path)[0]
+    name = text_of(manifest, "name")
+    if "name" in manifest and not name:
+        tree.problem(path, "has a name that is none")
+    # The innermost that has it; they come from the outside in.
+    above = [each.manifest for each in workspaces if each.has(folder)]
+    return Package(
+        name,
+        text_of(manifest, "version"),
+        model.NPM,
+        folder,
+        path,
+        tuple(dict.fromkeys(_targets(manifest, folder, name))),
+        (name,) if name else (),
+        workspace=above[-1] if above else "",
+    )
+
+
+def _targets(manifest: Table, folder: str, name: str) -> Iterator[Target]:
+    for key, kind in _ENTRIES.items():
+        if path := joined(folder, text_of(manifest, key)):
+            yield Target(".", kind, path)
+    yield from _exports(manifest.get("exports"), folder)
+    programs = manifest.get("bin")
+    # A program that is given by its path alone is called like the package, without its scope.
+    named = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else programs
+    for program, file in entries(named if isinstance(named, dict) else {}):
+        if path := joined(folder, file if isinstance(file, str) else ""):
+            yield Target(program, "bin", path)
+
+
+def _exports(exports: Any, folder: str) -> Iterator[Target]:
+    """What a package lets be imported: each way in, and the files that stand behind it.
+
+    `exports` is a path, or a tree of ways in (which begin with a dot) and conditions.
+    """
+    waiting: list[tuple[str, Any]] = [(".", exports)]
+    for _ in range(_MOST_EXPORTS):
+        if not waiting:
+            return
+        way, value = waiting.pop()
+        if isinstance(value, str):
+            if path := joined(folder, value):
+                yield Target(way, "export", path)
+        elif isinstance(value, list):
+            waiting += [(way, each) for each in reversed(value)]
+        elif isinstance(value, dict):
+            inner = [(key if key.startswith(".") else way, each) for key, each in entries(value)]
+            waiting += reversed(inner)
+
+
+class _Known:
+    """The packages of the project, by name."""
+
+    def __init__(self, packages: Iterable[Package]) -> None:
+        self._by_name: dict[str, list[Package]] = {}
+        self._by_root = {package.root: package for package in packages}
+        for package in packages:
+            self._by_name.setdefault(package.name, []).append(package)
+
+    def meant(self, package: Package, name: str, requirement: str) -> str:
+        """The manifest of the package that is needed, if it is one of the project.
+
+        That is one of the same workspace, or one whose folder is named.
+        """
+        for protocol in _LOCAL:
+            folder = joined(package.root, requirement.removeprefix(protocol))
+            if requirement.startswith(protocol) and folder in self._by_root:
+                return self._by_root[folder].manifest
+        for other in self._by_name.get(name, ()):
+            if package.workspace and other.workspace == package.workspace:
+                return other.manifest
+        return ""
+
+
+def _dependencies(
+    package: Package, said: Mapping[str, Table], known: _Known
+) -> Iterator[Dependency]:
+    manifest = said[package.manifest]
+    optional = table_of(manifest, "peerDependenciesMeta")
+    seen = set()
+    for table, kind in _KINDS.items():
+        for name, wanted in entries(table_of(manifest, table)):
+            requirement = wanted if isinstance(wanted, str) and is_name(wanted) else ""
+            to, alias = name, ""
+            if requirement.startswith("npm:"):
+                to, _, requirement = requirement.removeprefix("npm:").rpartition("@")
+                to, alias = to or requirement, name
+            is_optional = table == "optionalDependencies"
+            if kind == model.PEER:
+                is_optional = table_of(optional, name).get("optional") is True
+            meant = "" if alias else known.meant(package, name, requirement)
+            if (to, kind, alias) not in seen:
+                yield Dependency(
+                    package.manifest,
+                    to,
+                    kind,
+                    is_optional,
+                    (),
+                    bool(meant),
+                    requirement,
+                    alias,
+                    meant,
+                )
+            seen.add((to, kind, alias))

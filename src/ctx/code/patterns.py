@@ -1,0 +1,246 @@
+"""The patterns of `.gitignore` files, read as git reads them.
+
+Each pattern becomes a regular expression that never backtracks over more than one name: the
+patterns come with a clone, and `*a*a*a*a*b` must not be able to keep us busy. What stands
+between two stars has a fixed length, so the first place where it fits is always as good as a
+later one, and the expression may commit itself to it.
+
+One thing differs from git on purpose: `?` and `[…]` mean a character, not a byte of it.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+LARGEST = 128 * 1024
+"""How much of a file of patterns counts: a stranger's may be of any size, and each costs time."""
+
+_STARS = "*"
+"""In a list of pieces: any characters of one name. All other pieces match one character."""
+
+_ANY_FOLDERS = "**"
+
+_CLASSES = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": " \\t-\\r",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+
+
+_LONGEST = 4096
+"""No path that a system would open is longer."""
+
+_ANYWHERE = r"(?:[^/]++/(?!\Z))*+"
+_LITERAL_TOP = re.compile(r"/?([^*?\[\\/]+/)[^/]")
+
+
+class Block(NamedTuple):
+    """Patterns that follow each other and say the same."""
+
+    ignores: bool
+    matches: re.Pattern[str]
+    start: int
+    """How many characters of a path name the folder that the patterns are about."""
+    folders: frozenset[str] | None
+    """The only folders in that one, each with its slash, in which anything can match; None for
+    any. It spares a whole repository the question whether it lies in `target/`."""
+
+
+Rules: TypeAlias = tuple[Block, ...]
+"""What holds in a folder. The first block that speaks of a path decides; so those of a deeper
+folder come before those of the folders above it, and a later line before an earlier one."""
+
+
+def read(content: bytes, start: int = 0) -> Rules:
+    """The rules in the bytes of a `.gitignore`, as far as anybody would write."""
+    if len(content) > LARGEST:
+        content = content[: content.rfind(b"\n", 0, LARGEST) + 1]
+    text = content.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+    return compiled((line.removesuffix("\r") for line in text.split("\n")), start)
+
+
+def compiled(lines: Iterable[str], start: int = 0) -> Rules:
+    """The rules in some lines. One that makes no sense matches nothing."""
+    said: list[tuple[bool, list[str]]] = []
+    for line in lines:
+        if line.startswith("#"):
+            continue
+        pattern = _without_trailing_spaces(line)
+        ignores = not pattern.startswith("!")
+        if not said or said[-1][0] != ignores:
+            said.append((ignores, []))
+        said[-1][1].append(pattern if ignores else pattern[1:])
+    blocks = (_block(ignores, some, start) for ignores, some in reversed(said))
+    return tuple(block for block in blocks if block)
+
+
+def verdict(rules: Rules, path: str) -> bool | None:
+    """Whether a path is ignored, or None where nothing speaks of it. That of a folder ends with
+    a slash. What lies in an ignored folder is ignored too: the caller does not go there."""
+    for block in rules:
+        if block.matches.fullmatch(path, block.start):
+            return block.ignores
+    return None
+
+
+def inside(rules: Rules, folder: str) -> Rules:
+    """Those of the rules of the folder above that can match anything in a folder."""
+    return tuple(
+        block
+        for block in rules
+        if block.folders is None
+        or folder[block.start : folder.find("/", block.start) + 1] in block.folders
+    )
+
+
+def _block(ignores: bool, some: Iterable[str], start: int) -> Block | None:
+    meant = {pattern: part for pattern in some if (part := expression_for(pattern))}
+    if not meant:
+        return None
+    tops = [_LITERAL_TOP.match(pattern) for pattern in meant]
+    folders = frozenset(top[1] for top in tops if top) if all(tops) else None
+    # The way to the last name is gone once, not once for each pattern that begins with it.
+    parts = [part for part in meant.values() if not part.startswith(_ANYWHERE)]
+    names = [part[len(_ANYWHERE) :] for part in meant.values() if part.startswith(_ANYWHERE)]
+    if names:
+        parts.append(f"{_ANYWHERE}(?:{'|'.join(names)})")
+    return Block(ignores, re.compile("|".join(parts), re.DOTALL), start, folders)
+
+
+def expression_for(pattern: str) -> str | None:
+    """What a pattern means, to be held against a whole path; None where it can match nothing."""
+    if len(pattern) > _LONGEST:
+        return None
+    only_folders = pattern.endswith("/")
+    pattern = pattern[:-1] if only_folders else pattern
+    pieces = _pieces(pattern.removeprefix("/"))
+    if not pieces:
+        return None
+    meant = _path(_split(pieces)) if "/" in pattern else _ANYWHERE + _name(pieces)
+    return meant + ("/" if only_folders else "/?")
+
+
+def _without_trailing_spaces(line: str) -> str:
+    kept = line.rstrip(" ")
+    escapes = len(kept) - len(kept.rstrip("\\"))
+    # A space behind a backslash is part of the name, unless the backslash is one itself.
+    return kept + " " if escapes % 2 and len(kept) < len(line) else kept
+
+
+def _pieces(pattern: str) -> list[str] | None:
+    """A pattern cut into single characters as expressions, slashes and stars; None for one that
+    git gives up on."""
+    pieces: list[str] = []
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        at += 1
+        if character == "*":
+            start = at - 1
+            while pattern[at : at + 1] == "*":
+                at += 1
+            alone = pattern[start - 1 : start] in ("", "/") and pattern[at : at + 1] in ("", "/")
+            pieces.append(_ANY_FOLDERS if alone and at - start > 1 else _STARS)
+        elif character == "?":
+            pieces.append("[^/]")
+        elif character == "[":
+            found = _bracket(pattern, at)
+            if found is None:
+                return None
+            expression, at = found
+            pieces.append(expression)
+        elif character == "\\":
+            if at == len(pattern):
+                return None
+            pieces.append(re.escape(pattern[at]))
+            at += 1
+        else:
+            pieces.append(re.escape(character))
+    return pieces
+
+
+def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
+    """The set of characters that begins behind a `[`, and where it ends."""
+    negated = pattern[at : at + 1] in ("!", "^")
+    first = at = at + negated
+    members: list[str] = []
+    before = ""
+    while at < len(pattern) and (pattern[at] != "]" or at == first):
+        named = re.compile(r"\[:([^]]*):\]").match(pattern, at)
+        if named:
+            if named[1] not in _CLASSES:
+                return None
+            members.append(_CLASSES[named[1]])
+            before, at = "", named.end()
+            continue
+        is_range = pattern[at] == "-" and before and pattern[at + 1 : at + 2] not in ("", "]")
+        at += bool(is_range)
+        at += pattern[at] == "\\"
+        if at >= len(pattern):
+            return None
+        if not is_range:
+            members.append(re.escape(pattern[at]))
+            before = pattern[at]
+        else:
+            if before <= pattern[at]:
+                members.append(f"{re.escape(before)}-{re.escape(pattern[at])}")
+            before = ""
+        at += 1
+    if at >= len(pattern):
+        return None
+    if not members:
+        return ("[^/]" if negated else r"(?!)"), at + 1
+    return rf"(?!/)[{'^' * negated}{''.join(members)}]", at + 1
+
+
+def _split(pieces: list[str]) -> list[list[str]]:
+    names: list[list[str]] = [[]]
+    for piece in pieces:
+        if piece == "/":
+            names.append([])
+        else:
+            names[-1].append(piece)
+    return names
+
+
+def _name(pieces: list[str]) -> str:
+    """The expression for one name. What stands before a star is committed to."""
+    chunks: list[list[str]] = [[]]
+    for piece in pieces:
+        if piece in (_STARS, _ANY_FOLDERS):
+            chunks.append([])
+        else:
+            chunks[-1].append(piece)
+    if len(chunks) == 1:
+        return "".join(pieces)
+    first, *middle, last = ("".join(chunk) for chunk in chunks)
+    committed = "".join(f"(?>[^/]*?{chunk})" for chunk in middle if chunk)
+    # A star alone must still match something: there are no empty names.
+    return f"(?=[^/]){first}{committed}[^/]*{last}"
+
+
+def _path(names: list[list[str]]) -> str:
+    """The same for a path of names, where `**` stands for any number of folders."""
+    runs: list[list[str]] = [[]]
+    for pieces in names:
+        if pieces == [_ANY_FOLDERS]:
+            runs.append([])
+        else:
+            runs[-1].append(_name(pieces))
+    first, *rest = ("".join(f"{name}/" for name in run) for run in runs)
+    if not rest:
+        return first.removesuffix("/")
+    *middle, last = rest
+    committed = "".join(f"(?>(?:[^/]++/)*?{run})" for run in middle if run)
+    if not last:
+        return f"{first}{committed}.*[^/]"
+    return f"{first}{committed}(?:[^/]++/)*{last.removesuffix('/')}"

@@ -1,0 +1,213 @@
+"""The qualified name of an item: the module that its file is, and the names from there inward.
+
+It is how people name things, `shop.net.Client.connect` or `core::net::Client`, and the key under
+which memory knows an item. It follows from paths and manifests, so it is not kept.
+"""
+
+import re
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.code.model import SLOTS, file_of
+
+if TYPE_CHECKING:
+    # Manifests are read for two languages only, and what reads them is large.
+    from ctx.code.packages.model import Target
+
+_DEEPEST = 100
+_CARGO = "Cargo.toml"
+_GO = "go.mod"
+_SEPARATORS = {"rust": "::", "c": "::", "cpp": "::"}
+_OWN_FILES = frozenset({"mod", "lib", "main"})
+# A method whose type stands elsewhere names it: `func (c *Client) Get()`, `void Client::get()`.
+_GO_RECEIVER = re.compile(r"func \((?:\w+ )?\*?(\w+)")
+_CPP_OWNER = re.compile(r"((?:\w+(?:<[^<>()]*>)?::)+)~?\w+\s*\(")
+_ARGUMENTS = re.compile(r"<[^<>]*>")
+
+
+def separator(language: str | None) -> str:
+    """What stands between the names of items."""
+    return _SEPARATORS.get(language or "", ".")
+
+
+class _File(NamedTuple):
+    path: str
+    language: str | None
+    module: str
+    """What the file is called as a module; empty where its items need none."""
+
+
+class Names:
+    """Gives items their names. What it finds out about files and manifests it remembers."""
+
+    def __init__(self, connection: Connection, root: str) -> None:
+        self._connection = connection
+        self._root = root
+        self._files: dict[int, _File | None] = {}
+        self._packages: dict[str, bool] = {}
+        self._go: dict[str, str] = {}
+        self._targets: list[Target] | None = None
+        self._inside: dict[int, str] = {}
+
+    def of(self, item: int) -> str:
+        """The qualified name of an item; of a file that is no module, its path."""
+        file = self._file(file_of(item))
+        if file is None:
+            return ""
+        inside = self._names_inside(item, file.language)
+        if not inside:
+            return file.module if file.language in _NAMED_FILES else file.path
+        return separator(file.language).join(filter(None, (file.module, inside)))
+
+    def _names_inside(self, item: int, language: str | None) -> str:
+        """The names from the file inward, joined; empty for the file itself."""
+        known = self._inside.get(item)
+        if known is not None:
+            return known
+        names: list[str] = []
+        at: int | None = item
+        while at is not None and len(names) < _DEEPEST:
+            row = self._connection.execute(
+                "SELECT parent, name, signature FROM items WHERE id = ?", (at,)
+            ).fetchone()
+            if row is None or row[0] is None:
+                break
+            names.append(row[1])
+            if file_of(at) << SLOTS == row[0]:
+                names += reversed(_owners(row[2], language))
+            at = row[0]
+        found = self._inside[item] = separator(language).join(reversed(names))
+        return found
+
+    def _file(self, file_id: int) -> _File | None:
+        if file_id not in self._files:
+            row = self._connection.execute(
+                "SELECT path, language FROM files WHERE id = ?", (file_id,)
+            ).fetchone()
+            found = _File(row[0], row[1], self._module(file_id, *row)) if row else None
+            self._files[file_id] = found
+        return self._files[file_id]
+
+    def _module(self, file_id: int, path: str, language: str | None) -> str:
+        match language:
+            case "python":
+                return self._python(path)
+            case "rust":
+                return self._rust(path)
+            case "go":
+                return self._go_package(path.rpartition("/")[0])
+            case "java" | "kotlin" | "scala":
+                return self._namespace(file_id)
+            case "c" | "cpp":
+                return ""
+            case _:
+                return _without_ending(path)
+
+    def _has(self, path: str) -> bool:
+        row = self._connection.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
+        return row is not None
+
+    def _python(self, path: str) -> str:
+        folder, _, name = path.rpartition("/")
+        stem = name.partition(".")[0]
+        names = [] if stem == "__init__" else [stem]
+        while folder and self._is_package(folder):
+            folder, _, name = folder.rpartition("/")
+            names.append(name)
+        return ".".join(reversed(names)) or stem
+
+    def _is_package(self, folder: str) -> bool:
+        found = self._packages.get(folder)
+        if found is None:
+            endings = (".py", ".pyi")
+            found = any(self._has(f"{folder}/__init__{ending}") for ending in endings)
+            self._packages[folder] = found
+        return found
+
+    def _rust(self, path: str) -> str:
+        target = self._target(path)
+        if target is not None and target.path == path:
+            return target.name.replace("-", "_")
+        if target is not None:
+            crate, top = target.name.replace("-", "_"), target.path.rpartition("/")[0]
+        else:
+            top = path.rpartition("/")[0]
+            before, source, _ = f"/{path}".partition("/src/")
+            if source:
+                top = f"{before}/src"[1:]
+            crate = before.rpartition("/")[2] if source else top.rpartition("/")[2]
+        inside = _without_ending(path.removeprefix(top).lstrip("/")).split("/")
+        if inside[-1] == "mod" or (len(inside) == 1 and inside[0] in _OWN_FILES):
+            inside.pop()
+        return "::".join(filter(None, (crate or "crate", *inside)))
+
+    def _target(self, path: str) -> "Target | None":
+        """What a file of Rust is built into: itself, or what lies nearest above it."""
+        if self._targets is None:
+            from ctx.code.packages import cargo
+
+            paths = self._connection.execute(
+                "SELECT path FROM files WHERE language = 'rust' OR path = ? OR path LIKE ?",
+                (_CARGO, f"%/{_CARGO}"),
+            )
+            found = cargo.read(self._root, (each for (each,) in paths))
+            self._targets = [
+                target for package in found.packages for target in package.targets if target.path
+            ]
+        best: Target | None = None
+        for target in self._targets:
+            if target.path == path:
+                return target
+            folder = target.path.rpartition("/")[0]
+            if target.kind == "build_script" or not f"{path}/".startswith(
+                f"{folder}/" if folder else ""
+            ):
+                continue
+            # A library comes first in its package, and before the programs beside it.
+            if best is None or len(folder) > len(best.path.rpartition("/")[0]):
+                best = target
+        return best
+
+    def _go_package(self, folder: str) -> str:
+        """The path by which others import a folder."""
+        at, names = folder, list[str]()
+        while at not in self._go and at and not self._has(f"{at}/{_GO}"):
+            at, _, name = at.rpartition("/")
+            names.append(name)
+        if at not in self._go:
+            from ctx.code.packages import go
+
+            manifest = f"{at}/{_GO}" if at else _GO
+            modules = go.read(self._root, [manifest]).packages if self._has(manifest) else ()
+            self._go[at] = modules[0].name if modules else at
+        found = self._go[folder] = "/".join(filter(None, (self._go[at], *reversed(names))))
+        return found
+
+    def _namespace(self, file_id: int) -> str:
+        from ctx.code.resolve import facts
+
+        row = self._connection.execute(
+            "SELECT facts FROM facts WHERE file_id = ?", (file_id,)
+        ).fetchone()
+        return facts.decode(row[0]).namespace if row else ""
+
+
+_NAMED_FILES = frozenset({"python", "rust", "typescript", "tsx", "javascript"})
+"""Languages in which a file is a module, and named like one."""
+
+
+def _owners(signature: str, language: str | None) -> list[str]:
+    """The type that an item belongs to although it does not stand in it."""
+    if language == "go":
+        found = _GO_RECEIVER.match(signature)
+        return [found[1]] if found else []
+    if language == "cpp":
+        found = _CPP_OWNER.search(signature[:600])
+        return _ARGUMENTS.sub("", found[1]).split("::")[:-1] if found else []
+    return []
+
+
+def _without_ending(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    stem, dot, _ = name.rpartition(".")
+    return folder + slash + (stem if dot and stem else name)

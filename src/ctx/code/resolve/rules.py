@@ -1,0 +1,115 @@
+"""What a language has to say when names are followed: where an import leads, and what else is
+visible."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ctx.code.model import Import
+from ctx.code.resolve.world import File, World
+
+if TYPE_CHECKING:
+    from ctx.code.resolve.evaluate import Evaluator
+
+Value = tuple[bool, File, int]
+"""Something that an expression can stand for: whether it is one of a kind rather than the thing
+itself, and the item by its file and place. The first item of a file is the file."""
+
+Found = Value | None
+"""None: nobody knows."""
+
+
+class _Outside(File):
+    """Stands for all that is not in the repository."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.id = -1
+        self.path = ""
+
+
+OUTSIDE: Value = (False, _Outside(), -1)
+"""It is known to lie elsewhere: the language's own, or another package. Compared with `is`."""
+
+
+class Rules:
+    """One language. The evaluator asks these questions, and remembers the answers."""
+
+    languages: tuple[str, ...]
+    """Whose files can name each other's items."""
+    members_are_visible = False
+    """Whether a method sees the members of its class by their plain names."""
+    builtins: frozenset[str] = frozenset()
+    """Names that are the language's own unless a file says otherwise."""
+    common: frozenset[str] = frozenset()
+    """Members of the language's own types: of these, one of the same name proves nothing."""
+    names_are_global = False
+    """Whether a plain name may mean something in any other file."""
+    receivers: frozenset[str] = frozenset()
+    """Words like `self`: `receiver` says what they stand for."""
+
+    def __init__(self, world: World, evaluator: "Evaluator") -> None:
+        self.world = world
+        self.evaluator = evaluator
+
+    def module(self, file: File, module: str) -> Found:
+        """The file, or the item, that the first part of an import names; `OUTSIDE` where it is
+        known not to be here."""
+        raise NotImplementedError
+
+    def target(self, file: File, each: Import) -> Found:
+        """What an import brings in."""
+        found = self.module(file, each.module)
+        if found is None or found is OUTSIDE or each.item in ("", "*"):
+            return found
+        return self.evaluator.member(found, each.item)
+
+    def receiver(self, file: File, scope: int, name: str) -> Found:
+        """What `self`, `this` and their like stand for."""
+        return None
+
+    def implicit(self, file: File, name: str) -> Found:
+        """What a name means that no import brought: the same package, the language itself."""
+        return OUTSIDE if name in self.builtins else None
+
+    def within(self, file: File, name: str) -> Found:
+        """What a module has beside what stands in its own file: the modules in its folder."""
+        return None
+
+    def containers(self, file: File, place: int) -> Iterable[tuple[File, int]]:
+        """Where the members of a type are, besides in its own body."""
+        return ()
+
+    def bases(self, file: File, place: int) -> Iterator[Found]:
+        """What a type takes members from."""
+        item = file.items[place]
+        for base in item.bases:
+            yield self.evaluator.expression(file, item.parent, base)
+
+    def namesakes(self, file: File, name: str) -> list[tuple[int, int]]:
+        """Items that a call of a member may mean where nothing else is known: ids and files."""
+        languages = self.world.languages
+        return [
+            (each.id, each.file_id)
+            for each in self.world.named(name)
+            if each.kind in _CALLABLE and languages.get(each.file_id) in self.languages
+        ]
+
+    def import_targets(self, file: File, each: Import, found: Value) -> Iterable[Value]:
+        """Which items an import leads to: what it names. A language whose packages are folders
+        says which of the files in one are meant."""
+        return (found,)
+
+
+_CALLABLE = frozenset({"function", "method"})
+
+
+def class_around(file: File, scope: int) -> int:
+    """The type that a place lies in; 0 where it lies in none."""
+    items = file.items
+    while scope > 0 and items[scope].kind not in TYPES:
+        scope = items[scope].parent
+    return max(scope, 0)
+
+
+TYPES = frozenset({"class", "struct", "enum", "trait", "interface", "impl"})

@@ -1,0 +1,194 @@
+"""Which file is which module of which crate."""
+
+from ctx.code.packages import cargo
+from ctx.code.packages.model import Package
+from ctx.code.resolve.rules import OUTSIDE, Found, Value
+from ctx.code.resolve.world import File, World
+
+_LIBRARIES = ("lib", "proc_macro")
+
+
+class Modules:
+    """The trees of modules, each below the root of a crate."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        found = cargo.read(world.root, world.ids)
+        self._roots = {target.path for each in found.packages for target in each.targets}
+        self._crates: dict[str, dict[str, str]] = {}
+        """What code in a package's folder calls a crate: its root, or nothing where it is not in
+        the repository."""
+        libraries = {each.manifest: _library(each) for each in found.packages}
+        for package in found.packages:
+            folder = "" if package.root == "." else package.root
+            known = self._crates.setdefault(folder, {})
+            if library := libraries[package.manifest]:
+                known[library[0]] = library[1]
+        for need in found.dependencies:
+            folder = need.from_.rpartition("/")[0]
+            called = (need.known_as or need.to).replace("-", "_")
+            library = libraries.get(need.manifest)
+            if library and not need.known_as:
+                called = library[0]
+            self._crates.setdefault(folder, {})[called] = library[1] if library else ""
+        self._parents: dict[str, Value | None] = {}
+        self._elsewhere: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def home(self, path: str) -> str:
+        """The folder of the package that a file belongs to."""
+        while path:
+            path = path.rpartition("/")[0]
+            if path in self._crates:
+                return path
+        return ""
+
+    def crate_called(self, file: File, name: str) -> Found:
+        root = self._crates.get(self.home(file.path), {}).get(name)
+        if root is None:
+            return None
+        found = self._world.at(root) if root else None
+        return OUTSIDE if found is None else (False, found, 0)
+
+    def around(self, file: File, scope: int) -> int:
+        """The module that an item is in: one that stands in the file, or the file."""
+        while scope > 0 and file.items[scope].kind != "module":
+            scope = file.items[scope].parent
+        return max(scope, 0)
+
+    def root(self, file: File) -> Found:
+        """The module that a file's crate begins with."""
+        seen: set[str] = set()
+        while file.path not in self._roots and file.path not in seen:
+            seen.add(file.path)
+            parent = self._parent(file)
+            if parent is None:
+                break
+            file = parent[1]
+        return False, file, 0
+
+    def above(self, file: File, place: int) -> Found:
+        """The module around a module."""
+        if place > 0:
+            return False, file, self.around(file, file.items[place].parent)
+        return None if file.path in self._roots else self._parent(file)
+
+    def below(self, file: File, place: int, name: str) -> Found:
+        """The module of a name that is declared in a module, and has a file of its own."""
+        folder = self._folder(file, place)
+        for path in (f"{folder}{name}.rs", f"{folder}{name}/mod.rs"):
+            found = self._world.at(path)
+            if found is not None and found is not file:
+                return False, found, 0
+        return None
+
+    def at(self, file: File, place: int, written: str) -> Found:
+        """The module in a file that an attribute names."""
+        path = self._written(file, place, written)
+        found = self._world.at(path) if path else None
+        return None if found is None else (False, found, 0)
+
+    def _written(self, file: File, place: int, written: str) -> str | None:
+        folder = file.path.rpartition("/")[0] if place == 0 else self._folder(file, place)
+        parts = [part for part in folder.split("/") if part]
+        for part in written.split("/"):
+            if part == "..":
+                if not parts:
+                    return None
+                parts.pop()
+            elif part not in ("", "."):
+                parts.append(part)
+        return "/".join(parts)
+
+    def _folder(self, file: File, place: int) -> str:
+        """Where the files of a module's modules are, with a slash at the end."""
+        folder, _, name = file.path.rpartition("/")
+        names = [folder] if folder else []
+        if file.path not in self._roots and name != "mod.rs":
+            names.append(name.removesuffix(".rs"))
+        inside: list[str] = []
+        while place > 0:
+            if file.items[place].kind == "module":
+                inside.append(file.items[place].name)
+            place = file.items[place].parent
+        return "".join(f"{each}/" for each in (*names, *reversed(inside)))
+
+    def _parent(self, file: File) -> Value | None:
+        if file.path not in self._parents:
+            self._parents[file.path] = self._find_parent(file.path)
+        return self._parents[file.path]
+
+    def _find_parent(self, path: str) -> Value | None:
+        """The module that a file is declared in, by where it lies, or by who names it."""
+        folder, _, name = path.rpartition("/")
+        if name == "mod.rs":
+            folder, _, name = folder.rpartition("/")
+        name = name.removesuffix(".rs")
+        named = self._by_attribute(path)
+        if named is not None:
+            return named
+        candidates = self._modules_of(folder)
+        for candidate in candidates:
+            declared = candidate[1].imported(candidate[2], name)
+            if declared is not None and declared.module == f"self::{name}":
+                return candidate
+        return candidates[0] if candidates else None
+
+    def _modules_of(self, folder: str) -> list[Value]:
+        """The modules whose modules have their files in a folder."""
+        above, _, last = folder.rpartition("/")
+        paths = [f"{folder}/mod.rs", f"{folder}.rs"]
+        paths += [
+            path
+            for number in self._world.in_folder(folder)
+            if (path := self._world.path(number)) in self._roots
+        ]
+        # A library comes first where a program has its modules beside it.
+        paths.sort(key=lambda path: path.endswith("main.rs"))
+        found: list[Value] = []
+        for path in paths:
+            file = self._world.at(path)
+            if file is not None:
+                found.append((False, file, 0))
+        if not found and last:
+            for _, file, _ in self._modules_of(above) if above.count("/") < 40 else ():
+                place = file.member(0, last)
+                if place is not None and file.items[place].kind == "module":
+                    found.append((False, file, place))
+        return found
+
+    def _by_attribute(self, path: str) -> Value | None:
+        """The module that names a file with `#[path]`: it lies in a folder around, or beside."""
+        folder = path.rpartition("/")[0]
+        home = self.home(path)
+        while True:
+            if folder not in self._elsewhere:
+                self._elsewhere[folder] = self._attributes_in(folder)
+            found = self._elsewhere[folder].get(path)
+            if found is not None:
+                file = self._world.file(found[0])
+                return (False, file, found[1]) if file else None
+            if folder == home or not folder:
+                return None
+            folder = folder.rpartition("/")[0]
+
+    def _attributes_in(self, folder: str) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        for number in self._world.in_folder(folder):
+            if self._world.languages.get(number) != "rust":
+                continue
+            file = self._world.file(number)
+            for each in file.facts.imports if file else ():
+                if file and each.module.startswith('"'):
+                    scope = self.around(file, each.scope)
+                    path = self._written(file, scope, each.module.strip('"'))
+                    if path:
+                        found.setdefault(path, (number, scope))
+        return found
+
+
+def _library(package: Package) -> tuple[str, str] | None:
+    """What a package's library is called, and the file that it begins with."""
+    for target in package.targets:
+        if target.kind in _LIBRARIES:
+            return target.name, target.path
+    return None

@@ -1,0 +1,207 @@
+"""What the settings of a project say about imports: `tsconfig.json`, `jsconfig.json` and
+`package.json`.
+
+They may be a stranger's: what they say is taken as values of the expected shape or not at all.
+"""
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ctx.code.packages.tree import joined, table_of, tables_of, text_of, texts_of
+from ctx.code.resolve.world import World
+
+_NAMES = ("tsconfig.json", "jsconfig.json")
+_DEEPEST = 10
+_MOST_TARGETS = 200
+_NO_PACKAGE = frozenset({"node_modules", "fixtures", "__fixtures__", "templates", "testdata"})
+# Strings are taken whole, so that what looks like a comment in one stays.
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*+")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*+")|,(?=\s*[}\]])')
+
+
+def tolerant_json(text: str) -> dict[str, Any]:
+    """JSON with comments and trailing commas, as TypeScript reads it; empty where it is none."""
+    bare = _COMMENT.sub(lambda found: found.group(1) or " ", text.removeprefix("\ufeff"))
+    bare = _TRAILING.sub(lambda found: found.group(1) or "", bare)
+    try:
+        found = json.loads(bare)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class Paths(NamedTuple):
+    """How one configuration maps the names of modules to paths, all from the project's root."""
+
+    base: str | None
+    """The folder that names may be relative to."""
+    mapped: tuple[tuple[str, tuple[str, ...]], ...]
+    """Patterns with at most one `*`, each with what to try, the most exact first."""
+
+    def candidates(self, module: str) -> Iterator[str]:
+        for pattern, targets in self.mapped:
+            before, star, after = pattern.partition("*")
+            if not star:
+                if module == pattern:
+                    yield from targets
+                continue
+            is_long_enough = len(module) >= len(before) + len(after)
+            if is_long_enough and module.startswith(before) and module.endswith(after):
+                part = module[len(before) : len(module) - len(after)]
+                for target in targets:
+                    yield target.replace("*", part, 1)
+        if self.base is not None:
+            yield posixpath.normpath(posixpath.join(self.base, module))
+
+
+_NONE = Paths(None, ())
+
+
+class Configurations:
+    """The `tsconfig.json` of each folder, read when somebody asks."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._of_folder: dict[str, list[Paths]] = {}
+
+    def around(self, folder: str) -> list[Paths]:
+        """What holds for the files of a folder: the nearest, then those around it."""
+        known = self._of_folder.get(folder)
+        if known is None:
+            known = [] if not folder else self.around(folder.rpartition("/")[0])
+            for name in _NAMES:
+                path = f"{folder}/{name}" if folder else name
+                if path in self._world.ids:
+                    paths = self._read(path, set())
+                    known = [paths, *known] if paths != _NONE else known
+                    break
+            self._of_folder[folder] = known
+        return known
+
+    def _read(self, path: str, seen: set[str]) -> Paths:
+        content = self._world.content(path)
+        if content is None or path in seen or len(seen) >= _DEEPEST:
+            return _NONE
+        seen.add(path)
+        said = tolerant_json(content.decode("utf-8", "replace"))
+        folder = path.rpartition("/")[0]
+        options = table_of(said, "compilerOptions")
+        inherited = _NONE
+        for parent in texts_of(said, "extends") or [text_of(said, "extends")]:
+            if found := self._settings(folder, parent):
+                inherited = _over(self._read(found, seen), inherited)
+        if not options.get("paths") and not options.get("baseUrl"):
+            # Where a configuration only names others, they are what holds.
+            for reference in tables_of(said, "references"):
+                if found := self._settings(folder, text_of(reference, "path")):
+                    inherited = _over(inherited, self._read(found, seen))
+        return _over(_own(options, folder, inherited.base), inherited)
+
+    def _settings(self, folder: str, name: str) -> str | None:
+        """The path of the configuration that another one names."""
+        path = joined(folder or ".", name) if name.startswith(".") else None
+        if path is None:
+            return None
+        for candidate in (path, f"{path}.json", f"{path}/tsconfig.json"):
+            if candidate in self._world.ids:
+                return candidate
+        return None
+
+
+def _own(options: Any, folder: str, inherited_base: str | None) -> Paths:
+    base = joined(folder or ".", text_of(options, "baseUrl"))
+    against = base or inherited_base or folder or "."
+    mapped = []
+    for pattern in table_of(options, "paths"):
+        targets = (joined(against, target) for target in texts_of(options, "paths", pattern))
+        mapped.append((pattern, tuple(target for target in targets if target)))
+    mapped.sort(key=lambda each: ("*" in each[0], -len(each[0].partition("*")[0])))
+    return Paths(base, tuple(mapped[:_MOST_TARGETS]))
+
+
+def _over(own: Paths, inherited: Paths) -> Paths:
+    base = own.base if own.base is not None else inherited.base
+    return Paths(base, own.mapped or inherited.mapped)
+
+
+class Package(NamedTuple):
+    """A package of the project: its folder, empty for the root, and what it says."""
+
+    folder: str
+    said: dict[str, Any]
+
+    def entries(self, way: str) -> Iterator[str]:
+        """The paths that may stand behind a way in, such as `.` or `./parts`, from the root."""
+        exports = self.said.get("exports")
+        for target in _exported(exports, way):
+            yield from self._written_as(target)
+        if way == ".":
+            for key in ("source", "types", "typings", "module", "main"):
+                if target := text_of(self.said, key):
+                    yield from self._written_as(target)
+            inside = ["src/index", "index", "src/main", "lib/index"]
+        else:
+            rest = way.removeprefix("./")
+            inside = [rest, f"src/{rest}", f"lib/{rest}"]
+        for name in inside:
+            if path := joined(self.folder or ".", name):
+                yield path
+
+    def _written_as(self, target: str) -> Iterator[str]:
+        """A path of the package, and where it was written if that is what is built from it."""
+        path = target.removeprefix("./")
+        names = path.split("/")
+        places = [path]
+        for number, name in enumerate(names[:-1]):
+            if name in _BUILT:
+                rest = "/".join(names[number + 1 :])
+                places += ["/".join((*names[:number], "src", rest)), f"src/{rest}"]
+                break
+        for place in places:
+            if found := joined(self.folder or ".", place):
+                yield found
+
+
+_BUILT = frozenset({"dist", "lib", "build", "out", "esm", "cjs", "es", "types"})
+
+
+def _exported(exports: Any, way: str) -> Iterator[str]:
+    """What `exports` has for a way in: a path, or a tree of ways in and conditions."""
+    waiting: list[tuple[Any, str]] = [(exports, "")]
+    for _ in range(_MOST_TARGETS):
+        if not waiting:
+            return
+        value, part = waiting.pop()
+        if isinstance(value, str):
+            if way == "." or value is not exports:
+                yield value.replace("*", part)
+        elif isinstance(value, list):
+            waiting += [(each, part) for each in reversed(value)]
+        elif isinstance(value, dict):
+            inner = []
+            for key, each in value.items():
+                before, star, after = key.partition("*")
+                if not key.startswith("."):
+                    if way == "." or value is not exports:
+                        inner.append((each, part))
+                elif key == way:
+                    inner.append((each, ""))
+                elif star and way.startswith(before) and way.endswith(after):
+                    inner.append((each, way[len(before) : len(way) - len(after)]))
+            waiting += reversed(inner)
+
+
+def packages(world: World) -> dict[str, list[Package]]:
+    """The packages of a project, by name."""
+    found: dict[str, list[Package]] = {}
+    for path in world.ids:
+        folder, _, name = path.rpartition("/")
+        if name != "package.json" or not _NO_PACKAGE.isdisjoint(folder.split("/")):
+            continue
+        said = tolerant_json((world.content(path) or b"").decode("utf-8", "replace"))
+        if called := text_of(said, "name"):
+            found.setdefault(called, []).append(Package(folder, said))
+    return found

@@ -1,0 +1,179 @@
+"""What is known of all files, each loaded when somebody asks for it."""
+
+import os
+from array import array
+from collections.abc import Iterator
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import disk
+from ctx.code.model import KINDS, SLOTS, Import, Mention
+from ctx.code.resolve import facts
+from ctx.code.resolve.facts import Facts, Outline
+
+_MOST_FILES = 3_000
+_OVERLOADING = frozenset({"java", "cpp"})
+_MOST_NAMESAKES = 9
+_LARGEST_MANIFEST = 1 << 20
+
+
+class File:
+    """One file with what is needed to find things in it."""
+
+    __slots__ = ("facts", "id", "items", "names", "outside", "path", "slots", "stars")
+
+    def __init__(self, file_id: int, path: str, known: Facts, slots: bytes | None) -> None:
+        self.id = file_id
+        self.path = path
+        self.facts = known
+        self.items: tuple[Outline, ...] = known.items
+        self.slots = array("H", slots) if slots else None
+        names: dict[int, dict[str, int | Import | str]] = {}
+        """What the names in each item mean: the place of an item, an import, or the type of what
+        is bound. An item comes before an import, and that before a binding. Of several items the
+        last counts, as in most languages."""
+        self.names = names
+        self.stars: list[Import] = []
+        for binding in known.bindings:
+            names.setdefault(binding.scope, {})[binding.name] = binding.type
+        for each in known.imports:
+            if each.bound:
+                names.setdefault(each.scope, {})[each.bound] = each
+            elif each.item == "*":
+                self.stars.append(each)
+        self.outside: dict[str, int] = {}
+        """For methods that stand outside of their type, by the name of that: a place of their own,
+        which no item has."""
+        for place, item in enumerate(known.items):
+            around = item.parent
+            if item.kind == "method" and item.bases:
+                around = self.outside.setdefault(item.bases[0], -2 - len(self.outside))
+            if item.kind == "macro" and known.language == "rust":
+                # Functions and macros may have the same names.
+                names.setdefault(around, {})[item.name + "!"] = place
+            elif item.kind != "impl":
+                here = names.setdefault(around, {})
+                # Of methods that differ in their parameters alone, the plainest comes first.
+                if not (known.language in _OVERLOADING and type(here.get(item.name)) is int):
+                    here[item.name] = place
+
+    def item_id(self, place: int) -> int:
+        return self.id << SLOTS | (self.slots[place] if self.slots else place)
+
+    def member(self, place: int, name: str) -> int | None:
+        """The item of a name right in another."""
+        found = self.names.get(place, _NOTHING).get(name)
+        return found if type(found) is int else None
+
+    def imported(self, place: int, name: str) -> Import | None:
+        found = self.names.get(place, _NOTHING).get(name)
+        return found if type(found) is Import else None
+
+    def binding(self, place: int, name: str) -> str | None:
+        found = self.names.get(place, _NOTHING).get(name)
+        return found if type(found) is str else None
+
+    def members(self, place: int) -> Iterator[tuple[str, int]]:
+        """The items right in another, by their names."""
+        for name, found in self.names.get(place, _NOTHING).items():
+            if type(found) is int:
+                yield name, found
+
+
+_NOTHING: dict[str, int | Import | str] = {}
+
+
+class Namesake(NamedTuple):
+    id: int
+    kind: str
+    file_id: int
+
+
+class World:
+    """All files of a repository, as the index has them."""
+
+    def __init__(self, connection: Connection, root: str) -> None:
+        self._connection = connection
+        self.root = root
+        self._files: dict[int, File | None] = {}
+        self._named: dict[str, list[Namesake]] = {}
+        rows: list[tuple[int, str, str | None]] = connection.execute(
+            "SELECT id, path, language FROM files"
+        ).fetchall()
+        self.ids: dict[str, int] = {path: number for number, path, _ in rows}
+        """The id of each path, whatever is in the file."""
+        self.languages: dict[int, str | None] = {number: language for number, _, language in rows}
+        self._paths = {number: path for number, path, _ in rows}
+        self._folders: dict[str, list[int]] | None = None
+
+    def file(self, file_id: int) -> File | None:
+        """A file, if anything could be read out of it."""
+        try:
+            return self._files[file_id]
+        except KeyError:
+            pass
+        if len(self._files) >= _MOST_FILES:
+            self._files.clear()
+        row = self._connection.execute(
+            "SELECT slots, facts FROM facts WHERE file_id = ?", (file_id,)
+        ).fetchone()
+        path = self._paths.get(file_id)
+        found = None
+        if row and path is not None:
+            found = File(file_id, path, facts.decode(row[1]), row[0])
+        self._files[file_id] = found
+        return found
+
+    def mentions(self, file_id: int) -> tuple[Mention, ...]:
+        row = self._connection.execute(
+            "SELECT mentions FROM mentioned WHERE file_id = ?", (file_id,)
+        ).fetchone()
+        return facts.decode_mentions(row[0]) if row else ()
+
+    def at(self, path: str) -> File | None:
+        number = self.ids.get(path)
+        return None if number is None else self.file(number)
+
+    def path(self, file_id: int) -> str:
+        return self._paths[file_id]
+
+    def in_folder(self, folder: str) -> list[int]:
+        """The files right in a folder; the project's root is the empty path."""
+        if self._folders is None:
+            folders: dict[str, list[int]] = {}
+            for path, number in self.ids.items():
+                folders.setdefault(path.rpartition("/")[0], []).append(number)
+            self._folders = folders
+        return self._folders.get(folder, [])
+
+    def folders(self) -> Iterator[str]:
+        self.in_folder("")
+        yield from self._folders or ()
+
+    def named(self, name: str) -> list[Namesake]:
+        """The items of a name anywhere. More than a few say nothing: then only some are given."""
+        found = self._named.get(name)
+        if found is None:
+            rows = self._connection.execute(
+                "SELECT id, kind FROM items WHERE name = ? LIMIT ?", (name, _MOST_NAMESAKES)
+            )
+            found = [Namesake(each, KINDS[kind], each >> SLOTS) for each, kind in rows]
+            self._named[name] = found
+        return found
+
+    def files_with(self, kind: str, name: str) -> list[int]:
+        """The files that have an item of a kind and a name."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT id >> ? FROM items WHERE name = ? AND kind = ? ORDER BY 1",
+            (SLOTS, name, KINDS.index(kind)),
+        )
+        return [number for (number,) in rows]
+
+    def content(self, path: str) -> bytes | None:
+        """What is in a file of the project now: a manifest, or the settings of a tool."""
+        if path not in self.ids:
+            return None
+        try:
+            return disk.read_plain(os.path.join(self.root, path), _LARGEST_MANIFEST)
+        except OSError:
+            return None

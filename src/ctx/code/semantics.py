@@ -1,0 +1,168 @@
+"""What one file relates, for memory: what it defines, what it imports, and whom it calls.
+
+Only what has changed counts, and only one step: the whole graph is in the index, where it costs
+nothing to keep.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctx.code import parse, snapshots
+from ctx.code.lookup import Code
+from ctx.code.lookup import Edge as Known
+from ctx.code.model import CONFIDENCES, KINDS, PER_MILLE, Import, file_of, path_in_file
+from ctx.code.qualified import Names
+from ctx.code.snapshots import Lines, Row
+from ctx.ids import ObjectId
+from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
+
+_LARGEST = 200_000
+"""Of the content before: nobody knows how long a grammar takes for more."""
+
+_LOW = PER_MILLE[0]
+
+
+class Found(NamedTuple):
+    """An item of a file, and what has become of it."""
+
+    name: str
+    kind: str
+    line: int
+    state: str
+    """`new`, `changed` or `same`: by its signature and what it does."""
+
+
+class Semantics(NamedTuple):
+    module: str
+    """What the file is called as a module; of one that is none, its path."""
+    items: tuple[Found, ...]
+    edges: tuple[Edge, ...]
+    """What matters most comes first."""
+
+
+class Version(NamedTuple):
+    """A file as it is taken in, and its content before, if it was there."""
+
+    path: str
+    content: bytes
+    file_id: ObjectId
+    blob_id: ObjectId
+    before: bytes | None
+
+
+def is_sure(edge: Edge) -> bool:
+    """Whether an edge counts without anybody speaking of where it leads."""
+    return edge.evidence.confidence > _LOW
+
+
+class Reader:
+    """Reads files out of one index."""
+
+    def __init__(self, code: Code, root: str) -> None:
+        self._code = code
+        self._names = Names(code.connection, root)
+
+    def read(self, version: Version) -> Semantics | str:
+        """What a file relates, or why that is not known."""
+        file = self._code.file(version.path)
+        if file is None:
+            return "it is ignored, so the index of the code does not have it"
+        if file.skipped is not None:
+            return f"it was not read: {file.skipped}"
+        every = snapshots.rows(self._code.connection, file.id)
+        indexed = self._code.connection.execute(
+            "SELECT hash FROM files WHERE id = ?", (file.id,)
+        ).fetchone()
+        if not every or indexed[0] != snapshots.digest(version.content):
+            return "it changed while it was read"
+        states = _states(every, version, file.language or "")
+        lines = Lines(version.file_id, snapshots.as_parsed(version.content), version.blob_id)
+        edges = [
+            *self._defines(every, states, lines),
+            *self._imports(every, lines),
+            *self._calls([row for row in every if states[row.id] != "same"], lines),
+        ]
+        items = tuple(
+            Found(self._names.of(row.id), KINDS[row.kind], row.line, states[row.id])
+            for row in every
+            if row.parent is not None and KINDS[row.kind] != "impl"
+        )
+        return Semantics(self._names.of(every[0].id), items, tuple(dict.fromkeys(edges)))
+
+    def _end(self, item: int) -> Endpoint | None:
+        found = self._code.located([item])
+        if not found:
+            return None
+        name, kind, path = found[0].name, found[0].kind, found[0].path
+        if name == path:
+            return Endpoint("file", path)
+        return Endpoint("module" if kind == "module" else "item", name)
+
+    def _defines(self, every: list[Row], states: dict[int, str], lines: Lines) -> Iterator[Edge]:
+        file = Endpoint("file", self._path(every))
+        seen = {file}
+        for row in every:
+            end = self._end(row.id)
+            # An impl has the name of its type.
+            if end and end not in seen and states[row.id] != "same" and KINDS[row.kind] != "impl":
+                seen.add(end)
+                yield _edge(file, "DEFINES", end, CERTAIN, lines.span(row))
+
+    def _path(self, every: list[Row]) -> str:
+        return self._code.located([every[0].id])[0].path
+
+    def _imports(self, every: list[Row], lines: Lines) -> Iterator[Edge]:
+        """What the file takes from elsewhere; a module that it declares is a part of it."""
+        file = every[0].id
+        modules = {row.id for row in every if KINDS[row.kind] == "module"}
+        for owner, each in self._code.imports(file_of(file)):
+            from_ = self._end(owner if owner in modules else file)
+            to = self._end(each.target) if each.target else None
+            if from_ and to and from_ != to:
+                label = "CONTAINS" if _is_declaration(each.written) else "IMPORTS"
+                yield _edge(from_, label, to, PER_MILLE[-1], lines.line(each.line))
+
+    def _calls(self, changed: list[Row], lines: Lines) -> Iterator[Edge]:
+        """The surest first."""
+        known: list[Known] = self._code.edges_from([row.id for row in changed], ("CALLS",))
+        for each in known:
+            from_, to = self._end(each.source), self._end(each.target)
+            if from_ and to and from_ != to:
+                confidence = PER_MILLE[CONFIDENCES.index(each.confidence)]
+                yield _edge(from_, "CALLS", to, confidence, lines.line(each.line))
+
+
+def _is_declaration(written: Import) -> bool:
+    """Whether it is Rust's `mod name;`: it says where a module is, not that it is used."""
+    is_plain = written.module == f"self::{written.bound}"
+    return not written.item and (is_plain or written.module.startswith('"'))
+
+
+def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span) -> Edge:
+    return Edge(from_, label, to, Evidence(EvidenceTool.PARSER, confidence, span=span))
+
+
+def _states(every: list[Row], version: Version, language: str) -> dict[int, str]:
+    """What has become of each item since the content before. Of several that are called the same,
+    the first is compared with the first."""
+    before: dict[tuple[str, ...], list[tuple[str, bytes]]] = {}
+    if version.before is not None and len(version.before) <= _LARGEST:
+        content = snapshots.as_parsed(version.before)
+        items = parse.parse(version.path, content, language).items
+        for place, item in enumerate(items):
+            key = (item.kind, *path_in_file(items, place))
+            before.setdefault(key, []).append((item.signature, item.body_hash))
+    around: dict[int | None, tuple[str, ...]] = {}
+    states: dict[int, str] = {}
+    for row in every:
+        around[row.id] = (*around[row.parent], row.name) if row.parent is not None else ()
+        known = before.get((KINDS[row.kind], *around[row.id]))
+        if not known:
+            states[row.id] = "new"
+        elif known.pop(0) == (row.signature, row.body_hash):
+            states[row.id] = "same"
+        else:
+            states[row.id] = "changed"
+    # The file itself is what changed, whatever in it did.
+    states[every[0].id] = "new" if version.before is None else "changed"
+    return states

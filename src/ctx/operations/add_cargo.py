@@ -1,0 +1,146 @@
+"""Snapshot the cargo workspaces of a project into the staging of a session."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from ctx import clock
+from ctx.code import files
+from ctx.code.packages import cargo_metadata
+from ctx.code.packages.model import Problem
+from ctx.ids import ObjectId, SessionId
+from ctx.objects.model import (
+    CargoSnapshot,
+    Edge,
+    EdgeBatch,
+    Endpoint,
+    Evidence,
+    EvidenceTool,
+    StepKind,
+)
+from ctx.objects.model import Package as KeptPackage
+from ctx.objects.model import PackageDependency as KeptDependency
+from ctx.objects.store import typed
+from ctx.sessions import staging, surveys
+from ctx.workspace import Workspace
+
+
+class Target(NamedTuple):
+    name: str
+    kind: str
+    """lib, bin, test, bench, example, proc_macro or build_script."""
+    path: str
+
+
+class Package(NamedTuple):
+    id: str
+    name: str
+    version: str
+    manifest: str
+    edition: str
+    targets: tuple[Target, ...]
+
+
+class Dependency(NamedTuple):
+    from_id: str
+    to_id: str
+    kind: str
+    """normal, dev or build."""
+    optional: bool
+    features: tuple[str, ...]
+
+
+class CargoAdded(NamedTuple):
+    """The answer of `ctx add cargo`."""
+
+    session: SessionId
+    work_commit: ObjectId | None
+    """None where nothing has changed since the last snapshot."""
+    snapshot: ObjectId
+    workspace_root: str
+    packages: tuple[Package, ...]
+    """Those of the project; what they need of others is in the snapshot."""
+    dependencies: tuple[Dependency, ...]
+    """What the packages of the project need."""
+    edges: int
+    problems: tuple[Problem, ...]
+    parked: SessionId | None = None
+    """Where this session's work of another branch was set aside."""
+
+
+def add_cargo(workspace: Workspace) -> CargoAdded:
+    """Let cargo describe the project, and stage it if it differs from what is known already."""
+    project = workspace.project
+    rules = files.Rules(
+        ignore_globs=workspace.config.texts("ingestion.ignore_globs"),
+        max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
+    )
+    chosen, _ = files.choose(project, project.root, ["."], rules)
+    # Cargo may take a while: nobody waits for the lock meanwhile.
+    value, problems = cargo_metadata.described(project.root, (each.path for each in chosen))
+    snapshot = typed(value)
+    edges = tuple(_edges(value))
+    repository = workspace.repository
+    with repository.locked("ctx add cargo"):
+        heads = repository.tips()
+        steps, parked = staging.open_steps(repository, workspace.session, heads)
+        step = None
+        if surveys.last_cargo(repository, steps, heads) != snapshot.id:
+            batch = typed(EdgeBatch(edges, clock.now_s()))
+            step = staging.append(
+                repository,
+                workspace.session,
+                StepKind.COMMAND_RUN,
+                [snapshot, batch],
+                [snapshot.id, batch.id],
+            )
+    return CargoAdded(
+        workspace.session,
+        step,
+        snapshot.id,
+        value.workspace_root,
+        tuple(_told(package) for package in _own(value)),
+        tuple(Dependency(*msgspec.structs.astuple(need)) for need in _needs_of_own(value)),
+        len(edges),
+        problems,
+        parked,
+    )
+
+
+def _told(package: KeptPackage) -> Package:
+    return Package(
+        package.package_id,
+        package.name,
+        package.version,
+        package.manifest_path,
+        package.edition,
+        tuple(Target(each.name, each.kind, each.src_path) for each in package.targets),
+    )
+
+
+def _own(snapshot: CargoSnapshot) -> list[KeptPackage]:
+    return [package for package in snapshot.packages if package.manifest_path]
+
+
+def _needs_of_own(snapshot: CargoSnapshot) -> Iterator[KeptDependency]:
+    own = {package.package_id for package in _own(snapshot)}
+    return (need for need in snapshot.resolve if need.from_package_id in own)
+
+
+def _edges(snapshot: CargoSnapshot) -> Iterator[Edge]:
+    """What a snapshot relates, as far as it helps to find one's way in the project: what others'
+    packages need of each other is left to the snapshot, and so are kinds and features."""
+    evidence = Evidence(EvidenceTool.CARGO)
+    pairs = dict.fromkeys(
+        (need.from_package_id, need.to_package_id) for need in _needs_of_own(snapshot)
+    )
+    for from_, to in pairs:
+        yield Edge(Endpoint("package", from_), "DEPENDS_ON", Endpoint("package", to), evidence)
+    for package in _own(snapshot):
+        whole = Endpoint("package", package.package_id)
+        for target in package.targets:
+            part = Endpoint("target", target.target_id)
+            crate = Endpoint("crate", target.name.replace("-", "_"))
+            yield Edge(part, "TARGET_OF", whole, evidence)
+            yield Edge(crate, "CRATE_FROM_TARGET", part, evidence)

@@ -1,0 +1,254 @@
+"""Read the code of a project into its index, and keep a snapshot of it with the session if asked.
+
+A snapshot is a tree of the project's folders with one object for each file. Where only some files
+are asked for, the others stay as the snapshot before had them, unless they are gone.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock, layout
+from ctx.code import build, files, kinds, snapshots
+from ctx.code.coverage import Languages, Skipped
+from ctx.code.listing import LeftOut
+from ctx.code.model import KINDS
+from ctx.code.snapshots import Indexed, Snapshots
+from ctx.ids import ObjectId, SessionId
+from ctx.objects import trees
+from ctx.objects.model import StepKind
+from ctx.objects.repository import Repository
+from ctx.objects.store import Object, typed
+from ctx.operations import code_index
+from ctx.operations.code_index import Codebase
+from ctx.sessions import staging, surveys
+from ctx.workspace import Workspace
+
+# A large project is written in parts, so that it need not fit into memory.
+_MOST_PENDING = 32 * 1024 * 1024
+
+# What other files are called, and where imports lead, is said by these: they are always read.
+_TELLING = frozenset({*build.MANIFESTS, "__init__.py"})
+
+
+class Options(NamedTuple):
+    files: Sequence[str] = ()
+    """Paths, folders and globs; none: everything."""
+    folder: str = "."
+    """What they are relative to."""
+    language: str | None = None
+    """Only files of this one."""
+
+
+class Kind(NamedTuple):
+    kind: str
+    items: int
+
+
+class Problem(NamedTuple):
+    path: str
+    places: int
+    """How many places in the file were not understood."""
+
+
+class Snapshot(NamedTuple):
+    """A snapshot of the code, staged in a session."""
+
+    session: SessionId
+    work_commit: ObjectId | None
+    """None where nothing has changed since the last snapshot."""
+    tree: ObjectId
+    files: int
+    """All that are in it."""
+    changed: int
+    """Files that are new, or not what they were in the last snapshot."""
+    removed: int
+    left_out: tuple[LeftOut, ...]
+    parked: SessionId | None
+    """Where this session's work of another branch was set aside."""
+
+
+class CodeAdded(NamedTuple):
+    """The answer of `ctx add code` and `ctx add rust`."""
+
+    root: str
+    files: int
+    read: int
+    """Files out of which something was read."""
+    changed: int
+    """Those that are new in the index, or not what they were."""
+    languages: tuple[Languages, ...]
+    items: tuple[Kind, ...]
+    problems: tuple[Problem, ...]
+    skipped: tuple[Skipped, ...]
+    """Why nothing was read out of the other files."""
+    left_out: tuple[LeftOut, ...]
+    """Links, submodules and the like."""
+    snapshot: Snapshot | None = None
+
+
+class _Chosen(NamedTuple):
+    """Which files are asked for."""
+
+    paths: Collection[str] | None
+    language: str | None
+
+    def __call__(self, path: str) -> bool:
+        is_named = self.paths is None or path in self.paths
+        return is_named and self.language in (None, kinds.language_of(path))
+
+    @property
+    def is_everything(self) -> bool:
+        return self.paths is None and self.language is None
+
+
+def add_code(codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick) -> CodeAdded:
+    """Bring the index up to date as far as asked for, and say what it has of that."""
+    chosen = _chosen(codebase, options)
+    done = code_index.refresh(codebase, tick, chosen=_to_read(chosen))
+    with code_index.as_it_is(codebase) as opened:
+        return _told(opened.code.connection, codebase.place.root, chosen, done)
+
+
+def _to_read(chosen: _Chosen) -> Callable[[str], bool] | None:
+    if chosen.is_everything:
+        return None
+    return lambda path: chosen(path) or path.rpartition("/")[2] in _TELLING
+
+
+def _chosen(codebase: Codebase, options: Options) -> _Chosen:
+    if not options.files:
+        return _Chosen(None, options.language)
+    rules = files.Rules(codebase.ignore_globs, codebase.max_bytes)
+    place = layout.Project(codebase.place.root, codebase.place.checkout)
+    found, _ = files.choose(place, options.folder, options.files, rules)
+    return _Chosen(frozenset(each.path for each in found), options.language)
+
+
+def _told(connection: Connection, root: str, chosen: _Chosen, done: build.Refreshed) -> CodeAdded:
+    every = connection.execute(
+        "SELECT id, path, language, lines, skipped, problems FROM files ORDER BY path"
+    )
+    found = [row for row in every if chosen(row[1])]
+    read = {row[0]: row for row in found if row[4] is None}
+    count = Counter[int]()
+    for file_id, kind, number in connection.execute(
+        "SELECT id >> 16, kind, count(*) FROM items WHERE parent NOT NULL GROUP BY 1, 2"
+    ):
+        if file_id in read:
+            count[kind] += number
+    lines: dict[str, list[int]] = {}
+    for row in read.values():
+        lines.setdefault(row[2], []).append(row[3])
+    languages = [Languages(name, len(each), sum(each)) for name, each in lines.items()]
+    skipped = Counter(row[4] for row in found if row[4] is not None)
+    return CodeAdded(
+        root,
+        len(found),
+        len(read),
+        # What tells the names of others is read along.
+        min(done.added + done.changed, len(found)),
+        tuple(sorted(languages, key=lambda each: (-each.files, each.language))),
+        tuple(Kind(KINDS[kind], number) for kind, number in _most_first(count)),
+        tuple(Problem(row[1], row[5]) for row in found if row[5]),
+        tuple(Skipped(reason, number) for reason, number in _most_first(skipped)),
+        tuple(each for each in done.left_out if chosen.is_everything or chosen(each.path)),
+    )
+
+
+def _most_first(count: "Counter[Any]") -> list[tuple[Any, int]]:
+    return sorted(count.items(), key=lambda each: (-each[1], each[0]))
+
+
+def snapshot(
+    workspace: Workspace,
+    codebase: Codebase,
+    options: Options,
+    tick: clock.Tick = clock.no_tick,
+) -> Snapshot:
+    """Stage what the index has of the files that are asked for, if that differs from what is known
+    already."""
+    chosen = _chosen(codebase, options)
+    repository = workspace.repository
+    root = codebase.place.root
+    with code_index.as_it_is(codebase) as opened, repository.locked("ctx add code"):
+        heads = repository.tips()
+        steps, parked = staging.open_steps(repository, workspace.session, heads)
+        before = surveys.last_code(repository, steps, heads)
+        known = dict(trees.paths(repository.everything, before)) if before else {}
+        others = {
+            path: id
+            for path, id in known.items()
+            if not chosen(path) and os.path.lexists(os.path.join(root, path))
+        }
+        asked = _indexed(opened.code.connection, chosen)
+        taker = Snapshots(opened.code, root, workspace.repo_id)
+        taken = _take(repository, taker, asked, known, tick)
+        every = trees.over(others, taken.leaves)
+        tree, folders = trees.updated(repository.everything, None, every)
+        step = None
+        if tree != (before or trees.EMPTY.id):
+            objects = [*taken.objects, *folders]
+            step = staging.append(
+                repository, workspace.session, StepKind.COMMAND_RUN, objects, [tree]
+            )
+    return Snapshot(
+        workspace.session,
+        step,
+        tree,
+        len(every),
+        sum(known.get(path) != id for path, id in taken.leaves.items()),
+        len(known.keys() - every.keys()),
+        tuple(taken.left_out),
+        parked,
+    )
+
+
+class _Taken(NamedTuple):
+    leaves: dict[str, ObjectId]
+    objects: list[Object]
+    """Those that have yet to be written."""
+    left_out: list[LeftOut]
+
+
+def _take(
+    repository: Repository,
+    taker: Snapshots,
+    asked: Sequence[Indexed],
+    known: Mapping[str, ObjectId],
+    tick: clock.Tick,
+) -> _Taken:
+    """What is in each file. The objects of a large project are written on the way."""
+    leaves: dict[str, ObjectId] = {}
+    left_out: list[LeftOut] = []
+    objects: list[Object] = []
+    pending = 0
+    for number, file in enumerate(asked):
+        tick(number, len(asked))
+        if trees.is_too_deep(file.path):
+            left_out.append(LeftOut(file.path, "it lies too many folders deep"))
+            continue
+        value = taker.of(file)
+        if isinstance(value, snapshots.LeftOut):
+            left_out.append(LeftOut(*value))
+            continue
+        made = typed(value)
+        leaves[file.path] = made.id
+        if known.get(file.path) == made.id:
+            continue
+        objects.append(made)
+        pending += len(made.payload)
+        if pending > _MOST_PENDING:
+            repository.staged.write(objects)
+            objects, pending = [], 0
+    return _Taken(leaves, objects, left_out)
+
+
+def _indexed(connection: Connection, chosen: _Chosen) -> list[Indexed]:
+    rows = connection.execute(
+        "SELECT id, path, language, hash FROM files"
+        " WHERE skipped IS NULL AND hash NOT NULL AND language NOT NULL ORDER BY path"
+    )
+    return [file for row in rows if chosen((file := Indexed(*row)).path)]

@@ -1,0 +1,173 @@
+"""Which items of the code differ from a commit: new, modified, deleted.
+
+Both sides are read here and now, so that the answer needs no index.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctx import clock, disk, git
+from ctx.code import changes, encoding, kinds, language, listing, parse, reading
+from ctx.code.changes import Change
+from ctx.code.model import Parsed
+from ctx.errors import GitFailure, UsageError
+from ctx.git import Checkout
+from ctx.operations.code_index import Codebase
+
+_LARGE = 400_000
+"""A file of so many bytes is not compared: nobody knows how long a grammar takes."""
+_NOTHING = "0" * 40
+
+
+class ChangedFile(NamedTuple):
+    path: str
+    was: str
+    """Its path in the commit; empty for a new file."""
+    change: str
+    """`added`, `modified`, `deleted` or `renamed`."""
+    language: str | None
+    skipped: str | None
+    """Why its items were not compared."""
+    items: tuple[Change, ...]
+
+
+class Changed(NamedTuple):
+    """The answer of `ctx code changed`."""
+
+    since: str
+    """As it was asked."""
+    commit: str | None
+    """Null where there is no commit yet: then all is new."""
+    files: tuple[ChangedFile, ...]
+    new: int
+    modified: int
+    deleted: int
+
+
+class _Pair(NamedTuple):
+    """A file as it was, and as it is."""
+
+    was: str
+    blob: str
+    path: str
+    """Empty where it is gone."""
+
+
+def changed(codebase: Codebase, since: str, tick: clock.Tick) -> Changed:
+    place = codebase.place
+    checkout = place.checkout
+    if checkout is None:
+        raise GitFailure(
+            f"{place.root} is in no git repository, so nothing is known of what was before.",
+            hint="`git init` makes one.",
+        )
+    commit = git.commit_named(checkout, since)
+    if commit is None and not (since == "HEAD" and git.checked_out(checkout) is None):
+        raise UsageError(
+            f"There is no commit {since[:80]!r} here.",
+            hint="--since takes a branch, a tag, or a commit, such as HEAD~3.",
+        )
+    pairs = list(_pairs(codebase, checkout, commit))
+    limits = reading.limits(place.root, codebase.max_bytes)
+    blobs = git.Blobs(checkout)
+    files = []
+    try:
+        for number, pair in enumerate(pairs, 1):
+            tick(number, len(pairs))
+            if told := _compared(place.root, pair, blobs, limits):
+                files.append(told)
+    finally:
+        blobs.close()
+    counts = [
+        sum(each.change == word for file in files for each in file.items)
+        for word in ("new", "modified", "deleted")
+    ]
+    return Changed(since, commit, tuple(files), *counts)
+
+
+def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterator[_Pair]:
+    """The files that may differ, in the order of their paths."""
+    root = codebase.place.root
+    inside = os.path.relpath(root, checkout.top)
+    cut = 0 if inside == "." else len(inside) + 1
+    here = {each[0] for each in listing.belonging(root, checkout, codebase.ignore_globs).files}
+    tracked = {path[cut:] for path in git.tracked_files(checkout, root)}
+    new = here - tracked
+    found: dict[str, _Pair] = {}
+    if commit is None:
+        new = here
+    else:
+        for status, was, path, blob in git.differences(checkout, commit, root):
+            was, path = was[cut:], path[cut:]
+            if status == "A":
+                was = ""
+            is_here = path in here
+            if is_here or (was and was not in here):
+                found[path] = _Pair(was, "" if status == "A" else blob, path if is_here else "")
+    for path in new:
+        # git may have been told to forget a file that is still there.
+        before = found.get(path)
+        found[path] = before._replace(path=path) if before else _Pair("", "", path)
+    yield from (found[path] for path in sorted(found))
+
+
+def _compared(root: str, pair: _Pair, blobs: git.Blobs, limits: kinds.Limits) -> ChangedFile | None:
+    """How a file differs; None where nothing does that is code."""
+    has_old = bool(pair.blob.strip("0"))
+    try:
+        old = blobs.read(pair.blob) if has_old else None
+        new = (
+            disk.read_plain(os.path.join(root, pair.path), limits.max_bytes + 1)
+            if pair.path
+            else None
+        )
+    except FileNotFoundError:
+        new = None
+    except OSError as error:
+        return _told(pair, None, f"cannot be read: {error.strerror}", ())
+    except GitFailure as failure:
+        return _told(pair, None, failure.message, ())
+    # git may keep other line ends than the working tree has.
+    old, new = (each and each.replace(b"\r\n", b"\n") for each in (old, new))
+    path = pair.path or pair.was
+    name = kinds.language_of(path, (new or old or b"")[: kinds.HEAD])
+    if name not in language.READ:
+        return None
+    if old == new and pair.was == pair.path:
+        return None
+    unfit = [
+        reason for each in (old, new) if each is not None for reason in [_unfit(path, each, limits)]
+    ]
+    if any(unfit):
+        return _told(pair, name, next(filter(None, unfit)), ())
+    items = changes.between(_parsed(pair.was, old, name), _parsed(path, new, name))
+    if not items and pair.was == pair.path:
+        return None
+    return _told(pair, name, None, tuple(items))
+
+
+def _unfit(path: str, content: bytes, limits: kinds.Limits) -> str | None:
+    if len(content) > _LARGE:
+        return f"larger than {_LARGE:,} bytes"
+    return kinds.unfit(path, content, limits)
+
+
+def _parsed(path: str, content: bytes | None, name: str) -> Parsed | None:
+    if content is None:
+        return None
+    if not content.isascii():
+        content = encoding.decode(content).text.encode()
+    return parse.parse(path, content, name)
+
+
+def _told(
+    pair: _Pair, name: str | None, skipped: str | None, items: tuple[Change, ...]
+) -> ChangedFile:
+    if not pair.was:
+        change = "added"
+    elif not pair.path:
+        change = "deleted"
+    else:
+        change = "modified" if pair.was == pair.path else "renamed"
+    return ChangedFile(pair.path or pair.was, pair.was, change, name, skipped, items)

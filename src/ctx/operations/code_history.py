@@ -1,0 +1,114 @@
+"""What git's history tells about the code: who changed with whom, and what was said about it."""
+
+import os
+from contextlib import closing
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.code import index_file
+from ctx.code.history import questions
+from ctx.code.history import refresh as history
+from ctx.code.history.questions import CoChange
+from ctx.errors import LockConflict, PathRefused, UsageError
+from ctx.layout import Project
+from ctx.objects import lock
+from ctx.operations.code_index import Codebase
+from ctx.sqlite.connection import explained
+
+_WAIT_SECONDS = 2.0
+_LONGEST_HASH = 12
+
+
+class Options(NamedTuple):
+    path: str = ""
+    """A file, from the folder of the command or from the root."""
+    words: str = ""
+    """What a commit's message is about."""
+    limit: int = 20
+
+
+class Touching(NamedTuple):
+    """A commit, as far as it is about what was asked."""
+
+    commit: str
+    time: str
+    subject: str
+    files: tuple[str, ...]
+
+
+class History(NamedTuple):
+    """The answer of `ctx code history`."""
+
+    path: str | None
+    words: str | None
+    commits: tuple[Touching, ...]
+    together: tuple[CoChange, ...]
+    """The files that were changed in the same commits."""
+    read: int
+    """How many commits are known."""
+    complete: bool
+    """Whether these are all; else they are the newest."""
+
+
+def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.no_tick) -> History:
+    """The commits of a file with what changed beside it, or those that speak of some words."""
+    if bool(options.path) == bool(options.words):
+        raise UsageError(
+            "Name a file, or words to look for.",
+            hint='`ctx code history src/net.py` or `ctx code history --search "timeout"`.',
+        )
+    place = codebase.place
+    if place.checkout is None:
+        raise PathRefused(f"{place.root} is not in a git repository, and has no history.")
+    with (
+        explained(place.database),
+        closing(index_file.open_for_writing(place.database)) as connection,
+    ):
+        known = history.known(connection)
+        try:
+            with lock.held(place.lock, "ctx code history", _WAIT_SECONDS):
+                project = Project(place.root, place.checkout)
+                known = history.refresh(connection, project, tick=tick) or known
+        except LockConflict:
+            # Somebody else is at it: what is there is not wrong, only older.
+            known = history.known(connection)
+        total, complete = known.commits_total, known.complete
+        if options.words:
+            found = questions.search(connection, options.words, options.limit)
+            commits = [each.commit for each in found]
+            return History(None, options.words, _touching(connection, commits), (), total, complete)
+        path = _inside(codebase, options.path)
+        commits = questions.commits_of(connection, path, options.limit)
+        # What is gone says nothing about what to read next.
+        beside = questions.together(connection, path, 4 * options.limit)
+        there = [each for each in beside if os.path.lexists(os.path.join(place.root, each.path))]
+        return History(
+            path,
+            None,
+            _touching(connection, commits),
+            tuple(there[: options.limit]),
+            total,
+            complete,
+        )
+
+
+def _touching(connection: Connection, commits: list[questions.Commit]) -> tuple[Touching, ...]:
+    return tuple(
+        Touching(
+            each.hash[:_LONGEST_HASH],
+            clock.iso(1000 * each.time),
+            each.subject,
+            tuple(questions.files_of(connection, each.hash)),
+        )
+        for each in commits
+    )
+
+
+def _inside(codebase: Codebase, path: str) -> str:
+    """A path from the project's root. The file need not be there: it may have been."""
+    full = os.path.normpath(os.path.join(codebase.place.root, codebase.folder, path))
+    inside = os.path.relpath(full, codebase.place.root)
+    if inside == ".." or inside.startswith("../"):
+        raise PathRefused(f"{path!r} is outside of {codebase.place.root}.")
+    return inside

@@ -1,0 +1,76 @@
+"""What a file or an item imports, and who imports it."""
+
+from typing import NamedTuple
+
+from ctx.code.lookup import Located
+from ctx.code.model import file_of
+from ctx.operations import code_items
+from ctx.operations.code_index import Age, Opened
+
+_IMPORTS = ("IMPORTS",)
+
+
+class Import(NamedTuple):
+    path: str
+    line: int
+    module: str
+    """Where from, as it is written."""
+    item: str
+    """What of it; empty for the whole, `*` for everything."""
+    bound: str
+    """What it is called here."""
+    target: Located | None
+    """Where it leads in this repository; null: elsewhere, or nobody knows."""
+
+
+class Importer(NamedTuple):
+    importer: Located
+    """The file, or the function that imports for itself."""
+    imported: Located
+    path: str
+    line: int
+
+
+class Imports(NamedTuple):
+    """The answer of `ctx code imports`."""
+
+    name: str
+    items: tuple[Located, ...]
+    """What has that name."""
+    imports: tuple[Import, ...]
+    importers: tuple[Importer, ...]
+    age: Age
+
+
+def imports(opened: Opened, name: str) -> Imports:
+    meant = code_items.require(opened, name)
+    items = code_items.shown(meant)
+    inside = set(opened.code.within(each.id for each in meant))
+    brought = []
+    for file_id in dict.fromkeys(file_of(each.id) for each in meant):
+        brought += [
+            (file_id, each) for owner, each in opened.code.imports(file_id) if owner in inside
+        ]
+    edges = opened.code.edges_to(inside, _IMPORTS)
+    ends = {end for edge in edges for end in (edge.source, edge.target)}
+    ends.update(each.target for _, each in brought if each.target)
+    by_id = {each.id: each for each in opened.code.located(ends)}
+    paths = {file_of(each.id): each.path for each in meant}
+    found = [
+        Import(
+            paths[file_id],
+            each.line,
+            each.written.module,
+            each.written.item,
+            each.written.bound,
+            by_id.get(each.target or 0),
+        )
+        for file_id, each in brought
+    ]
+    importers = [
+        Importer(by_id[edge.source], by_id[edge.target], by_id[edge.source].path, edge.line)
+        for edge in edges
+        if edge.source in by_id and edge.target in by_id
+    ]
+    importers.sort(key=lambda each: (each.path, each.line))
+    return Imports(name, items, tuple(found), tuple(importers), opened.age)

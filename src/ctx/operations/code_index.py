@@ -1,0 +1,258 @@
+"""The index of the code: where it lies, brought up to date, opened.
+
+One process at a time brings it up to date. Whoever cannot wait reads what is there, and the answer
+says how old that is.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from ctx import clock, disk, layout
+from ctx.code import coverage, lookup
+from ctx.code.coverage import Coverage
+from ctx.code.listing import LeftOut
+from ctx.code.lookup import Code
+from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
+from ctx.layout import CodePlace, Project
+from ctx.objects import lock
+from ctx.sqlite.connection import JOURNALS, explained, size_of
+from ctx.workspace import Surroundings
+
+if TYPE_CHECKING:
+    from ctx.code.build import Place, Refreshed
+
+LARGEST = 1 << 20
+"""Bytes of a file that is read out, whatever else may be kept: what people write is smaller."""
+
+_WAIT_SECONDS = 2.0
+_PATIENT_SECONDS = 600.0
+_DOING = "ctx code index"
+
+State = Literal["fresh", "as it was", "busy", "not writable"]
+
+
+class Age(NamedTuple):
+    """How old what an answer says is."""
+
+    refreshed_at: str | None
+    state: State
+    """`fresh`: brought up to date for this answer. Else why not: nobody asked, another process is
+    at it, or nothing can be written here."""
+
+
+class Opened(NamedTuple):
+    """An index that can be read, and how old it is. To be used as a context."""
+
+    code: Code
+    age: Age
+    root: str
+    folder: str
+    """Where the command works, from the root."""
+
+    def __enter__(self) -> "Opened":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.code.connection.close()
+
+
+class Indexed(NamedTuple):
+    """The answer of `ctx code index`."""
+
+    root: str
+    path: str
+    """The file of the index."""
+    bytes: int
+    added: int
+    changed: int
+    removed: int
+    resolved: int
+    """Files whose mentions were looked up."""
+    left_out: tuple[LeftOut, ...]
+    coverage: Coverage
+
+
+class Status(NamedTuple):
+    """The answer of `ctx code status`."""
+
+    root: str
+    path: str
+    bytes: int
+    coverage: Coverage
+    age: Age
+
+
+class Codebase(NamedTuple):
+    """The code that a command is about."""
+
+    place: CodePlace
+    folder: str
+    ignore_globs: tuple[str, ...]
+    max_bytes: int
+
+    @property
+    def files(self) -> "Place":
+        """The same as the index is built from it."""
+        from ctx.code.build import Place
+
+        place = self.place
+        return Place(place.root, place.checkout, place.database, self.ignore_globs, self.max_bytes)
+
+
+def at(surroundings: Surroundings) -> Codebase:
+    """The code that a folder belongs to, with what the settings say about it."""
+    from ctx.config.resolve import load
+
+    user_store = surroundings.user_store
+    place = layout.code_at(surroundings.folder, user_store)
+    store = layout.find_project(surroundings.folder, user_store.home)
+    config = load(
+        user_store.config_file,
+        store.config_file if store else None,
+        surroundings.environment,
+        surroundings.overrides,
+    )
+    inside = os.path.relpath(os.path.realpath(surroundings.folder), place.root)
+    return Codebase(
+        place,
+        "" if inside == "." else inside,
+        tuple(config.texts("ingestion.ignore_globs")),
+        min(config.integer("ingestion.max_file_bytes"), LARGEST),
+    )
+
+
+def refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
+    """The index, up to date if that can be."""
+    try:
+        refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
+    except LockConflict as conflict:
+        return _without_refresh(codebase, "busy", conflict)
+    except DiskFailure as failure:
+        return _without_refresh(codebase, "not writable", failure)
+    return _opened(codebase, "fresh")
+
+
+def as_it_is(codebase: Codebase) -> Opened:
+    """The index as the last refresh left it."""
+    return _opened(codebase, "as it was")
+
+
+def refresh(
+    codebase: Codebase,
+    tick: clock.Tick = clock.no_tick,
+    *,
+    wait_seconds: float = _PATIENT_SECONDS,
+    chosen: Callable[[str], bool] | None = None,
+) -> "Refreshed":
+    """Bring the index up to date; with `chosen` as far as these paths go."""
+    with lock.held(codebase.place.lock, _DOING, wait_seconds):
+        return _refresh(codebase, tick, chosen)
+
+
+def index(codebase: Codebase, tick: clock.Tick) -> Indexed:
+    """Bring the index up to date, however long others are at it, and say what there is."""
+    with lock.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
+        done = _refresh(codebase, tick, None)
+        _read_history(codebase, tick)
+    return _told(codebase, done)
+
+
+def index_anew(codebase: Codebase, tick: clock.Tick) -> Indexed:
+    """The same from nothing."""
+    with lock.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
+        _remove(codebase.place.database)
+        done = _refresh(codebase, tick, None)
+        _read_history(codebase, tick)
+    return _told(codebase, done)
+
+
+def status(codebase: Codebase, opened: Opened) -> Status:
+    path = codebase.place.database
+    return Status(
+        codebase.place.root, path, _bytes(path), coverage.of(opened.code.connection), opened.age
+    )
+
+
+def _refresh(
+    codebase: Codebase, tick: clock.Tick, chosen: Callable[[str], bool] | None
+) -> "Refreshed":
+    from ctx.code import build
+
+    path = codebase.place.database
+    try:
+        with explained(path, IndexCorrupt):
+            return build.refresh(codebase.files, tick, chosen=chosen)
+    except IndexCorrupt:
+        # It is derived: what is damaged is made anew.
+        _remove(path)
+        with explained(path, IndexCorrupt):
+            return build.refresh(codebase.files, tick, chosen=chosen)
+
+
+def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
+    from ctx.code import index_file
+    from ctx.code.history import refresh as history
+
+    place = codebase.place
+    with explained(place.database), closing(index_file.open_for_writing(place.database)) as opened:
+        history.refresh(opened, Project(place.root, place.checkout), tick=tick)
+
+
+def _remove(path: str) -> None:
+    with disk.explained("removing the index of the code"):
+        for suffix in ("", *JOURNALS):
+            disk.discard(path + suffix)
+
+
+def _without_refresh(
+    codebase: Codebase, state: State, reason: LockConflict | DiskFailure
+) -> Opened:
+    code = lookup.opened(codebase.place.database, codebase.place.root)
+    if code is None and isinstance(reason, LockConflict):
+        owner = lock.owner_of(codebase.place.lock)
+        raise LockConflict(f"The index of the code is being made by {owner or 'another process'}.")
+    if code is None:
+        raise reason
+    return _made(codebase, code, state)
+
+
+def _opened(codebase: Codebase, state: State) -> Opened:
+    code = lookup.opened(codebase.place.database, codebase.place.root)
+    if code is None:
+        raise IndexCorrupt(
+            f"There is no index of the code in {codebase.place.root} yet.",
+            hint="`ctx code index` makes it.",
+        )
+    return _made(codebase, code, state)
+
+
+def _made(codebase: Codebase, code: Code, state: State) -> Opened:
+    return Opened(
+        code,
+        Age(coverage.refreshed_at(code.connection), state),
+        codebase.place.root,
+        codebase.folder,
+    )
+
+
+def _told(codebase: Codebase, done: "Refreshed") -> Indexed:
+    path = codebase.place.database
+    with _opened(codebase, "fresh") as opened:
+        known = coverage.of(opened.code.connection)
+    return Indexed(
+        codebase.place.root,
+        path,
+        _bytes(path),
+        done.added,
+        done.changed,
+        done.removed,
+        done.resolved,
+        done.left_out,
+        known,
+    )
+
+
+def _bytes(path: str) -> int:
+    return size_of(path) + size_of(f"{path}-wal")

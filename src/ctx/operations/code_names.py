@@ -1,0 +1,115 @@
+"""What a name means in the code around a command: the one item that has it.
+
+Any end of its qualified name will do, and names in between may be left out, as those do who import
+something from where it is offered rather than from where it stands.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import git
+from ctx.errors import AmbiguousId, CtxError
+from ctx.sessions import anchors
+from ctx.sessions.anchors import Anchor
+from ctx.workspace import Memory
+
+if TYPE_CHECKING:
+    # Most commands that name something name a file or a node, and need nothing of this.
+    from ctx.code.lookup import Code, Located
+    from ctx.operations.code_index import Codebase
+
+_SEPARATORS = re.compile(r"::|[.#/]")
+_PLACE = re.compile(r"[^\s:]+:\d{1,9}", re.ASCII)
+_MOST_NAMED = 8
+
+
+class Unknown(NamedTuple):
+    """A name that the code does not have."""
+
+    name: str
+    near: tuple[str, ...]
+    """Names that it does have, and that look alike."""
+
+
+class CodeNames:
+    """The names in the code around a command, looked up when one is asked for. To be used as a
+    context."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> "CodeNames":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if "_code" in self.__dict__ and self._code:
+            self._code.connection.close()
+
+    def anchor(self, text: str) -> Anchor | None:
+        """What stands for the item of a name; None where the code has none, or is not known."""
+        if not (anchors.looks_qualified(text) or _PLACE.fullmatch(text)) or self._code is None:
+            return None
+        found = {each.name: each for each in _meant(self._code, text, self._folder)}
+        if len(found) > 1:
+            raise AmbiguousId(
+                f"{text[:80]!r} names {len(found)} things in the code.",
+                detail="\n".join(_told(list(found.values()))),
+                hint="Say more of its name, or where it is: FILE:LINE.",
+            )
+        for name, item in found.items():
+            return anchors.file(item.path) if name == item.path else anchors.item(name)
+        return None
+
+    def unknown(self, text: str) -> Unknown | None:
+        """A name that the code could have and does not; None where the code is not known."""
+        return Unknown(text, tuple(self._code.near(text))) if self._code else None
+
+    @cached_property
+    def _codebase(self) -> "Codebase | None":
+        from ctx.operations import code_index
+
+        memory = self._memory
+        is_somewhere = memory.beside or git.find_checkout(memory.folder)
+        if memory.is_alone or not is_somewhere:
+            # A folder like any other may hold anything, and a great deal of it.
+            return None
+        with suppress(CtxError):
+            return code_index.at(memory.surroundings)
+        return None
+
+    @property
+    def _folder(self) -> str:
+        return self._codebase.folder if self._codebase else ""
+
+    @cached_property
+    def _code(self) -> "Code | None":
+        from ctx.operations import near_code
+
+        return near_code.glanced(self._codebase) if self._codebase else None
+
+
+def _meant(code: "Code", text: str, folder: str) -> "list[Located]":
+    from ctx.code import lookup
+
+    found = code.find(text, folder)
+    if not found:
+        wanted = list(filter(None, _SEPARATORS.split(text)))
+        if len(wanted) > 1:
+            found = [each for each in code.named(wanted[-1]) if _is_short_for(wanted, each.name)]
+    return lookup.without_impls(found)
+
+
+def _is_short_for(wanted: list[str], name: str) -> bool:
+    """Whether all that was said is in the name, in that order."""
+    left: Iterator[str] = iter(_SEPARATORS.split(name))
+    return all(part in left for part in wanted)
+
+
+def _told(found: "list[Located]") -> list[str]:
+    width = max(len(each.name) for each in found[:_MOST_NAMED])
+    lines = [f"{each.name:{width}}  {each.path}:{each.line}" for each in found[:_MOST_NAMED]]
+    more = len(found) - _MOST_NAMED
+    return [*lines, f"and {more} more"] if more > 0 else lines

@@ -1,0 +1,29 @@
+"""What is in a file of code."""
+
+from typing import NamedTuple
+
+from ctx.code.lookup import Outlined
+from ctx.operations import code_items
+from ctx.operations.code_index import Age, Opened
+
+
+class Outline(NamedTuple):
+    """The answer of `ctx code outline`."""
+
+    path: str
+    language: str | None
+    lines: int
+    skipped: str | None
+    """Why nothing was read out of it; null: it was."""
+    problems: int
+    """Places that could not be understood."""
+    items: tuple[Outlined, ...]
+    age: Age
+
+
+def outline(opened: Opened, path: str) -> Outline:
+    file = code_items.require_file(opened, path)
+    items = tuple(opened.code.outline(file))
+    return Outline(
+        file.path, file.language, file.lines, file.skipped, file.problems, items, opened.age
+    )

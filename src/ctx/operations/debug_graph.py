@@ -1,0 +1,289 @@
+"""The graph of a project as a picture can show it: memory, code, and where the two meet.
+
+They meet in the anchors: the node that stands for a file or an item in memory is that file or item
+in the code, and one vertex.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ctx.code.lookup import Code, Located
+from ctx.code.model import SLOTS, file_of, item_id
+from ctx.errors import AmbiguousId, NodeNotFound
+from ctx.ids import NodeId, anchor_id
+from ctx.memory.graphs import Graphs
+from ctx.memory.model import Node
+from ctx.operations.code_index import Age
+
+_LABEL = 60
+
+
+class Near(NamedTuple):
+    start: str
+    folder: str
+    """Where paths may begin."""
+    depth: int
+    limit: int
+    """Vertices, at most."""
+
+
+class Vertex(NamedTuple):
+    id: str
+    """A node's id, `file:PATH`, or `item:PATH:LINE:NAME`."""
+    kind: str
+    """The type of a node, `file`, or the kind of an item."""
+    label: str
+    path: str
+    line: int
+    """0 where it is in no line."""
+    node: NodeId | None
+    """The node of memory, if there is one."""
+
+
+class Arrow(NamedTuple):
+    source: str
+    type: str
+    target: str
+    confidence: str
+    """`high`, `medium` or `low` for what was read out of code; empty for memory."""
+    line: int
+
+
+class Drawn(NamedTuple):
+    """The answer of `ctx debug graph`."""
+
+    around: str | None
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Arrow, ...]
+    left_out: int
+    """Vertices for which there was no place."""
+    age: Age | None
+    """Null where no code was looked at."""
+
+
+def everything(graph: Graphs, code: Code | None, limit: int, age: Age | None) -> Drawn:
+    """All of memory, and which file imports which, as far as there is place.
+
+    What is newest in memory comes first, then the files that it speaks of, then those that most
+    have to do with others.
+    """
+    drawing = _Drawing(graph, code, limit)
+    ids, total = graph.newest((), (), None, limit, include_superseded=True)
+    for node in graph.nodes(ids):
+        drawing.add(drawing.of_node(node))
+    left_out = total - len(ids)
+    for node_id in ids:
+        for edge in graph.edges(node_id, "out"):
+            drawing.connect_nodes(edge.from_id, edge.type, edge.to_id)
+    if code:
+        left_out += drawing.add_files(list(code.importing_files()), code)
+    return drawing.drawn(None, left_out, age)
+
+
+def around(graph: Graphs, code: Code | None, wanted: Near, age: Age | None) -> Drawn:
+    """What is near something: a node by its id, an item by its name, a file."""
+    drawing = _Drawing(graph, code, wanted.limit)
+    ring = drawing.start(wanted.start, wanted.folder)
+    left_out: set[str] = set()
+    for _ in range(wanted.depth):
+        following: list[str] = []
+        for here in ring:
+            for arrow, vertex in drawing.neighbours(here):
+                other = vertex.id
+                if other not in drawing.vertices:
+                    if not drawing.add(vertex):
+                        left_out.add(other)
+                        continue
+                    following.append(other)
+                drawing.connect(arrow)
+        ring = following
+    return drawing.drawn(wanted.start, len(left_out), age)
+
+
+class _Drawing:
+    """What has been drawn, and what each vertex stands for."""
+
+    def __init__(self, graph: Graphs, code: Code | None, limit: int) -> None:
+        self._graph = graph
+        self._code = code
+        self._limit = limit
+        self.vertices: dict[str, Vertex] = {}
+        self._arrows: dict[tuple[str, str, str], Arrow] = {}
+        self._of_nodes: dict[NodeId, Vertex] = {}
+        self._items: dict[str, int] = {}
+        """The item of a vertex, if it is one of the code."""
+
+    def add(self, vertex: Vertex) -> bool:
+        """Draw a vertex if there is place for it."""
+        if vertex.id not in self.vertices and len(self.vertices) >= self._limit:
+            return False
+        self.vertices[vertex.id] = vertex
+        return True
+
+    def connect(self, arrow: Arrow) -> None:
+        self._arrows.setdefault((arrow.source, arrow.type, arrow.target), arrow)
+
+    def drawn(self, around: str | None, left_out: int, age: Age | None) -> Drawn:
+        arrows = [
+            arrow
+            for arrow in self._arrows.values()
+            if arrow.source in self.vertices and arrow.target in self.vertices
+        ]
+        return Drawn(around, tuple(self.vertices.values()), tuple(arrows), left_out, age)
+
+    # Memory
+
+    def of_node(self, node: Node) -> Vertex:
+        """What stands for a node: itself, or the file or item that it is the anchor of."""
+        found = self._of_nodes.get(node.id)
+        if found is None:
+            found = self._in_code(node)
+            if found is None:
+                text = " ".join((node.summary or node.content).split())
+                label = text if len(text) <= _LABEL else f"{text[: _LABEL - 1].rstrip()}…"
+                path = node.metadata.get("path")
+                found = Vertex(
+                    node.id, node.type, label, path if isinstance(path, str) else "", 0, node.id
+                )
+            self._of_nodes[node.id] = found
+        return found
+
+    def _in_code(self, node: Node) -> Vertex | None:
+        if self._code is None or node.type not in ("file", "item"):
+            return None
+        key = "path" if node.type == "file" else "name"
+        name = node.metadata.get(key, node.content)
+        if not isinstance(name, str):
+            return None
+        if node.type == "file":
+            file = self._code.file(name)
+            return self._vertex(item_id(file.id, 0), node.id) if file else None
+        named = [each for each in self._code.named(name) if each.kind != "impl"]
+        return self._vertex(named[0].id, node.id) if len(named) == 1 else None
+
+    def connect_nodes(self, from_id: NodeId, type: str, to_id: NodeId) -> None:
+        ends = [self._of_nodes.get(end) for end in (from_id, to_id)]
+        if ends[0] and ends[1]:
+            self.connect(Arrow(ends[0].id, type, ends[1].id, "", 0))
+
+    # Code
+
+    def _vertex(self, item: int, node: NodeId | None = None) -> Vertex | None:
+        assert self._code is not None
+        found = self._code.located([item])
+        return self._of_item(found[0], node) if found else None
+
+    def _of_item(self, item: Located, node: NodeId | None = None) -> Vertex:
+        if item.id == item_id(file_of(item.id), 0):
+            vertex = Vertex(f"file:{item.path}", "file", item.path, item.path, 0, node)
+        else:
+            key = f"item:{item.path}:{item.line}:{item.name}"
+            vertex = Vertex(key, item.kind, item.name, item.path, item.line, node)
+        self._items[vertex.id] = item.id
+        drawn = self.vertices.get(vertex.id)
+        return drawn if drawn and drawn.node else vertex
+
+    def add_files(self, pairs: list[tuple[int, int]], code: Code) -> int:
+        """Draw files and their imports; how many there was no place for."""
+        weight: dict[int, int] = {}
+        for pair in pairs:
+            for end in pair:
+                weight[end] = weight.get(end, 0) + 1
+        known = {file_of(self._items[key]) for key in self.vertices if key.startswith("file:")}
+        first = sorted(weight, key=lambda each: (each not in known, -weight[each], each))
+        room = self._limit - len(self.vertices) + len(known & weight.keys())
+        vertices = {
+            file_of(item.id): self._of_item(item)
+            for item in code.located(item_id(each, 0) for each in first[:room])
+        }
+        for vertex in vertices.values():
+            self.add(vertex)
+        for one, other in pairs:
+            if one in vertices and other in vertices:
+                self.connect(Arrow(vertices[one].id, "IMPORTS", vertices[other].id, "high", 0))
+        return len(weight) - len(vertices)
+
+    # Around something
+
+    def start(self, word: str, folder: str) -> list[str]:
+        """What a word means: a node by its id, else what is called so in the code or in memory."""
+        vertices: list[Vertex] = []
+        try:
+            vertices.append(self.of_node(self._graph.node(self._graph.find(word))))
+        except AmbiguousId:
+            raise
+        except NodeNotFound:
+            if self._code:
+                found = [each for each in self._code.find(word, folder) if each.kind != "impl"]
+                vertices += [self._known(self._of_item(each)) for each in found]
+            if not vertices:
+                vertices += [self.of_node(node) for node in self._anchors(word)]
+        if not vertices:
+            near = self._code.near(word) if self._code else []
+            told = " or ".join(f"`{name}`" for name in near)
+            raise NodeNotFound(
+                f"{word[:80]!r} names nothing here.",
+                hint=f"Did you mean {told}?" if told else None,
+            )
+        return [vertex.id for vertex in vertices if self.add(vertex)]
+
+    def _anchors(self, word: str) -> Iterator[Node]:
+        """The anchors of a name or path that the code does not have any more."""
+        for kind in ("file", "item", "package"):
+            for node in self._graph.nodes(self._graph.of_type(kind)):
+                if node.content == word:
+                    yield node
+
+    def _known(self, vertex: Vertex) -> Vertex:
+        """The same with its node, if memory has an anchor of it."""
+        if vertex.node is None:
+            kind, name = ("file", vertex.path) if vertex.kind == "file" else ("item", vertex.label)
+            node_id = anchor_id(kind, name)
+            if self._graph.has(node_id):
+                vertex = vertex._replace(node=node_id)
+                self._of_nodes[node_id] = vertex
+        return vertex
+
+    def neighbours(self, key: str) -> Iterator[tuple[Arrow, Vertex]]:
+        vertex = self.vertices[key]
+        if vertex.node:
+            yield from self._in_memory(vertex, vertex.node)
+        item = self._items.get(key)
+        if item is not None and self._code:
+            yield from self._around_item(self._code, key, item)
+
+    def _in_memory(self, vertex: Vertex, node_id: NodeId) -> Iterator[tuple[Arrow, Vertex]]:
+        edges = self._graph.edges(node_id)
+        others = {edge.to_id if edge.from_id == node_id else edge.from_id for edge in edges}
+        by_id = {node.id: self.of_node(node) for node in self._graph.nodes(sorted(others))}
+        for edge in edges:
+            outward = edge.from_id == node_id
+            other = by_id.get(edge.to_id if outward else edge.from_id)
+            if other:
+                ends = (vertex.id, other.id) if outward else (other.id, vertex.id)
+                yield Arrow(ends[0], edge.type, ends[1], "", 0), other
+
+    def _around_item(self, code: Code, key: str, item: int) -> Iterator[tuple[Arrow, Vertex]]:
+        outward, inward = code.edges_from([item]), code.edges_to([item])
+        parent = code.connection.execute(
+            "SELECT parent FROM items WHERE id = ?", (item,)
+        ).fetchone()
+        inside = code.connection.execute(
+            "SELECT id FROM items WHERE parent = ? AND id BETWEEN ? AND ?",
+            (item, item, file_of(item) << SLOTS | (1 << SLOTS) - 1),
+        ).fetchall()
+        ends = [edge.target for edge in outward] + [edge.source for edge in inward]
+        ends += [each for each in parent or () if each is not None] + [each for (each,) in inside]
+        by_id = {
+            each.id: self._known(self._of_item(each)) for each in code.located(dict.fromkeys(ends))
+        }
+        for edge in (*outward, *inward):
+            other = by_id.get(edge.target if edge.source == item else edge.source)
+            if other:
+                one, two = (key, other.id) if edge.source == item else (other.id, key)
+                yield Arrow(one, edge.label, two, edge.confidence, edge.line), other
+        for (each,) in inside:
+            if each in by_id:
+                yield Arrow(key, "DEFINES", by_id[each].id, "high", by_id[each].line), by_id[each]
+        if parent and parent[0] in by_id:
+            yield Arrow(by_id[parent[0]].id, "DEFINES", key, "high", 0), by_id[parent[0]]

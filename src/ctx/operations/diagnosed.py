@@ -1,0 +1,210 @@
+"""What a tool reported becomes part of a project's memory.
+
+It goes into a snapshot beside the observation. The errors are anchors in the graph besides,
+so that a mistake which comes back is the same node, and leads to the files it was in.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import clock, disk
+from ctx.code.diagnostics.model import Diagnostic, Report, Span
+from ctx.ids import NodeId, ObjectId
+from ctx.memory.model import Evidence
+from ctx.objects import model, store
+from ctx.sessions import anchors
+
+if TYPE_CHECKING:
+    from ctx.memory.changes import Change
+    from ctx.objects.store import Object
+
+MOST_ANCHORS = 10
+MOST_KEPT = 50
+"""In a snapshot: each has texts that are objects of their own. The whole output is kept beside."""
+
+_MOST_FILES = 3
+_MOST_LOOKED_AT = 200
+_LARGEST_FILE = 4 * 1024 * 1024
+_LONGEST_NAME = 240
+_SOURCES = ("", "src/main/java/", "src/test/java/", "src/main/kotlin/", "src/")
+
+
+class Project(NamedTuple):
+    root: str
+    folder: str
+    """Where the command was run, as far as anybody knows."""
+    repo_id: str
+
+
+class Kept(NamedTuple):
+    snapshot: "Object"
+    blobs: tuple["Object", ...]
+    """The texts that it refers to."""
+
+
+def placed(report: Report, project: Project) -> Report:
+    """The same, with the paths of files that are here as they are seen from the project's root."""
+    paths = _Paths(project)
+    every = [
+        each._replace(
+            spans=tuple(span._replace(path=paths.shown(span.path)) for span in each.spans)
+        )
+        for each in report.diagnostics
+    ]
+    return report._replace(diagnostics=tuple(every))
+
+
+def snapshot(report: Report, project: Project) -> Kept:
+    """The object that holds a report, and those it refers to. Its paths are placed."""
+    blobs: dict[ObjectId, Object] = {}
+    paths = _Paths(project._replace(folder=project.root))
+
+    def kept(text: str) -> ObjectId:
+        blob = store.blob(text.encode())
+        blobs[blob.id] = blob
+        return blob.id
+
+    chosen = sorted(report.diagnostics, key=lambda each: each.severity != "error")[:MOST_KEPT]
+    found = [
+        model.Diagnostic(
+            model.Severity(each.severity),
+            kept(each.message),
+            each.code,
+            tuple(_span(span, project, paths) for span in each.spans if paths.is_here(span.path)),
+            kept(more) if (more := "\n".join(_related(each))) else None,
+        )
+        for each in chosen
+    ]
+    made = model.DiagnosticsSnapshot(report.tool, clock.now_s(), tuple(found))
+    return Kept(store.typed(made), tuple(blobs.values()))
+
+
+def relate(
+    change: "Change", observation: NodeId, errors: Sequence[Diagnostic], project: Project
+) -> None:
+    """Let each distinct error be an anchor, which the observation mentions."""
+    paths = _Paths(project._replace(folder=project.root))
+    distinct: dict[str, list[Diagnostic]] = {}
+    for each in errors:
+        distinct.setdefault(name(each), []).append(each)
+    for title, same in list(distinct.items())[:MOST_ANCHORS]:
+        anchor = anchors.diagnostic(title)
+        anchors.put(change, anchor)
+        places = {
+            span.path: span.place
+            for each in reversed(same)
+            for span in reversed(each.spans)
+            if paths.is_here(span.path)
+        }
+        for path, place in list(places.items())[-_MOST_FILES:]:
+            file = anchors.file(path)
+            anchors.put(change, file)
+            change.link(anchor.id, file.id, "REFERENCES", Evidence("parser", span=place))
+        change.link(observation, anchor.id, "MENTIONS", Evidence("parser"))
+
+
+def name(found: Diagnostic) -> str:
+    """What an error is called, wherever in the file it stands: `rustc E0433: … @ src/lib.rs`."""
+    what = " ".join(part for part in (found.tool, found.test or found.code) if part)
+    where = f" @ {found.spans[0].path}" if found.spans else ""
+    message = " ".join(found.message.partition("\n")[0].split())
+    room = max(_LONGEST_NAME - len(what) - len(where) - 2, 40)
+    short = message if len(message) <= room else f"{message[: room - 1].rstrip()}…"
+    return f"{what}: {short}{where}"[: 2 * _LONGEST_NAME]
+
+
+def _related(found: Diagnostic) -> Iterator[str]:
+    """What else was said: which test it was, and about which places what."""
+    if found.test:
+        yield f"test {found.test}"
+    for span in found.spans:
+        if span.label:
+            yield f"{span.place}: {span.label}"
+
+
+def _span(span: Span, project: Project, paths: "_Paths") -> model.Span:
+    first, last = paths.bytes_of_lines(span)
+    return model.Span(
+        store.derived_id("file", project.repo_id, span.path),
+        first,
+        last,
+        None,
+        span.start_line,
+        span.start_column,
+        span.end_line,
+        span.end_column,
+    )
+
+
+class _Paths:
+    """Which of the paths that tools print are files of the project."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._root = os.path.realpath(project.root)
+        self._known: dict[str, str | None] = {}
+        self._lines: dict[str, list[int]] = {}
+
+    def shown(self, path: str) -> str:
+        """A path from the project's root; as it was printed where it is no file of it."""
+        if path not in self._known:
+            self._known[path] = self._found(path) if len(self._known) < _MOST_LOOKED_AT else None
+        return self._known[path] or path
+
+    def is_here(self, path: str) -> bool:
+        return self.shown(path) == path and self._known[path] is not None
+
+    def _found(self, path: str) -> str | None:
+        if not path or "\0" in path or path.startswith("<"):
+            return None
+        try:
+            if os.path.isabs(path) and os.path.lexists(path):
+                return self._inside(path)
+            for folder in (self._project.folder, self._project.root):
+                if (inside := self._inside(os.path.join(folder, path))) is not None:
+                    return inside
+            return self._by_its_end(path)
+        except OSError:  # Such as a name that is too long for any file.
+            return None
+
+    def _by_its_end(self, path: str) -> str | None:
+        """The file, where its path begins elsewhere: in a container, at a Go or Java package."""
+        parts = [part for part in path.replace("\\", "/").split("/") if part]
+        is_go = path.endswith(".go") and not os.path.isabs(path)
+        for first in range(len(parts) - (not is_go)):
+            rest = "/".join(parts[first:])
+            for source in _SOURCES if first == 0 else ("",):
+                inside = self._inside(os.path.join(self._root, f"{source}{rest}"))
+                if inside is not None:
+                    return inside
+        return None
+
+    def _inside(self, full: str) -> str | None:
+        real = os.path.realpath(full)
+        inside = os.path.relpath(real, self._root)
+        is_outside = inside.startswith("../") or inside.partition("/")[0] in ("..", ".git", ".ctx")
+        return None if is_outside or not os.path.isfile(real) else inside.replace(os.sep, "/")
+
+    def bytes_of_lines(self, span: Span) -> tuple[int, int]:
+        """Where the lines of a span begin and end in the file as it is now; 0 if nobody knows."""
+        if span.start_line is None:
+            return 0, 0
+        starts = self._starts(span.path)
+        last = max(span.end_line or span.start_line, span.start_line)
+        if not 0 < span.start_line <= last < len(starts):
+            return 0, 0
+        return starts[span.start_line - 1], starts[last]
+
+    def _starts(self, path: str) -> list[int]:
+        """Where each line of a file begins, and where the last one ends."""
+        if path not in self._lines:
+            content = b""
+            with contextlib.suppress(OSError):
+                if len(self._lines) < _MOST_LOOKED_AT:
+                    content = disk.read_plain(os.path.join(self._root, path), _LARGEST_FILE)
+            lengths = [len(line) + 1 for line in content.removesuffix(b"\n").split(b"\n")]
+            self._lines[path] = [0, *accumulate(lengths)]
+        return self._lines[path]

@@ -1,0 +1,41 @@
+"""The real cargo, for tests: with a home of its own and the toolchain of this machine."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+# Where the tests must not pass for want of a program.
+_IS_REQUIRED = "CTX_TEST_REQUIRE_CARGO" in os.environ
+
+
+def is_here() -> bool:
+    """Whether cargo is installed, or must be."""
+    return _IS_REQUIRED or shutil.which("cargo") is not None
+
+
+def settle(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    """Let cargo be found, and write nothing into anybody's home. Skips where there is none."""
+    if not is_here():
+        pytest.skip("cargo is not installed")
+    monkeypatch.setenv("CARGO_HOME", str(home / "cargo"))
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(home / "target"))
+    if "RUSTUP_HOME" not in os.environ:
+        real = Path(pwd.getpwuid(os.getuid()).pw_dir) / ".rustup"
+        monkeypatch.setenv("RUSTUP_HOME", str(real))
+
+
+def tested(root: Path) -> str:
+    """What `cargo test` prints in a workspace, however it ends."""
+    done = subprocess.run(
+        ["cargo", "test", "--offline", "--color", "never"],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.stdout

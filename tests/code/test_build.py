@@ -1,0 +1,340 @@
+"""The index after any number of refreshes is what one from nothing would be.
+
+Also when a refresh is interrupted, killed, or not alone; and no process is left behind.
+"""
+
+import os
+import resource
+import select
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from ctx.code import build, crew
+from ctx.errors import CtxError, DiskFailure
+from tests.code.built import built, fresh, place
+from tests.conftest import Ctx
+
+VERSIONS = {
+    # Each path with what may stand in it. Names flow from one to the other.
+    "z.py": (
+        "class Z1:\n    def m(self): ...\nclass Z2:\n    def m(self): ...\n",
+        "class Z2:\n    def m(self): ...\n    def n(self): ...\n\n\nclass Z1(Z2):\n    pass\n",
+        "from w import *\n",
+        "def Z1():\n    return 1\n",
+    ),
+    "w.py": (
+        "class Z1:\n    def m(self): ...\n",
+        "from z import *\nfrom pkg import *\nLIMIT = 3\n",
+        "import os as Z2\n",
+    ),
+    "x.py": (
+        "from z import Z1, Z2\nclass X(Z1):\n    pass\n",
+        "from z import Z1, Z2\nclass X(Z2):\n    pass\n",
+        "from z import Z1, Z2\nclass X:\n    def __init__(self, z: Z1):\n        self.z = z\n    def m(self): ...\n",
+        "class X: pass\n",
+        "class X(",
+    ),
+    "y.py": (
+        "from x import X\nclass Y(X):\n    pass\n",
+        "from x import X\nclass Y:\n    def __init__(self):\n        self.x = X()\n    def m(self): return self.x.z.m()\n",
+        "from x import X as Y\n",
+        "import x\nY = x.X\n",
+    ),
+    "f.py": (
+        "from x import X\nfrom y import Y\ndef g() -> Y: ...\ndef k(a: X): a.m()\n",
+        "from x import X\nfrom y import Y\ndef g() -> X: ...\ndef k(a: Y): a.m()\n",
+        "from y import Y\ndef g():\n    return Y()\nkept = Y()\n",
+        "import y\ng = y.Y\nkept: y.Y = y.Y()\n",
+    ),
+    "h.py": (
+        "from f import g\ndef t():\n    g().m()\n    g().x.m()\n    other.n()\n",
+        "import f\ndef t():\n    f.g().m()\n    f.kept.m()\n    f.kept.x.z.m()\n",
+        "from f import *\nfrom pkg.sub import deep\ndef t():\n    kept.m()\n    deep.call().m()\n",
+        "import pkg.sub.deep\ndef t():\n    pkg.sub.deep.call()\n    pkg.call()\n",
+    ),
+    "pkg/__init__.py": ("", "from .sub.deep import call\n", "from . import sub\nfrom f import g as call\n"),
+    "pkg/sub/__init__.py": ("", "from ..near import *\n"),
+    "pkg/sub/deep.py": (
+        "from ...f import g\nfrom ..near import Near\ndef call() -> Near: ...\n",
+        "from pkg.near import Near\nfrom y import Y\ndef call() -> Y: ...\nclass Deep(Near): ...\n",
+    ),
+    "pkg/near.py": ("class Near:\n    def m(self): ...\n", "from x import X as Near\n"),
+    "pkg.py": ("def call(): ...\n",),
+    # Two of one name, and who means one of them.
+    "one/util.py": ("def help(): ...\n", "def help(): ...\ndef more(): help()\n"),
+    "two/util.py": ("def help(): ...\n", "from near import Near as help\n"),
+    "one/__init__.py": ("",),
+    "three/main.py": ("import util\nfrom one import util as first\nutil.help()\nfirst.help()\n",),
+    # Many of one name, of which a few can be called.
+    "many.py": (
+        "".join(f"class C{n}:\n    n: int\n    m: int\n" for n in range(9)),
+        "class C:\n    def n(self): ...\nunknown().n()\n",
+    ),
+    "go.mod": ("module example.org/a\n", "module example.org/b\n"),
+    "main.go": (
+        'package main\n\nimport "example.org/a/lib"\n\nfunc main() {\n\tlib.Run()\n}\n',
+        'package main\n\nimport "example.org/b/lib"\n\nfunc main() {\n\tlib.New().Stop()\n}\n',
+    ),
+    "lib/lib.go": (
+        "package lib\n\nfunc Run() {}\n\ntype T struct{}\n\nfunc New() *T { return nil }\n",
+        "package lib\n\nfunc (t *T) Stop() { Run() }\n",
+    ),
+    "lib/more.go": (
+        "package lib\n\nfunc (t *T) Stop() {}\n",
+        "package lib\n\ntype T struct{}\n\nfunc New() *T { return nil }\n",
+    ),
+    "README": ("nothing\n", "#!/usr/bin/env python3\nfrom f import g\ng().m()\n"),
+    ".gitattributes": ("*.go linguist-generated\n", "pkg/** linguist-vendored\n"),
+}  # fmt: skip
+PATHS = sorted(VERSIONS)
+STARTS = tuple(PATHS.index(path) for path in PATHS if path not in (".gitattributes", "pkg.py"))
+
+steps = st.lists(
+    st.tuples(
+        st.integers(0, len(PATHS) - 1),
+        st.sampled_from(("write", "write", "write", "delete", "touch", "behind its back", "refresh")),
+        st.integers(0, 4),
+    ),
+    max_size=12,
+)
+
+
+def change(root: Path, number: int, what: str, version: int) -> None:
+    path = root / PATHS[number]
+    versions = VERSIONS[PATHS[number]]
+    text = versions[version % len(versions)]
+    if what == "write":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    elif path.exists():
+        if what == "delete":
+            path.unlink()
+        elif what == "touch":
+            os.utime(path)
+        elif what == "behind its back":
+            # Of the same size, and with the same times, as far as anybody can set them.
+            before = path.stat()
+            size = max(before.st_size, len(text))
+            path.write_text(text.ljust(before.st_size)[:size])
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def start(root: Path, version: int) -> None:
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    for number in STARTS:
+        change(root, number, "write", version)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(0, 1), steps)
+@example(0, [(PATHS.index("x.py"), "write", 1)])
+@example(0, [(PATHS.index("one/__init__.py"), "delete", 0)])
+@example(1, [(PATHS.index("pkg/__init__.py"), "delete", 0)])
+def test_refreshing_gives_what_beginning_anew_gives(
+    tmp_path: Path, version: int, edits: list[tuple[int, str, int]]
+) -> None:
+    root, kept, new = tmp_path / "tree", tmp_path / "kept.db", tmp_path / "new.db"
+    start(root, version)
+    fresh(root, kept)
+    for number, what, chosen in edits:
+        if what == "refresh":
+            build.refresh(place(root, kept))
+        else:
+            change(root, number, what, chosen)
+    build.refresh(place(root, kept))
+    assert built(kept) == fresh(root, new)
+    again = build.refresh(place(root, kept))
+    assert (again.added, again.changed, again.removed, again.resolved) == (0, 0, 0, 0)
+
+
+# Interrupted
+
+
+class Enough(BaseException):
+    """Somebody pressed ctrl-c."""
+
+
+def large(root: Path) -> Path:
+    """So many files that other processes read them."""
+    root.mkdir()
+    for number in range(3 * crew.FEW):
+        (root / f"m{number}.py").write_text(
+            f"from m{number // 2} import C{number // 2} as Base\n"
+            f"class C{number}(Base):\n    def f{number}(self):\n        self.f{number // 2}()\n"
+        )
+    return root
+
+
+@pytest.mark.parametrize("at", [1, 40, 72, 100, 144, 10_000])
+def test_an_interrupted_refresh_is_finished_by_the_next(tmp_path: Path, at: int) -> None:
+    root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
+    calls = 0
+
+    def tick(done: int, total: int) -> None:
+        nonlocal calls
+        calls += 1
+        assert 0 < done <= total
+        if calls == at:
+            raise Enough
+
+    try:
+        build.refresh(place(root, kept), tick)
+        assert calls < at
+    except Enough:
+        assert children() == []
+    build.refresh(place(root, kept))
+    assert built(kept) == fresh(root, tmp_path / "new.db")
+
+
+CHILD = """
+import os, sys
+from ctx.code import build
+build.refresh(build.Place(sys.argv[1], None, sys.argv[2]), lambda done, total: os.write(1, b"."))
+"""
+
+
+def child(root: Path, database: Path) -> subprocess.Popen[bytes]:
+    """A process that refreshes, and writes a dot for each file."""
+    words = [sys.executable, "-c", CHILD, str(root), str(database)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def children(of: int | None = None) -> list[int]:
+    """The processes that a process has started, as far as the system tells."""
+    tasks = Path(f"/proc/{of or os.getpid()}/task")
+    if not tasks.exists():
+        return []
+    return [int(pid) for each in tasks.iterdir() for pid in (each / "children").read_text().split()]
+
+
+@pytest.mark.parametrize("after", [0, 40, 100])
+def test_a_killed_refresh_is_finished_by_the_next(tmp_path: Path, after: int) -> None:
+    root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
+    with child(root, kept) as process:
+        assert process.stdout is not None
+        process.stdout.read(after)
+        workers = [os.pidfd_open(pid) for pid in children(process.pid)]
+        process.kill()
+    for worker in workers:
+        # It is readable when the process has ended.
+        assert select.select([worker], [], [], 20)[0]
+        os.close(worker)
+    build.refresh(place(root, kept))
+    assert built(kept) == fresh(root, tmp_path / "new.db")
+
+
+def test_a_reader_that_dies_costs_the_file_it_was_at(tmp_path: Path) -> None:
+    root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
+    calls = 0
+
+    def tick(done: int, total: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            for pid in children():
+                os.kill(pid, signal.SIGKILL)
+
+    build.refresh(place(root, kept), tick)
+    lost = [path for path, known in built(kept).files.items() if known[6]]
+    assert len(lost) <= (os.cpu_count() or 1)
+    for path in lost:
+        (root / path).write_text((root / path).read_text() + "\n")
+    build.refresh(place(root, kept))
+    assert built(kept) == fresh(root, tmp_path / "new.db")
+    assert children() == []
+
+
+def test_several_refreshes_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+    files = large(repo / "tree")
+    code = "import sys; from ctx.cli.main import main; sys.exit(main(['add', 'code']))"
+    together = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=-3, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    said = [process.communicate(timeout=60)[1].decode() for process in together]
+    assert [process.returncode for process in together] == [0, 0, 0], said
+    assert built(index_of(ctx)) == fresh(repo, tmp_path / "new.db")
+    assert len(built(index_of(ctx)).files) == len(list(files.iterdir()))
+
+
+def index_of(ctx: Ctx) -> Path:
+    return Path(ctx("code", "status", "--no-refresh", "--format", "json").json["path"])
+
+
+# What cannot be
+
+
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.integers(0, 200_000), st.binary(max_size=5000), st.booleans())
+@example(0, b"", True)
+@example(0, b"not a database", True)
+@example(8192, bytes(40_000), False)
+@example(60_000, b"", True)
+def test_a_damaged_index_is_made_anew(
+    repo: Path, ctx: Ctx, at: int, written: bytes, is_cut: bool
+) -> None:
+    for number in STARTS:
+        change(repo, number, "write", 0)
+    assert ctx("add", "code").code == 0
+    path = index_of(ctx)
+    expected, content = built(path), path.read_bytes()
+    rest = b"" if is_cut else content[at + len(written) :]
+    path.write_bytes(content[:at] + written + rest)
+    for number in STARTS:
+        change(repo, number, "write", 1)
+        change(repo, number, "write", 0)
+    ran = ctx("add", "code")
+    assert (ran.code, ran.err) == (0, "")
+    # What nobody had to look at may still be damaged: that is found when it is asked for.
+    if is_cut or not written:
+        assert built(path).edges == expected.edges
+
+
+def test_an_index_of_somebody_else_is_made_anew(tmp_path: Path) -> None:
+    root, kept = tmp_path / "tree", tmp_path / "kept.db"
+    start(root, 0)
+    with closing(sqlite3.connect(kept)) as connection:
+        connection.execute("CREATE TABLE files (id)")
+        connection.commit()
+    build.refresh(place(root, kept))
+    assert built(kept) == fresh(root, tmp_path / "new.db")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    start(tmp_path / "tree", 0)
+    folder = tmp_path / "index"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(CtxError):
+        build.refresh(place(tmp_path / "tree", folder / "code.db"))
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # Writing behind this size is refused, as on a disk that is full.
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))
+    try:
+        with pytest.raises(DiskFailure):
+            build.refresh(place(root, kept))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert children() == []
+    build.refresh(place(root, kept))
+    assert built(kept) == fresh(root, tmp_path / "new.db")

@@ -1,0 +1,106 @@
+"""Condensation: what can reach each other is one, and the rest has an order."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx.code import cycles
+from ctx.code.cycles import VERSION, Condensed, Pair, View
+
+ends = st.integers(0, 9)
+graphs = st.lists(st.tuples(ends, ends), max_size=30)
+
+
+def reach(edges: list[Pair]) -> set[Pair]:
+    """Who can reach whom, by trying until nothing is new."""
+    found = set(edges)
+    while True:
+        longer = {(a, d) for a, b in found for c, d in found if b == c} | found
+        if longer == found:
+            return found
+        found = longer
+
+
+@given(graphs)
+def test_members_reach_each_other_and_nobody_else(edges: list[Pair]) -> None:
+    condensed = cycles.condensed(edges)
+    members = {end for edge in edges for end in edge}
+    assert sorted(each for component in condensed.components for each in component) == sorted(
+        members
+    )
+    can_reach, together = reach(edges), condensed.component_of()
+    for one in members:
+        for other in members - {one}:
+            both = (one, other) in can_reach and (other, one) in can_reach
+            assert (together[one] == together[other]) == both
+
+
+@given(graphs)
+def test_edges_between_components_lead_forward(edges: list[Pair]) -> None:
+    condensed = cycles.condensed(edges)
+    together = condensed.component_of()
+    between = {(together[one], together[other]) for one, other in edges}
+    assert set(condensed.edges) == {(one, other) for one, other in between if one != other}
+    assert all(one < other for one, other in condensed.edges)
+
+
+@given(graphs, st.randoms(use_true_random=False))
+def test_the_order_of_the_edges_does_not_matter(edges: list[Pair], random: object) -> None:
+    shuffled = sorted(edges, key=lambda _: random.random())  # type: ignore[attr-defined]
+    assert cycles.condensed(shuffled) == cycles.condensed(edges)
+
+
+@given(graphs)
+def test_a_loop_goes_round_by_edges_and_no_way_is_shorter(edges: list[Pair]) -> None:
+    condensed = cycles.condensed(edges)
+    inside = cycles.inside(condensed, edges)
+    for members in condensed.cycles:
+        loop = cycles.shortest_loop(members, inside[members[0]])
+        assert loop[0] == members[0]
+        steps = list(zip(loop, [*loop[1:], loop[0]], strict=True))
+        assert all(step in edges for step in steps)
+        assert len(loop) == len(set(loop)) >= 2
+        assert set(loop) <= set(members)
+        # A loop of two is the shortest there is; else no neighbour leads straight back.
+        if len(loop) > 2:
+            assert not any(
+                (one, loop[0]) in edges
+                for _, one in edges
+                if (loop[0], one) in edges and one != loop[0]
+            )
+
+
+def test_a_long_chain_takes_no_recursion() -> None:
+    length = 20_000
+    chain = [(number, number + 1) for number in range(length)]
+    assert cycles.condensed(chain).cycles == []
+    assert cycles.condensed([*chain, (length, 0)]).cycles == [tuple(range(length + 1))]
+
+
+A_VIEW = View(VERSION, Condensed(((1, 2), (3,)), ((0, 1),)), Condensed((), ()))
+
+
+def test_a_view_is_kept_once_and_named(tmp_path: Path) -> None:
+    folder = str(tmp_path / "DERIVED")
+    assert cycles.latest(folder) is None
+    name = cycles.keep(folder, A_VIEW)
+    assert cycles.latest(folder) == A_VIEW
+    assert (tmp_path / "DERIVED" / "scc_latest").read_text() == f"{name}\n"
+    assert cycles.keep(folder, A_VIEW) == name
+    other = View(VERSION, Condensed((), ()), Condensed((), ()))
+    assert cycles.keep(folder, other) != name
+    assert cycles.latest(folder) == other
+    assert len(list((tmp_path / "DERIVED").iterdir())) == 2
+    assert (tmp_path / "DERIVED" / "scc_latest").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_damaged_view_is_none(tmp_path: Path) -> None:
+    folder = tmp_path / "DERIVED"
+    name = cycles.keep(str(folder), A_VIEW)
+    for content in (b"", b"\xff" * 40, (folder / f"scc-{name}").read_bytes() + b"\x00"):
+        (folder / f"scc-{name}").write_bytes(content)
+        assert cycles.latest(str(folder)) is None
+    for pointer in (b"../../secret\n", b"\xff", b"0" * 32):
+        (folder / "scc_latest").write_bytes(pointer)
+        assert cycles.latest(str(folder)) is None

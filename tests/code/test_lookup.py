@@ -1,0 +1,198 @@
+"""Finding what people name: by name, by qualified name, by path and line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx.code import build, coverage, lookup
+from ctx.code.lookup import Code
+
+FILES = {
+    "shop/__init__.py": '"""The shop."""\n',
+    "shop/net/__init__.py": "from shop.net.client import Client\n",
+    "shop/net/client.py": (
+        "import os\n"
+        "class Client:\n"
+        '    """Talks to a server. It may take a while."""\n'
+        "    def connect(self, timeout):\n"
+        "        return os.name\n"
+        "    def close(self):\n"
+        "        self.connect(1)\n"
+    ),
+    "shop/app.py": (
+        "from shop.net import Client\n\n"
+        "def run():\n    Client().connect(2)\n    return helper()\n\n"
+        "def helper():\n    from shop import net\n    return net\n"
+    ),
+    "tool.py": "def connect():\n    pass\n",
+    "crates/core/Cargo.toml": '[package]\nname = "shop-core"\nedition = "2021"\n',
+    "crates/core/src/lib.rs": "pub mod net;\npub fn start() {}\n",
+    "crates/core/src/net/mod.rs": "pub struct Wire;\nimpl Wire {\n    pub fn send(&self) {}\n}\n",
+    "crates/core/tests/wires.rs": "fn check() {}\n",
+    "loose.rs": "fn lonely() {}\n",
+    "go.mod": "module example.org/shop\n",
+    "cart/cart.go": "package cart\n\ntype Cart struct{}\n\nfunc (c *Cart) Add() {}\n",
+    "src/Till.java": "package org.shop;\n\npublic class Till {\n  void ring() {}\n}\n",
+    "web/page.view.ts": "export class Page {\n  draw() {}\n}\n",
+    "native/drum.cpp": (
+        "namespace beat {\nclass Drum { void hit(); };\n}\nvoid beat::Drum::hit() {}\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]:
+    root = tmp_path_factory.mktemp("repository")
+    for path, content in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content)
+    database = str(tmp_path_factory.mktemp("index") / "code.db")
+    build.refresh(build.Place(str(root), None, database))
+    opened = lookup.opened(database, str(root))
+    assert opened
+    with opened as found:
+        yield found
+
+
+def names(code: Code, text: str, folder: str = "") -> list[str]:
+    return [each.name for each in lookup.without_impls(code.find(text, folder))]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("connect", ["shop.net.client.Client.connect", "tool.connect"]),
+        ("Client.connect", ["shop.net.client.Client.connect"]),
+        ("Client::connect", ["shop.net.client.Client.connect"]),
+        ("Client#connect", ["shop.net.client.Client.connect"]),
+        ("client/Client", ["shop.net.client.Client"]),
+        ("shop.net.client.Client.connect", ["shop.net.client.Client.connect"]),
+        ("tool.connect", ["tool.connect"]),
+        # What stands in between may be left out, where nothing else is meant.
+        ("shop.Client", ["shop.net.client.Client"]),
+        ("net", ["shop_core::net", "shop.net"]),
+        ("shop.net", ["shop.net"]),
+        ("Connect", []),
+        ("Client.conn", []),
+        ("", []),
+        ("..::", []),
+        ("%", []),
+    ],
+)
+def test_any_end_of_a_name_will_do(code: Code, text: str, expected: list[str]) -> None:
+    assert names(code, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wire", ["shop_core::net::Wire"]),
+        ("Wire::send", ["shop_core::net::Wire::send"]),
+        ("crate::net::Wire", ["shop_core::net::Wire"]),
+        ("start", ["shop_core::start"]),
+        ("check", ["wires::check"]),
+        ("lonely", ["crate::loose::lonely"]),
+        ("Cart.Add", ["example.org/shop/cart.Cart.Add"]),
+        ("shop/cart.Cart", ["example.org/shop/cart.Cart"]),
+        ("org.shop.Till.ring", ["org.shop.Till.ring"]),
+        ("Page.draw", ["web/page.view.Page.draw"]),
+        ("Drum::hit", ["beat::Drum::hit", "beat::Drum::hit"]),
+    ],
+)
+def test_each_language_has_names_of_its_own(code: Code, text: str, expected: list[str]) -> None:
+    assert names(code, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "expected"),
+    [
+        ("shop/net/client.py", "", "shop.net.client"),
+        ("client.py", "shop/net", "shop.net.client"),
+        ("./client.py", "shop/net", "shop.net.client"),
+        ("../app.py", "shop/net", "shop.app"),
+        ("tool.py", "shop/net", "tool"),
+        ("shop/net/client.py:5", "", "shop.net.client.Client.connect"),
+        ("shop/net/client.py:5:12", "", "shop.net.client.Client.connect"),
+        ("shop/net/client.py:3", "", "shop.net.client.Client"),
+        ("shop/net/client.py:1", "", "shop.net.client"),
+        ("shop/net/client.py:9999", "", "shop.net.client"),
+        ("shop/net/client.py#connect", "", "shop.net.client.Client.connect"),
+        ("cart/cart.go", "", "cart/cart.go"),
+        ("crates/core/src/lib.rs", "", "shop_core"),
+    ],
+)
+def test_a_path_leads_to_what_is_there(code: Code, text: str, folder: str, expected: str) -> None:
+    assert names(code, text, folder) == [expected]
+
+
+def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
+    assert code.near("conect") == ["connect"]
+    assert code.near("Shop.net.Client.connect") == [
+        "shop.net.client.Client.connect",
+        "tool.connect",
+    ]
+    assert code.near("zzz") == []
+    assert code.near_path("shop/net/clients.py") == ["shop/net/client.py"]
+
+
+def test_an_outline_is_in_order_with_depths(code: Code) -> None:
+    file = code.file("shop/net/client.py")
+    assert file is not None
+    assert (file.language, file.lines, file.skipped, file.problems) == ("python", 7, None, 0)
+    assert [(each.depth, each.line, each.signature, each.doc) for each in code.outline(file)] == [
+        (0, 2, "class Client", "Talks to a server. It may take a while."),
+        (1, 4, "def connect(self, timeout)", ""),
+        (1, 6, "def close(self)", ""),
+    ]
+
+
+def test_edges_say_how_sure_they_are_and_where(code: Code) -> None:
+    [connect] = code.find("Client.connect")
+    found = [
+        (code.located([edge.source])[0].name, edge.label, edge.confidence, edge.line)
+        for edge in code.edges_to([connect.id])
+    ]
+    assert sorted(found) == [
+        ("shop.app.run", "CALLS", "high", 4),
+        ("shop.net.client.Client.close", "CALLS", "high", 7),
+    ]
+    assert code.edges_to([connect.id], ("IMPORTS",)) == []
+
+
+def test_imports_lead_somewhere_or_elsewhere(code: Code) -> None:
+    file = code.file("shop/net/client.py")
+    assert file is not None
+    assert [(each.written.module, each.target) for _, each in code.imports(file.id)] == [
+        ("os", None)
+    ]
+    app = code.file("shop/app.py")
+    assert app is not None
+    found = [(each.line, each.target) for _, each in code.imports(app.id)]
+    [client], [package] = code.find("client.Client"), code.find("shop/net/__init__.py")
+    assert found == [(1, client.id), (8, package.id)]
+
+
+def test_what_is_in_something_comes_with_it(code: Code) -> None:
+    [client] = code.find("client.Client")
+    inside = [each.name.rpartition(".")[2] for each in code.located(code.within([client.id]))]
+    assert inside == ["Client", "connect", "close"]
+
+
+def test_the_index_knows_its_coverage(code: Code) -> None:
+    found = coverage.of(code.connection)
+    assert (found.files, found.parsed, found.unresolved, found.left_out) == (len(FILES), 13, 0, 0)
+    assert [(each.language, each.files) for each in found.languages][:2] == [
+        ("python", 5),
+        ("rust", 4),
+    ]
+    assert {each.reason for each in found.skipped} <= {"no grammar", "no known language"}
+    assert found.refreshed_at is not None
+
+
+def test_a_shell_is_offered_names(code: Code) -> None:
+    assert list(code.beginning("c", 5))[:2] == [("check", "function"), ("close", "method")]
+
+
+def test_there_may_be_no_index(tmp_path: Path) -> None:
+    assert lookup.opened(str(tmp_path / "code.db"), str(tmp_path)) is None

@@ -1,0 +1,176 @@
+"""Whatever bytes a file has, reading it ends, raises nothing, and what it says holds together."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.code import kinds, language, reading
+from ctx.code.model import CALL, KINDS, REFERENCE, TYPE, VISIBILITIES, Parsed
+from ctx.code.parse import parse
+from ctx.code.reading import Wanted
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "code"
+
+
+def _sources() -> list[tuple[str, str, bytes]]:
+    found = []
+    for path in sorted(GOLDEN.glob("*/**/*")):
+        if path.is_file():
+            content = path.read_bytes()
+            name = kinds.language_of(path.name, content)
+            if name in language.READ:
+                found.append((path.name, name, content))
+    return found
+
+
+SOURCES = _sources()
+
+
+def sound(parsed: Parsed, size: int) -> None:
+    """Items lie in the file and in each other, in order; and everything belongs to one of them."""
+    items, last_line = parsed.items, max(1, parsed.lines)
+    assert (items[0].kind, items[0].parent, items[0].start, items[0].end) == ("module", -1, 0, size)
+    for place, item in enumerate(items[1:], 1):
+        around = items[item.parent]
+        assert 0 <= item.parent < place
+        assert around.start <= item.start <= item.end <= around.end
+        assert items[place - 1].start <= item.start
+        assert 1 <= item.line <= item.end_line <= last_line
+        assert item.name
+        assert item.kind in KINDS
+        assert item.visibility in VISIBILITIES
+    scoped = (*parsed.imports, *parsed.bindings, *parsed.mentions)
+    assert all(0 <= each.scope < len(items) for each in scoped)
+    lined = (*parsed.imports, *parsed.mentions, *parsed.problems)
+    assert all(1 <= each.line <= last_line for each in lined)
+    for mention in parsed.mentions:
+        assert mention.kind in (CALL, TYPE, REFERENCE)
+        assert mention.expression
+        assert mention.times > 0
+
+
+MARKS = b"()[]{}<>\"'`;:,.=\n #/*\\&|!@$%-\r\t"
+
+
+def mutated(content: bytes, how: str, at: int, to: int, written: bytes) -> bytes:
+    size = len(content) + 1
+    first, last = sorted((at % size, to % size))
+    match how:
+        case "cut off":
+            return content[:first]
+        case "cut out":
+            return content[:first] + content[last:]
+        case "said twice":
+            return content[:last] + content[first:]
+        case "written over":
+            return content[:first] + written + content[first + len(written) :]
+        case "written into":
+            return content[:first] + written + content[first:]
+        case "line ends":
+            return content.replace(b"\n", (b"\r\n", b"\r", b"\n\r", b"\x0b", b"")[at % 5])
+        case _:
+            return b"\xef\xbb\xbf" + content
+
+
+mutations = st.tuples(
+    st.sampled_from(
+        ("cut off", "cut out", "said twice", "written over", "written into", "line ends", "mark")
+    ),
+    st.integers(0, 10_000),
+    st.integers(0, 10_000),
+    st.one_of(
+        st.binary(min_size=1, max_size=20),
+        st.lists(st.sampled_from(MARKS), min_size=1, max_size=20).map(bytes),
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.sampled_from(SOURCES), st.lists(mutations, min_size=1, max_size=4))
+def test_any_bytes(
+    source: tuple[str, str, bytes], changes: list[tuple[str, int, int, bytes]]
+) -> None:
+    path, name, content = source
+    for change in changes:
+        content = mutated(content, *change)
+    sound(parse(path, content, name), len(content))
+
+
+DEEP = 5_000
+HURTFUL = {
+    "nothing": b"",
+    "a line end": b"\n",
+    "a carriage return": b"\r",
+    "a zero": b"\0",
+    "a mark": b"\xef\xbb\xbf",
+    "only comments": b"# a\n// b\n/* c */\n-- d\n",
+    "opened brackets": b"(" * 2_000,
+    "opened braces": b"{" * 2_000,
+    "closed brackets": b"x = " + b"(" * DEEP + b"1" + b")" * DEEP + b";\n",
+    "closed braces": b"{" * DEEP + b"}" * DEEP,
+    "lists": b"x = " + b"[" * DEEP + b"]" * DEEP + b"\n",
+    "types": b"a<" * 2_000,
+    "members": b"x = a" + b".b" * 70_000 + b";\n",
+    "calls": b"x = a" + b".b()" * 1_000 + b";\n",
+    "operators": b"x = a" + b" + a" * DEEP + b";\n",
+    "classes": b"class A { " * 1_000,
+    "functions": b"function f() { " * 1_000,
+    "comments": b"// a\n# a\n" * 200 + b"class A {}\n",
+    "a long name": b"class " + b"A" * 200_000 + b" {}\n",
+    "quotes": b'"' * 999,
+    "attributes": b"#[a]\n@b\n" * 500,
+}
+
+
+@pytest.mark.parametrize("name", language.READ)
+@pytest.mark.parametrize("what", HURTFUL)
+def test_files_made_to_hurt(name: str, what: str) -> None:
+    content = (b"<?php\n" if name == "php" else b"") + HURTFUL[what]
+    sound(parse("a", content, name), len(content))
+
+
+def test_functions_in_functions_in_classes_in_classes() -> None:
+    lines = [f"{' ' * depth}def f{depth}():\n" for depth in range(300)]
+    lines += [f"{' ' * depth}class C{depth}:\n" for depth in range(300, 450)]
+    content = "".join([*lines, " " * 450, "pass\n"]).encode()
+    parsed = parse("a.py", content, "python")
+    sound(parsed, len(content))
+    assert len(parsed.items) > 300
+
+
+def test_more_items_than_anybody_wrote() -> None:
+    content = b"".join(b"def f%d(): f%d()\n" % (number, number + 1) for number in range(21_000))
+    parsed = parse("a.py", content, "python")
+    sound(parsed, len(content))
+    assert len(parsed.items) == 20_001
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_encodings(tmp_path: Path, encoding: str, line_end: str) -> None:
+    text = "# Größe\nclass Größe:\n    def fährt(self): ...\n\n\ndef Ċ(): fährt()\n"
+    if encoding == "latin-1":
+        text = text.replace("Ċ", "ö")
+    (tmp_path / "a.py").write_bytes(text.replace("\n", line_end).encode(encoding))
+    found = reading.read(str(tmp_path), Wanted(1, "a.py"), reading.limits(str(tmp_path), 1 << 20))
+    assert (found.state, found.skipped, found.lines) == ("read", None, 6)
+    rows = [(row[1], row[6], row[7]) for row in found.rows]
+    last = "ö" if encoding == "latin-1" else "Ċ"
+    assert rows == [("a", 1, 6), ("Größe", 2, 3), ("fährt", 3, 3), (last, 6, 6)]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"x = 1;" * 900_000, "larger than 1,048,576 bytes"),
+        (b"x = 1;" * 90_000, "minified"),
+        (b"\x7fELF\0\0\0\0", "binary"),
+        (bytes(range(1, 32)) * 10, "not text"),
+    ],
+)
+def test_what_is_not_read_has_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
+    (tmp_path / "a.py").write_bytes(content)
+    found = reading.read(str(tmp_path), Wanted(1, "a.py"), reading.limits(str(tmp_path), 1 << 20))
+    assert (found.state, found.skipped) == ("skipped", reason)

@@ -1,0 +1,11 @@
+whole() {
+    echo works
+}
+
+half() {
+    if [ "$1" ; then
+        echo "lost
+
+after() {
+    echo after
+}

@@ -1,0 +1,12 @@
+package store
+
+import "testing"
+
+func TestWeigh(t *testing.T) {
+	crate := newCrate()
+	if weigh(crate) != crate.Weight {
+		t.Fail()
+	}
+}
+
+func newCrate() *Crate { return &Crate{Weight: 1} }

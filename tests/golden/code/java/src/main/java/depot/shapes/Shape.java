@@ -1,0 +1,5 @@
+package depot.shapes;
+
+public interface Shape {
+    double area();
+}

@@ -1,0 +1,7 @@
+package depot.store;
+
+@interface Audited {
+    String by() default "";
+
+    int TIMES = 3;
+}

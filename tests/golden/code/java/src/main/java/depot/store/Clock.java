@@ -1,0 +1,5 @@
+package depot.store;
+
+public interface Clock {
+    long now();
+}

@@ -1,0 +1,7 @@
+package depot.store;
+
+public class FullException extends Exception {
+    FullException(String name) {
+        super(name);
+    }
+}

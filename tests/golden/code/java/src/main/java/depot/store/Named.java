@@ -1,0 +1,5 @@
+package depot.store;
+
+public interface Named {
+    String label();
+}

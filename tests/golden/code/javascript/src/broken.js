@@ -1,0 +1,7 @@
+function fine() {
+  return other(;
+}
+
+class Open {
+  method() {
+    fine()

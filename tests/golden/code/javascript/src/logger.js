@@ -1,0 +1,5 @@
+module.exports = class Logger {
+  static info(text) {
+    console.log(text);
+  }
+};

@@ -1,0 +1,4 @@
+"""Where ships lie."""
+
+from .quay import Berth, Quay
+from ._private import *

@@ -1,0 +1,11 @@
+class Whole
+  def works; end
+end
+
+class Half
+  def lost(a, (
+    if a {
+
+def after
+  1
+end

@@ -1,0 +1,4 @@
+pub mod add;
+pub(crate) mod listing;
+
+pub use listing::show;

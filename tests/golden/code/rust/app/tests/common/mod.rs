@@ -1,0 +1,5 @@
+use app::Options;
+
+pub fn options() -> Options {
+    Options { verbose: true, ..Default::default() }
+}

@@ -1,0 +1,5 @@
+export function Broken() {
+  return <div><Star</div>;
+}
+
+export const after = () => <p>fine</p>;

@@ -1,0 +1,3 @@
+export function Star({ size }: { size: number }) {
+  return <svg width={size} />;
+}

@@ -1,0 +1,1 @@
+//! It has a workspace of its own.

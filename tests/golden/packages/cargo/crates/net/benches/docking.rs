@@ -1,0 +1,1 @@
+//! One of the files of a crate.

@@ -1,0 +1,3 @@
+package org.example;
+
+class Keel {}

@@ -1,0 +1,99 @@
+"""Snapshots of the code, where things do not go as they should."""
+
+from pathlib import Path
+
+import pytest
+
+from ctx import layout
+from ctx.ids import CLI_SESSION
+from ctx.objects import verify
+from ctx.operations import add_code, code_index
+from ctx.operations.add_code import Options, Snapshot
+from ctx.operations.code_index import Codebase
+from ctx.workspace import Surroundings, Workspace, open_project
+from tests.conftest import Ctx
+
+
+@pytest.fixture
+def workspace(repo: Path, ctx: Ctx, surroundings: Path) -> Workspace:
+    for number in range(6):
+        (repo / f"m{number}.py").write_text(f"def f{number}():\n    return {number}\n")
+    assert ctx("init").code == 0
+    return open_project(_surroundings(repo, surroundings))
+
+
+@pytest.fixture
+def codebase(workspace: Workspace, repo: Path, surroundings: Path) -> Codebase:
+    found = code_index.at(_surroundings(repo, surroundings))
+    add_code.add_code(found, Options())
+    return found
+
+
+def _surroundings(repo: Path, home: Path) -> Surroundings:
+    store = layout.UserStore(str(home / ".ctx"))
+    return Surroundings(str(repo), store, {}, (), CLI_SESSION)
+
+
+def taken(workspace: Workspace, codebase: Codebase) -> Snapshot:
+    return add_code.snapshot(workspace, codebase, Options())
+
+
+def test_a_large_project_is_written_in_parts(
+    workspace: Workspace, codebase: Codebase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(add_code, "_MOST_PENDING", 10)
+    found = taken(workspace, codebase)
+    assert (found.files, found.changed) == (6, 6)
+    assert verify.verify(workspace.repository).damages == ()
+
+
+def test_stopped_half_way_nothing_is_staged(
+    workspace: Workspace, codebase: Codebase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(add_code, "_MOST_PENDING", 10)
+
+    def stop(done: int, _total: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        add_code.snapshot(workspace, codebase, Options(), stop)
+    repository = workspace.repository
+    assert repository.refs.read("work/cli") is None
+    assert verify.verify(repository).damages == ()
+    assert taken(workspace, codebase).changed == 6
+
+
+def test_what_changed_since_it_was_read_is_left_out(
+    workspace: Workspace, codebase: Codebase, repo: Path
+) -> None:
+    (repo / "m1.py").write_text("def other():\n    return 7\n")
+    (repo / "m2.py").unlink()
+    found = taken(workspace, codebase)
+    assert found.files == 4
+    assert [(each.path, each.reason) for each in found.left_out] == [
+        ("m1.py", "it changed while it was read"),
+        ("m2.py", "it cannot be read: No such file or directory"),
+    ]
+
+
+def test_what_is_gone_is_in_no_snapshot(
+    workspace: Workspace, codebase: Codebase, repo: Path
+) -> None:
+    taken(workspace, codebase)
+    (repo / "m2.py").unlink()
+    (repo / "m3.py").write_text("def g():\n    return 3\n")
+    part = Options(("m[34].py",), str(repo))
+    add_code.add_code(codebase, part)
+    found = add_code.snapshot(workspace, codebase, part)
+    assert (found.files, found.changed, found.removed) == (5, 1, 1)
+
+
+def test_too_many_folders_deep(workspace: Workspace, codebase: Codebase, repo: Path) -> None:
+    folder = repo.joinpath(*["a"] * 250)
+    folder.mkdir(parents=True)
+    (folder / "deep.py").write_text("x = 1\n")
+    add_code.add_code(codebase, Options())
+    found = taken(workspace, codebase)
+    assert found.files == 6
+    assert [each.reason for each in found.left_out] == ["it lies too many folders deep"]
