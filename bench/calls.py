@@ -289,8 +289,9 @@ def print_figures(results: list[Judged]) -> None:
         claims = [(r, claim) for r in results for claim in r.claims]
         claims = [(r, claim) for r, claim in claims if claim.confidence == confidence]
         right = [r.is_right(claim) for r, claim in claims if r.is_judged(claim)]
-        limit = "   limit ≥ 90 %" if confidence == HIGH else f"   of {len(claims)}"
-        print(f"  {CONFIDENCES[confidence]:18}  {share(sum(right), len(right))}{limit}")
+        limit = "   limit ≥ 90 %" if confidence == HIGH else ""
+        unknown = f"; {len(claims) - len(right)} more that jedi cannot judge"
+        print(f"  {CONFIDENCES[confidence]:18}  {share(sum(right), len(right))}{unknown}{limit}")
 
 
 def share(part: int, whole: int) -> str:

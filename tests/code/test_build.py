@@ -23,8 +23,10 @@ from ctx.errors import CtxError, DiskFailure
 from tests.code.built import built, fresh, place
 from tests.conftest import Ctx
 
-VERSIONS = {
-    # Each path with what may stand in it. Names flow from one to the other.
+Versions = dict[str, tuple[str, ...]]
+"""Each path with what may stand in it. Names flow from one to the other."""
+
+PYTHON: Versions = {
     "z.py": (
         "class Z1:\n    def m(self): ...\nclass Z2:\n    def m(self): ...\n",
         "class Z2:\n    def m(self): ...\n    def n(self): ...\n\n\nclass Z1(Z2):\n    pass\n",
@@ -35,6 +37,8 @@ VERSIONS = {
         "class Z1:\n    def m(self): ...\n",
         "from z import *\nfrom pkg import *\nLIMIT = 3\n",
         "import os as Z2\n",
+        "from z import *\n",
+        "from pkg.near import *\n",
     ),
     "x.py": (
         "from z import Z1, Z2\nclass X(Z1):\n    pass\n",
@@ -59,14 +63,16 @@ VERSIONS = {
         "from f import g\ndef t():\n    g().m()\n    g().x.m()\n    other.n()\n",
         "import f\ndef t():\n    f.g().m()\n    f.kept.m()\n    f.kept.x.z.m()\n",
         "from f import *\nfrom pkg.sub import deep\ndef t():\n    kept.m()\n    deep.call().m()\n",
+        "from w import *\nfrom pkg.sub import Near\ndef t():\n    Z1().m()\n    Near().m()\n",
         "import pkg.sub.deep\ndef t():\n    pkg.sub.deep.call()\n    pkg.call()\n",
     ),
-    "pkg/__init__.py": ("", "from .sub.deep import call\n", "from . import sub\nfrom f import g as call\n"),
+    "pkg/__init__.py": ("", "from .sub.deep import call\n", "from . import sub\nfrom f import g as call\n", "from .near import *\n"),
     "pkg/sub/__init__.py": ("", "from ..near import *\n"),
     "pkg/sub/deep.py": (
         "from ...f import g\nfrom ..near import Near\ndef call() -> Near: ...\n",
         "from pkg.near import Near\nfrom y import Y\ndef call() -> Y: ...\nclass Deep(Near): ...\n",
     ),
+    "pkg/beside.py": ("from . import Near\nNear().m()\n", "from .sub import *\nNear().m()\n"),
     "pkg/near.py": ("class Near:\n    def m(self): ...\n", "from x import X as Near\n"),
     "pkg.py": ("def call(): ...\n",),
     # Two of one name, and who means one of them.
@@ -74,11 +80,17 @@ VERSIONS = {
     "two/util.py": ("def help(): ...\n", "from near import Near as help\n"),
     "one/__init__.py": ("",),
     "three/main.py": ("import util\nfrom one import util as first\nutil.help()\nfirst.help()\n",),
+    "four/main.py": ("import util\nutil.help()\n",),
     # Many of one name, of which a few can be called.
     "many.py": (
         "".join(f"class C{n}:\n    n: int\n    m: int\n" for n in range(9)),
         "class C:\n    def n(self): ...\nunknown().n()\n",
     ),
+    "README": ("nothing\n", "#!/usr/bin/env python3\nfrom f import g\ng().m()\n"),
+    ".gitattributes": ("*.py linguist-generated\n", "pkg/** linguist-vendored\n"),
+}  # fmt: skip
+
+NATIVE: Versions = {
     "go.mod": ("module example.org/a\n", "module example.org/b\n"),
     "main.go": (
         'package main\n\nimport "example.org/a/lib"\n\nfunc main() {\n\tlib.Run()\n}\n',
@@ -92,26 +104,93 @@ VERSIONS = {
         "package lib\n\nfunc (t *T) Stop() {}\n",
         "package lib\n\ntype T struct{}\n\nfunc New() *T { return nil }\n",
     ),
-    "README": ("nothing\n", "#!/usr/bin/env python3\nfrom f import g\ng().m()\n"),
-    ".gitattributes": ("*.go linguist-generated\n", "pkg/** linguist-vendored\n"),
+    "Cargo.toml": (
+        '[package]\nname = "one"\n\n[dependencies]\nother = { path = "other" }\n',
+        '[package]\nname = "two"\n',
+    ),
+    "src/lib.rs": (
+        "pub mod net;\nmod user;\npub use net::Client;\npub use other::Thing;\n",
+        "pub mod net;\nmod user;\npub use self::net::*;\npub struct Thing;\nimpl Thing { pub fn go(&self) {} }\n",
+    ),
+    "src/net.rs": (
+        "pub struct Client { pub thing: crate::Thing }\nimpl Client {\n    pub fn new() -> Self { Client }\n    pub fn go(&self) {}\n}\n",
+        "use crate::Thing as Inner;\npub type Client = Inner;\npub trait Go { fn go(&self) {} }\nimpl Go for Client {}\n",
+    ),
+    "src/user.rs": (
+        "use crate::Client;\nfn f(c: &Client) {\n    c.go();\n    Client::new().thing.go();\n}\n",
+        "use crate::{net, Thing};\nfn f() {\n    net::Client::new().go();\n    let t: Thing = make();\n    t.go();\n}\n",
+    ),
+    "other/Cargo.toml": ('[package]\nname = "other"\n', '[package]\nname = "another"\n'),
+    "other/src/lib.rs": (
+        "pub struct Thing;\nimpl Thing { pub fn go(&self) {} }\n",
+        "mod deep;\npub use deep::Deep as Thing;\n",
+        "mod deep;\nmod inner;\npub use inner::*;\n",
+        "mod deep;\nmod inner;\n",
+    ),
+    "other/src/deep.rs": (
+        "pub struct Deep;\nimpl Deep { pub fn go(&self) {} }\n",
+        "pub use super::inner::*;\nfn f() { super::Inner::go(); crate::Inner::go(); }\n",
+    ),
+    "other/src/inner.rs": ("pub struct Inner;\nimpl Inner { pub fn go() {} }\n",),
+    "c/list.h": ("struct list { int n; };\nvoid push(struct list *l);\n", '#include "node.h"\n'),
+    "c/node.h": ("void push(int n);\nint size(void);\n",),
+    "c/list.c": (
+        '#include "list.h"\nvoid push(struct list *l) { l->n++; }\n',
+        '#include "node.h"\nstatic int size(void) { return 1; }\n',
+    ),
+    "c/main.c": ('#include "list.h"\nint main(void) { push(0); return size(); }\n',),
 }  # fmt: skip
-PATHS = sorted(VERSIONS)
-STARTS = tuple(PATHS.index(path) for path in PATHS if path not in (".gitattributes", "pkg.py"))
+
+WEB: Versions = {
+    "tsconfig.json": (
+        '{"compilerOptions": {"baseUrl": ".", "paths": {"@app/*": ["web/*"]}}}\n',
+        '{"compilerOptions": {"baseUrl": ".", "paths": {"@app/*": ["web/old/*"]}}}\n',
+    ),
+    "web/model.ts": (
+        "export class Model { run() {} }\nexport const made = new Model();\n",
+        "export { Model } from './old/model';\nexport default function run() {}\n",
+        "export * from './old/model';\n",
+    ),
+    "web/old/model.ts": (
+        "export class Model { run() {} stop() {} }\n",
+        "import { Model as Base } from '../model';\nexport class Model extends Base { stop() {} }\n",
+    ),
+    "web/view.ts": (
+        "import { Model } from '@app/model';\nexport function view(m: Model) { m.run(); m.stop(); }\n",
+        "import * as model from './model';\nmodel.made.run();\nnew model.Model().stop();\n",
+        "import run, { made } from './model';\nrun();\nmade.run();\n",
+    ),
+    "web/index.ts": ("export * from './view';\nexport * from './model';\n",),
+    "web/use.ts": ("import { view, Model } from '.';\nview(new Model());\n",),
+    "jv/a/Base.java": (
+        "package a;\npublic class Base { public void run() {} }\n",
+        "package a;\npublic class Base extends b.Top { }\n",
+    ),
+    "jv/b/Top.java": ("package b;\npublic class Top { public void run() {} }\n",),
+    "jv/b/Use.java": (
+        "package b;\nimport a.Base;\nclass Use { Base base; void f() { base.run(); new Base().run(); } }\n",
+        "package b;\nimport a.*;\nclass Use extends Base { void f() { run(); new Top().run(); } }\n",
+    ),
+}  # fmt: skip
+
+LEFT_OUT = (".gitattributes", "pkg.py")
+"""What is not there at first."""
 
 steps = st.lists(
     st.tuples(
-        st.integers(0, len(PATHS) - 1),
-        st.sampled_from(("write", "write", "write", "delete", "touch", "behind its back", "refresh")),
+        st.integers(0, 30),
+        st.sampled_from(
+            ("write", "write", "write", "delete", "touch", "behind its back", "refresh")
+        ),
         st.integers(0, 4),
     ),
     max_size=12,
 )
 
 
-def change(root: Path, number: int, what: str, version: int) -> None:
-    path = root / PATHS[number]
-    versions = VERSIONS[PATHS[number]]
-    text = versions[version % len(versions)]
+def change(root: Path, pool: Versions, number: int, what: str, version: int) -> None:
+    name = sorted(pool)[number % len(pool)]
+    path, text = root / name, pool[name][version % len(pool[name])]
     if what == "write":
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -123,36 +202,39 @@ def change(root: Path, number: int, what: str, version: int) -> None:
         elif what == "behind its back":
             # Of the same size, and with the same times, as far as anybody can set them.
             before = path.stat()
-            size = max(before.st_size, len(text))
-            path.write_text(text.ljust(before.st_size)[:size])
+            path.write_text(text.ljust(before.st_size)[: before.st_size])
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def start(root: Path, version: int) -> None:
-    shutil.rmtree(root, ignore_errors=True)
-    root.mkdir()
-    for number in STARTS:
-        change(root, number, "write", version)
+def start(root: Path, pool: Versions, version: int) -> None:
+    for number, name in enumerate(sorted(pool)):
+        if name not in LEFT_OUT:
+            change(root, pool, number, "write", version)
+
+
+def number_of(name: str) -> int:
+    return sorted(PYTHON).index(name)
 
 
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(st.integers(0, 1), steps)
-@example(0, [(PATHS.index("x.py"), "write", 1)])
-@example(0, [(PATHS.index("one/__init__.py"), "delete", 0)])
-@example(1, [(PATHS.index("pkg/__init__.py"), "delete", 0)])
+@given(st.sampled_from((PYTHON, NATIVE, WEB)), st.integers(0, 1), steps)
+@example(PYTHON, 0, [(number_of("x.py"), "write", 1)])
+@example(PYTHON, 0, [(number_of("one/__init__.py"), "delete", 0)])
+@example(PYTHON, 1, [(number_of("pkg/__init__.py"), "delete", 0)])
 def test_refreshing_gives_what_beginning_anew_gives(
-    tmp_path: Path, version: int, edits: list[tuple[int, str, int]]
+    tmp_path: Path, pool: Versions, version: int, edits: list[tuple[int, str, int]]
 ) -> None:
     root, kept, new = tmp_path / "tree", tmp_path / "kept.db", tmp_path / "new.db"
-    start(root, version)
+    shutil.rmtree(root, ignore_errors=True)
+    start(root, pool, version)
     fresh(root, kept)
     for number, what, chosen in edits:
         if what == "refresh":
             build.refresh(place(root, kept))
         else:
-            change(root, number, what, chosen)
+            change(root, pool, number, what, chosen)
     build.refresh(place(root, kept))
     assert built(kept) == fresh(root, new)
     again = build.refresh(place(root, kept))
@@ -287,16 +369,14 @@ def index_of(ctx: Ctx) -> Path:
 def test_a_damaged_index_is_made_anew(
     repo: Path, ctx: Ctx, at: int, written: bytes, is_cut: bool
 ) -> None:
-    for number in STARTS:
-        change(repo, number, "write", 0)
+    start(repo, PYTHON, 0)
     assert ctx("add", "code").code == 0
     path = index_of(ctx)
     expected, content = built(path), path.read_bytes()
     rest = b"" if is_cut else content[at + len(written) :]
     path.write_bytes(content[:at] + written + rest)
-    for number in STARTS:
-        change(repo, number, "write", 1)
-        change(repo, number, "write", 0)
+    start(repo, PYTHON, 1)
+    start(repo, PYTHON, 0)
     ran = ctx("add", "code")
     assert (ran.code, ran.err) == (0, "")
     # What nobody had to look at may still be damaged: that is found when it is asked for.
@@ -306,7 +386,7 @@ def test_a_damaged_index_is_made_anew(
 
 def test_an_index_of_somebody_else_is_made_anew(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
-    start(root, 0)
+    start(root, PYTHON, 0)
     with closing(sqlite3.connect(kept)) as connection:
         connection.execute("CREATE TABLE files (id)")
         connection.commit()
@@ -314,9 +394,16 @@ def test_an_index_of_somebody_else_is_made_anew(tmp_path: Path) -> None:
     assert built(kept) == fresh(root, tmp_path / "new.db")
 
 
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    start(tmp_path / "tree", PYTHON, 0)
+    (tmp_path / "index").write_text("a file")
+    with pytest.raises(CtxError):
+        build.refresh(place(tmp_path / "tree", tmp_path / "index" / "code.db"))
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    start(tmp_path / "tree", 0)
+    start(tmp_path / "tree", PYTHON, 0)
     folder = tmp_path / "index"
     folder.mkdir(mode=0o500)
     with pytest.raises(CtxError):

@@ -7,7 +7,7 @@ each file that was read stays read.
 """
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from ctx.code.listing import LeftOut, Listed
 from ctx.code.packages import read as packages
 from ctx.code.reading import Read, Wanted
 from ctx.code.resolve import facts
+from ctx.code.resolve.facts import EVERYTHING
 from ctx.code.resolve.resolving import Edges, Resolver
 from ctx.git import Checkout
 
@@ -40,6 +41,10 @@ MANIFESTS = {
 
 _STANDS_FOR_ITS_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
 _FOLDER_IS_PACKAGE = (".go", ".java")
+_MAKES_A_PACKAGE = frozenset({"__init__.py", "__init__.pyi"})
+_AROUND_ITS_FOLDER = frozenset({"lib.rs", "main.rs", "mod.rs"})
+_AROUND = frozenset({"super", "crate"})
+"""How Rust calls the modules around, whatever their names are."""
 
 
 class Place(NamedTuple):
@@ -173,7 +178,7 @@ class _Refresh:
             )
             if last:
                 # What was not there before may be what somebody meant.
-                self._names.update(name for each in new for name in _names_of(each[0]))
+                self._names.update(name for each in new for name in self._renamed(each[0]))
         return [
             Wanted(last + number, each[0], stamps=each[1:]) for number, each in enumerate(new, 1)
         ]
@@ -217,7 +222,10 @@ class _Refresh:
                 if answer.state == "gone":
                     self._remove(answer.file_id)
                     continue
-                self._names |= store.put(self._connection, answer, others=not self._is_new)
+                names = store.put(self._connection, answer, others=not self._is_new)
+                if EVERYTHING in names:
+                    names |= _whole(paths[answer.file_id])
+                self._names |= names
                 name = paths[answer.file_id].rpartition("/")[2]
                 if answer.state != "same":
                     self._languages.update(_led_by(name))
@@ -228,9 +236,40 @@ class _Refresh:
     def _remove(self, file_id: int) -> None:
         row = self._connection.execute("SELECT path FROM files WHERE id = ?", (file_id,)).fetchone()
         if row:
-            self._names |= store.remove(self._connection, file_id)
-            self._names.update(_names_of(row[0]))
-            self._languages.update(MANIFESTS.get(row[0].rpartition("/")[2], ()))
+            names = store.remove(self._connection, file_id) | self._renamed(row[0])
+            if EVERYTHING in names:
+                names |= _whole(row[0])
+            self._names |= names
+            self._languages.update(_led_by(row[0].rpartition("/")[2]))
+
+    def _renamed(self, path: str) -> set[str]:
+        """What a file is called, and what others are called in whose names it has a part."""
+        names = _names_of(path)
+        folder, _, name = path.rpartition("/")
+        if name in _MAKES_A_PACKAGE:
+            names.update(*(_names_of(each) for each in self._inside(folder)))
+        if name in _AROUND_ITS_FOLDER or (
+            name.endswith(".rs") and any(self._inside(path.removesuffix(".rs")))
+        ):
+            names |= _AROUND
+        return names
+
+    def _inside(self, folder: str) -> Iterator[str]:
+        """The paths of all files under a folder."""
+        # "0" comes right after "/".
+        span = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+        rows = self._connection.execute("SELECT path FROM files WHERE path BETWEEN ? AND ?", span)
+        return (path for (path,) in rows)
+
+    def _passed_on(self, files: set[int], names: set[str]) -> set[str]:
+        passed: set[str] = set()
+        for path, known in store.facts_of(self._connection, files):
+            passing = facts.passed_on(known, names)
+            passed |= passing
+            if EVERYTHING in passing:
+                # Whatever is looked for in it may come from there.
+                passed |= _whole(path)
+        return passed
 
     def _look_again(self) -> None:
         """Have everybody looked at whose answers may be others now: who speaks of a name that is
@@ -242,10 +281,7 @@ class _Refresh:
             # Also those that were found before: of these names they may pass on others.
             found = set(store.speaking_of(self._connection, hashes))
             files |= found
-            passed = (
-                facts.passed_on(each, names) for each in store.facts_of(self._connection, found)
-            )
-            names = set().union(*passed) - known
+            names = self._passed_on(found, names) - known
             known |= names
         store.look_again_at(self._connection, files)
         self._names.clear()
@@ -291,7 +327,7 @@ class _Refresh:
 
 def _led_by(name: str) -> tuple[str, ...]:
     """The languages whose imports may lead elsewhere when a file of this name has changed."""
-    if name.startswith("tsconfig.") and name.endswith(".json"):
+    if "tsconfig" in name and name.endswith(".json"):
         name = "tsconfig.json"
     return MANIFESTS.get(name, ())
 
@@ -304,3 +340,8 @@ def _names_of(path: str) -> set[str]:
     if stem in _STANDS_FOR_ITS_FOLDER or name.endswith(_FOLDER_IS_PACKAGE):
         names.add(folder.rpartition("/")[2])
     return names
+
+
+def _whole(path: str) -> set[str]:
+    """By what words others may reach what a file has from elsewhere."""
+    return _names_of(path) | (_AROUND if path.endswith(".rs") else frozenset())

@@ -37,6 +37,10 @@ READ = (
 _LONGEST_EXPRESSION = 300
 
 
+_STRINGS = rb"(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`)"
+HASH_COMMENT = re.compile(_STRINGS + rb"|#[^\n]*")
+
+
 class Described(NamedTuple):
     """What a language says about a definition."""
 
@@ -76,6 +80,8 @@ class Language:
     separator = "."
     """What stands between the parts of a qualified name."""
     indentation_matters = False
+    comment = re.compile(_STRINGS + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+    """What is no part of a signature although it stands in it. Strings are: they are group 1."""
 
     def __init__(self) -> None:
         self.known_expressions: dict[bytes, str] = {}

@@ -221,7 +221,10 @@ class _Reading:
         line = bisect_right(line_ends, start) + 1
         # Where it is named is no mention of it.
         self._names_at.add(at)
-        promise = b" ".join(content[start : min(body, start + LONGEST_SIGNATURE)].split())
+        promise = content[start : min(body, start + LONGEST_SIGNATURE)]
+        if b"#" in promise or b"//" in promise or b"/*" in promise:
+            promise = self._language.comment.sub(rb"\1", promise)
+        promise = b" ".join(promise.split())
         if doc is None:
             before = comments.get(line - 1)
             doc = self._language.doc(before) if before else ""

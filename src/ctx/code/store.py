@@ -224,11 +224,14 @@ def look_again_at(connection: Connection, files: Iterable[int]) -> None:
     )
 
 
-def facts_of(connection: Connection, files: Iterable[int]) -> Iterator[Facts]:
+def facts_of(connection: Connection, files: Iterable[int]) -> Iterator[tuple[str, Facts]]:
+    """What is known of files, each with its path."""
     for file_id in files:
-        known = _known(connection, file_id)
-        if known:
-            yield known[0]
+        row = connection.execute(
+            "SELECT path, facts FROM facts JOIN files ON id = file_id WHERE file_id = ?", (file_id,)
+        ).fetchone()
+        if row:
+            yield row[0], facts.decode(row[1])
 
 
 def speaking_of(connection: Connection, hashes: set[int]) -> Iterator[int]:

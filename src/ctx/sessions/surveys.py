@@ -52,9 +52,7 @@ def taken(repository: Repository, steps: Sequence[Step]) -> Taken:
     return found
 
 
-def brought(
-    repository: Repository, taken: Taken, heads: Sequence[ObjectId]
-) -> Iterator[ObjectId]:
+def brought(repository: Repository, taken: Taken, heads: Sequence[ObjectId]) -> Iterator[ObjectId]:
     """The objects that a commit brings with what it takes over."""
     yield from taken.edges
     if taken.cargo:

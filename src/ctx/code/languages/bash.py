@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ctx.code.language import HASH_COMMENT
 from ctx.code.languages.definitions import Definitions, children
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ class Bash(Definitions):
     name = "bash"
     grammar = ("tree_sitter_bash", "language")
     query_file = "bash.scm"
+    comment = HASH_COMMENT
     constants = re.compile(rb"readonly|-\w*r")
 
     def names(self, node: "Node") -> Iterable["Node"]:

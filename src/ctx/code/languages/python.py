@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source, flatten
+from ctx.code.language import HASH_COMMENT, Described, Language, Source, flatten
 from ctx.code.model import Import, Item
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Python(Language):
     grammar = ("tree_sitter_python", "language")
     query_file = "python.scm"
     indentation_matters = True
+    comment = HASH_COMMENT
 
     def item(self, node: "Node", kind: str, parent: Item, source: Source) -> Described | None:
         if kind == "static":

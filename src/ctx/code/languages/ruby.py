@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Source
+from ctx.code.language import HASH_COMMENT, Described, Source
 from ctx.code.languages.definitions import Definitions
 from ctx.code.model import Item
 
@@ -18,6 +18,7 @@ class Ruby(Definitions):
     grammar = ("tree_sitter_ruby", "language")
     query_file = "ruby.scm"
     separator = "::"
+    comment = HASH_COMMENT
 
     def __init__(self) -> None:
         super().__init__()

@@ -203,7 +203,13 @@ class C(Rules):
         if not visible:
             return None
         # A header that is nearer than others was written for this.
-        visible.sort(key=lambda each: (each[1].id != file.id, -_common(each[1].path, file.path)))
+        visible.sort(
+            key=lambda each: (
+                each[1].id != file.id,
+                -_common(each[1].path, file.path),
+                each[1].path,
+            )
+        )
         best = visible[0]
         kind = best[1].items[best[2]].kind
         if kind == "function" and best[1].path.endswith(_HEADERS):

@@ -20,6 +20,9 @@ else:
 # The facts of a file are read far less often than written: what matters is the time to write them.
 _LEVEL = 1
 _SEPARATORS = re.compile(r"[^\w$]+")
+_NAMED = re.compile(r"[\w$]")
+_FOLDER_ITSELF = "__init__ index"
+"""What is meant by `from . import x` and `import '..'`: files that stand for their folders."""
 
 
 class Outline(msgspec.Struct, array_like=True, gc=False):
@@ -87,7 +90,7 @@ def hashes(facts: Facts, mentions: tuple[Mention, ...]) -> bytes:
     """The hashes of all names that a file speaks of, wherever it does."""
     words: set[str] = {mention.expression for mention in mentions}
     for each in facts.imports:
-        words.add(each.module)
+        words.add(each.module if _NAMED.search(each.module) else _FOLDER_ITSELF)
         words.add(each.item)
     for binding in facts.bindings:
         words.add(binding.type)
@@ -98,27 +101,33 @@ def hashes(facts: Facts, mentions: tuple[Mention, ...]) -> bytes:
     return array("I", [crc32(name.encode()) for name in names]).tobytes()
 
 
-def offers(facts: Facts) -> dict[str, set[tuple[object, ...]]]:
+EVERYTHING = ""
+"""The name under which a file offers what it has from elsewhere without naming it: a star, an
+include."""
+
+
+def offers(facts: Facts) -> dict[str, list[tuple[object, ...]]]:
     """What others can find in a file, by its name: whoever speaks of a name has to be looked at
-    again when this changes."""
-    found: dict[str, set[tuple[object, ...]]] = {}
+    again when this changes. Of several with one name it matters how many, and in which order."""
+    found: dict[str, list[tuple[object, ...]]] = {}
     items = facts.items
     for item in items:
         around = items[item.parent].name if item.parent > 0 else ""
-        found.setdefault(item.name, set()).add(
-            (item.kind, around, item.type, item.bases, item.visibility)
+        found.setdefault(item.name, []).append(
+            (item.kind, around, item.type, item.bases, item.visibility, facts.namespace)
         )
     for each in facts.imports:
         if each.shared:
-            found.setdefault(each.bound, set()).add(("import", each.module, each.item))
+            found.setdefault(each.bound, []).append(("import", each.module, each.item))
     for binding in facts.bindings:
         if items[binding.scope].kind not in _FUNCTIONS:
-            found.setdefault(binding.name, set()).add(("binding", binding.type))
+            found.setdefault(binding.name, []).append(("binding", binding.type))
     return found
 
 
 def passed_on(facts: Facts, names: set[str]) -> set[str]:
     """What a file offers that is made of one of these names: it may be something else now."""
+    names = _called_here(facts, names)
     found: set[str] = set()
     for item in facts.items:
         if item.type and not names.isdisjoint(_words(item.type)):
@@ -133,6 +142,24 @@ def passed_on(facts: Facts, names: set[str]) -> set[str]:
         if is_offered and not names.isdisjoint(_words(binding.type)):
             found.add(binding.name)
     return found
+
+
+def _called_here(facts: Facts, names: set[str]) -> set[str]:
+    """The same names with what the file calls them for itself: other names under which it imports
+    them, and variables of its functions that are made of them."""
+    known = set(names)
+    for each in facts.imports:
+        if each.item in known or not known.isdisjoint(_words(each.module)):
+            known.add(each.bound)
+    grew = True
+    while grew:
+        before = len(known)
+        for binding in facts.bindings:
+            if binding.name not in known and not known.isdisjoint(_words(binding.type)):
+                known.add(binding.name)
+        grew = len(known) > before
+    known.discard(EVERYTHING)
+    return known
 
 
 _FUNCTIONS = frozenset({"function", "method"})

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _MODULE = re.compile(r"^module\s+[\"`]?([^\s\"`]+)", re.MULTILINE)
 _REPLACE = re.compile(
-    r"^(?:replace)?\s*([^\s()]+)(?:\s+v\S+)?\s*=>\s*(\.{1,2}(?:/\S*)?)\s*(?://.*)?$", re.MULTILINE
+    r"^(?:replace)?[ \t]*([^\s()]+)(?:[ \t]+v\S+)?[ \t]*=>[ \t]*(\.{1,2}(?:/\S*)?)[ \t]*(?://.*)?$",
+    re.MULTILINE,
 )
 _PLATFORMS = (
     *("_windows.go", "_darwin.go", "_freebsd.go", "_netbsd.go", "_openbsd.go", "_plan9.go"),

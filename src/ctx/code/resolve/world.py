@@ -98,7 +98,8 @@ class World:
         self._files: dict[int, File | None] = {}
         self._named: dict[str, list[Namesake]] = {}
         rows: list[tuple[int, str, str | None]] = connection.execute(
-            "SELECT id, path, language FROM files"
+            # By their paths: no answer may depend on which file came first.
+            "SELECT id, path, language FROM files ORDER BY path"
         ).fetchall()
         self.ids: dict[str, int] = {path: number for number, path, _ in rows}
         """The id of each path, whatever is in the file."""
@@ -155,7 +156,9 @@ class World:
         found = self._named.get(name)
         if found is None:
             rows = self._connection.execute(
-                "SELECT id, kind FROM items WHERE name = ? LIMIT ?", (name, _MOST_NAMESAKES)
+                "SELECT items.id, kind FROM items JOIN files ON files.id = items.id >> ?"
+                " WHERE name = ? ORDER BY path, start LIMIT ?",
+                (SLOTS, name, _MOST_NAMESAKES),
             )
             found = [Namesake(each, KINDS[kind], each >> SLOTS) for each, kind in rows]
             self._named[name] = found
@@ -164,7 +167,8 @@ class World:
     def files_with(self, kind: str, name: str) -> list[int]:
         """The files that have an item of a kind and a name."""
         rows = self._connection.execute(
-            "SELECT DISTINCT id >> ? FROM items WHERE name = ? AND kind = ? ORDER BY 1",
+            "SELECT DISTINCT files.id FROM items JOIN files ON files.id = items.id >> ?"
+            " WHERE name = ? AND kind = ? ORDER BY path",
             (SLOTS, name, KINDS.index(kind)),
         )
         return [number for (number,) in rows]
