@@ -107,7 +107,7 @@ _TABLE = (
         100,
         0,
         _COUNT,
-        "Relations that capture takes from one step.",
+        "Relations that capture, or `ctx add file --extract-semantics`, takes from one step.",
     ),
     # Packs.
     whole("retrieval.default_budget", 16_000, 100, _TOKENS, "Tokens of a pack."),
