@@ -46,10 +46,9 @@ class Difference(NamedTuple):
     """How one file differs from a commit."""
 
     status: str
-    """`A` added, `M` modified, `D` deleted, `R` renamed, `T` turned into something else."""
-    was: str
-    """Its path in the commit, relative to the top."""
+    """`A` added, `M` modified, `D` deleted, `T` turned into something else."""
     path: str
+    """Relative to the top."""
     blob: str
     """What it held in the commit; empty or zeros where it was no plain file there."""
 
@@ -134,7 +133,8 @@ def run(
 
     with _starting():
         done = subprocess.run(
-            ["git", *arguments],
+            # A monitor of files is a program that the repository names.
+            ["git", "-c", "core.fsmonitor=false", *arguments],
             cwd=checkout.top,
             env={**_environment(), **(variables or {})},
             input=stdin,
@@ -232,7 +232,8 @@ def commit_named(checkout: Checkout, name: str) -> str | None:
 def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference]:
     """How the tracked files under a folder differ from a commit, as they lie there now."""
     # A plumbing command: it takes nobody's settings, and leaves the index as it is.
-    asked = ("diff-index", "--raw", "-z", "--no-abbrev", "-M", commit, "--")
+    # Without renames: to find them, it would read files through the filters of the repository.
+    asked = ("diff-index", "--raw", "-z", "--no-abbrev", "--no-renames", commit, "--")
     found = run(checkout, *asked, _inside(checkout, folder), variables=_AS_IT_LIES_HERE)
     fields = iter(found.split(b"\0"))
     differences = []
@@ -240,11 +241,9 @@ def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference
         if not field:
             continue
         old_mode, _, blob, _, status = field.decode().removeprefix(":").split(" ")
-        path = was = os.fsdecode(next(fields))
-        if status[0] in "RC":
-            path = os.fsdecode(next(fields))
+        path = os.fsdecode(next(fields))
         is_file = old_mode.startswith("100")
-        differences.append(Difference(status[0], was, path, blob if is_file else ""))
+        differences.append(Difference(status[0], path, blob if is_file else ""))
     return differences
 
 
@@ -388,7 +387,7 @@ class Blobs:
             self._process = subprocess.Popen(
                 ["git", "cat-file", "--batch"],
                 cwd=self._checkout.top,
-                env=_environment(),
+                env={**_environment(), **_AS_IT_LIES_HERE},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )

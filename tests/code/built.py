@@ -17,7 +17,7 @@ class Built(NamedTuple):
     files: dict[str, tuple[object, ...]]
     items: dict[Key, tuple[object, ...]]
     imports: dict[str, list[tuple[str, str, Key | None]]]
-    edges: list[tuple[object, ...]]
+    edges: list[tuple[Key, str, Key, str, int, int]]
     unresolved: int
 
 

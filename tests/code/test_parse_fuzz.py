@@ -41,10 +41,14 @@ def sound(parsed: Parsed, size: int) -> None:
         assert item.name
         assert item.kind in KINDS
         assert item.visibility in VISIBILITIES
-    scoped = (*parsed.imports, *parsed.bindings, *parsed.mentions)
-    assert all(0 <= each.scope < len(items) for each in scoped)
-    lined = (*parsed.imports, *parsed.mentions, *parsed.problems)
-    assert all(1 <= each.line <= last_line for each in lined)
+    scopes = [each.scope for each in parsed.imports]
+    scopes += [each.scope for each in parsed.bindings]
+    scopes += [each.scope for each in parsed.mentions]
+    assert all(0 <= scope < len(items) for scope in scopes)
+    lines = [each.line for each in parsed.imports]
+    lines += [each.line for each in parsed.mentions]
+    lines += [each.line for each in parsed.problems]
+    assert all(1 <= line <= last_line for line in lines)
     for mention in parsed.mentions:
         assert mention.kind in (CALL, TYPE, REFERENCE)
         assert mention.expression
@@ -87,7 +91,7 @@ mutations = st.tuples(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.sampled_from(SOURCES), st.lists(mutations, min_size=1, max_size=4))
 def test_any_bytes(
     source: tuple[str, str, bytes], changes: list[tuple[str, int, int, bytes]]

@@ -18,21 +18,22 @@ from typing import IO
 
 import msgspec
 
-from ctx import clock
 from ctx.code import kinds, reading
 from ctx.code.attributes import Attributes
 from ctx.code.reading import Read, Wanted
 from ctx.code.resolve import resolving
 from ctx.code.resolve.resolving import Edges
+from ctx.errors import ProgramFailure
 
 READ_BATCH = 24
 RESOLVE_BATCH = 64
-FEW = 24
-"""So many files are read here: starting a process takes longer."""
+FEW = 64
+"""So many files are read, or resolved, here: starting processes takes longer."""
 LARGE = 200_000
 """A file of so many bytes is never read here: nobody knows how long a grammar takes."""
 
-_MOST_SECONDS = 30.0
+_MOST_SECONDS = 30
+_READY = b"ready"
 _MOST_WORKERS = 8
 _HEAD = 4
 
@@ -60,6 +61,7 @@ class Crew:
     def __init__(self, workers: int | None = None) -> None:
         self._count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
         self._alive: list[subprocess.Popen[bytes]] = []
+        self._idle: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._is_over = False
 
@@ -101,10 +103,9 @@ class Crew:
         ]
         decoder = msgspec.msgpack.Decoder(Edges)
         for answer in self._done(jobs):
+            # What could not be resolved is left for the next time, and counted until then.
             if isinstance(answer, bytes):
                 yield decoder.decode(answer)
-            else:
-                yield Edges(files[answer], b"", b"")
 
     def _done(self, jobs: list[_Job]) -> "Iterator[bytes | int]":
         """The answers to all jobs; for a file that nobody could do, its number."""
@@ -144,7 +145,7 @@ class Crew:
                     first, job = todo.get_nowait()
                 except queue.Empty:
                     break
-                answered = 0
+                answered, failed = 0, -1
                 while answered < len(job.files) and not self._is_over:
                     process = process or self._start()
                     rest = msgspec.structs.replace(job, files=job.files[answered:])
@@ -152,19 +153,27 @@ class Crew:
                         answered += 1
                         done.put(answer)
                     if answered < len(job.files) and not self._is_over:
-                        # It died or hangs at the next file.
+                        # It died or hangs at the next file. That may have been somebody else's
+                        # doing, so the file gets a second chance.
                         self._end(process)
                         process = None
-                        done.put(first + answered)
-                        answered += 1
+                        if failed == answered:
+                            done.put(first + answered)
+                            answered += 1
+                        failed = answered
             if process:
-                self._end(process)
-        except OSError as error:
+                # For whatever comes next.
+                with self._lock:
+                    self._idle.append(process)
+        except (OSError, ProgramFailure) as error:
             done.put(error)
         finally:
             done.put(None)
 
     def _start(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
         # Where we are, and nowhere else: the folder we stand in belongs to a stranger.
         own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         start = "import sys; sys.path.insert(0, sys.argv[1]); from ctx.code.crew import serve; "
@@ -179,6 +188,13 @@ class Crew:
             self._alive.append(process)
             if self._is_over:
                 process.kill()
+        assert process.stdout is not None
+        if _receive(process.stdout, _MOST_SECONDS) != _READY and not self._is_over:
+            # Then no file is to blame.
+            raise ProgramFailure(
+                "The processes that read the code cannot be started.",
+                hint="Install ctx again; if it was being replaced just now, try again.",
+            )
         return process
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
@@ -217,15 +233,17 @@ def _send(pipe: IO[bytes], message: bytes) -> None:
     pipe.flush()
 
 
-def _receive(pipe: IO[bytes], seconds: float) -> bytes | None:
+def _receive(pipe: IO[bytes], seconds: int) -> bytes | None:
     """The next message of another process; None at its end, or where none is whole in time."""
-    is_in_time = clock.deadline(seconds)
     descriptor = pipe.fileno()
     message = b""
     size = _HEAD
-    while len(message) < size and is_in_time():
+    while len(message) < size and seconds:
         ready, _, _ = select.select([descriptor], [], [], 1.0)
-        if ready:
+        if not ready:
+            # Counted rather than measured: while we are stopped, so is the other.
+            seconds -= 1
+        else:
             part = os.read(descriptor, size - len(message))
             if not part:
                 return None
@@ -240,6 +258,7 @@ def serve() -> None:
     # Nothing here lives longer than a file, and nothing refers to itself.
     gc.disable()
     source, sink = open(0, "rb"), open(1, "wb")  # noqa: SIM115
+    _send(sink, _READY)
     decoder = msgspec.msgpack.Decoder(_Job)
     resolver: resolving.Resolver | None = None
     limits: tuple[str, int, Attributes] | None = None

@@ -75,7 +75,7 @@ def _forget(connection: Connection, file_id: int, before: _Known) -> set[str]:
     span = (item_id(file_id, 0), item_id(file_id, LARGEST_SLOT))
     connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", span)
     connection.execute("DELETE FROM edges WHERE source BETWEEN ? AND ?", span)
-    connection.execute("DELETE FROM edges WHERE target BETWEEN ? AND ?", span)
+    _cut(connection, *span)
     for table in ("facts", "mentioned"):
         connection.execute(f"DELETE FROM {table} WHERE file_id = ?", (file_id,))
     return set(facts.offers(before[0]))
@@ -90,15 +90,25 @@ def _replace(connection: Connection, read: Read, old: Facts, old_slots: Sequence
         "DELETE FROM items WHERE id BETWEEN ? AND ?",
         (item_id(file_id, 0), item_id(file_id, LARGEST_SLOT)),
     )
-    connection.executemany(
-        "DELETE FROM edges WHERE target = ?", [(item_id(file_id, slot),) for slot in gone]
-    )
+    for slot in gone:
+        _cut(connection, item_id(file_id, slot), item_id(file_id, slot))
     is_plain = all(slot == place for place, slot in enumerate(slots))
     _insert(connection, read, slots, None if is_plain else array("H", slots).tobytes())
     offered, offers = facts.offers(old), facts.offers(new)
     return {
         name for name in offered.keys() | offers.keys() if offered.get(name) != offers.get(name)
     }
+
+
+def _cut(connection: Connection, first: int, last: int) -> None:
+    """Take out what leads to items that are gone. Where that began has to be looked at again."""
+    span = (first, last)
+    connection.execute(
+        "UPDATE files SET resolved = 0 WHERE id IN"
+        " (SELECT source >> 16 FROM edges WHERE target BETWEEN ? AND ?)",
+        span,
+    )
+    connection.execute("DELETE FROM edges WHERE target BETWEEN ? AND ?", span)
 
 
 def _slots(old: Facts, old_slots: Sequence[int], new: Facts) -> tuple[list[int], list[int]]:

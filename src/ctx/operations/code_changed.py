@@ -17,7 +17,9 @@ from ctx.operations.code_index import Codebase
 
 _LARGE = 400_000
 """A file of so many bytes is not compared: nobody knows how long a grammar takes."""
-_NOTHING = "0" * 40
+_ALIKE = 0.5
+"""The share of lines that makes a new file one that was renamed."""
+_MOST_COMPARED = 10_000
 
 
 class ChangedFile(NamedTuple):
@@ -68,11 +70,11 @@ def changed(codebase: Codebase, since: str, tick: clock.Tick) -> Changed:
             f"There is no commit {since[:80]!r} here.",
             hint="--since takes a branch, a tag, or a commit, such as HEAD~3.",
         )
-    pairs = list(_pairs(codebase, checkout, commit))
     limits = reading.limits(place.root, codebase.max_bytes)
     blobs = git.Blobs(checkout)
     files = []
     try:
+        pairs = _renamed(list(_pairs(codebase, checkout, commit)), place.root, blobs)
         for number, pair in enumerate(pairs, 1):
             tick(number, len(pairs))
             if told := _compared(place.root, pair, blobs, limits):
@@ -98,10 +100,9 @@ def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterat
     if commit is None:
         new = here
     else:
-        for status, was, path, blob in git.differences(checkout, commit, root):
-            was, path = was[cut:], path[cut:]
-            if status == "A":
-                was = ""
+        for status, path, blob in git.differences(checkout, commit, root):
+            path = path[cut:]
+            was = "" if status == "A" else path
             is_here = path in here
             if is_here or (was and was not in here):
                 found[path] = _Pair(was, "" if status == "A" else blob, path if is_here else "")
@@ -110,6 +111,45 @@ def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterat
         before = found.get(path)
         found[path] = before._replace(path=path) if before else _Pair("", "", path)
     yield from (found[path] for path in sorted(found))
+
+
+def _renamed(pairs: list[_Pair], root: str, blobs: git.Blobs) -> list[_Pair]:
+    """The same, where a file that is gone and a new one that is mostly the same are one.
+
+    git would tell, but on the way it runs what the repository's settings name as filters.
+    """
+    gone = [each for each in pairs if each.was and not each.path]
+    added = [each for each in pairs if each.path and not each.was]
+    if not gone or not added or len(gone) * len(added) > _MOST_COMPARED:
+        return pairs
+    old = {each: _lines(_content(root, each, blobs)) for each in gone}
+    new = {each: _lines(_content(root, each, blobs)) for each in added}
+    alike = [
+        (len(old[one] & new[other]) / max(len(old[one]), len(new[other]), 1), other, one)
+        for one in gone
+        for other in added
+        if os.path.splitext(one.was)[1] == os.path.splitext(other.path)[1]
+    ]
+    taken: set[_Pair] = set()
+    joined: dict[_Pair, _Pair] = {}
+    for share, other, one in sorted(alike, reverse=True):
+        if share >= _ALIKE and one not in taken and other not in taken:
+            taken |= {one, other}
+            joined[other] = _Pair(one.was, one.blob, other.path)
+    return [joined.get(each, each) for each in pairs if each not in taken or each in joined]
+
+
+def _content(root: str, pair: _Pair, blobs: git.Blobs) -> bytes:
+    try:
+        if pair.path:
+            return disk.read_plain(os.path.join(root, pair.path), _LARGE)
+        return blobs.read(pair.blob)
+    except (OSError, GitFailure):
+        return b""
+
+
+def _lines(content: bytes) -> set[bytes]:
+    return {line.strip() for line in content.splitlines()} - {b""}
 
 
 def _compared(root: str, pair: _Pair, blobs: git.Blobs, limits: kinds.Limits) -> ChangedFile | None:

@@ -11,7 +11,7 @@ from ctx.code.model import KINDS, SLOTS, Import, Mention
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import Facts, Outline
 
-_MOST_FILES = 3_000
+_MOST_FILES = 1_500
 _OVERLOADING = frozenset({"java", "cpp"})
 _MOST_NAMESAKES = 9
 _LARGEST_MANIFEST = 1 << 20
