@@ -140,6 +140,13 @@ def test_every_command_says_what_it_answers_in_json() -> None:
             assert f"`{command} --format json` answers:" in page, f"{command}: see docs/generate.py"
 
 
+def test_what_is_answered_has_no_two_values_of_one_name() -> None:
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text()
+    for command, shapes in re.findall(r"`([^`]+)` answers:\n\n```\n(.*?)```", page, re.DOTALL):
+        names = re.findall(r"^\w+$", shapes, re.MULTILINE)
+        assert len(names) == len(set(names)), command
+
+
 def test_error_codes_are_distinct_and_in_order() -> None:
     classes = [
         value

@@ -156,10 +156,16 @@ def _starting() -> "Iterator[None]":
         raise GitFailure(f"git could not be started: {error.strerror}.") from error
 
 
+_TRUSTING = "git config --global --add safe.directory "
+
+
 def _failure(arguments: "tuple[str, ...]", complaint: bytes) -> GitFailure:
     said = complaint.decode("utf-8", "replace").strip().splitlines() or ["no message"]
     verb = next(word for word in arguments if word[0] != "-" and "=" not in word)
-    return GitFailure(f"`git {verb}` failed: {said[0]}")
+    # A repository of somebody else is read by whoever says so to git, in the words that it prints.
+    advice = next((line.strip() for line in said if line.strip().startswith(_TRUSTING)), "")
+    hint = f"If you trust whoever owns it: `{advice}`." if advice else None
+    return GitFailure(f"`git {verb}` failed: {said[0]}", hint=hint)
 
 
 # A partial clone would ask its server for what it does not have; an older git knows only the

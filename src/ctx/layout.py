@@ -39,12 +39,17 @@ class UserStore(NamedTuple):
     def database(self) -> str:
         return os.path.join(self.home, "store.db")
 
+    @property
+    def code(self) -> str:
+        """The folder of the indexes of code that lies in no project."""
+        return os.path.join(self.home, "code")
+
     def code_of(self, root: str) -> "CodePlace":
         """The code of a folder that has no store of its own."""
         from hashlib import blake2b
 
         key = blake2b(os.fsencode(root), digest_size=INDEX_KEY // 2).hexdigest()
-        local = os.path.join(self.home, "code", key)
+        local = os.path.join(self.code, key)
         return CodePlace(root, git.find_checkout(root), os.path.join(local, CODE_INDEX), local)
 
 
@@ -200,7 +205,10 @@ def code_at(start: str, user_store: UserStore) -> CodePlace:
     project = find_project(start, user_store.home)
     if project is not None:
         refuse_links(project)
-        return project.code
+        if os.path.exists(project.code.database) or _can_hold_files(project.indexes):
+            return project.code
+        # Somebody else's checkout, or one on a disk that is read-only: it can be read all the same.
+        return user_store.code_of(project.root)
     here = os.path.realpath(start)
     too_much = {os.path.realpath(os.path.expanduser("~")), os.path.abspath(os.sep)}
     checkout = git.find_checkout(here)
@@ -209,9 +217,16 @@ def code_at(start: str, user_store: UserStore) -> CodePlace:
     if root in too_much:
         raise PathRefused(
             f"{root} is no project: everything that somebody has lies in it.",
-            hint="Go to the folder of a project, or name it with `ctx -C DIR`.",
+            hint="Go to the folder of a project, or name it with `-C DIR`.",
         )
     return user_store.code_of(root)
+
+
+def _can_hold_files(folder: str) -> bool:
+    """Whether somebody may write into a folder, or make it where it is not there yet."""
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)
 
 
 def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = None) -> Place:

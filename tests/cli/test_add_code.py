@@ -99,7 +99,13 @@ def test_only_some_files(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.chdir(shop / "shop")
     assert added(ctx, "code", "--files", "net.py")["read"] == 1
     ran = ctx("add", "code", "--files", "*.go")
-    assert (ran.code, ran.err.splitlines()[0]) == (1, "error E015: Nothing matches '*.go'.")
+    assert (ran.code, ran.err.splitlines()) == (
+        1,
+        [
+            "error E015: Nothing matches '*.go'.",
+            "  What is ignored counts only for `ctx add file --force`.",
+        ],
+    )
 
 
 def test_rust_alone(shop: Path, ctx: Ctx) -> None:
@@ -137,6 +143,10 @@ def test_a_snapshot_is_staged_and_committed(project: Path, ctx: Ctx) -> None:
     assert made["message"] == "Keep a snapshot of the code"
     commit = read_typed(repository.objects, made["commit"], Commit)
     assert commit.code_snapshot == again["tree"]
+    assert made["changes"] == ["+ a snapshot of the code"]
+    assert " + a snapshot of the code\n" in ctx("log").out
+    [told] = (project / ".ctx/narrative/log").iterdir()
+    assert "- + a snapshot of the code\n" in told.read_text()
     assert added(ctx, "code", "--snapshot")["snapshot"]["work_commit"] is None
     [entry] = ctx("debug", "index", f"commit:{made['commit']}", "--format", "json").json["entries"]
     assert entry["code_snapshot"] == again["tree"]

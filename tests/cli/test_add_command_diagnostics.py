@@ -200,9 +200,9 @@ Exception in thread "main" java.lang.RuntimeException: ten
         "one": "sub/a.c",
         "two": "src/lib.rs",
         "three": "src/lib.rs",
-        "four": str(outside),
-        "five": "../link.c",
-        "six": "../../outside.c",
+        "four": "…/outside.c",
+        "five": "link.c",
+        "six": "…/outside.c",
         "seven": "lib.rs",
         "eight": "x" * 300 + ".c",
         "nine": "stock/stock_test.go",
@@ -215,6 +215,58 @@ Exception in thread "main" java.lang.RuntimeException: ten
         "stock/stock_test.go",
         "src/main/java/org/shop/Boom.java",
     }
+
+
+def test_nothing_says_where_the_project_lies(
+    ctx: Ctx, rust: Path, piped: Piped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "people" / "ann"
+    home.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    (tmp_path / "way").symlink_to(rust)
+    (rust / "sub").mkdir()
+    # Files of the same name that were not meant.
+    (rust / "sub" / "tool.py").write_text("x\n")
+    (rust / "tool.py").write_text("x\n")
+    text = f"""\
+   Compiling core v0.1.0 ({rust}) -I{home}/include
+{rust}/gone/tool.py:1:1: error: one in {rust}/gone
+{rust}/tool.py:1:1: error: two
+{tmp_path}/way/gone.c:2:1: error: three
+{home}/x.c:2:1: error: four of {home}
+{home}/venv/lib/python3/site-packages/pkg/mod.py:2:1: error: five
+{tmp_path}/other/{home.name}.c:1:1: error: six in {rust}-old and {home}.old
+"""
+    piped(text.encode())
+    words = ("--name", f"make -C {rust}/sub", "--exit-code=2", "--format=json")
+    there = ("-C", str(tmp_path / "way" / "sub"))
+    kept = ctx(*there, "add", "command", "--stdin", *words).json
+    assert kept["command"] == "make -C ./sub"
+    found = {each["message"].split()[0]: each["spans"][0]["path"] for each in kept["diagnostics"]}
+    assert found == {
+        "one": "gone/tool.py",
+        "two": "tool.py",
+        "three": "gone.c",
+        "four": "…/x.c",
+        "five": "…/site-packages/pkg/mod.py",
+        "six": "…/ann.c",
+    }
+    assert "one in ./gone" in [each["message"] for each in kept["diagnostics"]]
+    repository = Repository(project_at(str(rust)))
+    assert (
+        repository.everything.read(kept["blob"]).payload.decode()
+        == f"""\
+   Compiling core v0.1.0 (.) -I~/include
+./gone/tool.py:1:1: error: one in ./gone
+./tool.py:1:1: error: two
+./gone.c:2:1: error: three
+~/x.c:2:1: error: four of ~
+~/venv/lib/python3/site-packages/pkg/mod.py:2:1: error: five
+{tmp_path}/other/ann.c:1:1: error: six in {rust}-old and {home}.old
+"""
+    )
+    files = ctx("list", "--type=file", "--format=json").json["nodes"]
+    assert [node["content"] for node in files] == ["tool.py"]
 
 
 def test_what_was_said_to_programs_is_told_to_people(ctx: Ctx, rust: Path, piped: Piped) -> None:

@@ -136,6 +136,34 @@ def test_only_what_differs_from_what_was_committed(shop: Path, ctx: Ctx) -> None
     assert added(ctx, "shop")["semantics"]["files"] == []
 
 
+def test_what_changed_since_it_was_staged_is_told(shop: Path, ctx: Ctx) -> None:
+    assert set(states(added(ctx, "shop/client.py")).values()) == {"new"}
+    changed = CLIENT.replace("os.getcwd()", "Backoff().pause()") + "\n\ndef new():\n    pass\n"
+    (shop / "shop/client.py").write_text(changed)
+    ran = ctx("add", "file", "shop/client.py", "--extract-semantics")
+    assert "shop.client: Client.send (changed), new (new) and 2 unchanged\n" in ran.out
+    (shop / "shop/client.py").write_text(CLIENT)
+    found = added(ctx, "shop/client.py")
+    assert states(found) == {
+        "shop.client.Client": "same",
+        "shop.client.Client.connect": "same",
+        "shop.client.Client.send": "changed",
+    }
+    # A commit has all that is new in it.
+    assert edges(shop, found["semantics"]["batch"]) == WHOLE
+
+
+def test_modules_that_a_file_declares_are_told(shop: Path, ctx: Ctx) -> None:
+    (shop / "src").mkdir()
+    (shop / "Cargo.toml").write_text('[package]\nname = "core"\nversion = "0.1.0"\n')
+    (shop / "src/lib.rs").write_text("pub mod net;\n")
+    (shop / "src/net.rs").write_text("// Nothing yet.\n")
+    ran = ctx("add", "file", "src", "--extract-semantics")
+    told = [line.split(maxsplit=1) for line in ran.out.splitlines() if ": " in line]
+    assert ["src/lib.rs", "core: net (module)"] in told
+    assert ["src/net.rs", "core::net: no items"] in told
+
+
 def test_a_commit_has_the_edges_of_the_last_version(shop: Path, ctx: Ctx) -> None:
     added(ctx, "shop/client.py")
     (shop / "shop/client.py").write_text("def alone():\n    return 1\n")

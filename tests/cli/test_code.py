@@ -2,6 +2,9 @@
 
 import os
 import re
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -127,7 +130,10 @@ def test_callees(shop: Path, ctx: Ctx) -> None:
         "  shop/net.py:6    shop.net.Client.connect  high    2 times\n"
         "  shop/retry.py:1  shop.retry.again         medium\n"
     )
-    assert "shop.retry.again" in ctx("code", "callees", "Client").out
+    assert ctx("code", "callees", "shop.net.Client").out.splitlines()[1:] == [
+        "Calls",
+        "  shop/retry.py:1  shop.retry.again  shop.net.Client.connect  high",
+    ]
     assert "It calls nothing that is here." in ctx("code", "callees", "close").out
 
 
@@ -146,6 +152,8 @@ def test_imports(shop: Path, ctx: Ctx) -> None:
     assert found["imports"] == []
     assert [each["importer"]["name"] for each in found["importers"]] == ["shop.app"]
     assert "shop.net: Client as C" in ctx("code", "imports", "shop/app.py").out
+    said = ctx("code", "imports", "shop/net.py", "--limit", "1").out
+    assert said.endswith("shop.net.Client\n  … and 2 more (--limit)\n")
 
 
 def test_cycles(shop: Path, ctx: Ctx) -> None:
@@ -168,6 +176,85 @@ def test_a_name_that_nobody_has(shop: Path, ctx: Ctx) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert "Nothing in the code is called 'conect'." in ran.err
     assert "Did you mean `connect`?" in ran.err
+
+
+def test_whole_paths(shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop / "shop")
+    net = shop / "shop" / "net.py"
+    assert ctx("code", "outline", str(net)).out == ctx("code", "outline", "net.py").out
+    for word in (f"{net}:6", f"{net}#connect"):
+        assert ctx("code", "callers", word).out == ctx("code", "callers", "Client.connect").out
+    assert ctx("code", "imports", str(net)).out == ctx("code", "imports", "net.py").out
+    assert ctx("debug", "graph", "--around", str(net)).code == 0
+
+
+def test_a_file_that_cannot_be_shown_says_why(shop: Path, ctx: Ctx) -> None:
+    (shop / "link.py").symlink_to("shop/net.py")
+    (shop / ".gitignore").write_text("built/\n")
+    write(
+        shop,
+        {"built/out.py": "x = 1\n", "odd\x1b.py": "", **{f"many/{n}.py": "" for n in "abcdef"}},
+    )
+    for word, reason in (
+        ("link.py", "'link.py' is not in the index of the code: it is a symbolic link."),
+        ("odd\x1b.py", "its name has a control character in it."),
+        ("../top.py", f"'../top.py' is outside of the project {shop}."),
+        ("/etc/passwd", f"'/etc/passwd' is outside of the project {shop}."),
+        ("shop", "Name a file in it: shop/__init__.py, shop/app.py, shop/net.py, shop/retry.py."),
+        ("many/", "many/a.py, many/b.py, many/c.py, many/d.py, many/e.py, …\n"),
+        ("built/out.py", "git may ignore it, or .ctxignore, or the setting"),
+        ("Client", "'Client' is no file: shop.net.Client is a class."),
+        ("Client", "`ctx code outline shop/net.py` shows the file that it is in."),
+        ("shop/nett.py", "There is no file 'shop/nett.py' in the code."),
+        ("shop/nett.py", "Did you mean `shop/net.py`?"),
+    ):
+        ran = ctx("code", "outline", word)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith("error E015: ")
+        assert reason in ran.err
+
+
+def test_a_line_that_is_not_there(shop: Path, ctx: Ctx) -> None:
+    for line in ("0", "13", "999"):
+        ran = ctx("code", "callers", f"shop/net.py:{line}")
+        assert (ran.code, ran.out) == (1, "")
+        assert f"shop/net.py has 12 lines, and no line {line}." in ran.err
+    assert (
+        "Nothing was read out of README.md: no grammar." in ctx("code", "callees", "README.md").err
+    )
+
+
+def test_what_is_not_known_yet_is_not_denied(
+    shop: Path, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code_index, "_WAIT_SECONDS", 0.0)
+    assert ctx("code", "index").code == 0
+    [index] = (surroundings / ".ctx" / "code").glob("*/code.db")
+    (shop / "later.py").write_text("def later():\n    make()\n")
+    asked = (
+        (
+            ("code", "callers", "later"),
+            "Nothing that is known of the code so far is called 'later'.",
+        ),
+        (("code", "outline", "later.py"), "'later.py' is not in what is known of the code so far."),
+        (("debug", "graph", "--around", "later"), "'later' names nothing known so far."),
+    )
+    with lock.held(f"{index}.lock", "somebody", 0):
+        for words, said in asked:
+            ran = ctx(*words)
+            assert (ran.code, ran.out) == (1, "")
+            assert said in ran.err
+            assert "Another process is reading the code. Try again in a moment." in ran.err
+    for words, said in asked:
+        ran = ctx(*words, "--no-refresh")
+        assert said in ran.err
+        assert "without --no-refresh it is read again." in ran.err
+        assert "Did you mean" not in ran.err
+    with closing(sqlite3.connect(index)) as connection, connection:
+        # As whoever was stopped in the middle of the first time leaves it.
+        connection.execute("DELETE FROM meta WHERE key = 'refreshed_at'")
+    assert "not been read to the end yet" in ctx("code", "callers", "later", "--no-refresh").err
+    assert all(ctx(*words).code == 0 for words, _ in asked)
 
 
 def test_every_answer_is_about_the_files_as_they_are(shop: Path, ctx: Ctx) -> None:
@@ -247,6 +334,51 @@ def test_in_a_project_it_lies_in_the_git_folder(shop: Path, ctx: Ctx, surroundin
     assert ctx("debug", "verify").code == 0
 
 
+def test_an_index_that_was_left_behind_is_removed(
+    shop: Path, ctx: Ctx, surroundings: Path, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone \udcff"
+    try:
+        gone.mkdir()
+    except OSError:
+        gone = tmp_path / "gone"
+        gone.mkdir()
+    (tmp_path / "kept").mkdir()
+
+    def indexes() -> int:
+        return len(list((surroundings / ".ctx" / "code").glob("*/code.db")))
+
+    def a_day_later() -> None:
+        os.utime(surroundings / ".ctx" / "code" / "looked", (0, 0))
+
+    for folder in (shop, gone, tmp_path / "kept"):
+        assert ctx("-C", str(folder), "code", "status").code == 0
+    gone.rmdir()
+    assert ctx("init").code == 0
+    assert ctx("code", "status").code == 0
+    # Whoever has looked today need not do so again.
+    assert indexes() == 3
+    a_day_later()
+    assert ctx("code", "status").code == 0
+    assert indexes() == 1
+    a_day_later()
+    assert ctx("-C", str(tmp_path / "kept"), "code", "status", "--no-refresh").code == 0
+    assert ctx("code", "status").code == 0
+    assert indexes() == 1
+
+
+def test_where_nothing_can_be_written_it_lies_in_the_home(
+    shop: Path, ctx: Ctx, surroundings: Path
+) -> None:
+    assert ctx("init").code == 0
+    shutil.rmtree(shop / ".git" / "ctx")
+    # Into a file nobody can write a file, whoever it is.
+    (shop / ".git" / "ctx").touch()
+    assert ctx("code", "outline", "shop/net.py").code == 0
+    assert ctx("code", "cycles").code == 0
+    assert len(list((surroundings / ".ctx" / "code").glob("*/code.db"))) == 1
+
+
 def test_a_folder_without_git_and_one_inside(
     folder: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,6 +396,7 @@ def test_nobody_means_all_that_is_in_a_home(surroundings: Path, ctx: Ctx) -> Non
         ran = ctx(*words, "code", "status")
         assert ran.code == 1
         assert "is no project: everything that somebody has lies in it." in ran.err
+        assert "or name it with `-C DIR`." in ran.err
 
 
 def test_names_are_offered_to_the_shell(shop: Path, ctx: Ctx) -> None:
@@ -308,7 +441,7 @@ def test_what_changed_since_a_commit(shop: Path, ctx: Ctx) -> None:
     said = ctx("code", "changed").out
     assert (shop / ".git" / "index").read_bytes() == before
     assert said.splitlines()[1:10] == expected.splitlines()[1:]
-    assert "  modified  8   def close(self, why)  signature\n" in said
+    assert "  modified  8   def close(self, why) in Client  signature\n" in said
     git("add", "-A")
     git("commit", "-qm", "more")
     assert ctx("code", "changed").out == "No item differs from HEAD.\n"

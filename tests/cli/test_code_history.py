@@ -58,7 +58,62 @@ def test_what_is_committed_later_is_there(shop: Path, ctx: Ctx) -> None:
 
 
 def test_a_file_that_git_never_had(shop: Path, ctx: Ctx) -> None:
-    assert ctx("code", "history", "other.py").out == "No commit touched other.py.\n"
+    failed = ctx("code", "history", "other.py")
+    assert (failed.code, failed.out) == (1, "")
+    assert "E015: 'other.py' is not there, and no commit has touched such a file." in failed.err
+    (shop / "other.py").write_text("")
+    assert ctx("code", "history", "other.py").out == "No commit touched other.py yet.\n"
+
+
+def test_a_file_that_is_gone(shop: Path, ctx: Ctx) -> None:
+    git("rm", "-q", "retry.py")
+    git("commit", "-qm", "Do without")
+    assert "Do without" in ctx("code", "history", "retry.py").out
+
+
+def test_a_folder_and_paths_from_inside_of_it(
+    shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / "part").mkdir()
+    for name in ("a.py", "b.py"):
+        (shop / "part" / name).write_text("X = 1\n")
+        git("add", "-A")
+        git("commit", "-qm", f"Write {name}")
+
+    def subjects(path: str) -> list[str]:
+        found = ctx("code", "history", path, "--format", "json").json
+        return sorted(each["subject"] for each in found["commits"])
+
+    both = ["Write a.py", "Write b.py"]
+    assert subjects("part") == subjects("part/") == both
+    assert len(subjects(".")) == 5
+    monkeypatch.chdir(shop / "part")
+    for path in ("a.py", "part/a.py", f"{shop}/part/a.py"):
+        assert subjects(path) == ["Write a.py"], path
+
+
+def test_what_changed_with_it_is_in_the_order_that_is_shown(shop: Path, ctx: Ctx) -> None:
+    # One commit of two files ties them closer than three of many, and yet they were fewer.
+    for number in range(3):
+        for name in ("x.py", "often.py", *(f"many{number}.{each}" for each in range(20))):
+            (shop / name).write_text(f"X = {number}\n")
+        git("add", "-A")
+        git("commit", "-qm", f"All of it {number}")
+    for name in ("x.py", "once.py"):
+        (shop / name).write_text("Y = 1\n")
+    git("add", "-A")
+    git("commit", "-qm", "Two")
+    found = ctx("code", "history", "x.py", "--limit", "3", "--format", "json").json
+    times = [each["times"] for each in found["together"]]
+    assert "once.py" in [each["path"] for each in found["together"]]
+    assert times == sorted(times, reverse=True)
+
+
+def test_all_of_them(shop: Path, ctx: Ctx) -> None:
+    assert (
+        len(ctx("code", "history", "net.py", "--limit", "0", "--format", "json").json["commits"])
+        == 3
+    )
 
 
 def test_neither_a_file_nor_words(shop: Path, ctx: Ctx) -> None:

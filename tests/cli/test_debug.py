@@ -86,11 +86,28 @@ def test_the_index_answers_about_code(project: Path, ctx: Ctx) -> None:
     [item] = code("name:ring")
     assert (item["name"], item["file_id"], item["line"]) == ("shop.Till.ring", file["id"], 2)
     assert code("item:shop.Till.ring") == [item]
-    assert code("item:ring") == []
+    assert code("item:ring") == code("item:Till::ring") == [item]
+    assert code("item:Till.rung") == []
+    assert "Did you mean `shop.Till.ring`?" in ctx("debug", "index", "item:Till.rung").out
     assert code()[0]["parsed"] == 1
     assert "In the code" in ctx("debug", "index", "name:ring").out
     ran = ctx("debug", "index", "nonsense:x")
-    assert (ran.code, "name:, item:." in ran.err) == (2, True)
+    assert (ran.code, "name:, item:, package:." in ran.err) == (2, True)
+
+
+def test_the_index_answers_about_code_without_a_store(repo: Path, ctx: Ctx) -> None:
+    (repo / "shop.py").write_text("class Till:\n    def ring(self):\n        pass\n")
+    early = ctx("debug", "index", "name:ring")
+    assert (early.code, early.out) == (0, "The index has nothing under name:ring.\n")
+    assert "The code has not been read yet: `ctx code index` does that." in early.err
+    assert ctx("code", "index").code == 0
+    for key in ("name:ring", "item:shop.Till.ring", "path:shop.py", f"path:{repo}/shop.py"):
+        ran = ctx("debug", "index", key)
+        assert (ran.code, "In the code" in ran.out) == (0, True)
+        assert "What is known of the code is" in ran.err
+    for other in ("commit:3f2a91c0", "file:9b1d", "narrative:README.md"):
+        assert "error E012" in ctx("debug", "index", other).err
+    assert "error E012" in ctx("debug", "index").err
 
 
 def test_only_the_last_indexes_are_kept(project: Path, ctx: Ctx) -> None:

@@ -238,7 +238,8 @@ def test_what_the_code_does_not_have_is_kept_as_it_was_said(ctx: Ctx, shop: Path
     ran = ctx("relate", "shop/app.py", "Calls", "Client.conect")
     assert ran.out.endswith("CALLS → " + ran.out.split()[-2] + " Client.conect\n")
     assert ran.err == (
-        "The code here has no `Client.conect`: it is kept as it was said. Did you mean `connect`?\n"
+        "The code here has no `Client.conect`: it is kept as it was said. "
+        "Did you mean `shop.net.client.Client.connect`?\n"
     )
     # Memory knows it now.
     again = related(ctx, "shop/app.py", "Calls", "Client.conect")
@@ -264,7 +265,105 @@ def test_code_without_a_project_store(ctx: Ctx, repo: Path) -> None:
     assert sorted(path.name for path in repo.iterdir()) == [".git", "app.py"]
 
 
+def test_repositories_without_a_store_have_nothing_in_common(
+    ctx: Ctx, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = (tmp_path / name for name in ("one", "two"))
+    for each in (one, two):
+        each.mkdir()
+        git("init", "-q", cwd=each)
+        (each / "app.py").write_text("def run():\n    return 1\n")
+    (one / "app.py").write_text("def other():\n    return 2\n\n\ndef run():\n    return 1\n")
+
+    def drawn(*words: str) -> set[tuple[str, str, str]]:
+        found = ctx("debug", "graph", *words, "--format=json").json
+        labels = {vertex["id"]: vertex["label"] for vertex in found["vertices"]}
+        return {
+            (labels[edge["source"]], edge["type"], labels[edge["target"]])
+            for edge in found["edges"]
+        }
+
+    monkeypatch.chdir(one)
+    first = related(ctx, "app.py", "References", "app.run")
+    related(ctx, "app.other", "RelatesTo", "app.run")
+    assert ctx("add", "decision", "Let it run", "--mention=app.run").code == 0
+    monkeypatch.chdir(two)
+    assert drawn() == set()
+    found = related(ctx, "app.py", "References", "app.run")
+    assert (found["new"], ends(found)) == (True, ("app.py", "REFERENCES", "app.run"))
+    assert found["edge"]["to_id"] != first["edge"]["to_id"]
+    inside = ("app.py", "DEFINES", "app.run")
+    said = ("app.py", "REFERENCES", "app.run")
+    assert drawn("--around", "app.run") == {inside, said}
+    assert drawn() == {said}
+    monkeypatch.chdir(one)
+    assert related(ctx, "app.py", "References", "run")["new"] is False
+    more = {("app.other", "RELATES_TO", "app.run"), ("Let it run", "MENTIONS", "app.run")}
+    assert drawn("--around", "app.run", "--depth=1") == {inside, said, *more}
+    assert drawn() == {said, *more}
+
+
 def test_a_folder_like_any_other_is_not_read(ctx: Ctx, folder: Path, surroundings: Path) -> None:
     (folder / "app.py").write_text("def run():\n    return 1\n")
     assert ctx("relate", "app.py", "Mentions", "run").code == 1
     assert not (surroundings / ".ctx/code").exists()
+
+
+def test_mentions_mean_what_relate_means(ctx: Ctx, shop: Path) -> None:
+    (shop / "shop/app.py").write_text("def run():\n    return 3\n\n\ndef helper():\n    return 4\n")
+    assert ctx("add", "task", "Add retry").code == 0
+    words = ["Client::connect", "shop.net.Client.connect", "app.run", str(shop / "shop/app.py")]
+    more = ["task_0001", "helper", "shop/net/gone.py", "shop/net"]
+    mentions = [f"--mention={word}" for word in (*words, *more)]
+    ran = ctx("add", "decision", "Use Client", *mentions)
+    assert ran.err == (
+        "The code here has no `shop/net/gone.py`: it is kept as it was said.\n"
+        "`helper` names several things: it is kept as it was said. "
+        "It may be `shop.app.helper` or `shop.net.client.helper`.\n"
+    )
+    task = ctx("show", "task_0001", "--format=json").json["node"]["id"]
+    [file] = (shop / ".ctx/narrative/decisions").iterdir()
+    told = next(line for line in file.read_text().splitlines() if line.startswith("mentions:"))
+    assert told == (
+        "mentions: [shop.net.client.Client.connect, item:shop.app.run, shop/app.py, "
+        f"{task}, helper, shop/net/gone.py, shop/net]"
+    )
+    others = ctx("edges", "decision_0001", "--format=json").json["others"]
+    assert {(node["type"], node["content"]) for node in others} == {
+        ("item", "shop.net.client.Client.connect"),
+        ("item", "shop.app.run"),
+        ("file", "shop/app.py"),
+        ("task", "Add retry"),
+        ("item", "helper"),
+        ("file", "shop/net/gone.py"),
+        ("file", "shop/net"),
+    }
+    around = ctx("debug", "graph", "--around", "Client.connect", "--format=json").json
+    assert "Use Client" in [vertex["label"] for vertex in around["vertices"]]
+    # One of several is what memory knows by that name.
+    assert ends(related(ctx, "shop/net/client.py", "Calls", "helper"))[2] == "helper"
+
+
+def test_what_a_text_speaks_of_is_mentioned(ctx: Ctx, shop: Path) -> None:
+    (shop / "shop/app.py").write_text("def helper():\n    return 4\n")
+    body = (
+        "Client.connect() may fail, see shop/app.py:1 and `Client`; a client, e.g. yours, has\n"
+        "helper() of one of two files, /etc/passwd, ../x.py, shop/net, https://shop.net/client.\n"
+    )
+    ran = ctx("add", "decision", "Retry in client.helper()", "--body", body)
+    assert ran.err == ""
+    others = ctx("edges", "decision_0001", "--format=json").json["others"]
+    assert {(node["type"], node["content"]) for node in others} == {
+        ("item", "shop.net.client.helper"),
+        ("item", "shop.net.client.Client.connect"),
+        ("file", "shop/app.py"),
+        ("item", "shop.net.client.Client"),
+    }
+
+
+def test_the_code_knows_better_than_a_word_that_was_said(ctx: Ctx, shop: Path) -> None:
+    (shop / ".ctx/narrative/decisions").mkdir(exist_ok=True)
+    said = "# Use Client\n\n<!-- ctx\nmentions: [Client::connect]\n-->\n"
+    (shop / ".ctx/narrative/decisions/0001-use-client.md").write_text(said)
+    found = related(ctx, "decision_0001", "Mentions", "Client::connect")
+    assert ends(found) == ("Use Client", "MENTIONS", "shop.net.client.Client.connect")

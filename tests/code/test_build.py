@@ -460,15 +460,6 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         build.refresh(place(tmp_path / "tree", tmp_path / "index" / "code.db"))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    start(tmp_path / "tree", PYTHON, 0)
-    folder = tmp_path / "index"
-    folder.mkdir(mode=0o500)
-    with pytest.raises(CtxError):
-        build.refresh(place(tmp_path / "tree", folder / "code.db"))
-
-
 def test_a_full_disk(tmp_path: Path) -> None:
     root, kept = large(tmp_path / "tree"), tmp_path / "kept.db"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

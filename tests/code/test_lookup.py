@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.code import build, coverage, lookup
+from ctx.code import build, coverage, lookup, near
 from ctx.code.lookup import Code
 
 FILES = {
@@ -26,10 +26,16 @@ FILES = {
         "def helper():\n    from shop import net\n    return net\n"
     ),
     "tool.py": "def connect():\n    pass\n",
+    "native/connect.c": "int connect(void) { return 0; }\nint beat(void) { return 1; }",
     "crates/core/Cargo.toml": '[package]\nname = "shop-core"\nedition = "2021"\n',
     "crates/core/src/lib.rs": "pub mod net;\npub fn start() {}\n",
     "crates/core/src/net/mod.rs": "pub struct Wire;\nimpl Wire {\n    pub fn send(&self) {}\n}\n",
     "crates/core/tests/wires.rs": "fn check() {}\n",
+    "README.md": "one\ntwo\nthree\n",
+    "web/empty.ts": "",
+    "web/parts.ts": "".join(
+        f"export namespace n{n} {{ function part() {{}} }}\n" for n in range(4)
+    ),
     "loose.rs": "fn lonely() {}\n",
     "go.mod": "module example.org/shop\n",
     "cart/cart.go": "package cart\n\ntype Cart struct{}\n\nfunc (c *Cart) Add() {}\n",
@@ -42,8 +48,12 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]:
-    root = tmp_path_factory.mktemp("repository")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("repository")
+
+
+@pytest.fixture(scope="module")
+def code(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]:
     for path, content in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content)
@@ -62,7 +72,8 @@ def names(code: Code, text: str, folder: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("connect", ["shop.net.client.Client.connect", "tool.connect"]),
+        # What has no other name than this does not hide the others.
+        ("connect", ["connect", "shop.net.client.Client.connect", "tool.connect"]),
         ("Client.connect", ["shop.net.client.Client.connect"]),
         ("Client::connect", ["shop.net.client.Client.connect"]),
         ("Client#connect", ["shop.net.client.Client.connect"]),
@@ -116,8 +127,13 @@ def test_each_language_has_names_of_its_own(code: Code, text: str, expected: lis
         ("shop/net/client.py:5:12", "", "shop.net.client.Client.connect"),
         ("shop/net/client.py:3", "", "shop.net.client.Client"),
         ("shop/net/client.py:1", "", "shop.net.client"),
-        ("shop/net/client.py:9999", "", "shop.net.client"),
         ("shop/net/client.py#connect", "", "shop.net.client.Client.connect"),
+        ("shop/net/client.py#Client.connect", "", "shop.net.client.Client.connect"),
+        ("client.py#close", "shop/net", "shop.net.client.Client.close"),
+        ("tool.py#connect", "", "tool.connect"),
+        ("native/connect.c#connect", "", "connect"),
+        ("native/connect.c:2", "", "beat"),
+        ("web/empty.ts:1", "", "web/empty"),
         ("cart/cart.go", "", "cart/cart.go"),
         ("crates/core/src/lib.rs", "", "shop_core"),
     ],
@@ -126,14 +142,57 @@ def test_a_path_leads_to_what_is_there(code: Code, text: str, folder: str, expec
     assert names(code, text, folder) == [expected]
 
 
+def test_a_path_may_be_a_whole_one(code: Code, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(root)
+    for base in (root, tmp_path / "link", root / "shop" / ".."):
+        assert names(code, f"{base}/tool.py", "shop") == ["tool"]
+        assert names(code, f"{base}/tool.py:1") == ["tool.connect"]
+        assert names(code, f"{base}/tool.py#connect") == ["tool.connect"]
+    for nowhere in ("/", "/tool.py", f"{root}", f"{root}/tool.py\0", f"{tmp_path}/tool.py"):
+        assert names(code, nowhere) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tool.py:0",
+        "tool.py:3",
+        "shop/net/client.py:9999",
+        "tool.py#helper",
+        "tool.py#",
+        "no.py#run",
+    ],
+)
+def test_a_place_that_is_not_there(code: Code, text: str) -> None:
+    assert names(code, text) == []
+
+
 def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
-    assert code.near("conect") == ["connect"]
-    assert code.near("Shop.net.Client.connect") == [
+    assert near.names(code, "conect") == ["connect"]
+    assert near.names(code, "Shop.net.Client.connect") == [
         "shop.net.client.Client.connect",
+        "connect",
         "tool.connect",
     ]
-    assert code.near("zzz") == []
-    assert code.near_path("shop/net/clients.py") == ["shop/net/client.py"]
+    assert near.names(code, "zzz") == []
+    assert near.names(code, "nowhere.start") == ["shop_core::start"]
+    assert near.names(code, "nowhere.part") == []
+    assert near.paths(code, "shop/net/clients.py") == ["shop/net/client.py"]
+    assert near.files_in(code, "shop/net", 9) == ["shop/net/__init__.py", "shop/net/client.py"]
+    assert near.files_in(code, "", 1) == ["README.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Client.conect", ["shop.net.client.Client.connect"]),
+        ("Wire::sent", ["shop_core::net::Wire::send"]),
+        ("shop/app.py#helpr", ["shop.app.helper"]),
+        ("shop.app.helpr", ["shop.app.helper"]),
+    ],
+)
+def test_the_part_that_was_right_counts(code: Code, text: str, expected: list[str]) -> None:
+    assert near.names(code, text) == expected
 
 
 def test_an_outline_is_in_order_with_depths(code: Code) -> None:
@@ -181,7 +240,7 @@ def test_what_is_in_something_comes_with_it(code: Code) -> None:
 
 def test_the_index_knows_its_coverage(code: Code) -> None:
     found = coverage.of(code.connection)
-    assert (found.files, found.parsed, found.unresolved, found.left_out) == (len(FILES), 13, 0, 0)
+    assert (found.files, found.parsed, found.unresolved, found.left_out) == (len(FILES), 16, 0, 0)
     assert [(each.language, each.files) for each in found.languages][:2] == [
         ("python", 5),
         ("rust", 4),

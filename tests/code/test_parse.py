@@ -46,3 +46,35 @@ def test_the_same_body_has_the_same_hash_wherever_it_stands() -> None:
     moved = parse.parse("c.py", b"def f():\n    if 1:\n        pass\n    return 2\n", "python")
     assert alone.items[1].body_hash == inside.items[2].body_hash
     assert alone.items[1].body_hash != moved.items[1].body_hash
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (
+            "typedef struct node { int x; } node_t, *node_p;",
+            ["typedef struct node node_t", "typedef struct node *node_p", "typedef struct node"],
+        ),
+        ("typedef struct { int x; } at, *to;", ["typedef at *to", "typedef struct { … } at"]),
+        ("typedef struct { int x; } *to;", ["typedef struct { … } *to"]),
+        ("typedef enum color { RED } color;", ["typedef enum color"]),
+        ("typedef int (*call)(int);", ["typedef int (*call)(int)"]),
+    ],
+)
+def test_the_signature_of_a_typedef_has_its_name(content: str, expected: list[str]) -> None:
+    assert signatures("c", content) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "doc"),
+    [
+        ('"""What it is for.\n\nMore."""\nimport os\n', "What it is for.\n\nMore."),
+        ("#!/usr/bin/env python\n# (c)\n\nr'''Why.'''\n", "Why."),
+        ('\ufeff"Short."\n', "Short."),
+        ('import os\n"""Too late."""\n', ""),
+        ("# Only this", ""),
+        ("", ""),
+    ],
+)
+def test_a_python_file_says_what_it_is_for(content: str, doc: str) -> None:
+    assert parse.parse("a.py", content.encode(), "python").items[0].doc == doc

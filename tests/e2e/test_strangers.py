@@ -102,7 +102,9 @@ def test_a_repository_that_git_refuses_runs_nothing(
     for words in (["add", "file", "."], ["commit", "-m", "x"], ["gc"], ["debug", "verify"]):
         assert "E000" not in ctx(*words).err
     assert not (tmp_path / "ran").exists()
-    assert "dubious ownership" in ctx("add", "file", ".").err
+    refused = ctx("add", "file", ".").err
+    assert "dubious ownership" in refused
+    assert f"`git config --global --add safe.directory {evil}`" in refused
 
 
 @pytest.mark.parametrize(

@@ -265,8 +265,10 @@ def test_a_feature_from_the_task_to_the_commit(
     _test_until_it_passes(walk, piped)
 
     # 11. Record the decision. 12. A note, and the end.
-    about = ("--mention", f"{RETRY_MODULE}::Backoff", "--mention", f"{MODULE}::Client::connect")
-    walk.ctx("add", "decision", DECISION, "--body", WHY, *about)
+    walk.ctx("add", "decision", DECISION, "--body", WHY, "--mention", "Backoff")
+    others = walk.json("edges", "decision_0001")["others"]
+    mentioned = {node["content"] for node in others}
+    assert mentioned == {f"{RETRY_MODULE}::Backoff", f"{MODULE}::Client::connect"}
     [decision_file] = walk.narrative("decisions/0001-*.md")
     assert DECISION in walk.narrative("decisions.md")[0].read_text()
     walk.ctx("add", "note", "Completed task_0001. All tests passing. Ready for review.")
@@ -326,7 +328,8 @@ def _relate(walk: Walk, task_id: str) -> None:
     edges = walk.json("edges", task_id)
     others = {node["id"]: node for node in edges["others"]}
     mentioned = {others[edge["to_id"]]["content"] for edge in edges["edges"]}
-    assert mentioned == {RETRY, f"{MODULE}::Client::connect"}
+    # The file is one that the task's own text speaks of.
+    assert mentioned == {CLIENT, RETRY, f"{MODULE}::Client::connect"}
 
 
 def _test_until_it_passes(walk: Walk, piped: Callable[[str], None]) -> None:

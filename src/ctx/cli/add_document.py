@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ctx.cli import commit as commit_command
 from ctx.cli import edit, opening
 from ctx.cli import settings as surroundings
-from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.nodes import note_unclear, note_unknown, warn_of_redaction
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
@@ -56,6 +56,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     else:
         output.show(written, render)
     warn_of_redaction(written.redacted, output)
+    note_unknown(written.unknown, output)
+    note_unclear(written.unclear, output)
     if not has_project:
         output.note("It is in your own store. `ctx init` gives the project one, with files.")
     elif tier(written.node.tags) is None and options.subcommand == "task":

@@ -92,13 +92,24 @@ def render(added: FilesAdded) -> list[Block]:
 
 
 def _found(file: FileRead) -> str:
-    """The module, and what is in it by the names in it."""
+    """The module, and what is new or changed in it, by the names in it."""
     if file.problem:
         return file.problem
-    inside = [_inside(each.name, file.module) for each in file.items]
-    more = f" and {len(inside) - _MOST_NAMED} more" if len(inside) > _MOST_NAMED else ""
+    is_new = all(each.state == "new" for each in file.items)
+    inside = [
+        _inside(each.name, file.module) + ("" if is_new else f" ({each.state})")
+        for each in file.items
+        if each.state != "same"
+    ]
+    inside += [f"{_inside(part, file.module)} (module)" for part in file.parts]
+    named = inside[:_MOST_NAMED]
+    others = [
+        (len(inside) - len(named), "more"),
+        (len(file.items) - sum(each.state != "same" for each in file.items), "unchanged"),
+    ]
+    told = [*([", ".join(named)] if named else []), *(f"{n:,} {word}" for n, word in others if n)]
     module = f"{file.module}: " if file.module != file.path else ""
-    return f"{module}{', '.join(inside[:_MOST_NAMED]) or 'nothing'}{more}"
+    return f"{module}{' and '.join(told) or 'no items'}"
 
 
 def _inside(name: str, module: str) -> str:

@@ -21,6 +21,8 @@ ctx code callers Client.connect       who calls it, and how sure that is
 ctx code imports src/net.py           what a file imports, and who imports it
 ctx code changed --since main         which functions and classes differ from a branch
 ctx code cycles                       what imports or calls itself in a circle
+ctx code packages                     what is built here, and what it depends on
+ctx code history src/net.py           the commits of a file, and what changed with it
 ctx code                              how much of the code is known
 """
 
@@ -45,6 +47,12 @@ _CHANGED = """
 ctx code changed                      since the last commit, with files that git does not know
 ctx code changed --since main~5
 ctx code changed --since v1.2 --format json
+"""
+
+_PACKAGES = """
+ctx code packages                     of every manifest: Cargo.toml, package.json, pyproject.toml …
+ctx code packages netcore             what it builds, what it needs, and who needs it
+ctx code packages serde               of one from elsewhere: who needs it
 """
 
 _HISTORY = """
@@ -98,6 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         group, "imports", "show what something imports, and who imports it", _IMPORTS
     )
     _name(imports)
+    arguments.limit(imports, 50)
     _no_refresh(imports)
     cycles = shared.add_subcommand(
         group,
@@ -109,6 +118,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--files", action="store_true", help="only those of imports")
     which.add_argument("--items", action="store_true", help="only those of calls")
     _no_refresh(cycles)
+    packages = shared.add_subcommand(
+        group, "packages", "show the packages of the project, and what they depend on", _PACKAGES
+    )
+    packages.add_argument(
+        "name", nargs="?", default="", metavar="NAME", help="a package, its folder or manifest"
+    )
+    _no_refresh(packages)
     changed = shared.add_subcommand(
         group, "changed", "show which items are new, modified or deleted", _CHANGED
     )
@@ -118,7 +134,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     history = shared.add_subcommand(
         group, "history", "show the commits of a file, and what changed with it", _HISTORY
     )
-    history.add_argument("file", nargs="?", default="", metavar="FILE", help="a file")
+    history.add_argument("file", nargs="?", default="", metavar="FILE", help="a file or a folder")
     history.add_argument("--search", default="", metavar="WORDS", help="commits that speak of them")
     arguments.limit(history, 10)
     status = shared.add_subcommand(
@@ -221,7 +237,7 @@ def _answer(
         case "imports":
             from ctx.operations import code_imports
 
-            return code_imports.imports(code, options.name), code_answers.imports
+            return code_imports.imports(code, options.name, options.limit), code_answers.imports
         case "cycles":
             from ctx.operations import code_cycles
 
@@ -232,6 +248,10 @@ def _answer(
                 of.append("items")
             found = code_cycles.cycles(code, codebase, of)
             return found, code_answers.cycles
+        case "packages":
+            from ctx.operations import code_packages
+
+            return code_packages.packages(code, options.name), code_answers.packages
         case _:
             return code_index.status(codebase, code), code_answers.status
 

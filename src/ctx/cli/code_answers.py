@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ctx.code.changes import Change
     from ctx.code.coverage import Coverage
     from ctx.code.lookup import Located, Outlined
+    from ctx.code.packages.known import Known, Needed
     from ctx.operations.code_calls import Call, Calls
     from ctx.operations.code_changed import Changed, ChangedFile
     from ctx.operations.code_cycles import Cycle, Cycles
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
     from ctx.operations.code_imports import Import, Imports
     from ctx.operations.code_index import Indexed, Status
     from ctx.operations.code_outline import Outline
+    from ctx.operations.code_packages import Packages
 
 _LONGEST_LOOP = 6
+_NEEDED = ("package", "kind", "versions", "how", "manifest")
 
 
 def outline(found: "Outline") -> list[Block]:
@@ -54,7 +57,11 @@ def calls(found: "Calls") -> list[Block]:
     is_by = found.direction == "callers"
     if not found.calls:
         return [*blocks, Line("Nobody calls it." if is_by else "It calls nothing that is here.")]
-    far = any(call.depth > 1 for call in found.calls) or len(found.items) > 1
+    # The other end is told where it is not what was asked for: a method of the class, say.
+    asked = {each.id for each in found.items}
+    far = len(asked) > 1 or any(
+        (call.callee if is_by else call.caller).id not in asked for call in found.calls
+    )
     rows = [_call(call, is_by=is_by, far=far) for call in found.calls]
     headings = ["where", "who" if is_by else "what", "sure", "times"]
     kinds = ["id", "", "dim", "dim"]
@@ -103,7 +110,10 @@ def imports(found: "Imports") -> list[Block]:
         for each in found.importers
     ]
     blocks.append(Line("Imported by", "heading"))
-    return [*blocks, *listing(("where", "who", "what"), importing, ("id", "", ""))]
+    blocks.append(Table(("where", "who", "what"), importing, ("id", "", "")))
+    if found.more:
+        blocks.append(Line(f"  … and {found.more:,} more (--limit)", "dim"))
+    return blocks
 
 
 def _written(each: "Import") -> str:
@@ -145,11 +155,60 @@ def _loop(cycle: "Cycle") -> str:
     )
 
 
+def packages(found: "Packages") -> list[Block]:
+    if not found.name:
+        return _all_packages(found.packages)
+    blocks: list[Block] = []
+    for each in found.packages:
+        version = f" {each.version}" if each.version else ""
+        blocks.append(Line(f"{each.name}{version}: {each.ecosystem}, {each.manifest}", "heading"))
+        if each.targets:
+            rows = [(target.kind, target.name, target.path) for target in each.targets]
+            blocks.append(Line("Builds"))
+            blocks += listing(("kind", "name", "path"), rows, ("type", "", "id"))
+        needs = [_needed(needed.name, needed.manifest, needed) for needed in each.dependencies]
+        blocks.append(Line("Depends on" if needs else "It depends on nothing."))
+        blocks.append(Table(_NEEDED, needs, ("", "type", "", "dim", "id")))
+    needing = [_needed(each.package, each.manifest, each.dependency) for each in found.needed_by]
+    if needing:
+        who = "Needed by" if found.packages else f"{found.name} is not from here. It is needed by"
+        blocks.append(Line(who, "" if found.packages else "heading"))
+        blocks.append(Table(_NEEDED, needing, ("", "type", "", "dim", "id")))
+    elif len(found.packages) == 1:
+        blocks.append(Line("No other package here needs it."))
+    return blocks
+
+
+def _all_packages(found: "Sequence[Known]") -> list[Block]:
+    if not found:
+        return [Line("No manifest of a package is here.")]
+    rows = [
+        (
+            each.name,
+            each.version,
+            each.ecosystem,
+            each.manifest,
+            count(len(each.targets), "target"),
+            f"needs {len(each.dependencies):,}",
+        )
+        for each in found
+    ]
+    headings = ("package", "version", "of", "manifest", "targets", "needs")
+    return [Table(headings, rows, ("", "", "type", "id", "dim", "dim"))]
+
+
+def _needed(package: str, manifest: str, needed: "Needed") -> tuple[str, str, str, str, str]:
+    how = ["optional"] if needed.optional else []
+    if needed.features:
+        how.append(f"with {' and '.join(needed.features)}")
+    return package, needed.kind, needed.requirement, ", ".join(how), manifest
+
+
 def history(found: "History") -> list[Block]:
     blocks: list[Block] = []
     if not found.commits:
         what = f"touched {found.path}" if found.path else f"speaks of {found.words}"
-        blocks.append(Line(f"No commit {what}."))
+        blocks.append(Line(f"No commit {what}{' yet' if found.path else ''}."))
     rows = [
         (each.commit, each.time[:10], each.subject, count(len(each.files), "file"))
         for each in found.commits
@@ -168,6 +227,8 @@ def history(found: "History") -> list[Block]:
 
 
 def changed(found: "Changed") -> list[Block]:
+    from ctx.code.qualified import separator
+
     if not found.files:
         return [Line(f"No item differs from {found.since}.")]
     told = ", ".join(
@@ -185,7 +246,8 @@ def changed(found: "Changed") -> list[Block]:
         blocks.append(Line(_file(file), "heading"))
         if file.skipped:
             blocks.append(Line(f"  not compared: {file.skipped}", "dim"))
-        rows = [_change(each) for each in file.items]
+        joint = separator(file.language or "")
+        rows = [_change(each, each.name.rpartition(joint)[0]) for each in file.items]
         blocks.append(
             Table(("change", "line", "item", "what"), rows, ("type", "number", "text", "dim"))
         )
@@ -197,8 +259,10 @@ def _file(file: "ChangedFile") -> str:
     return f"{name} ({file.change})"
 
 
-def _change(each: "Change") -> tuple[str, str, str, str]:
+def _change(each: "Change", owner: str) -> tuple[str, str, str, str]:
     shown = each.signature or (f"{each.kind} {each.name}" if each.name else "the file itself")
+    if owner and each.signature:
+        shown = f"{shown} in {owner}"
     return each.change, str(each.line), shown, " and ".join(each.parts)
 
 

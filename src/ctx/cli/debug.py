@@ -2,9 +2,9 @@
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.cli import arguments, opening
@@ -19,9 +19,6 @@ from ctx.objects.model import Commit, Typed, WorkCommit
 from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
-
-if TYPE_CHECKING:
-    from ctx.operations.debug_index import Found
 
 EXAMPLES = """
 ctx debug verify                  read and check every object, ref, head and index
@@ -75,13 +72,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ask the index, which is derived from the objects",
         "ctx debug index\nctx debug index path:src/app.py\nctx debug index commit:3f2a91c0\n"
         "ctx debug index file:9b1d\nctx debug index name:connect\n"
-        "ctx debug index item:core::net::Client",
+        "ctx debug index item:core::net::Client\nctx debug index package:netcore",
     )
     looked_up.add_argument(
         "key",
         nargs="?",
-        help="path:PATH, file:ID, commit:ID, narrative:PATH, and of the code name:NAME or "
-        "item:QUALIFIED-NAME; none for a summary",
+        help="path:PATH, file:ID, commit:ID, narrative:PATH, and of the code name:NAME, "
+        "item:QUALIFIED-NAME or package:NAME; none for a summary",
     )
     graph = shared.add_subcommand(
         group, "graph", "draw memory and code, as text for a program that draws", _GRAPH
@@ -115,6 +112,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         return 0
     if form in _PICTURES:
         raise UsageError(f"Only `ctx debug graph` has --format {form}.")
+    if options.subcommand == "index":
+        from ctx.cli import index_answers
+
+        index_answers.show(options.key, settings, output)
+        return 0
     workspace = open_workspace(settings, output)
     repository = workspace.repository
     match options.subcommand:
@@ -126,10 +128,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
             if options.limit < 1:
                 raise UsageError("--limit must be at least 1.")
             output.show(history(repository, options.limit), render_history)
-        case "index":
-            from ctx.operations import debug_index
-
-            output.show(debug_index.look_up(workspace, options.key), render_index)
         case _:
             with output.progress("Checking objects") as tick:
                 report = verified(repository, tick)
@@ -158,11 +156,12 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
                 found = code.opened(codebase, output, refresh=not options.no_refresh)
                 opened = stack.enter_context(found)
         known = (opened.code, opened.folder, opened.age) if opened else (None, "", None)
+        drawable = debug_graph.Drawable(memory.graph, known[0], memory.project)
         if options.around:
             wanted = debug_graph.Near(options.around, known[1], options.depth, options.limit)
-            drawn = debug_graph.around(memory.graph, known[0], wanted, known[2])
+            drawn = debug_graph.around(drawable, wanted, known[2])
         else:
-            drawn = debug_graph.everything(memory.graph, known[0], options.limit, known[2])
+            drawn = debug_graph.everything(drawable, options.limit, known[2])
         output.show(drawn, render)
     if drawn.left_out and form in ("json", *_PICTURES):
         output.note(f"{drawn.left_out:,} more had no place: --limit.")
@@ -377,17 +376,3 @@ def render_report(report: verify.Report) -> list[Block]:
         files = count(len(report.leftovers), "file")
         blocks.append(Line(f"{files} left by a process that was stopped; ctx gc removes old ones."))
     return blocks
-
-
-def render_index(found: "Found") -> list[Block]:
-    if not found.entries and not found.code:
-        return [Line(f"The index has nothing under {found.key}.")]
-    blocks: list[Block] = [_entry(entry) for entry in found.entries]
-    if found.code:
-        blocks.append(Line("In the code", "heading"))
-        blocks += [_entry(entry) for entry in found.code]
-    return blocks
-
-
-def _entry(entry: Mapping[str, Any]) -> Block:
-    return Table(("what", "value"), [(name, str(value)) for name, value in entry.items()])

@@ -7,10 +7,13 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.ids import NodeId
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Edge, Node, Redaction
+from ctx.operations.code_names import Unknown
 from ctx.operations.listing import Listing
 
 PREVIEW = 100
 """Characters of a node's content in a list."""
+
+_LONGEST_NAME = 60
 
 
 def render_listing(listing: Listing) -> list[Block]:
@@ -95,3 +98,25 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
     places = list(dict.fromkeys(told_places))
     told = "; ".join(places[:3]) + ("; …" if len(places) > 3 else "")
     output.warn(f"{count(len(redacted), 'secret')} not kept: {told}.")
+
+
+def note_unknown(unknown: Sequence[Unknown], output: Output) -> None:
+    """Say which names the code does not have, and what may have been meant."""
+    for name, near in unknown:
+        meant = f" Did you mean {_either(near)}?" if near else ""
+        output.note(f"The code here has no `{short_name(name)}`: it is kept as it was said.{meant}")
+
+
+def note_unclear(unclear: Sequence[Unknown], output: Output) -> None:
+    """Say which names are those of several things."""
+    for name, several in unclear:
+        meant = f" It may be {_either(several)}." if several else ""
+        output.note(f"`{short_name(name)}` names several things: it is kept as it was said.{meant}")
+
+
+def short_name(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1].rstrip()}…"
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join(f"`{each}`" for each in names)

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import opening
-from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.nodes import note_unknown, short_name, warn_of_redaction
 from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
@@ -18,8 +18,6 @@ ctx relate Client::connect Calls src/net/retry.rs:42      what stands in that li
 ctx relate decision_0007 depends-on 01M7ESYZ1SB4
 ctx relate src/a.py RelatesTo src/b.py --confidence low --evidence "they change together"
 """
-
-_NAME = 60
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -54,17 +52,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         related = relate(memory, wanted)
     output.show(related, render)
     warn_of_redaction(related.redacted, output)
-    for name, near in related.unknown:
-        meant = f" Did you mean {' or '.join(f'`{each}`' for each in near)}?" if near else ""
-        output.note(f"The code here has no `{_short(name)}`: it is kept as it was said.{meant}")
+    note_unknown(related.unknown, output)
 
 
 def render(related: Related) -> list[Block]:
     verb = "Related" if related.new else "Related already"
-    first = f"{related.from_short} {_short(related.from_name)}"
-    second = f"{related.to_short} {_short(related.to_name)}"
+    first = f"{related.from_short} {short_name(related.from_name)}"
+    second = f"{related.to_short} {short_name(related.to_name)}"
     return [Line(f"{verb}: {first} ── {related.edge.type} → {second}")]
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= _NAME else f"{name[: _NAME - 1].rstrip()}…"

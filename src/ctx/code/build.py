@@ -8,15 +8,17 @@ each file that was read stays read.
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from sqlite3 import Connection
 from typing import NamedTuple
 from zlib import crc32
 
-from ctx import clock
+from ctx import clock, disk
 from ctx.code import index_file, listing, reading, store
 from ctx.code.crew import FEW, LARGE, Crew
 from ctx.code.listing import LeftOut, Listed
+from ctx.code.model import LARGEST_FILE
 from ctx.code.packages import read as packages
 from ctx.code.reading import Read, Wanted
 from ctx.code.resolve import facts
@@ -39,6 +41,8 @@ MANIFESTS = {
 """Files that say where imports lead, and in which languages."""
 
 
+_PACKAGES = "packages"
+"""Noted while the packages are as the files are. Also an interrupted refresh leaves it so."""
 _STANDS_FOR_ITS_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
 _FOLDER_IS_PACKAGE = (".go", ".java")
 _MAKES_A_PACKAGE = frozenset({"__init__.py", "__init__.pyi"})
@@ -54,7 +58,7 @@ class Place(NamedTuple):
     checkout: Checkout | None
     database: str
     ignore_globs: tuple[str, ...] = ()
-    max_bytes: int = 1 << 20
+    max_bytes: int = LARGEST_FILE
     """A larger file is not read."""
 
 
@@ -113,11 +117,11 @@ class _Refresh:
         with Crew() as crew:
             changed = self._read(crew, wanted, gone)
             resolved = self._resolve(crew)
-        manifests = packages.MANIFESTS.intersection(each.path.rpartition("/")[2] for each in wanted)
-        if added or gone or manifests:
+        if not index_file.noted(self._connection, _PACKAGES):
             described = packages.read_all(self._place.root, [each[0] for each in found.files])
             with index_file.writing(self._connection, self._place.database):
                 store.put_packages(self._connection, described)
+                index_file.note(self._connection, _PACKAGES, 1)
         with index_file.writing(self._connection, self._place.database):
             index_file.note(self._connection, "refreshed_at", clock.now_ms())
             index_file.note(self._connection, "left_out", len(found.left_out))
@@ -137,6 +141,8 @@ class _Refresh:
                 if before is not None:
                     self._connection.execute("UPDATE files SET settled = 0, reader = -1")
                 index_file.note(self._connection, "limits", digest)
+                root = os.fsencode(self._place.root)
+                index_file.note(self._connection, index_file.ROOT, root)
 
     def _compare(self, files: list[Listed]) -> tuple[list[Wanted], int, list[int]]:
         """Which files have to be read, how many of them are new, and which are gone."""
@@ -176,6 +182,7 @@ class _Refresh:
                 " VALUES (?, ?, ?, ?, ?, ?, 0)",
                 [(last + number, *each) for number, each in enumerate(new, 1)],
             )
+            index_file.note(self._connection, _PACKAGES, 0)
             if last:
                 # What was not there before may be what somebody meant.
                 self._names.update(name for each in new for name in self._renamed(each[0]))
@@ -226,9 +233,11 @@ class _Refresh:
                 if EVERYTHING in names:
                     names |= _whole(paths[answer.file_id])
                 self._names |= names
-                name = paths[answer.file_id].rpartition("/")[2]
                 if answer.state != "same":
-                    self._languages.update(_led_by(name))
+                    path = paths[answer.file_id]
+                    self._languages.update(self._led_by(path))
+                    if path.rpartition("/")[2] in packages.MANIFESTS:
+                        index_file.note(self._connection, _PACKAGES, 0)
             # In the same transaction: who is affected must not be forgotten.
             self._look_again()
         answers.clear()
@@ -240,7 +249,27 @@ class _Refresh:
             if EVERYTHING in names:
                 names |= _whole(row[0])
             self._names |= names
-            self._languages.update(_led_by(row[0].rpartition("/")[2]))
+            self._languages.update(self._led_by(row[0]))
+            index_file.note(self._connection, _PACKAGES, 0)
+
+    def _led_by(self, path: str) -> tuple[str, ...]:
+        """The languages whose imports may lead elsewhere when this file has changed."""
+        name = path.rpartition("/")[2]
+        if name.endswith(".json") and name not in MANIFESTS:
+            stem = name.removesuffix(".json").encode()
+            if any(stem in each for each in self._configurations()):
+                name = "tsconfig.json"
+        return MANIFESTS.get(name, ())
+
+    def _configurations(self) -> Iterator[bytes]:
+        """What is in the settings of TypeScript: they can take others in, under any name."""
+        rows = self._connection.execute(
+            "SELECT path FROM files WHERE path GLOB '*[tj]sconfig*.json' LIMIT 200"
+        )
+        for (path,) in rows.fetchall():
+            with suppress(OSError):
+                yield disk.read_plain(os.path.join(self._place.root, path), self._place.max_bytes)
+            yield os.fsencode(path)
 
     def _renamed(self, path: str) -> set[str]:
         """What a file is called, and what others are called in whose names it has a part."""
@@ -323,13 +352,6 @@ class _Refresh:
                 for answer in answers:
                     store.put_edges(self._connection, answer)
             answers.clear()
-
-
-def _led_by(name: str) -> tuple[str, ...]:
-    """The languages whose imports may lead elsewhere when a file of this name has changed."""
-    if "tsconfig" in name and name.endswith(".json"):
-        name = "tsconfig.json"
-    return MANIFESTS.get(name, ())
 
 
 def _names_of(path: str) -> set[str]:

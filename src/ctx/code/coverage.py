@@ -13,7 +13,7 @@ class Languages(NamedTuple):
     lines: int
 
 
-class Skipped(NamedTuple):
+class NotRead(NamedTuple):
     reason: str
     files: int
 
@@ -33,7 +33,7 @@ class Coverage(NamedTuple):
     """Links, submodules and the like, which no index takes."""
     refreshed_at: str | None
     languages: tuple[Languages, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[NotRead, ...]
 
 
 def refreshed_at(connection: Connection) -> str | None:
@@ -69,5 +69,5 @@ def of(connection: Connection) -> Coverage:
         left_out if isinstance(left_out, int) else 0,
         refreshed_at(connection),
         tuple(Languages(*row) for row in languages),
-        tuple(Skipped(*row) for row in skipped),
+        tuple(NotRead(*row) for row in skipped),
     )

@@ -70,7 +70,8 @@ def choose(
             matches = _matching(project, folder, inside, rules)
             if not matches:
                 raise PathRefused(
-                    f"Nothing matches {word!r}.", hint="What is ignored is added with --force."
+                    f"Nothing matches {word!r}.",
+                    hint="What is ignored counts only for `ctx add file --force`.",
                 )
             found.update(matches)
         else:

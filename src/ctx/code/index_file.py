@@ -28,6 +28,8 @@ from ctx.sqlite.connection import (
 APPLICATION_ID = 0x63747863  # "ctxc"
 VERSION = 1
 """Raised when the tables, or the meaning of what is in them, change."""
+ROOT = "root"
+"""Noted: the bytes of the path of the folder that the index is about."""
 
 
 def open_for_writing(path: str) -> Connection:
@@ -93,11 +95,11 @@ def writing(connection: Connection, path: str) -> Iterator[None]:
         yield
 
 
-def note(connection: Connection, key: str, value: str | int | None) -> None:
+def note(connection: Connection, key: str, value: str | int | bytes | None) -> None:
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-def noted(connection: Connection, key: str) -> str | int | None:
+def noted(connection: Connection, key: str) -> str | int | bytes | None:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return row[0] if row else None
 

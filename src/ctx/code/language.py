@@ -55,6 +55,8 @@ class Described(NamedTuple):
     bases: tuple[str, ...] = ()
     doc: str | None = None
     """None: what the comments before it say."""
+    promise: bytes = b""
+    """Where it is not all that stands before the body."""
 
 
 class Source(NamedTuple):
@@ -107,6 +109,10 @@ class Language:
     def doc(self, comments: list[bytes]) -> str:
         """What the comments right before a definition say about it."""
         return plain_comment(b"\n".join(comments).decode("utf-8", "replace"))
+
+    def file_doc(self, _content: bytes, /) -> str:
+        """What a file says about itself."""
+        return ""
 
     def expression(self, text: bytes) -> str | None:
         """How what is called is named; None where it has no name at all."""

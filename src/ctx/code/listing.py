@@ -92,6 +92,15 @@ def belonging(
     return Listing(sorted(looked.files), sorted(set(looked.left_out)))
 
 
+def why_not(project_root: str, path: str) -> str | None:
+    """Why a path that is there is left out; None where nothing speaks against it, or it is not
+    there."""
+    try:
+        return _why_not(project_root, path, os.lstat(os.path.join(project_root, path)))
+    except (OSError, ValueError):
+        return None
+
+
 def is_settled(mtime_ns: int, ctime_ns: int, seen_at_ns: int) -> bool:
     """Whether a file that still has these stamps still has the content it was read with.
 

@@ -5,6 +5,7 @@ A name is any end of a qualified name: `connect`, `Client.connect`, `net.client.
 name in it, `src/net.py#connect`.
 """
 
+import os
 import posixpath
 import re
 from array import array
@@ -28,9 +29,10 @@ from ctx.code.model import (
 from ctx.code.qualified import Names
 
 _SEPARATORS = re.compile(r"::|[.#/]")
-_LINE = re.compile(r"(.+?):(\d{1,9})(?::\d+)?", re.DOTALL)
+PLACE = re.compile(r"(.+?):(\d{1,9})(?::\d+)?", re.DOTALL)
+"""A path and a line in it, as compilers print them."""
+
 _MOST_NAMESAKES = 2_000
-_MOST_WORDS = 4_000
 _AT_ONCE = 400
 # Files that are called like their folder, or like the whole they begin.
 _NAMED_BY_FOLDER = ("%/{0}/__init__.py", "%/{0}/mod.rs", "%lib.rs", "%main.rs")
@@ -101,11 +103,21 @@ class Imported(NamedTuple):
     """None: out of the repository, or nobody knows."""
 
 
+class _Matching(NamedTuple):
+    """Items by how much of their qualified name is what was asked for."""
+
+    whole: list[Located]
+    ending: list[Located]
+    shortened: list[Located]
+    """Names in between were left out."""
+
+
 class Code:
     """One index of code, open for reading. To be closed, or used as a context."""
 
     def __init__(self, connection: Connection, root: str) -> None:
         self.connection = connection
+        self._root = root
         self._names = Names(connection, root)
 
     def __enter__(self) -> "Code":
@@ -132,30 +144,41 @@ class Code:
         file = self.file(text, folder)
         if file:
             return self.located([item_id(file.id, 0)])
-        if found := _LINE.fullmatch(text):
+        if found := PLACE.fullmatch(text):
             file = self.file(found[1], folder)
-            return self._at_line(file.id, int(found[2])) if file else None
+            return self._at_line(file, int(found[2])) if file else None
         path, mark, name = text.partition("#")
         file = self.file(path, folder) if mark else None
-        if file is None:
-            return None
-        return [each for each in self.named(name) if each.path == file.path]
+        return self._named_in(file, name) if file else None
 
-    def _at_line(self, file_id: int, line: int) -> list[Located]:
+    def _at_line(self, file: File, line: int) -> list[Located]:
+        if not 1 <= line <= max(file.lines, 1):
+            return []
         row = self.connection.execute(
             "SELECT id FROM items WHERE id BETWEEN ? AND ? AND (line <= ? AND end_line >= ?"
             " OR parent IS NULL) ORDER BY parent IS NULL, end_line - line, id DESC LIMIT 1",
-            (*_span(file_id), line, line),
+            (*_span(file.id), line, line),
         ).fetchone()
         return self.located(row) if row else []
 
+    def _named_in(self, file: File, name: str) -> list[Located]:
+        """The items of a file whose name ends so."""
+        wanted = parts(name)
+        ids = self._ids(
+            "SELECT id FROM items WHERE id BETWEEN ? AND ? AND name IN (?, ?)",
+            *(*_span(file.id), wanted[-1] if wanted else name, name),
+        )
+        found = self._matching(ids, wanted)
+        return found.whole + found.ending or found.shortened
+
     def named(self, text: str) -> list[Located]:
-        """The items whose qualified name ends so; those that have all of it, where there are any.
+        """The items whose qualified name ends so; where it is more than one word, only those that
+        have all of it, if there are any.
 
         Where none has, names in between may be left out: many import a thing from where it is
         offered rather than from where it stands.
         """
-        wanted = _parts(text)
+        wanted = parts(text)
         if not wanted:
             return []
         last = wanted[-1]
@@ -168,21 +191,26 @@ class Code:
             ids += self._ids(
                 "SELECT id << 16 FROM files WHERE path LIKE ? ESCAPE '\\' LIMIT ?", like, 200
             )
-        whole: list[Located] = []
-        ending: list[Located] = []
-        shortened: list[Located] = []
-        for each in self.located(dict.fromkeys(ids)):
-            parts = _parts(each.name)
-            if parts == wanted:
-                whole.append(each)
-            elif parts[-len(wanted) :] == wanted:
-                ending.append(each)
-            elif parts[-1:] == wanted[-1:] and _has_in_order(parts, wanted):
-                shortened.append(each)
-        if len(wanted) == 1 and all(each.kind == "module" for each in whole):
-            # One word is more often something in a file than the file of that name.
-            return [*ending, *whole] or shortened
-        return whole or ending or shortened
+        found = self._matching(dict.fromkeys(ids), wanted)
+        if len(wanted) > 1:
+            return found.whole or found.ending or found.shortened
+        # One word says little: it is more often something in a file than the file of that name,
+        # and what has no more of a name than that word hides nothing else.
+        items = [each for each in found.whole if each.kind != "module"]
+        files = [each for each in found.whole if each.kind == "module"]
+        return [*items, *found.ending, *files] or found.shortened
+
+    def _matching(self, ids: Iterable[int], wanted: list[str]) -> _Matching:
+        found = _Matching([], [], [])
+        for each in self.located(ids):
+            own = parts(each.name)
+            if own == wanted:
+                found.whole.append(each)
+            elif own[-len(wanted) :] == wanted:
+                found.ending.append(each)
+            elif own[-1:] == wanted[-1:] and _has_in_order(own, wanted):
+                found.shortened.append(each)
+        return found
 
     def _ids(self, query: str, *values: object) -> list[int]:
         return [each for (each,) in self.connection.execute(query, values)]
@@ -204,41 +232,6 @@ class Code:
                 found.append(Located(each, self._names.of(each), *shape))
         return sorted(found, key=lambda each: (each.path, each.line, each.id))
 
-    def near(self, text: str) -> list[str]:
-        """Names that somebody may have meant who wrote one that nobody has."""
-        import difflib
-
-        wanted = _parts(text) or [text]
-        last = wanted[-1]
-        if len(wanted) > 1 and (namesakes := self.named(last)):
-            # The name is right, and what stands before it is not, or not all of it.
-            best = sorted(namesakes, key=lambda each: -len({*wanted} & {*_parts(each.name)}))
-            return list(dict.fromkeys(each.name for each in best))[:3]
-        for length in (2, 1):
-            beginning = last[:length]
-            if not beginning:
-                continue
-            names = self._ids(
-                "SELECT DISTINCT name FROM items WHERE name >= ? AND name < ? LIMIT ?",
-                beginning,
-                beginning + "\U0010ffff",
-                _MOST_WORDS,
-            )
-            if found := difflib.get_close_matches(last, map(str, names), n=3):
-                return found
-        return []
-
-    def near_path(self, path: str) -> list[str]:
-        import difflib
-
-        name = posixpath.basename(path)
-        every: list[str] = []
-        for (each,) in self.connection.execute("SELECT path FROM files ORDER BY path"):
-            if posixpath.basename(each)[:1] == name[:1]:
-                every.append(each)
-        names = {posixpath.basename(each): each for each in every[:_MOST_WORDS]}
-        return [names[each] for each in difflib.get_close_matches(name, list(names), n=3)]
-
     def beginning(self, text: str, most: int) -> Iterator[tuple[str, str]]:
         """Names that begin so, with their kinds: what a shell offers."""
         for name, kind in self.connection.execute(
@@ -251,9 +244,8 @@ class Code:
     # Files
 
     def file(self, path: str, folder: str = "") -> File | None:
-        """A file by its path from a folder, else from the project's root."""
-        for base in dict.fromkeys((folder, "")):
-            inside = posixpath.normpath(posixpath.join(base, path))
+        """A file by its path: a whole one, or from a folder, else from the project's root."""
+        for inside in self.inside(path, folder):
             row = self.connection.execute(
                 "SELECT id, path, language, lines, skipped, problems FROM files WHERE path = ?",
                 (inside,),
@@ -261,6 +253,17 @@ class Code:
             if row:
                 return File(*row)
         return None
+
+    def inside(self, path: str, folder: str = "") -> list[str]:
+        """The paths from the root that a path can mean; what begins with `..` is outside."""
+        path = os.path.expanduser(path) if path.startswith("~/") else path
+        if not os.path.isabs(path) or "\0" in path:
+            joined = (posixpath.join(base, path) for base in (folder, ""))
+            return list(dict.fromkeys(map(posixpath.normpath, joined)))
+        # The folder may have been reached over a link, as a root is not. What a link in it leads
+        # to is not asked: links are no files of the project.
+        above, name = os.path.split(os.path.normpath(path))
+        return [os.path.relpath(os.path.join(os.path.realpath(above), name), self._root)]
 
     def outline(self, file: File) -> list[Outlined]:
         """What is in a file, in its order. The file itself is not in it."""
@@ -371,17 +374,23 @@ def without_impls(found: Sequence[Located]) -> list[Located]:
     return [each for each in found if each.kind != "impl" or each.name not in named]
 
 
-def _has_in_order(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    left = iter(parts)
+def exactly(found: Sequence[Located], name: str) -> list[Located]:
+    """Those that have all of a name, else all."""
+    return [each for each in found if each.name == name] or list(found)
+
+
+def parts(text: str) -> list[str]:
+    """The single names in a qualified one."""
+    found = _SEPARATORS.split(text)
+    while found and found[0] in _HERE:
+        found.pop(0)
+    return [part for part in found if part]
+
+
+def _has_in_order(own: Sequence[str], wanted: Sequence[str]) -> bool:
+    left = iter(own)
     return all(part in left for part in wanted)
 
 
 def _span(file_id: int) -> tuple[int, int]:
     return item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1)
-
-
-def _parts(text: str) -> list[str]:
-    parts = _SEPARATORS.split(text)
-    while parts and parts[0] in _HERE:
-        parts.pop(0)
-    return [part for part in parts if part]

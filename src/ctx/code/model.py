@@ -23,6 +23,9 @@ VISIBILITIES = ("public", "crate", "super", "private")
 CALL, REFERENCE, TYPE = "call", "reference", "type"
 """What a mention can be."""
 
+LARGEST_FILE = 1 << 20
+"""Bytes of a file that is read out, whatever else may be kept: what people write is smaller."""
+
 CONTAINERS = frozenset({"module", "class", "struct", "enum", "trait", "interface", "impl"})
 """Kinds whose children are reached through their name."""
 

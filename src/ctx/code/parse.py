@@ -33,6 +33,7 @@ LONGEST_SIGNATURE = 600
 
 _MOST_ITEMS = 20_000
 _MOST_PROBLEMS = 20
+_MOST_HANDED_ON = 5
 _LONGEST_DOC = 4_000
 _LONGEST_NAME = 500
 _LONGEST_CALLED = 300
@@ -178,6 +179,7 @@ class _Reading:
         size = len(self._source.content)
         items, describe, source = self._items, self._language.item, self._source
         items.append(_module(source.path, size, self._lines))
+        items[0].doc = self._language.file_doc(source.content)[:_LONGEST_DOC]
         # The items around the present place, outermost first.
         around = [0]
         ends = [size + 1]
@@ -216,12 +218,12 @@ class _Reading:
     ) -> None:
         content, line_ends = self._source.content, self._line_ends
         own_start, end = node.start_byte, node.end_byte
-        name, at, kind, visibility, body, type_, bases, doc = described
+        name, at, kind, visibility, body, type_, bases, doc, promise = described
         start = self._begins.get(own_start, own_start)
         line = bisect_right(line_ends, start) + 1
         # Where it is named is no mention of it.
         self._names_at.add(at)
-        promise = content[start : min(body, start + LONGEST_SIGNATURE)]
+        promise = (promise or content[start:body])[:LONGEST_SIGNATURE]
         if b"#" in promise or b"//" in promise or b"/*" in promise:
             promise = self._language.comment.sub(rb"\1", promise)
         promise = b" ".join(promise.split())
@@ -315,7 +317,9 @@ class _Reading:
                     own = name[5:]
                     scope = self._class_around(here)
                     # What is assigned to a field is known in the method: a name of its scope.
-                    if type_[:1] == "=":
+                    for _ in range(_MOST_HANDED_ON):
+                        if type_[:1] != "=":
+                            break
                         type_ = found.get((here, type_[1:]), "")
                 if type_ and "." not in own and own != type_:
                     found.setdefault((scope, own), type_)

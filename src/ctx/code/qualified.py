@@ -8,20 +8,24 @@ import re
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.code.model import SLOTS, file_of
+from ctx.code.model import KINDS, file_of
 
 if TYPE_CHECKING:
     # Manifests are read for two languages only, and what reads them is large.
     from ctx.code.packages.model import Target
 
 _DEEPEST = 100
+_MODULE = KINDS.index("module")
 _CARGO = "Cargo.toml"
 _GO = "go.mod"
 _SEPARATORS = {"rust": "::", "c": "::", "cpp": "::"}
 _OWN_FILES = frozenset({"mod", "lib", "main"})
 # A method whose type stands elsewhere names it: `func (c *Client) Get()`, `void Client::get()`.
 _GO_RECEIVER = re.compile(r"func \((?:\w+ )?\*?(\w+)")
-_CPP_OWNER = re.compile(r"((?:\w+(?:<[^<>()]*>)?::)+)~?\w+\s*\(")
+_CPP_OWNER = re.compile(
+    r"((?:\w+(?:<[^<>()]*(?:<[^<>()]*>[^<>()]*)*>)?::)+)"
+    r"(?:(operator)\b[^()]*(?:\(\))?|(~?\w+))\s*\("
+)
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
@@ -68,13 +72,16 @@ class Names:
         at: int | None = item
         while at is not None and len(names) < _DEEPEST:
             row = self._connection.execute(
-                "SELECT parent, name, signature FROM items WHERE id = ?", (at,)
+                "SELECT items.parent, items.name, items.signature, above.kind FROM items"
+                " LEFT JOIN items AS above ON above.id = items.parent WHERE items.id = ?",
+                (at,),
             ).fetchone()
             if row is None or row[0] is None:
                 break
             names.append(row[1])
-            if file_of(at) << SLOTS == row[0]:
-                names += reversed(_owners(row[2], language))
+            # What stands in its type needs no other word for it; a namespace is no type.
+            if row[3] == _MODULE:
+                names += reversed(_owners(row[1], row[2], language))
             at = row[0]
         found = self._inside[item] = separator(language).join(reversed(names))
         return found
@@ -196,14 +203,16 @@ _NAMED_FILES = frozenset({"python", "rust", "typescript", "tsx", "javascript"})
 """Languages in which a file is a module, and named like one."""
 
 
-def _owners(signature: str, language: str | None) -> list[str]:
+def _owners(name: str, signature: str, language: str | None) -> list[str]:
     """The type that an item belongs to although it does not stand in it."""
     if language == "go":
         found = _GO_RECEIVER.match(signature)
         return [found[1]] if found else []
     if language == "cpp":
-        found = _CPP_OWNER.search(signature[:600])
-        return _ARGUMENTS.sub("", found[1]).split("::")[:-1] if found else []
+        for found in _CPP_OWNER.finditer(signature[:600]):
+            # What stands for a parameter may be called too.
+            if found[3] == name or (found[2] and name.startswith(found[2])):
+                return _ARGUMENTS.sub("", _ARGUMENTS.sub("", found[1])).split("::")[:-1]
     return []
 
 

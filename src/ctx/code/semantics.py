@@ -38,6 +38,8 @@ class Semantics(NamedTuple):
     items: tuple[Found, ...]
     edges: tuple[Edge, ...]
     """What matters most comes first."""
+    parts: tuple[str, ...]
+    """The modules that it says it has, in files of their own."""
 
 
 class Version(NamedTuple):
@@ -48,6 +50,9 @@ class Version(NamedTuple):
     file_id: ObjectId
     blob_id: ObjectId
     before: bytes | None
+    """As it was committed: what is new since then is related."""
+    seen: bytes | None
+    """As it was taken in last: what has changed since then is told."""
 
 
 def is_sure(edge: Edge) -> bool:
@@ -75,7 +80,10 @@ class Reader:
         ).fetchone()
         if not every or indexed[0] != snapshots.digest(version.content):
             return "it changed while it was read"
-        states = _states(every, version, file.language or "")
+        language = file.language or ""
+        states = told = _states(every, version, version.before, language)
+        if version.seen != version.before:
+            told = _states(every, version, version.seen, language)
         lines = Lines(version.file_id, snapshots.as_parsed(version.content), version.blob_id)
         edges = [
             *self._defines(every, states, lines),
@@ -83,11 +91,14 @@ class Reader:
             *self._calls([row for row in every if states[row.id] != "same"], lines),
         ]
         items = tuple(
-            Found(self._names.of(row.id), KINDS[row.kind], row.line, states[row.id])
+            Found(self._names.of(row.id), KINDS[row.kind], row.line, told[row.id])
             for row in every
             if row.parent is not None and KINDS[row.kind] != "impl"
         )
-        return Semantics(self._names.of(every[0].id), items, tuple(dict.fromkeys(edges)))
+        parts = dict.fromkeys(edge.to.id for edge in edges if edge.label == "CONTAINS")
+        return Semantics(
+            self._names.of(every[0].id), items, tuple(dict.fromkeys(edges)), tuple(parts)
+        )
 
     def _end(self, item: int) -> Endpoint | None:
         found = self._code.located([item])
@@ -142,12 +153,14 @@ def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span
     return Edge(from_, label, to, Evidence(EvidenceTool.PARSER, confidence, span=span))
 
 
-def _states(every: list[Row], version: Version, language: str) -> dict[int, str]:
-    """What has become of each item since the content before. Of several that are called the same,
+def _states(
+    every: list[Row], version: Version, earlier: bytes | None, language: str
+) -> dict[int, str]:
+    """What has become of each item since an earlier content. Of several that are called the same,
     the first is compared with the first."""
     before: dict[tuple[str, ...], list[tuple[str, bytes]]] = {}
-    if version.before is not None and len(version.before) <= _LARGEST:
-        content = snapshots.as_parsed(version.before)
+    if earlier is not None and len(earlier) <= _LARGEST:
+        content = snapshots.as_parsed(earlier)
         items = parse.parse(version.path, content, language).items
         for place, item in enumerate(items):
             key = (item.kind, *path_in_file(items, place))
@@ -164,5 +177,5 @@ def _states(every: list[Row], version: Version, language: str) -> dict[int, str]
         else:
             states[row.id] = "changed"
     # The file itself is what changed, whatever in it did.
-    states[every[0].id] = "new" if version.before is None else "changed"
+    states[every[0].id] = "new" if earlier is None else "changed"
     return states

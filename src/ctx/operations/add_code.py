@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock, layout
 from ctx.code import build, files, kinds, snapshots
-from ctx.code.coverage import Languages, Skipped
+from ctx.code.coverage import Languages, NotRead
 from ctx.code.listing import LeftOut
 from ctx.code.model import KINDS
 from ctx.code.snapshots import Indexed, Snapshots
@@ -82,7 +82,7 @@ class CodeAdded(NamedTuple):
     languages: tuple[Languages, ...]
     items: tuple[Kind, ...]
     problems: tuple[Problem, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[NotRead, ...]
     """Why nothing was read out of the other files."""
     left_out: tuple[LeftOut, ...]
     """Links, submodules and the like."""
@@ -153,7 +153,7 @@ def _told(connection: Connection, root: str, chosen: _Chosen, done: build.Refres
         tuple(sorted(languages, key=lambda each: (-each.files, each.language))),
         tuple(Kind(KINDS[kind], number) for kind, number in _most_first(count)),
         tuple(Problem(row[1], row[5]) for row in found if row[5]),
-        tuple(Skipped(reason, number) for reason, number in _most_first(skipped)),
+        tuple(NotRead(reason, number) for reason, number in _most_first(skipped)),
         tuple(each for each in done.left_out if chosen.is_everything or chosen(each.path)),
     )
 

@@ -78,9 +78,11 @@ def add_command(memory: Memory, options: Options) -> Kept:
         raise UsageError(f"The command {problem}.", hint='Say what was run: --name "cargo test".')
     tags = model.tags([TAG, *options.tags])
     printed = output.read(options.output, memory.config.integer("ingestion.max_log_lines"))
-    clean = redact(printed.text)
     project = None if options.everywhere else _project(memory)
     report = _report(printed, name, project)
+    if project:
+        name, printed = project.shared(name), printed.told_by(project.shared)
+    clean = redact(printed.text)
     ended = _Ended(name, options.exit_code, report, printed.lines)
     blob = snapshot = None
     metadata = ended.metadata
@@ -135,7 +137,10 @@ def _project(memory: Memory) -> "diagnosed.Project | None":
 
     root = memory.beside.project.root
     return diagnosed.Project(
-        root, memory.folder, memory.config.text("repo.id") or os.path.basename(root)
+        root,
+        memory.folder,
+        memory.config.text("repo.id") or os.path.basename(root),
+        memory.surroundings.environment.get("HOME", ""),
     )
 
 

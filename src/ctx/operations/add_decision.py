@@ -12,7 +12,7 @@ from ctx.workspace import Memory
 
 def add_decision(memory: Memory, options: Options) -> Written:
     """A decision, which everybody should know: reference, unless it was said to be another tier."""
-    drafted = document.draft(options)
+    drafted = document.named(memory, options)
     has_file = memory.beside is not None and not options.everywhere
     path = new_id = None
     with ExitStack() as stack:
@@ -43,4 +43,6 @@ def add_decision(memory: Memory, options: Options) -> Written:
         document.shown_path(path) if path else None,
         tuple(tag for tag in given if tag not in tags),
         (*drafted.redacted, *change.redacted),
+        drafted.unknown,
+        drafted.unclear,
     )

@@ -51,7 +51,7 @@ class ItemRead(NamedTuple):
     kind: str
     line: int
     state: str
-    """`new`, `changed` or `same`, beside the version that was committed."""
+    """`new`, `changed` or `same`, beside the version before: staged, else committed."""
 
 
 class FileRead(NamedTuple):
@@ -61,6 +61,8 @@ class FileRead(NamedTuple):
     items: tuple[ItemRead, ...]
     problem: str | None = None
     """Why nothing is known of what is in it."""
+    parts: tuple[str, ...] = ()
+    """The modules that it says it has, in files of their own."""
 
 
 class Extracted(NamedTuple):

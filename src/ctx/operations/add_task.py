@@ -10,7 +10,7 @@ from ctx.workspace import Memory
 
 def add_task(memory: Memory, options: Options) -> Written:
     """A task that nobody has begun; `ctx task start` does."""
-    drafted = document.draft(options)
+    drafted = document.named(memory, options)
     has_file = memory.beside is not None and not options.everywhere
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
@@ -28,4 +28,6 @@ def add_task(memory: Memory, options: Options) -> Written:
         document.shown_path(made.path) if made.path else None,
         tuple(given),
         (*drafted.redacted, *change.redacted),
+        drafted.unknown,
+        drafted.unclear,
     )

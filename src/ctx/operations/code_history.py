@@ -10,6 +10,7 @@ from ctx.code import index_file
 from ctx.code.history import questions
 from ctx.code.history import refresh as history
 from ctx.code.history.questions import CoChange
+from ctx.code.lookup import Code
 from ctx.errors import LockConflict, PathRefused, UsageError
 from ctx.layout import Project
 from ctx.objects import lock
@@ -18,14 +19,16 @@ from ctx.sqlite.connection import explained
 
 _WAIT_SECONDS = 2.0
 _LONGEST_HASH = 12
+_EVERY = 1 << 30
 
 
 class Options(NamedTuple):
     path: str = ""
-    """A file, from the folder of the command or from the root."""
+    """A file or a folder, from the folder of the command or from the root."""
     words: str = ""
     """What a commit's message is about."""
     limit: int = 20
+    """0: all."""
 
 
 class Touching(NamedTuple):
@@ -44,7 +47,7 @@ class History(NamedTuple):
     words: str | None
     commits: tuple[Touching, ...]
     together: tuple[CoChange, ...]
-    """The files that were changed in the same commits."""
+    """The files that are closest to it: changed in the same commits, most often first."""
     read: int
     """How many commits are known."""
     complete: bool
@@ -73,24 +76,18 @@ def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.
         except LockConflict:
             # Somebody else is at it: what is there is not wrong, only older.
             known = history.known(connection)
+        limit = options.limit or _EVERY
         total, complete = known.commits_total, known.complete
         if options.words:
-            found = questions.search(connection, options.words, options.limit)
+            found = questions.search(connection, options.words, limit)
             commits = [each.commit for each in found]
             return History(None, options.words, _touching(connection, commits), (), total, complete)
-        path = _inside(codebase, options.path)
-        commits = questions.commits_of(connection, path, options.limit)
+        path, commits = _commits(connection, codebase, options.path, limit)
         # What is gone says nothing about what to read next.
-        beside = questions.together(connection, path, 4 * options.limit)
+        beside = questions.together(connection, path, 4 * limit)
         there = [each for each in beside if os.path.lexists(os.path.join(place.root, each.path))]
-        return History(
-            path,
-            None,
-            _touching(connection, commits),
-            tuple(there[: options.limit]),
-            total,
-            complete,
-        )
+        closest = sorted(there[:limit], key=lambda each: (-each.times, each.path))
+        return History(path, None, _touching(connection, commits), tuple(closest), total, complete)
 
 
 def _touching(connection: Connection, commits: list[questions.Commit]) -> tuple[Touching, ...]:
@@ -105,10 +102,26 @@ def _touching(connection: Connection, commits: list[questions.Commit]) -> tuple[
     )
 
 
-def _inside(codebase: Codebase, path: str) -> str:
-    """A path from the project's root. The file need not be there: it may have been."""
-    full = os.path.normpath(os.path.join(codebase.place.root, codebase.folder, path))
-    inside = os.path.relpath(full, codebase.place.root)
-    if inside == ".." or inside.startswith("../"):
-        raise PathRefused(f"{path!r} is outside of {codebase.place.root}.")
-    return inside
+def _commits(
+    connection: Connection, codebase: Codebase, said: str, limit: int
+) -> tuple[str, list[questions.Commit]]:
+    """What is meant by a path, from the root, and its commits. It need not be there any more."""
+    root = codebase.place.root
+    meant = [
+        each
+        for each in Code(connection, root).inside(said, codebase.folder)
+        if each != ".." and not each.startswith("../")
+    ]
+    if not meant:
+        raise PathRefused(f"{said!r} is outside of {root}.")
+    there = [each for each in meant if os.path.lexists(os.path.join(root, each))]
+    for path in dict.fromkeys((*there, *meant)):
+        found = questions.commits_of(connection, path, limit)
+        if found := found or questions.commits_inside(connection, path, limit):
+            return path, found
+    if not there:
+        raise PathRefused(
+            f"{said[:200]!r} is not there, and no commit has touched such a file.",
+            hint="`ctx code history --search WORDS` finds commits by what they say.",
+        )
+    return there[0], []

@@ -39,10 +39,13 @@ class Imports(NamedTuple):
     """What has that name."""
     imports: tuple[Import, ...]
     importers: tuple[Importer, ...]
+    more: int
+    """Importers that --limit left out."""
     age: Age
 
 
-def imports(opened: Opened, name: str) -> Imports:
+def imports(opened: Opened, name: str, limit: int = 0) -> Imports:
+    """What has a name, with its imports; of those who import it as many as asked for, or all."""
     meant = code_items.require(opened, name)
     items = code_items.shown(meant)
     inside = set(opened.code.within(each.id for each in meant))
@@ -73,4 +76,6 @@ def imports(opened: Opened, name: str) -> Imports:
         if edge.source in by_id and edge.target in by_id
     ]
     importers.sort(key=lambda each: (each.path, each.line))
-    return Imports(name, items, tuple(found), tuple(importers), opened.age)
+    told = importers[:limit] if limit else importers
+    more = len(importers) - len(told)
+    return Imports(name, items, tuple(found), tuple(told), more, opened.age)

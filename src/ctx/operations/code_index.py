@@ -14,17 +14,16 @@ from ctx.code import coverage, lookup
 from ctx.code.coverage import Coverage
 from ctx.code.listing import LeftOut
 from ctx.code.lookup import Code
+from ctx.code.model import LARGEST_FILE
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
-from ctx.layout import CodePlace, Project
+from ctx.layout import CodePlace, Project, UserStore
 from ctx.objects import lock
+from ctx.operations import code_left_behind
 from ctx.sqlite.connection import JOURNALS, explained, size_of
 from ctx.workspace import Surroundings
 
 if TYPE_CHECKING:
     from ctx.code.build import Place, Refreshed
-
-LARGEST = 1 << 20
-"""Bytes of a file that is read out, whatever else may be kept: what people write is smaller."""
 
 _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
@@ -91,6 +90,8 @@ class Codebase(NamedTuple):
     folder: str
     ignore_globs: tuple[str, ...]
     max_bytes: int
+    user_store: UserStore | None = None
+    """Where indexes may lie that were left behind; None: nobody looks."""
 
     @property
     def files(self) -> "Place":
@@ -119,7 +120,8 @@ def at(surroundings: Surroundings) -> Codebase:
         place,
         "" if inside == "." else inside,
         tuple(config.texts("ingestion.ignore_globs")),
-        min(config.integer("ingestion.max_file_bytes"), LARGEST),
+        min(config.integer("ingestion.max_file_bytes"), LARGEST_FILE),
+        user_store,
     )
 
 
@@ -180,6 +182,8 @@ def _refresh(
 ) -> "Refreshed":
     from ctx.code import build
 
+    if codebase.user_store:
+        code_left_behind.clear(codebase.user_store)
     path = codebase.place.database
     try:
         with explained(path, IndexCorrupt):

@@ -1,8 +1,14 @@
 """What a person means by a word about code, or why it means nothing."""
 
-from ctx.code.lookup import File, Located, without_impls
+import os
+from typing import NoReturn
+
+from ctx.code import listing, lookup, near
+from ctx.code.lookup import Code, File, Located, without_impls
 from ctx.errors import NodeNotFound, PathRefused
-from ctx.operations.code_index import Opened
+from ctx.operations.code_index import Age, Opened
+
+_MOST_LISTED = 5
 
 
 def require(opened: Opened, word: str) -> list[Located]:
@@ -10,11 +16,25 @@ def require(opened: Opened, word: str) -> list[Located]:
     found = opened.code.find(word, opened.folder)
     if found:
         return found
-    near = opened.code.near(word)
+    place = lookup.PLACE.fullmatch(word.strip())
+    file = opened.code.file(place[1] if place else word.strip(), opened.folder)
+    if file and file.skipped:
+        raise NodeNotFound(f"Nothing was read out of {file.path}: {file.skipped}.", hint="")
+    if file and place:
+        lines = "1 line" if file.lines == 1 else f"{file.lines} lines"
+        raise NodeNotFound(
+            f"{file.path} has {lines}, and no line {place[2]}.",
+            hint=reservation(opened.age) or f"`ctx code outline {file.path}` shows what is in it.",
+        )
+    if doubt := reservation(opened.age):
+        raise NodeNotFound(
+            f"Nothing that is known of the code so far is called {word[:80]!r}.", hint=doubt
+        )
     hint = "`ctx code outline FILE` shows what is in a file."
-    if near:
-        hint = f"Did you mean {' or '.join(f'`{name}`' for name in near)}?"
-    raise NodeNotFound(f"Nothing in the code is called {word[:80]!r}.", hint=hint)
+    raise NodeNotFound(
+        f"Nothing in the code is called {word[:80]!r}.",
+        hint=_offered(near.names(opened.code, word, opened.folder)) or hint,
+    )
 
 
 def shown(found: list[Located]) -> tuple[Located, ...]:
@@ -24,10 +44,62 @@ def shown(found: list[Located]) -> tuple[Located, ...]:
 
 def require_file(opened: Opened, path: str) -> File:
     file = opened.code.file(path, opened.folder)
-    if file:
-        return file
-    near = opened.code.near_path(path)
-    hint = "git may ignore it, or `ctx code index` has not seen it yet."
-    if near:
-        hint = f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
-    raise PathRefused(f"{path[:200]!r} is not in the index of the code.", hint=hint)
+    return file or _refuse(opened, path)
+
+
+def reservation(age: Age) -> str | None:
+    """Why something may be there though nothing is known of it; None where all has been read."""
+    if age.state == "busy":
+        return "Another process is reading the code. Try again in a moment."
+    if age.refreshed_at is None:
+        return "The code has not been read to the end yet: `ctx code index` does that."
+    if age.state == "as it was":
+        return f"The code was read at {age.refreshed_at}: without --no-refresh it is read again."
+    if age.state == "not writable":
+        return f"The code was read at {age.refreshed_at}, and the index cannot be written here."
+    return None
+
+
+def _refuse(opened: Opened, path: str) -> NoReturn:
+    """Say why a path is no file of the index."""
+    said = repr(path[:200])
+    inside = [each for each in opened.code.inside(path, opened.folder) if not _is_outside(each)]
+    if not inside:
+        raise PathRefused(f"{said} is outside of the project {opened.root}.")
+    for each in inside:
+        if reason := listing.why_not(opened.root, each):
+            raise PathRefused(f"{said} is not in the index of the code: {reason}.")
+        if os.path.isdir(os.path.join(opened.root, each)):
+            raise PathRefused(f"{said} is a folder.", hint=_listed(opened.code, each))
+    if doubt := reservation(opened.age):
+        raise PathRefused(f"{said} is not in what is known of the code so far.", hint=doubt)
+    if found := opened.code.named(path):
+        item = found[0]
+        raise PathRefused(
+            f"{said} is no file: {item.name} is a {item.kind}.",
+            hint=f"`ctx code outline {item.path}` shows the file that it is in.",
+        )
+    if any(os.path.lexists(os.path.join(opened.root, each)) for each in inside):
+        hint = "git may ignore it, or .ctxignore, or the setting ingestion.ignore_globs."
+        raise PathRefused(f"{said} is not in the index of the code.", hint=hint)
+    raise PathRefused(
+        f"There is no file {said} in the code.",
+        hint=_offered(near.paths(opened.code, path)) or "`ctx code` shows how much is known.",
+    )
+
+
+def _is_outside(path: str) -> bool:
+    return path == ".." or path.startswith("../")
+
+
+def _listed(code: Code, folder: str) -> str:
+    """What a person can ask for instead of a folder."""
+    files = near.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
+    if not files:
+        return "Nothing in it is in the index of the code."
+    more = ", …" if len(files) > _MOST_LISTED else "."
+    return f"Name a file in it: {', '.join(files[:_MOST_LISTED])}{more}"
+
+
+def _offered(names: list[str]) -> str:
+    return f"Did you mean {' or '.join(f'`{name}`' for name in names)}?" if names else ""

@@ -5,7 +5,6 @@ something from where it is offered rather than from where it stands.
 """
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from ctx.code.lookup import Code, Located
     from ctx.operations.code_index import Codebase
 
-_SEPARATORS = re.compile(r"::|[.#/]")
 _PLACE = re.compile(r"[^\s:]+:\d{1,9}", re.ASCII)
 _MOST_NAMED = 8
 
@@ -50,9 +48,7 @@ class CodeNames:
 
     def anchor(self, text: str) -> Anchor | None:
         """What stands for the item of a name; None where the code has none, or is not known."""
-        if not (anchors.looks_qualified(text) or _PLACE.fullmatch(text)) or self._code is None:
-            return None
-        found = {each.name: each for each in _meant(self._code, text, self._folder)}
+        found = self._found(text)
         if len(found) > 1:
             raise AmbiguousId(
                 f"{text[:80]!r} names {len(found)} things in the code.",
@@ -63,9 +59,27 @@ class CodeNames:
             return anchors.file(item.path) if name == item.path else anchors.item(name)
         return None
 
+    def unclear(self, text: str) -> Unknown:
+        """A name of several things, with some of these."""
+        return Unknown(text, tuple(self._found(text))[:_MOST_NAMED])
+
+    def _found(self, text: str) -> "dict[str, Located]":
+        """What a name can mean, by the whole of its name."""
+        if not (anchors.looks_qualified(text) or _PLACE.fullmatch(text)) or self._code is None:
+            return {}
+        from ctx.code import lookup
+
+        every = lookup.without_impls(self._code.find(text, self._folder))
+        meant = lookup.exactly(every, text)
+        return {each.name: each for each in meant}
+
     def unknown(self, text: str) -> Unknown | None:
         """A name that the code could have and does not; None where the code is not known."""
-        return Unknown(text, tuple(self._code.near(text))) if self._code else None
+        from ctx.code import near
+
+        if self._code is None:
+            return None
+        return Unknown(text, tuple(near.names(self._code, text, self._folder)))
 
     @cached_property
     def _codebase(self) -> "Codebase | None":
@@ -89,23 +103,6 @@ class CodeNames:
         from ctx.operations import near_code
 
         return near_code.glanced(self._codebase) if self._codebase else None
-
-
-def _meant(code: "Code", text: str, folder: str) -> "list[Located]":
-    from ctx.code import lookup
-
-    found = code.find(text, folder)
-    if not found:
-        wanted = list(filter(None, _SEPARATORS.split(text)))
-        if len(wanted) > 1:
-            found = [each for each in code.named(wanted[-1]) if _is_short_for(wanted, each.name)]
-    return lookup.without_impls(found)
-
-
-def _is_short_for(wanted: list[str], name: str) -> bool:
-    """Whether all that was said is in the name, in that order."""
-    left: Iterator[str] = iter(_SEPARATORS.split(name))
-    return all(part in left for part in wanted)
 
 
 def _told(found: "list[Located]") -> list[str]:

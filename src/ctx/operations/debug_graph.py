@@ -7,13 +7,17 @@ in the code, and one vertex.
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ctx.code import lookup, near
 from ctx.code.lookup import Code, Located
 from ctx.code.model import SLOTS, file_of, item_id
 from ctx.errors import AmbiguousId, NodeNotFound
-from ctx.ids import NodeId, anchor_id
+from ctx.ids import NodeId
+from ctx.memory.graph import USER
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
+from ctx.operations import code_items
 from ctx.operations.code_index import Age
+from ctx.sessions.anchors import Anchor
 
 _LABEL = 60
 
@@ -61,17 +65,27 @@ class Drawn(NamedTuple):
     """Null where no code was looked at."""
 
 
-def everything(graph: Graphs, code: Code | None, limit: int, age: Age | None) -> Drawn:
+class Drawable(NamedTuple):
+    graph: Graphs
+    code: Code | None
+    project: str | None
+    """Whose picture it is: in the user store there are nodes of other projects, too."""
+
+
+def everything(known: Drawable, limit: int, age: Age | None) -> Drawn:
     """All of memory, and which file imports which, as far as there is place.
 
     What is newest in memory comes first, then the files that it speaks of, then those that most
     have to do with others.
     """
-    drawing = _Drawing(graph, code, limit)
-    ids, total = graph.newest((), (), None, limit, include_superseded=True)
+    graph, code, _ = known
+    drawing = _Drawing(known, limit)
+    newest, _ = graph.newest((), (), None, None, include_superseded=True)
+    own = [node_id for node_id in newest if node_id not in drawing.foreign]
+    ids = own[:limit]
     for node in graph.nodes(ids):
         drawing.add(drawing.of_node(node))
-    left_out = total - len(ids)
+    left_out = len(own) - len(ids)
     for node_id in ids:
         for edge in graph.edges(node_id, "out"):
             drawing.connect_nodes(edge.from_id, edge.type, edge.to_id)
@@ -80,10 +94,10 @@ def everything(graph: Graphs, code: Code | None, limit: int, age: Age | None) ->
     return drawing.drawn(None, left_out, age)
 
 
-def around(graph: Graphs, code: Code | None, wanted: Near, age: Age | None) -> Drawn:
+def around(known: Drawable, wanted: Near, age: Age | None) -> Drawn:
     """What is near something: a node by its id, an item by its name, a file."""
-    drawing = _Drawing(graph, code, wanted.limit)
-    ring = drawing.start(wanted.start, wanted.folder)
+    drawing = _Drawing(known, wanted.limit)
+    ring = drawing.start(wanted.start, wanted.folder, age)
     left_out: set[str] = set()
     for _ in range(wanted.depth):
         following: list[str] = []
@@ -103,10 +117,11 @@ def around(graph: Graphs, code: Code | None, wanted: Near, age: Age | None) -> D
 class _Drawing:
     """What has been drawn, and what each vertex stands for."""
 
-    def __init__(self, graph: Graphs, code: Code | None, limit: int) -> None:
-        self._graph = graph
-        self._code = code
+    def __init__(self, known: Drawable, limit: int) -> None:
+        self._graph, self._code, project = known
         self._limit = limit
+        self._tag = f"project:{project}" if project else ""
+        self.foreign = _foreign(self._graph, self._tag) if project else set()
         self.vertices: dict[str, Vertex] = {}
         self._arrows: dict[tuple[str, str, str], Arrow] = {}
         self._of_nodes: dict[NodeId, Vertex] = {}
@@ -158,7 +173,8 @@ class _Drawing:
         if node.type == "file":
             file = self._code.file(name)
             return self._vertex(item_id(file.id, 0), node.id) if file else None
-        named = [each for each in self._code.named(name) if each.kind != "impl"]
+        meant = lookup.exactly(self._code.named(name), name)
+        named = [each for each in meant if each.kind != "impl"]
         return self._vertex(named[0].id, node.id) if len(named) == 1 else None
 
     def connect_nodes(self, from_id: NodeId, type: str, to_id: NodeId) -> None:
@@ -205,7 +221,7 @@ class _Drawing:
 
     # Around something
 
-    def start(self, word: str, folder: str) -> list[str]:
+    def start(self, word: str, folder: str, age: Age | None) -> list[str]:
         """What a word means: a node by its id, else what is called so in the code or in memory."""
         vertices: list[Vertex] = []
         try:
@@ -219,8 +235,10 @@ class _Drawing:
             if not vertices:
                 vertices += [self.of_node(node) for node in self._anchors(word)]
         if not vertices:
-            near = self._code.near(word) if self._code else []
-            told = " or ".join(f"`{name}`" for name in near)
+            if age and (doubt := code_items.reservation(age)):
+                raise NodeNotFound(f"{word[:80]!r} names nothing known so far.", hint=doubt)
+            close = near.names(self._code, word, folder) if self._code else []
+            told = " or ".join(f"`{name}`" for name in close)
             raise NodeNotFound(
                 f"{word[:80]!r} names nothing here.",
                 hint=f"Did you mean {told}?" if told else None,
@@ -231,23 +249,30 @@ class _Drawing:
         """The anchors of a name or path that the code does not have any more."""
         for kind in ("file", "item", "package"):
             for node in self._graph.nodes(self._graph.of_type(kind)):
-                if node.content == word:
+                if node.content == word and node.id not in self.foreign:
                     yield node
 
     def _known(self, vertex: Vertex) -> Vertex:
         """The same with its node, if memory has an anchor of it."""
         if vertex.node is None:
-            kind, name = ("file", vertex.path) if vertex.kind == "file" else ("item", vertex.label)
-            node_id = anchor_id(kind, name)
-            if self._graph.has(node_id):
+            for node_id in self._standing_for(vertex):
                 vertex = vertex._replace(node=node_id)
                 self._of_nodes[node_id] = vertex
         return vertex
 
+    def _standing_for(self, vertex: Vertex) -> list[NodeId]:
+        """The nodes of something in the code: what is everybody's, and what is this project's."""
+        kind, name = ("file", vertex.path) if vertex.kind == "file" else ("item", vertex.label)
+        every = dict.fromkeys(Anchor(kind, name, tag).id for tag in ("", self._tag))
+        return [node_id for node_id in every if self._graph.has(node_id)]
+
     def neighbours(self, key: str) -> Iterator[tuple[Arrow, Vertex]]:
         vertex = self.vertices[key]
-        if vertex.node:
-            yield from self._in_memory(vertex, vertex.node)
+        nodes = [vertex.node] if vertex.node else []
+        if key in self._items:
+            nodes += (each for each in self._standing_for(vertex) if each != vertex.node)
+        for node_id in nodes:
+            yield from self._in_memory(vertex, node_id)
         item = self._items.get(key)
         if item is not None and self._code:
             yield from self._around_item(self._code, key, item)
@@ -255,7 +280,8 @@ class _Drawing:
     def _in_memory(self, vertex: Vertex, node_id: NodeId) -> Iterator[tuple[Arrow, Vertex]]:
         edges = self._graph.edges(node_id)
         others = {edge.to_id if edge.from_id == node_id else edge.from_id for edge in edges}
-        by_id = {node.id: self.of_node(node) for node in self._graph.nodes(sorted(others))}
+        own = sorted(others - self.foreign)
+        by_id = {node.id: self.of_node(node) for node in self._graph.nodes(own)}
         for edge in edges:
             outward = edge.from_id == node_id
             other = by_id.get(edge.to_id if outward else edge.from_id)
@@ -287,3 +313,14 @@ class _Drawing:
                 yield Arrow(key, "DEFINES", by_id[each].id, "high", by_id[each].line), by_id[each]
         if parent and parent[0] in by_id:
             yield Arrow(by_id[parent[0]].id, "DEFINES", key, "high", 0), by_id[parent[0]]
+
+
+def _foreign(graph: Graphs, own: str) -> set[NodeId]:
+    """The nodes of other projects alone."""
+    found: set[NodeId] = set()
+    for user in (each for each in graph.graphs if each.scope == USER):
+        for tag, _ in user.tag_counts("project:"):
+            if tag != own:
+                found.update(user.newest((), (tag,), None, None, include_superseded=True)[0])
+        found.difference_update(user.newest((), (own,), None, None, include_superseded=True)[0])
+    return found

@@ -3,15 +3,18 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.code import coverage, lookup
-from ctx.code.lookup import Code, Located
-from ctx.errors import UsageError
+from ctx.code import coverage, lookup, near
+from ctx.code.lookup import Located
+from ctx.code.packages import known as packages
+from ctx.errors import IndexCorrupt, UsageError
 from ctx.ids import ObjectId
 from ctx.objects import index
+from ctx.operations import code_index
+from ctx.operations.code_index import Age, Codebase, Opened
 from ctx.workspace import Workspace
 
 _IN_OBJECTS = ("path", "file", "commit", "narrative")
-_IN_CODE = ("path", "name", "item")
+_IN_CODE = ("path", "name", "item", "package")
 
 
 class Found(NamedTuple):
@@ -24,38 +27,59 @@ class Found(NamedTuple):
     """What the index of the objects has."""
     code: tuple[Mapping[str, Any], ...]
     """What the index of the code has, as the last refresh left it."""
+    near: tuple[str, ...]
+    """Names of the code like one that it does not have."""
+    age: Age | None
+    """Of the index of the code; null where there is none."""
 
 
-def look_up(workspace: Workspace, key: str | None) -> Found:
-    """What is known under `path:…`, `file:…`, `commit:…`, `narrative:…`, `name:…` or `item:…`."""
+def is_about_code(key: str | None) -> bool:
+    """Whether a key can be looked up without a store."""
+    return (key or "").partition(":")[0] in _IN_CODE
+
+
+def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) -> Found:
+    """What is known under `path:…`, `file:…`, `commit:…`, `narrative:…`, `name:…`, `item:…` or
+    `package:…`."""
     kind, colon, wanted = (key or "").partition(":")
     if key and (not colon or kind not in {*_IN_OBJECTS, *_IN_CODE}):
         kinds = ", ".join(f"{name}:" for name in dict.fromkeys((*_IN_OBJECTS, *_IN_CODE)))
         raise UsageError(f"{key!r} is no key of the index.", hint=f"A key begins with {kinds}.")
     known = kind in _IN_OBJECTS or not key
-    found = index.look_up(workspace.repository, workspace.repo_id, key if known else None)
-    place = workspace.project.code
-    entries: list[dict[str, Any]] = []
-    code = lookup.opened(place.database, place.root)
-    if code:
-        with code:
-            entries += _in_code(code, kind, wanted)
-    return Found(key or "", found.heads, found.entries if known else (), tuple(entries))
+    heads: tuple[ObjectId, ...] = ()
+    entries: tuple[Mapping[str, Any], ...] = ()
+    if workspace:
+        found = index.look_up(workspace.repository, workspace.repo_id, key if known else None)
+        heads, entries = found.heads, found.entries if known else ()
+    try:
+        opened = code_index.as_it_is(codebase)
+    except IndexCorrupt:
+        return Found(key or "", heads, entries, (), (), None)
+    with opened:
+        told = tuple(_in_code(opened, kind, wanted))
+        is_name = kind in ("name", "item") and not told
+        close = near.names(opened.code, wanted, opened.folder) if is_name else []
+        if kind == "package" and not told:
+            close = packages.near(packages.every(opened.code.connection), wanted)
+    return Found(key or "", heads, entries, told, tuple(close), opened.age)
 
 
-def _in_code(code: Code, kind: str, wanted: str) -> Iterator[dict[str, Any]]:
+def _in_code(opened: Opened, kind: str, wanted: str) -> Iterator[dict[str, Any]]:
+    code = opened.code
     match kind:
         case "path":
-            if file := code.file(wanted):
+            if file := code.file(wanted, opened.folder):
                 yield {**file._asdict(), "items": len(code.outline(file))}
         case "name":
             for each in code.named(wanted):
                 yield _told(each)
         case "item":
-            # A stable key is the whole name, and nothing less.
-            for each in code.named(wanted):
-                if each.name == wanted:
-                    yield _told(each)
+            # A stable key is the whole name; who has only the end of it is told the rest.
+            for each in lookup.exactly(code.named(wanted), wanted):
+                yield _told(each)
+        case "package":
+            for package in packages.called(packages.every(code.connection), wanted):
+                yield package._asdict()
         case "":
             known = coverage.of(code.connection)
             counted = ("files", "parsed", "items", "edges", "refreshed_at")

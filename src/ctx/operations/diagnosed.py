@@ -2,11 +2,15 @@
 
 It goes into a snapshot beside the observation. The errors are anchors in the graph besides,
 so that a mistake which comes back is the same node, and leads to the files it was in.
+
+Commits are shared: where the project lies on this machine, and who works there, is left out.
 """
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +34,12 @@ _MOST_LOOKED_AT = 200
 _LARGEST_FILE = 4 * 1024 * 1024
 _LONGEST_NAME = 240
 _SOURCES = ("", "src/main/java/", "src/test/java/", "src/main/kotlin/", "src/")
+_LIBRARIES = ("site-packages", "dist-packages", "node_modules")
+_ELSEWHERE = "…/"
+# Behind the first `/` of a path: no longer one goes on there. Options (`-I/usr`), line ends in
+# JSON and colours end in a letter, too.
+_BEGINS = r"(?:(?<![\w.~-]/)|(?<=-[A-Za-z]/)|(?<=\\[nrt]/)|(?<=\dm/))"
+_ENDS = r"(?![\w-]|\.\w)"
 
 
 class Project(NamedTuple):
@@ -37,6 +47,15 @@ class Project(NamedTuple):
     folder: str
     """Where the command was run, as far as anybody knows."""
     repo_id: str
+    home: str = ""
+    """The folder of whoever ran it."""
+
+    def shared(self, text: str) -> str:
+        """A text as everybody may read it: `.` is the project's root, and `~` is the home."""
+        places = _places(self)
+        if not any(place in text for place in places):
+            return text
+        return _pattern(self).sub(lambda found: places[found[0]], text)
 
 
 class Kept(NamedTuple):
@@ -46,11 +65,17 @@ class Kept(NamedTuple):
 
 
 def placed(report: Report, project: Project) -> Report:
-    """The same, with the paths of files that are here as they are seen from the project's root."""
+    """The same, with paths as they are seen from the project's root."""
     paths = _Paths(project)
+
+    def seen(span: Span) -> Span:
+        return span._replace(path=paths.shown(span.path), label=project.shared(span.label))
+
     every = [
         each._replace(
-            spans=tuple(span._replace(path=paths.shown(span.path)) for span in each.spans)
+            message=project.shared(each.message),
+            spans=tuple(map(seen, each.spans)),
+            test=project.shared(each.test),
         )
         for each in report.diagnostics
     ]
@@ -139,29 +164,59 @@ def _span(span: Span, project: Project, paths: "_Paths") -> model.Span:
     )
 
 
+@cache
+def _places(project: Project) -> dict[str, str]:
+    """The folders that are nobody else's, and what is said in their stead."""
+    named = dict.fromkeys((project.home, os.path.realpath(project.home)), "~")
+    named |= dict.fromkeys(_roots(project), ".")
+    every = sorted(filter(_is_somewhere, named), key=len, reverse=True)
+    return {path: named[path] for path in every}
+
+
+@cache
+def _pattern(project: Project) -> re.Pattern[str]:
+    every = "|".join(re.escape(path[1:]) for path in _places(project))
+    return re.compile(f"/{_BEGINS}(?:{every}){_ENDS}")
+
+
+def _roots(project: Project) -> list[str]:
+    """The project's root as it is called, also by those who came to it by a link."""
+    real = os.path.realpath(project.root)
+    below = os.path.relpath(os.path.realpath(project.folder), real)
+    way = project.folder if below == "." else project.folder.removesuffix(f"/{below}")
+    every = dict.fromkeys((real, project.root, way))
+    return [path for path in every if _is_somewhere(path) and os.path.realpath(path) == real]
+
+
+def _is_somewhere(folder: str) -> bool:
+    return os.path.isabs(folder) and bool(folder.strip("/")) and not folder.endswith("/")
+
+
 class _Paths:
     """Which of the paths that tools print are files of the project."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._root = os.path.realpath(project.root)
+        self._roots = _roots(project)
         self._known: dict[str, str | None] = {}
         self._lines: dict[str, list[int]] = {}
 
     def shown(self, path: str) -> str:
-        """A path from the project's root; as it was printed where it is no file of it."""
+        """A path from the project's root; only the end of one that leads elsewhere."""
         if path not in self._known:
             self._known[path] = self._found(path) if len(self._known) < _MOST_LOOKED_AT else None
-        return self._known[path] or path
+        return self._known[path] or self._meant(path)
 
     def is_here(self, path: str) -> bool:
         return self.shown(path) == path and self._known[path] is not None
 
     def _found(self, path: str) -> str | None:
-        if not path or "\0" in path or path.startswith("<"):
+        if not path or "\0" in path or path.startswith(("<", _ELSEWHERE)):
             return None
         try:
-            if os.path.isabs(path) and os.path.lexists(path):
+            # What lies in the project's folder by its name is no other file of the same name.
+            if os.path.isabs(path) and (os.path.lexists(path) or self._below(path)):
                 return self._inside(path)
             for folder in (self._project.folder, self._project.root):
                 if (inside := self._inside(os.path.join(folder, path))) is not None:
@@ -169,6 +224,22 @@ class _Paths:
             return self._by_its_end(path)
         except OSError:  # Such as a name that is too long for any file.
             return None
+
+    def _meant(self, path: str) -> str:
+        """A path to what is no file of the project, or not any more, without this machine."""
+        parts = path.split("/")
+        if not os.path.isabs(path) and ".." not in parts:
+            return path
+        if below := self._below(os.path.join(self._project.folder, path)):
+            return below
+        library = max((at for at, part in enumerate(parts) if part in _LIBRARIES), default=-1)
+        return _ELSEWHERE + "/".join(parts[library:])
+
+    def _below(self, path: str) -> str | None:
+        """A path from the root, as far as its words go: whether or not a file is there."""
+        whole = os.path.normpath(path)
+        inside = (whole[len(root) + 1 :] for root in self._roots if whole.startswith(f"{root}/"))
+        return next(inside, None)
 
     def _by_its_end(self, path: str) -> str | None:
         """The file, where its path begins elsewhere: in a container, at a Go or Java package."""

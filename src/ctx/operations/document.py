@@ -18,7 +18,9 @@ from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import documents, files, naming, roles, scan, streams
+from ctx.operations import relate
 from ctx.operations import update as changing
+from ctx.operations.code_names import Unknown
 from ctx.operations.update import Updated
 from ctx.redaction import redact
 from ctx.sessions import anchors
@@ -59,6 +61,10 @@ class Written(NamedTuple):
     given: tuple[str, ...]
     """Tags that it has beside those that were asked for."""
     redacted: tuple[Redaction, ...]
+    unknown: tuple[Unknown, ...] = ()
+    """Mentions that the code does not have: they are kept as they were said."""
+    unclear: tuple[Unknown, ...] = ()
+    """Mentions that are the name of several things, kept likewise."""
 
 
 class Draft(NamedTuple):
@@ -72,6 +78,8 @@ class Draft(NamedTuple):
     """Those that are not."""
     mentions: tuple[str, ...]
     redacted: tuple[Redaction, ...]
+    unknown: tuple[Unknown, ...] = ()
+    unclear: tuple[Unknown, ...] = ()
 
     @property
     def content(self) -> str:
@@ -105,6 +113,15 @@ def draft(options: Options) -> Draft:
     )
 
 
+def named(memory: Memory, options: Options) -> Draft:
+    """What was asked for, with what it mentions as the code around calls it."""
+    drafted = draft(options)
+    if options.everywhere:
+        return drafted
+    meant = relate.mentioned(memory, drafted.mentions, drafted.content)
+    return drafted._replace(**meant._asdict())
+
+
 def fitting(text: str) -> str:
     """The text of a document, if it is not too large for one."""
     size = len(text.encode("utf-8", "surrogateescape"))
@@ -122,7 +139,7 @@ def mention(memory: Memory, change: Change, node_id: NodeId, words: Sequence[str
         try:
             target = change.graph.find(word)
         except CtxError:
-            anchor = anchors.mentioned(word)
+            anchor = anchors.mentioned(word)._replace(tag=memory.project_tag or "")
             anchors.put(change, anchor)
             target = anchor.id
         change.link(node_id, target, "MENTIONS", Evidence(memory.who.author))

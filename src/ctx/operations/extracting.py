@@ -22,7 +22,7 @@ from ctx.objects.work import Step
 from ctx.operations import code_index, near_code
 from ctx.operations.add_file import Extracted, FileRead, ItemRead
 from ctx.operations.code_index import Codebase
-from ctx.sessions import anchors, relations
+from ctx.sessions import anchors, relations, staging
 from ctx.workspace import Workspace
 
 _ORDER = {"CONTAINS": 1, "IMPORTS": 1, "DEFINES": 2, "CALLS": 3}
@@ -65,6 +65,7 @@ class Extraction:
         self._workspace = workspace
         self._reader = semantics.Reader(code, workspace.project.root) if code else None
         self._committed = committed
+        self._staged = staging.files(workspace.repository, steps)
         self._seen = {
             (span.file_id, span.blob_id)
             for batch in relations.batches_of_files(workspace.repository, steps)
@@ -85,12 +86,16 @@ class Extraction:
         if self._reader is None:
             self._files.append(FileRead(path, "", (), "there is no index of the code"))
             return
-        version = Version(path, content, self._file_id(path), blob_id, self._before(path))
+        before = self._content(self._committed.blob_at(path))
+        staged = self._staged.get(path)
+        is_again = staged is not None and staged.blob_id != blob_id
+        seen = self._content(staged.blob_id) if staged and is_again else before
+        version = Version(path, content, self._file_id(path), blob_id, before, seen)
         found = self._reader.read(version)
         if isinstance(found, Semantics):
             self._modules.add(found.module)
             items = tuple(ItemRead(*each) for each in found.items)
-            self._files.append(FileRead(path, found.module, items))
+            self._files.append(FileRead(path, found.module, items, parts=found.parts))
             self._add(found.edges)
         else:
             self._files.append(FileRead(path, "", (), found))
@@ -117,8 +122,7 @@ class Extraction:
     def _file_id(self, path: str) -> ObjectId:
         return derived_id("file", self._workspace.repo_id, path)
 
-    def _before(self, path: str) -> bytes | None:
-        blob_id = self._committed.blob_at(path)
+    def _content(self, blob_id: ObjectId | None) -> bytes | None:
         if blob_id is None:
             return None
         try:

@@ -12,7 +12,7 @@ from ctx.objects import model as objects
 from ctx.objects import trees
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.sessions import changelog, staging
+from ctx.sessions import changelog, staging, surveys
 from ctx.workspace import Workspace
 
 
@@ -115,10 +115,22 @@ def _entry(workspace: Workspace, commit: Commit, is_head: bool) -> Entry:
         commit.author,
         commit.session,
         commit.message,
-        changelog.changes(graph, history.said_in(graph.connection, commit)).lines,
+        (
+            *changelog.changes(graph, history.said_in(graph.connection, commit)).lines,
+            *_surveys(workspace.repository, commit),
+        ),
         _files(workspace.repository, commit),
         tuple(row[0] for row in rows),
     )
+
+
+def _surveys(repository: Repository, commit: Commit) -> list[str]:
+    """What it holds besides, of what tools found out."""
+    try:
+        own = read_typed(repository.objects, ObjectId(commit.id), objects.Commit)
+    except CtxError:
+        return []
+    return surveys.Taken(own.cargo_snapshot, (), own.code_snapshot).lines
 
 
 def _files(repository: Repository, commit: Commit) -> tuple[str, ...]:

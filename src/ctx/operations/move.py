@@ -20,6 +20,7 @@ from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.model import ANCHOR_TYPES, Edge, Node, Redaction
 from ctx.memory.records import Record
 from ctx.operations import document
+from ctx.sessions.anchors import Anchor
 from ctx.workspace import Memory
 
 _MOST_TOLD = 10
@@ -132,7 +133,10 @@ def _ways(memory: Memory, leaving: Sequence[Node], target: str) -> list[_Way]:
 
 
 def _is_anchor(node: Node) -> bool:
-    return node.type in ANCHOR_TYPES and node.id == ids.anchor_id(node.type, node.content)
+    owners = ("", *(tag for tag in node.tags if tag.startswith("project:")))
+    return node.type in ANCHOR_TYPES and any(
+        node.id == Anchor(node.type, node.content, tag).id for tag in owners
+    )
 
 
 def _refuse_edges(memory: Memory, edges: Sequence[Edge], target: str) -> None:
@@ -159,7 +163,7 @@ def _carry(
     anchors = _anchors_beside(memory, leaving, ways, target)
     with memory.changing(records.MOVE, target) as change:
         for node in anchors:
-            _arrive(change, node, node.tags)
+            _arrive(change, node, _tags(memory, node, target))
         for node in leaving:
             # What is in both stores is in the project's as it counts.
             if target == USER or not change.graph.has(node.id):

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from ctx import clock
 from ctx.code import listing, lookup
-from ctx.code.build import Place
 from ctx.code.lookup import Code
+from ctx.code.model import LARGEST_FILE
 from ctx.errors import CtxError
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
@@ -34,7 +34,7 @@ def of(workspace: Workspace) -> Codebase:
         workspace.project.code,
         "",
         tuple(config.texts("ingestion.ignore_globs")),
-        min(config.integer("ingestion.max_file_bytes"), Place._field_defaults["max_bytes"]),
+        min(config.integer("ingestion.max_file_bytes"), LARGEST_FILE),
     )
 
 

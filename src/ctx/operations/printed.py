@@ -6,7 +6,7 @@ bounded: its beginning and its end, and the first lines that tell of an error.
 
 import re
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import NamedTuple
 
@@ -53,6 +53,13 @@ class Printed(NamedTuple):
     def text(self) -> str:
         gap = [f"… {self.cut:,} lines left out …"] if self.cut else []
         return "\n".join([*self.head, *gap, *self.tail])
+
+    def told_by(self, shown: Callable[[str], str]) -> "Printed":
+        """The same with each line that is kept as it is to be shown."""
+        head, tail, telling = (
+            tuple(map(shown, part)) for part in (self.head, self.tail, self.telling)
+        )
+        return self._replace(head=head, tail=tail, telling=telling)
 
 
 def read(output: Iterable[bytes], most_lines: int) -> Printed:

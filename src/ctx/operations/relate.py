@@ -6,16 +6,18 @@ What a word means is looked for in this order, and the first that is there count
    narrative by its path (`narrative/README.md`);
 2. a file, from the current folder, else from the project's root;
 3. a node, by its id or the beginning of it;
-4. a file or an item that memory knows already, although no such file is here;
+4. a file that memory knows already, although it is not here;
 5. an item of the code by any end of its qualified name (`Client::connect`), or by where it is
    (`src/net/client.rs:42`): it is known by the whole of its name from then on;
-6. a qualified name that nobody knows yet (`core::net::Client`, `pkg.module.Class`), as it is said.
+6. an item that memory knows already, although the code has none, or several, of that name;
+7. a qualified name that nobody knows yet (`core::net::Client`, `pkg.module.Class`), as it is said.
 """
 
 import os
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple, overload
 
 from ctx import git
 from ctx.errors import AmbiguousId, GitFailure, NodeNotFound, PathRefused, UsageError
@@ -34,6 +36,11 @@ _NUMBER = re.compile(r"\d{4,9}", re.ASCII)
 _SPAN = re.compile(r"(\d{1,9})(?:[:-](\d{1,9}))?", re.ASCII)
 _NARRATIVE = (".ctx/narrative/", "narrative/")
 _MOST_FILES = 20_000
+# `Client::connect`, `src/net/client.rs`, `connect()`, and in quotes of code also a mere `Client`.
+_SPOKEN = re.compile(
+    r"(?<![\w/.:#-])[A-Za-z_]\w*(?:(?:(?:::|[.#/])[\w-]+)+|(?=\(\)))|(?<=`)[A-Z]\w*(?=`)"
+)
+_MOST_SPOKEN = 50
 _TRIED = """Looked for:
   a task or a decision, such as task_0042
   a file, from this folder and from {root}
@@ -74,7 +81,8 @@ def relate(memory: Memory, options: Options) -> Related:
     kind = model.edge_type(options.label)
     unknown: list[Unknown] = []
     with CodeNames(memory) as names:
-        ends = [_named(memory, word, names, unknown) for word in (options.from_, options.to)]
+        words = (options.from_, options.to)
+        ends = [_owned(memory, _named(memory, word, names, unknown)) for word in words]
     from_id, to_id = (end.id if isinstance(end, Anchor) else end for end in ends)
     if from_id == to_id:
         raise UsageError(f"{options.from_[:80]!r} and {options.to[:80]!r} are the same.")
@@ -111,6 +119,54 @@ def relate(memory: Memory, options: Options) -> Related:
     )
 
 
+class Mentioned(NamedTuple):
+    mentions: tuple[str, ...]
+    """What a document says: files by their path from the root, items by the whole of their name."""
+    unknown: tuple[Unknown, ...]
+    unclear: tuple[Unknown, ...]
+    """Those that name several things. They are kept as they were said, as the unknown ones are."""
+
+
+def mentioned(memory: Memory, words: Sequence[str], text: str) -> Mentioned:
+    """What is meant by words that a document is to mention, and what its text speaks of.
+
+    None of the words is refused. In the text only that counts which is surely meant.
+    """
+    found: list[str] = []
+    unknown: list[Unknown] = []
+    unclear: list[Unknown] = []
+    with CodeNames(memory) as names:
+        for word in words:
+            said = word
+            try:
+                end = _named(memory, word, names, unknown)
+                if isinstance(end, Anchor):
+                    said = anchors.word_for(end)
+                elif memory.beside and memory.beside.graph.has(end):
+                    said = end
+            except AmbiguousId:
+                unclear.append(names.unclear(word))
+            except NodeNotFound:
+                if (missing := names.unknown(word)) is not None:
+                    unknown.append(missing)
+            except PathRefused:
+                # A folder, or something outside of the project, can be spoken of.
+                pass
+            found.append(said)
+        found += (anchors.word_for(each) for each in _spoken_of(memory, text, names))
+    return Mentioned(tuple(dict.fromkeys(found)), tuple(unknown), tuple(unclear))
+
+
+def _spoken_of(memory: Memory, text: str, names: CodeNames) -> Iterator[Anchor]:
+    """The files and items of the code that a text speaks of."""
+    root = _root(memory)
+    spoken = dict.fromkeys(found[0] for found in _SPOKEN.finditer(text))
+    for word in list(spoken)[:_MOST_SPOKEN]:
+        with suppress(AmbiguousId, PathRefused):
+            if anchor := _file(memory, word, root) or names.anchor(word):
+                yield anchor
+
+
 def _place(memory: Memory, from_: NodeId | Anchor, to: NodeId | Anchor) -> tuple[str, bool]:
     """The store that gets the edge, and whether it leads to the other one.
 
@@ -131,9 +187,17 @@ def _named(memory: Memory, word: str, names: CodeNames, unknown: list[Unknown]) 
         raise UsageError("An empty word names nothing.", hint="Name a file, a node or an item.")
     root = _root(memory)
     found = _document(memory, text, root) or _file(memory, text, root) or _node(memory, text)
-    found = found or _known(memory, text) or names.anchor(text)
+    found = found or _known_file(memory, text)
     if found:
         return found
+    known = _known(memory, [anchors.item(text)])
+    try:
+        if found := names.anchor(text) or known:
+            return found
+    except AmbiguousId:
+        if known:
+            return known
+        raise
     if _is_qualified(text) and not _is_missing_file(memory, text, root):
         if (missing := names.unknown(text)) is not None:
             unknown.append(missing)
@@ -215,11 +279,25 @@ def _node(memory: Memory, text: str) -> NodeId | None:
         return None
 
 
-def _known(memory: Memory, text: str) -> Anchor | None:
+def _known_file(memory: Memory, text: str) -> Anchor | None:
     inside = _inside(_root(memory), os.path.join(memory.folder, text))
-    paths = (os.path.normpath(text), inside or "")
-    candidates = [*(anchors.file(path) for path in paths if path), anchors.item(text)]
-    return next((each for each in candidates if memory.graph.has(each.id)), None)
+    paths = (os.path.normpath(text), inside)
+    return _known(memory, [anchors.file(path) for path in paths if path])
+
+
+def _known(memory: Memory, candidates: Sequence[Anchor]) -> Anchor | None:
+    """The first that memory has, as one of this project or of nobody in particular."""
+    has = memory.graph.has
+    return next((it for it in candidates if has(_owned(memory, it).id) or has(it.id)), None)
+
+
+@overload
+def _owned(memory: Memory, end: Anchor) -> Anchor: ...
+@overload
+def _owned(memory: Memory, end: NodeId | Anchor) -> NodeId | Anchor: ...
+def _owned(memory: Memory, end: NodeId | Anchor) -> NodeId | Anchor:
+    """An anchor as one of this project: in the user store those of others may have its name."""
+    return end._replace(tag=memory.project_tag or "") if isinstance(end, Anchor) else end
 
 
 def _is_qualified(text: str) -> bool:

@@ -1,7 +1,8 @@
 """What stands in the graph for a thing in the code: a file, something in one, or what is wrong.
 
 An anchor is there when memory mentions the thing, under an id that follows from its name: two
-branches that mention the same file have the same node.
+branches that mention the same file have the same node. In the user store, where those of many
+projects meet, the project is a part of what it is called.
 """
 
 import posixpath
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ctx.memory.changes import Change
 
 _SEPARATORS = ("::", "#", ".")
+_KINDS = ("file", "item")
 _WITHOUT_ENDING = frozenset({"Dockerfile", "Justfile", "LICENSE", "Makefile", "README"})
 
 
@@ -22,10 +24,12 @@ class Anchor(NamedTuple):
     """`file`, `item` or `diagnostic`."""
     name: str
     """The path from the project's root with `/`, the qualified name, or what a tool said."""
+    tag: str = ""
+    """Of the project, `project:app`, where that has no store of its own."""
 
     @property
     def id(self) -> NodeId:
-        return ids.anchor_id(self.type, self.name)
+        return ids.anchor_id(self.type, f"{self.tag}\0{self.name}" if self.tag else self.name)
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -59,12 +63,20 @@ def put(change: "Change", anchor: Anchor) -> bool:
     if recorded:
         change.restore_node(anchor.id)
     change.add_node(anchor.type, anchor.name, metadata=anchor.metadata, node_id=anchor.id)
+    if anchor.tag:
+        change.tag(anchor.id, anchor.tag)
     return not change.graph.has(anchor.id)
 
 
 def mentioned(text: str) -> Anchor:
-    """What a document means by a word in its list of mentions: a path, else a name."""
+    """What a document means by a word in its list of mentions: a path, else a name.
+
+    Which of the two it is can be said, too: `item:app.run`, `file:run`.
+    """
     word = " ".join(text.split())
+    kind, colon, name = word.partition(":")
+    if colon and kind in _KINDS and name and not name.startswith(":"):
+        return Anchor(kind, name)
     path = word.removeprefix("./")
     # Told by its looks: whether the file is there changes with the branch.
     if "/" in path or path in _WITHOUT_ENDING:
@@ -72,6 +84,12 @@ def mentioned(text: str) -> Anchor:
     stem, dot, ending = path.rpartition(".")
     is_file = bool(dot and stem) and ending.isalnum() and len(ending) <= 4 and "::" not in path
     return file(path) if is_file else item(word)
+
+
+def word_for(anchor: Anchor) -> str:
+    """What a document has to say to mean an anchor."""
+    looks = mentioned(anchor.name) == anchor
+    return anchor.name if looks else f"{anchor.type}:{anchor.name}"
 
 
 def looks_qualified(text: str) -> bool:

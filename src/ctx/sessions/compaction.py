@@ -107,6 +107,7 @@ def commit(
     told = changelog.changes(graph, staged.records, unseen) if graph else _NOTHING
     if wish.message is None and amended is None:
         wish = wish._replace(message=changelog.message(told, len(files), staged.survey.told))
+    told = told._replace(lines=(*told.lines, *staged.survey.lines))
     with _logged(repository, wish, told, files, staged, known) as entry:
         taken, skipped = _documents(repository, wish, head_ids, known)
         kept = taken if wish.narrative else [each for each in taken if each.ref.path == entry]

@@ -26,11 +26,20 @@ class Taken(NamedTuple):
     """The tree of the snapshot of the code."""
 
     @property
-    def told(self) -> str:
-        """What it is, in words; empty where there is nothing."""
+    def named(self) -> tuple[str, ...]:
+        """What it is, in words."""
         cargo = "the answer of cargo metadata" if self.cargo else ""
         code = "a snapshot of the code" if self.code else ""
-        return " and ".join(filter(None, (cargo, code)))
+        return tuple(filter(None, (cargo, code)))
+
+    @property
+    def lines(self) -> list[str]:
+        """As it stands among the changes."""
+        return [f"+ {each}" for each in self.named]
+
+    @property
+    def told(self) -> str:
+        return " and ".join(self.named)
 
 
 def taken(repository: Repository, steps: Sequence[Step]) -> Taken:

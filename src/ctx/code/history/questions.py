@@ -55,6 +55,20 @@ def commits_of(connection: Connection, path: str, limit: int) -> list[Commit]:
     return _newest(connection, _trail(connection, path), limit)
 
 
+def commits_inside(connection: Connection, folder: str, limit: int) -> list[Commit]:
+    """The commits that touched any file in a folder, the newest first; `.` is the root."""
+    found: set[int] = set()
+    beginning = "" if folder == "." else f"{folder}/"
+    if beginning and layout.unfit_name(folder):
+        return []
+    for (packed,) in connection.execute(
+        "SELECT commits FROM history_paths WHERE substr(path, 1, ?) = ?",
+        (len(beginning), beginning),
+    ):
+        found.update(unpack(packed))
+    return _newest(connection, sorted(found), limit)
+
+
 def files_of(connection: Connection, hash: str) -> list[str]:
     """The files that a commit touched, sorted; none for a merge."""
     name = bytes.fromhex(hash)

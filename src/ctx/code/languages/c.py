@@ -31,6 +31,7 @@ _DIRECTIVE = re.compile(rb"#[ \t]*(if|elif|else|endif)[^\n]*")
 _NOT_A_LINE_END = re.compile(rb"[^\n]+")
 _GOES_ON = frozenset((b",", b"(", b"&", b"|", b"+", b"=", b"?"))
 _MOST_CONDITIONS = 50
+_NOT_TOLD = " { … }".encode()
 
 _AROUND_A_NAME = frozenset(
     {
@@ -126,20 +127,29 @@ class C(Language):
         inside = tuple(defined_in(type_node, source))
         kind, body = SPECIFIERS.get(type_node.type), type_node.child_by_field_name("body")
         target = inside[0].name if inside else self.type_of(type_node, source)
+        end = body.start_byte if body else end_of_promise(node, source)
         found: list[Described] = []
         for declarator in node.children_by_field_name("declarator"):
             named = declared_name(declarator)
             if named is None:
                 continue
             name, at = source.text(named[0]), named[0].start_byte
+            promise = b""
+            if body:
+                # What the struct has stands between its own name and this one, and is not told.
+                promise = source.content[node.start_byte : end]
+                if not inside:
+                    promise = b"typedef " + target.encode() if target else promise + _NOT_TOLD
+                promise += b" " + source.content[declarator.start_byte : declarator.end_byte]
             if kind and body and not inside and not found and declarator.type == "type_identifier":
                 # A struct without a name of its own goes by the first that it is given.
-                found.append(Described(name, at, kind, "public", body.start_byte))
+                found.append(Described(name, at, kind, "public", end, promise=promise))
                 target = name
             elif name != target or not (inside or body):
-                end = body.start_byte if body else end_of_promise(node, source)
                 target = "" if name == target else target
-                found.append(Described(name, at, "type_alias", "public", end, target))
+                found.append(
+                    Described(name, at, "type_alias", "public", end, target, promise=promise)
+                )
         # What stands inside belongs to the last: to the struct.
         found.sort(key=lambda each: each.kind != "type_alias")
         return (*found, *inside) or None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _STRING = re.compile(rb"(?s)[rRuU]{0,2}(?:(\"\"\"|''')(.{0,8000}?)\1|([\"'])([^\n\"']{0,1000})\3)")
+_BEFORE_ANYTHING = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|#[^\n]*+)*+")
 _QUOTES = frozenset({b'"', b"'", b"r", b"R", b"u", b"U"})
 _NOT_IN_IMPORTS = re.compile(r"#[^\n]*|\\")
 _FROM = re.compile(r"from\s*([\w.\s]+?)\s*\bimport\b(.*)\Z", re.DOTALL)
@@ -93,6 +94,9 @@ class Python(Language):
             if left is None:
                 return ()
             name_text = source.text(left)
+            if name_text.startswith("cls."):
+                # What a class has, its objects have.
+                name_text = f"self.{name_text[4:]}"
             if declared_node:
                 span = source.content[declared_node.start_byte : declared_node.end_byte]
                 return ((name_text, principal(span)),)
@@ -106,6 +110,10 @@ class Python(Language):
             # What is caught is one of them.
             value = value.removeprefix("=")
         return ((source.text(children[-1]), value),)
+
+    def file_doc(self, content: bytes, /) -> str:
+        begin = _BEFORE_ANYTHING.match(content)
+        return _docstring(content, begin.end() if begin else 0)
 
     def expression(self, text: bytes) -> str | None:
         # A method of a literal is the language's own, and `super()` calls nothing of the class.

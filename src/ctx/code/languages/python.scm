@@ -21,6 +21,8 @@
 (assignment right: (call)) @bind
 (assignment right: (await (call))) @bind
 (assignment left: (attribute) right: (identifier)) @bind
+(assignment left: (identifier) right: (identifier)) @bind
+(class_definition body: (block (expression_statement (assignment left: (identifier) right: (attribute)) @bind)))
 (typed_parameter) @bind
 (typed_default_parameter) @bind
 (as_pattern alias: (as_pattern_target (identifier))) @bind

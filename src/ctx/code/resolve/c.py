@@ -311,6 +311,10 @@ class C(Rules):
             (number, where) for number, where, is_own in known if where == file.id or not is_own
         ]
 
+    def is_common(self, file: File, name: str) -> bool:
+        # In C nothing has members that are called: `run` is some function, declared by hand.
+        return name in (self.builtins if file.facts.language == "c" else self.common)
+
     def _all_namesakes(self, name: str) -> list[tuple[int, int, bool]]:
         """With whether each belongs to its file alone."""
         found: dict[str, list[tuple[int, int, bool]]] = {}

@@ -23,6 +23,7 @@ from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value
 from ctx.code.resolve.world import File, World
 
 _PARTS = re.compile(r"#?[\w$]+!?|\(\)|\[\]|\?")
+_NOTHING: dict[str, int | Import | str] = {}
 _DEEPEST = 100
 _MOST_STEPS = 3_000
 _NO_CIRCLE = 1_000_000
@@ -103,7 +104,7 @@ class Evaluator:
                 continue
             if found is None:
                 if kind == CALL:
-                    for target, sure in self._guess(file, text):
+                    for target, sure in self._guess(file, mention.scope, text):
                         edges.add(mention.scope, CALLS, target, sure, mention.line, mention.times)
             elif not found[0]:
                 target = found[1].item_id(found[2])
@@ -126,18 +127,28 @@ class Evaluator:
             targets.append(leads)
         return targets
 
-    def _guess(self, file: File, text: str) -> list[tuple[int, int]]:
+    def _guess(self, file: File, scope: int, text: str) -> list[tuple[int, int]]:
         """Who may be meant by a call of a member of something unknown: whoever has that name, if
         hardly anybody else does."""
-        name = self._split(text)[-1]
+        parts = self._split(text)
+        name = parts[-1]
         is_plain = "." not in text and not self._rules.names_are_global
-        if is_plain or name in self._rules.common or len(name) < 3:
+        if is_plain or len(name) < 3 or self._rules.is_common(file, name):
             return []
         found = self._rules.namesakes(file, name)
         if not 0 < len(found) <= _MOST_CANDIDATES:
             return []
-        sure = MEDIUM if len(found) == 1 else LOW
-        return [(target, sure) for target, _ in found]
+        is_likely = len(found) == 1 and not self._leads_nowhere(file, scope, parts[0])
+        return [(target, MEDIUM if is_likely else LOW) for target, _ in found]
+
+    def _leads_nowhere(self, file: File, scope: int, name: str) -> bool:
+        """Whether a name comes by an import of what is not there, perhaps no longer."""
+        while scope >= 0:
+            meant = file.names.get(scope, _NOTHING).get(name)
+            if meant is not None:
+                return isinstance(meant, Import) and self._target(file, meant) is None
+            scope = file.items[scope].parent
+        return False
 
     def _split(self, text: str) -> list[str]:
         parts = self._parts.get(text)
@@ -183,8 +194,12 @@ class Evaluator:
         return found
 
     def _follow(self, file: File, scope: int, parts: list[str]) -> Found:
-        found = self.name(file, scope, parts[0]) if parts[0] != "?" else None
-        for part in parts[1:]:
+        first, rest = parts[0], parts[1:]
+        if first == "super" and rest[:1] == ["()"] and rest[1:]:
+            found, rest = self._rules.inherited(file, scope, rest[1]), rest[2:]
+        else:
+            found = self.name(file, scope, first) if first != "?" else None
+        for part in rest:
             if found is None or found is OUTSIDE:
                 return found
             if part == "()":
@@ -338,6 +353,13 @@ class Evaluator:
             found = self._here(where, container, name)
             if found is not None:
                 return found
+        return self._of_bases(file, place, name, seen)
+
+    def inherited(self, file: File, place: int, name: str) -> Found:
+        """A member that a type takes from its bases, whether or not it has one of its own."""
+        return self._of_bases(file, place, name, {(file.id, place)})
+
+    def _of_bases(self, file: File, place: int, name: str, seen: set[tuple[int, int]]) -> Found:
         beyond: Found = None
         for base in self._rules.bases(file, place):
             if base is OUTSIDE:

@@ -2,6 +2,7 @@
 
 import builtins
 import io
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,9 @@ class Python(Rules):
         here = file.path.rpartition("/")[0]
         # Of two packages with one name the nearest is meant.
         roots = sorted(self._roots.get(top, ()), key=lambda root: -_common(root, here))
+        if top in sys.stdlib_module_names:
+            # Python finds its own module before one that only lies somewhere in the repository.
+            roots = [root for root in roots if root in ("", "src", "lib", here)]
         path = name.replace(".", "/")
         for root in roots:
             found = self._at(_join(root, path))
@@ -119,12 +123,14 @@ class Python(Rules):
         if not place:
             return None
         if name == "super":
-            # What a class inherits is found through what it is.
-            for base in self.bases(file, place):
-                if base is not None:
-                    return base
             return OUTSIDE
         return name == "self", file, place
+
+    def inherited(self, file: File, scope: int, name: str) -> Found:
+        place = class_around(file, scope)
+        if not place or all(base is None for base in self.bases(file, place)):
+            return OUTSIDE
+        return self.evaluator.inherited(file, place, name)
 
 
 def _join(folder: str, name: str) -> str:

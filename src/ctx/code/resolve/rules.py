@@ -95,6 +95,14 @@ class Rules:
             if each.kind in _CALLABLE and languages.get(each.file_id) in self.languages
         ]
 
+    def is_common(self, file: File, name: str) -> bool:
+        """Whether so many things have a member of this name that one of them proves nothing."""
+        return name in self.common
+
+    def inherited(self, file: File, scope: int, name: str) -> Found:
+        """What `super().name` means."""
+        return None
+
     def import_targets(self, file: File, each: Import, found: Value) -> Iterable[Value]:
         """Which items an import leads to: what it names. A language whose packages are folders
         says which of the files in one are meant."""

@@ -1,0 +1,64 @@
+"""`ctx debug index`: how it is asked, and what it prints."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ctx.cli import code
+from ctx.cli.opening import open_workspace
+from ctx.cli.output import Block, Line, Output, Table, plain
+from ctx.cli.settings import Settings
+from ctx.errors import NotAProject
+
+if TYPE_CHECKING:
+    from ctx.operations.debug_index import Found
+
+
+def show(key: str | None, settings: Settings, output: Output) -> None:
+    from ctx.operations import debug_index
+
+    workspace = None
+    try:
+        workspace = open_workspace(settings, output)
+    except NotAProject:
+        # Code is known without a store, too.
+        if not debug_index.is_about_code(key):
+            raise
+    found = debug_index.look_up(workspace, code.at(settings), key)
+    output.show(found, _render)
+    if found.age:
+        code.tell_age(found.age, output)
+    elif debug_index.is_about_code(key):
+        output.note("The code has not been read yet: `ctx code index` does that.")
+
+
+def _render(found: "Found") -> list[Block]:
+    if not found.entries and not found.code:
+        offered = " or ".join(f"`{name}`" for name in found.near)
+        hint = f" Did you mean {offered}?" if offered else ""
+        return [Line(f"The index has nothing under {found.key}.{hint}")]
+    blocks: list[Block] = [_entry(entry) for entry in found.entries]
+    if found.code:
+        blocks.append(Line("In the code", "heading"))
+        blocks += [_entry(entry) for entry in found.code]
+    return blocks
+
+
+def _entry(entry: Mapping[str, Any]) -> Block:
+    rows = [
+        (name, line)
+        for name, value in entry.items()
+        for line in (map(_in_a_line, value) if isinstance(value, tuple) else [str(value)])
+    ]
+    return Table(("what", "value"), rows)
+
+
+def _in_a_line(value: Any) -> str:
+    """One of several values, without the fields of it that say nothing."""
+    told = plain(value)
+    if not isinstance(told, dict):
+        return str(value)
+    return ", ".join(f"{name} {_listed(told[name])}" for name in told if told[name])
+
+
+def _listed(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,52 @@
+"""The packages of a project: what each builds, what it needs, who needs it."""
+
+from typing import NamedTuple
+
+from ctx.code.packages import known
+from ctx.code.packages.known import Known, Needed
+from ctx.errors import NodeNotFound
+from ctx.operations import code_items
+from ctx.operations.code_index import Age, Opened
+
+
+class Needing(NamedTuple):
+    """A package that depends on what was asked about."""
+
+    package: str
+    manifest: str
+    dependency: Needed
+
+
+class Packages(NamedTuple):
+    """The answer of `ctx code packages`."""
+
+    name: str
+    """As it was asked; empty for all."""
+    packages: tuple[Known, ...]
+    """None where the name is only that of a package from elsewhere."""
+    needed_by: tuple[Needing, ...]
+    """Who depends on what has that name; none where no name was asked."""
+    age: Age
+
+
+def packages(opened: Opened, name: str = "") -> Packages:
+    every = known.every(opened.code.connection)
+    if not name:
+        return Packages("", tuple(every), (), opened.age)
+    meant = known.called(every, name)
+    if not meant:
+        # A path may also be meant from where the command works, or be a whole one.
+        paths = opened.code.inside(name, opened.folder)
+        meant = [each for path in paths for each in known.called(every, path)]
+    found = known.needing(every, meant) if meant else known.needing_from_elsewhere(every, name)
+    if not meant and not found:
+        hint = code_items.reservation(opened.age) or _hint(every, name)
+        raise NodeNotFound(f"No package is called {name[:80]!r}.", hint=hint)
+    needing = tuple(Needing(each.name, each.manifest, needed) for each, needed in found)
+    return Packages(name, tuple(meant), needing, opened.age)
+
+
+def _hint(every: list[Known], name: str) -> str:
+    if near := known.near(every, name):
+        return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
+    return "`ctx code packages` shows those that are here."

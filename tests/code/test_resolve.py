@@ -1,0 +1,170 @@
+"""What names mean where that is easily missed: small projects, and the calls in them."""
+
+from pathlib import Path
+
+import pytest
+
+from ctx.code import build, index_file
+from ctx.code.model import CONFIDENCES, LABELS
+from ctx.code.qualified import Names
+
+
+def calls(root: Path, files: dict[str, str]) -> list[str]:
+    for path, content in files.items():
+        (root / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / "tree" / path).write_text(content)
+    database = str(root / "code.db")
+    build.refresh(build.Place(str(root / "tree"), None, database))
+    connection = index_file.open_for_reading(database)
+    assert connection is not None
+    names = Names(connection, str(root / "tree"))
+    rows = connection.execute(
+        "SELECT source, target, confidence FROM edges WHERE label = ?", (LABELS.index("CALLS"),)
+    )
+    found = sorted(
+        f"{names.of(source)} → {names.of(target)}, {CONFIDENCES[sure]}"
+        for source, target, sure in rows
+    )
+    connection.close()
+    return found
+
+
+def test_a_prototype_is_not_in_the_way_of_the_definition(tmp_path: Path) -> None:
+    files = {
+        "main.c": "int run(void);\nextern int stop(int);\nint main(void) { return stop(run()); }\n",
+        "util.c": "int run(void) { return 1; }\nint stop(int code) { return code; }\n",
+    }
+    assert calls(tmp_path, files) == ["main → run, medium", "main → stop, medium"]
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        ("void Box<T>::helper()", "ns::Box::helper"),
+        ("Box<T>::Box() : x(1)", "ns::Box::Box"),
+        ("Box<T>::~Box()", "ns::Box::~Box"),
+        ("bool Box<T>::operator==(const Box& other) const", "ns::Box::operator=="),
+        ("std::map<T, int> Box<std::vector<T>>::Inner::get()", "ns::Box::Inner::get"),
+        ("void helper(int x = Box<int>::made())", "ns::helper"),
+    ],
+)
+def test_a_method_outside_of_its_class_is_named_by_it(tmp_path: Path, head: str, name: str) -> None:
+    code = (
+        f"namespace ns {{\nvoid called(int) {{}}\ntemplate<class T> {head} {{ called(1); }}\n}}\n"
+    )
+    assert calls(tmp_path, {"box.cpp": code}) == [f"{name} → ns::called, high"]
+
+
+@pytest.mark.parametrize(
+    ("name", "confidence"), [("tools", "high"), ("util", "low"), ("unknown", "medium")]
+)
+def test_what_stands_in_for_a_missing_module_is_a_guess(
+    tmp_path: Path, name: str, confidence: str
+) -> None:
+    files = {
+        "shop/__init__.py": "",
+        "shop/tools.py": "def note(text): pass\n",
+        "shop/cart.py": f"from . import tools, util\ndef f(unknown): {name}.note('x')\n",
+    }
+    assert calls(tmp_path, files) == [f"shop.cart.f → shop.tools.note, {confidence}"]
+
+
+def test_super_looks_in_one_base_after_the_other(tmp_path: Path) -> None:
+    code = """
+class Named:
+    def name(self): pass
+class Sent:
+    def send(self): pass
+class Top(Sent): pass
+class Letter(Named, Top):
+    def send(self):
+        super().send()
+        super(Letter, self).name()
+        super().unheard_of()
+"""
+    assert calls(tmp_path, {"post.py": code}) == [
+        "post.Letter.send → post.Named.name, high",
+        "post.Letter.send → post.Sent.send, high",
+    ]
+
+
+NET = """
+class Client:
+    def send(self): pass
+class Fast(Client):
+    def rush(self): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "called"),
+    [
+        ("self.client_class().send()", ["Client", "Client.send"]),
+        ("self.client.send()", ["Client.send"]),
+        ("kind = Fast\n        kind().rush()", ["Fast", "Fast.rush"]),
+        ("self.fast_class().rush()", ["Fast", "Fast.rush"]),
+    ],
+)
+def test_a_class_that_something_holds_gives_its_objects(
+    tmp_path: Path, body: str, called: list[str]
+) -> None:
+    code = f"""
+import net
+from net import Client, Fast
+class Base:
+    client_class = Client
+    fast_class = net.Fast
+    def __init__(self):
+        self.client = self.client_class()
+class Test(Base):
+    def test(self):
+        {body}
+"""
+    assert calls(tmp_path, {"net.py": NET, "app.py": code}) == [
+        "app.Base.__init__ → net.Client, high",
+        *(f"app.Test.test → net.{name}, high" for name in called),
+    ]
+
+
+def test_a_method_of_a_class_sees_what_the_class_holds(tmp_path: Path) -> None:
+    code = """
+from net import Client
+class Base:
+    client_class = Client
+    @classmethod
+    def make(cls):
+        cls.client_class().send()
+        cls.client = cls.client_class()
+    def use(self):
+        self.client.send()
+"""
+    assert calls(tmp_path, {"net.py": NET, "app.py": code}) == [
+        "app.Base.make → net.Client, high",
+        "app.Base.make → net.Client.send, high",
+        "app.Base.use → net.Client.send, high",
+    ]
+
+
+def test_a_field_holds_what_the_method_calls_by_that_name(tmp_path: Path) -> None:
+    code = """
+from net import Client
+other = Client()
+class Base:
+    def __init__(self, first: Client, other):
+        made = first
+        self.made = made
+        kept = other
+        self.kept = kept
+    def use(self):
+        self.made.send()
+    def leave(self):
+        self.kept.send()
+"""
+    more = "class Second:\n    def send(self): pass\n"
+    assert calls(tmp_path, {"net.py": NET, "app.py": code, "more.py": more}) == [
+        # What is handed over nobody knows.
+        "app.Base.leave → more.Second.send, low",
+        "app.Base.leave → net.Client.send, low",
+        "app.Base.use → net.Client.send, high",
+        "app.other → net.Client, high",
+    ]
