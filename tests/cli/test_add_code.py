@@ -145,8 +145,8 @@ def test_a_snapshot_is_staged_and_committed(project: Path, ctx: Ctx) -> None:
     assert commit.code_snapshot == again["tree"]
     assert made["changes"] == ["+ a snapshot of the code"]
     assert " + a snapshot of the code\n" in ctx("log").out
-    [told] = (project / ".ctx/narrative/log").iterdir()
-    assert "- + a snapshot of the code\n" in told.read_text()
+    [entry_file] = (project / ".ctx/narrative/log").iterdir()
+    assert "- `+` a snapshot of the code\n" in entry_file.read_text()
     assert added(ctx, "code", "--snapshot")["snapshot"]["work_commit"] is None
     [entry] = ctx("debug", "index", f"commit:{made['commit']}", "--format", "json").json["entries"]
     assert entry["code_snapshot"] == again["tree"]
