@@ -7,8 +7,10 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.ids import NodeId
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Edge, Node, Redaction
-from ctx.operations.code_names import Unknown
 from ctx.operations.listing import Listing
+
+if TYPE_CHECKING:
+    from ctx.operations.code_names import Unknown
 
 PREVIEW = 100
 """Characters of a node's content in a list."""
@@ -100,14 +102,14 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
     output.warn(f"{count(len(redacted), 'secret')} not kept: {told}.")
 
 
-def note_unknown(unknown: Sequence[Unknown], output: Output) -> None:
+def note_unknown(unknown: "Sequence[Unknown]", output: Output) -> None:
     """Say which names the code does not have, and what may have been meant."""
     for name, near in unknown:
         meant = f" Did you mean {_either(near)}?" if near else ""
         output.note(f"The code here has no `{short_name(name)}`: it is kept as it was said.{meant}")
 
 
-def note_unclear(unclear: Sequence[Unknown], output: Output) -> None:
+def note_unclear(unclear: "Sequence[Unknown]", output: Output) -> None:
     """Say which names are those of several things."""
     for name, several in unclear:
         meant = f" It may be {_either(several)}." if several else ""
