@@ -1,6 +1,7 @@
 """How nodes and edges are shown, whichever command shows them."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ctx import clock
 from ctx.cli.output import Block, Line, Output, Table, count, since
