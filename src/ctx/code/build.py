@@ -103,6 +103,7 @@ class _Refresh:
         self._names: set[str] = set()
         """What is no longer offered as before, anywhere."""
         self._largest = 0
+        self._configurations: list[bytes] | None = None
         self._is_new = False
         self._languages: set[str] = set()
         """Those in which imports may lead elsewhere now."""
@@ -235,7 +236,8 @@ class _Refresh:
                 self._names |= names
                 if answer.state != "same":
                     path = paths[answer.file_id]
-                    self._languages.update(self._led_by(path))
+                    if not self._is_new:
+                        self._languages.update(self._led_by(path))
                     if path.rpartition("/")[2] in packages.MANIFESTS:
                         index_file.note(self._connection, _PACKAGES, 0)
             # In the same transaction: who is affected must not be forgotten.
@@ -256,12 +258,14 @@ class _Refresh:
         """The languages whose imports may lead elsewhere when this file has changed."""
         name = path.rpartition("/")[2]
         if name.endswith(".json") and name not in MANIFESTS:
+            if self._configurations is None:
+                self._configurations = list(self._settings())
             stem = name.removesuffix(".json").encode()
-            if any(stem in each for each in self._configurations()):
+            if any(stem in each for each in self._configurations):
                 name = "tsconfig.json"
         return MANIFESTS.get(name, ())
 
-    def _configurations(self) -> Iterator[bytes]:
+    def _settings(self) -> Iterator[bytes]:
         """What is in the settings of TypeScript: they can take others in, under any name."""
         rows = self._connection.execute(
             "SELECT path FROM files WHERE path GLOB '*[tj]sconfig*.json' LIMIT 200"
