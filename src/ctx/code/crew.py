@@ -34,6 +34,7 @@ LARGE = 200_000
 
 _MOST_SECONDS = 30
 _READY = b"ready"
+_STARTS = 3
 _MOST_WORKERS = 8
 _HEAD = 4
 
@@ -174,6 +175,19 @@ class Crew:
         with self._lock:
             if self._idle:
                 return self._idle.pop()
+        for _ in range(_STARTS):
+            process = self._started()
+            assert process.stdout is not None
+            if _receive(process.stdout, _MOST_SECONDS) == _READY or self._is_over:
+                return process
+            self._end(process)
+        # Then no file is to blame.
+        raise ProgramFailure(
+            "The processes that read the code cannot be started.",
+            hint="Install ctx again; if it was being replaced just now, try again.",
+        )
+
+    def _started(self) -> subprocess.Popen[bytes]:
         # Where we are, and nowhere else: the folder we stand in belongs to a stranger.
         own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         start = "import sys; sys.path.insert(0, sys.argv[1]); from ctx.code.crew import serve; "
@@ -188,13 +202,6 @@ class Crew:
             self._alive.append(process)
             if self._is_over:
                 process.kill()
-        assert process.stdout is not None
-        if _receive(process.stdout, _MOST_SECONDS) != _READY and not self._is_over:
-            # Then no file is to blame.
-            raise ProgramFailure(
-                "The processes that read the code cannot be started.",
-                hint="Install ctx again; if it was being replaced just now, try again.",
-            )
         return process
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ctx.code.resolve.evaluate import Evaluator
 
 
+_MOST_MODULES = 2_000
+
+
 class Python(Rules):
     languages = ("python",)
     receivers = frozenset({"self", "cls", "super", "Self"})
@@ -47,6 +50,9 @@ class Python(Rules):
     def module(self, file: File, module: str) -> Found:
         key = (file.path if module.startswith(".") else file.path.rpartition("/")[0], module)
         if key not in self._modules:
+            if len(self._modules) >= _MOST_MODULES:
+                # Each keeps a file in memory.
+                self._modules.clear()
             self._modules[key] = self._module(file, module)
         return self._modules[key]
 

@@ -11,9 +11,10 @@ from ctx.code.model import KINDS, SLOTS, Import, Mention
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import Facts, Outline
 
-_MOST_FILES = 1_500
+_MOST_FILES = 700
 _OVERLOADING = frozenset({"java", "cpp"})
 _MOST_NAMESAKES = 9
+_MOST_NAMES = 10_000
 _LARGEST_MANIFEST = 1 << 20
 
 
@@ -155,6 +156,8 @@ class World:
         """The items of a name anywhere. More than a few say nothing: then only some are given."""
         found = self._named.get(name)
         if found is None:
+            if len(self._named) >= _MOST_NAMES:
+                self._named.clear()
             rows = self._connection.execute(
                 "SELECT items.id, kind FROM items JOIN files ON files.id = items.id >> ?"
                 " WHERE name = ? ORDER BY path, start LIMIT ?",
