@@ -40,7 +40,6 @@ MANIFESTS = {
 }
 """Files that say where imports lead, and in which languages."""
 
-
 _PACKAGES = "packages"
 """Noted while the packages are as the files are. Also an interrupted refresh leaves it so."""
 _STANDS_FOR_ITS_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
@@ -328,8 +327,7 @@ class _Refresh:
         """Look up what was mentioned by the files that have to be looked at."""
         files = store.unresolved(self._connection)
         if not files:
-            if not store.has_backward(self._connection):
-                store.index_backward(self._connection)
+            store.index_backward(self._connection)
             return 0
         if len(files) <= FEW:
             resolver = Resolver(self._connection, self._place.root)

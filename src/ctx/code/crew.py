@@ -19,7 +19,6 @@ from typing import IO
 import msgspec
 
 from ctx.code import kinds, reading
-from ctx.code.attributes import Attributes
 from ctx.code.reading import Read, Wanted
 from ctx.code.resolve import resolving
 from ctx.code.resolve.resolving import Edges
@@ -77,10 +76,7 @@ class Crew:
                 process.kill()
             for process in self._alive:
                 process.wait()
-                for pipe in (process.stdin, process.stdout):
-                    if pipe:
-                        with contextlib.suppress(OSError):
-                            pipe.close()
+                _close(process)
             self._alive.clear()
 
     def read(self, root: str, max_bytes: int, files: Sequence[Wanted]) -> Iterator[Read]:
@@ -210,10 +206,14 @@ class Crew:
         with self._lock:
             if process in self._alive:
                 self._alive.remove(process)
-                for pipe in (process.stdin, process.stdout):
-                    if pipe:
-                        with contextlib.suppress(OSError):
-                            pipe.close()
+                _close(process)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 def _answers(process: subprocess.Popen[bytes], job: _Job) -> Iterator[bytes]:
@@ -268,15 +268,14 @@ def serve() -> None:
     _send(sink, _READY)
     decoder = msgspec.msgpack.Decoder(_Job)
     resolver: resolving.Resolver | None = None
-    limits: tuple[str, int, Attributes] | None = None
+    limits: kinds.Limits | None = None
     while len(head := source.read(_HEAD)) == _HEAD:
         job = decoder.decode(source.read(int.from_bytes(head, "big")))
         if isinstance(job, _ReadJob):
-            if limits is None or limits[:2] != (job.root, job.max_bytes):
-                said = reading.limits(job.root, job.max_bytes)
-                limits = (job.root, job.max_bytes, said.attributes)
+            # A crew reads the files of one project.
+            limits = limits or reading.limits(job.root, job.max_bytes)
             for wanted in job.files:
-                found = reading.read(job.root, wanted, kinds.Limits(*limits[1:]))
+                found = reading.read(job.root, wanted, limits)
                 _send(sink, _encoder.encode(found))
         else:
             resolver = resolver or resolving.Resolver.at(job.database, job.root)

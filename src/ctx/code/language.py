@@ -20,7 +20,7 @@ import importlib.util
 import re
 from collections.abc import Iterable, Iterator
 from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, AnyStr, NamedTuple
 
 from ctx.code.model import Import, Item
 
@@ -35,6 +35,7 @@ READ = (
 """The languages that have a module in `languages/`."""
 
 _LONGEST_EXPRESSION = 300
+_DEEPEST_BRACKETS = 20
 
 
 _STRINGS = rb"(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`)"
@@ -140,7 +141,7 @@ def flatten(text: bytes) -> str | None:
     cut = text[-_LONGEST_EXPRESSION:]
     is_whole = len(cut) == len(text)
     # From the inside out; \1 and \2 mark what has been taken together already.
-    for _ in range(20):
+    for _ in range(_DEEPEST_BRACKETS):
         shorter = _INDEX.sub(b"\2", _INNERMOST.sub(b"\1", cut))
         if shorter == cut:
             break
@@ -152,6 +153,16 @@ def flatten(text: bytes) -> str | None:
         return found
     last = _LAST_NAME.search(found)
     return f"?.{last.group(1)}" if last else None
+
+
+def collapsed(pattern: re.Pattern[AnyStr], mark: AnyStr, text: AnyStr) -> AnyStr:
+    """Without what is between brackets, from the inside out."""
+    for _ in range(_DEEPEST_BRACKETS):
+        shorter = pattern.sub(mark, text)
+        if shorter == text:
+            break
+        text = shorter
+    return text
 
 
 _COMMENT_MARKS = re.compile(

@@ -71,8 +71,13 @@ def _known(connection: Connection, file_id: int) -> _Known | None:
     return known, array("H", row[0]) if row[0] else range(len(known.items))
 
 
+def _span(file_id: int) -> tuple[int, int]:
+    """The first and the last id that an item of a file can have."""
+    return item_id(file_id, 0), item_id(file_id, LARGEST_SLOT)
+
+
 def _forget(connection: Connection, file_id: int, before: _Known) -> set[str]:
-    span = (item_id(file_id, 0), item_id(file_id, LARGEST_SLOT))
+    span = _span(file_id)
     connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", span)
     connection.execute("DELETE FROM edges WHERE source BETWEEN ? AND ?", span)
     _cut(connection, *span)
@@ -86,10 +91,7 @@ def _replace(connection: Connection, read: Read, old: Facts, old_slots: Sequence
     new = facts.decode(read.facts)
     slots, gone = _slots(old, old_slots, new)
     file_id = read.file_id
-    connection.execute(
-        "DELETE FROM items WHERE id BETWEEN ? AND ?",
-        (item_id(file_id, 0), item_id(file_id, LARGEST_SLOT)),
-    )
+    connection.execute("DELETE FROM items WHERE id BETWEEN ? AND ?", _span(file_id))
     for slot in gone:
         _cut(connection, item_id(file_id, slot), item_id(file_id, slot))
     is_plain = all(slot == place for place, slot in enumerate(slots))
@@ -202,10 +204,7 @@ def _targets(package: Package) -> str:
 def put_edges(connection: Connection, found: Edges) -> None:
     """Write down what begins in a file, in place of what did before."""
     file_id = found.file_id
-    connection.execute(
-        "DELETE FROM edges WHERE source BETWEEN ? AND ?",
-        (item_id(file_id, 0), item_id(file_id, LARGEST_SLOT)),
-    )
+    connection.execute("DELETE FROM edges WHERE source BETWEEN ? AND ?", _span(file_id))
     numbers = array("q", found.edges)
     rows = zip(*(numbers[field::FIELDS] for field in range(FIELDS)), strict=True)
     connection.executemany("INSERT INTO edges VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -216,11 +215,6 @@ def put_edges(connection: Connection, found: Edges) -> None:
 def index_backward(connection: Connection) -> None:
     """Make the edges findable by where they lead. In a new index after all of them are there."""
     connection.execute(_EDGES_BACKWARD)
-
-
-def has_backward(connection: Connection) -> bool:
-    row = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'edges_backward'").fetchone()
-    return row is not None
 
 
 def unresolved(connection: Connection) -> list[int]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source, flatten
+from ctx.code.language import Described, Language, Source, collapsed, flatten
 from ctx.code.languages import comments
 from ctx.code.model import Import, Item
 
@@ -313,14 +313,14 @@ def _rebuilt(text: bytes) -> str | None:
     """What is called, where something is made, asserted or called on the way: `x.(*T).m` is a
     method of a T, and so is `(&T{}).m`."""
     cut = text[-_LONGEST_EXPRESSION:]
-    cut = _collapsed(_BRACES, b"\5", cut)
+    cut = collapsed(_BRACES, b"\5", cut)
     if len(text) <= _LONGEST_EXPRESSION and (made := _MADE.match(cut)):
         # \3 and \4 stand around a type that something has.
         cut = b"\3" + made[made.lastindex or 0] + b"\4" + cut[made.end() :]
     elif bracketed := _BRACKETED.match(cut):
         text = cut = bracketed[1] + cut[bracketed.end() :]
     cut = _ASSERTED.sub(b"\3\\1\4", cut)
-    cut = _collapsed(_PARENTHESES, b"\1", _collapsed(_BRACKETS, b"", cut))
+    cut = collapsed(_PARENTHESES, b"\1", collapsed(_BRACKETS, b"", cut))
     _, mark, after = cut.replace(b"\1", b"()").rpartition(b"\3")
     if not mark:
         found = flatten(text)
@@ -330,16 +330,6 @@ def _rebuilt(text: bytes) -> str | None:
     if type_ in _OWN_TYPES or not _PATH.fullmatch(rest):
         return None
     return f"{type_}(){rest}" if rest else type_
-
-
-def _collapsed(pattern: re.Pattern[bytes], mark: bytes, text: bytes) -> bytes:
-    """Without what is between brackets, from the inside out."""
-    for _ in range(20):
-        shorter = pattern.sub(mark, text)
-        if shorter == text:
-            break
-        text = shorter
-    return text
 
 
 @functools.lru_cache(20_000)

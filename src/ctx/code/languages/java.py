@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source, flatten
+from ctx.code.language import Described, Language, Source, collapsed, flatten
 from ctx.code.languages import comments
 from ctx.code.model import Import, Item
 
@@ -186,11 +186,7 @@ def _bases(promise: str) -> tuple[str, ...]:
     if "extends" not in promise and "implements" not in promise:
         return ()
     plain = _ANNOTATIONS.sub("", promise) if "@" in promise else promise
-    for _ in range(20):
-        shorter = _INNERMOST.sub("", plain)
-        if shorter == plain:
-            break
-        plain = shorter
+    plain = collapsed(_INNERMOST, "", plain)
     _, *lists = _BASES.split(plain.partition(" permits ")[0])
     names = ("".join(name.split()) for each in lists for name in each.split(","))
     return tuple(name for name in names if name and "<" not in name)
@@ -251,8 +247,8 @@ def _called(text: bytes) -> str | None:
     plain = _COMMENTS.sub(b" ", _LITERALS.sub(b"0", text))
     if made := _CAST.match(plain):
         plain = made[1] + b"\1" + plain[made.end() :]
-    plain = _collapsed(_BRACES, b"\2", _collapsed(_GENERIC, b"", plain) if b"<" in plain else plain)
-    plain = _collapsed(_PARENTHESES, b"\1", plain)
+    plain = collapsed(_BRACES, b"\2", collapsed(_GENERIC, b"", plain) if b"<" in plain else plain)
+    plain = collapsed(_PARENTHESES, b"\1", plain)
     if made := _MADE.match(plain):
         plain = made[1] + b"\1" + plain[made.end() :]
     if not plain.endswith(b"\1"):
@@ -268,16 +264,6 @@ def _referenced(text: bytes) -> str | None:
     if not named or named[0] == "?":
         return f"?.{method}" if method != "new" else None
     return named if method == "new" else f"{named}.{method}"
-
-
-def _collapsed(pattern: re.Pattern[bytes], mark: bytes, text: bytes) -> bytes:
-    """Without what is between brackets, from the inside out."""
-    for _ in range(20):
-        shorter = pattern.sub(mark, text)
-        if shorter == text:
-            break
-        text = shorter
-    return text
 
 
 @functools.lru_cache(20_000)

@@ -1,4 +1,4 @@
-; What TypeScript has no words for; the rest is in typescript.scm.
+; Elements, in JavaScript and in TypeScript.
 
 ; An element is a call of the component that it names; those of the page begin with a small letter.
 ((jsx_opening_element name: (identifier) @call) (#match? @call "^[A-Z]"))
