@@ -36,11 +36,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench.judge import Answer, Call, Definition, answers
 from ctx import git
-from ctx.code import build, index_file, language, model, parse, store
-from ctx.code.model import CALL, CALLS, CONFIDENCES, HIGH, KINDS, SLOTS, Item, Mention
+from ctx.code import build, index_file, language, parse, store, vocabulary
+from ctx.code.model import CALL, Item, Mention
 from ctx.code.resolve import python
 from ctx.code.resolve.evaluate import Evaluator
 from ctx.code.resolve.world import World
+from ctx.code.vocabulary import CALLS, CONFIDENCES, HIGH, KINDS, SLOTS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -160,7 +161,7 @@ class Index:
         return row is not None
 
     def caller(self, call: Call) -> Target:
-        return self.target(model.item_id(self._world.ids[call.path], call.mention.scope))
+        return self.target(vocabulary.item_id(self._world.ids[call.path], call.mention.scope))
 
     def target(self, item: int) -> Target:
         names: list[str] = []
@@ -196,7 +197,7 @@ class Index:
 
 
 def file_range(file_id: int) -> tuple[int, int]:
-    return model.item_id(file_id, 0), model.item_id(file_id, store.LARGEST_SLOT)
+    return vocabulary.item_id(file_id, 0), vocabulary.item_id(file_id, store.LARGEST_SLOT)
 
 
 # Both

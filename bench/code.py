@@ -5,7 +5,9 @@ are edited here, and nobody's own repository is touched. The floor of a full ind
 parse: reading each file that the index has read and parsing it with the same grammar, in one
 process, keeping nothing. The baseline is `ctags -R` over the whole tree. The floor of a refresh
 that finds nothing changed is `git status` on the same tree. A full index runs in a process of its
-own, as from the command line, and the processes that it starts count with it.
+own, as from the command line, and the processes that it starts count with it. It reads every file;
+names are followed when somebody asks where they lead. With all of them followed at once, as `ctx
+code index` does, is another line.
 
     python -m bench code [REPOSITORY [ROUNDS]]
 """
@@ -33,7 +35,7 @@ from bench.timing import Cost, Figure, ms, times
 from ctx import git
 from ctx.code import build, index_file, language, listing
 from ctx.code.build import Place
-from ctx.code.model import KINDS, SLOTS
+from ctx.code.vocabulary import KINDS, SLOTS
 
 HERE = Path(__file__).parent.parent
 ROUNDS = 3
@@ -48,6 +50,10 @@ import sys
 from ctx import git
 from ctx.code.build import Place, refresh
 refresh(Place(sys.argv[1], git.find_checkout(sys.argv[1]), sys.argv[2]))
+"""
+FOLLOW = """
+from ctx.code.build import follow
+follow(Place(sys.argv[1], None, sys.argv[2]))
 """
 
 BRACES = {
@@ -121,14 +127,23 @@ def bare_parse(root: str, files: Sequence[tuple[str, str]]) -> Cost:
     return timing.of_call(parse)
 
 
-def index_command(place: Place) -> list[str]:
-    """Without what was there before."""
+def command(program: str, place: Place) -> list[str]:
+    return [sys.executable, "-c", program, place.root, place.database]
+
+
+def forget(place: Place) -> None:
     shutil.rmtree(os.path.dirname(place.database), ignore_errors=True)
-    return [sys.executable, "-c", INDEX, place.root, place.database]
 
 
 def full_index(place: Place) -> Cost:
-    return timing.of_child(index_command(place))
+    """Of more than a few files, it follows no name."""
+    forget(place)
+    return timing.of_child(command(INDEX, place))
+
+
+def with_every_name(place: Place) -> Cost:
+    forget(place)
+    return timing.of_child(command(INDEX + FOLLOW, place))
 
 
 def ctags(root: str) -> Cost:
@@ -190,6 +205,7 @@ def settle(place: Place) -> None:
     """Wait until every file is old enough to be known by its stamps."""
     while True:
         build.refresh(place)
+        build.follow(place)
         with closing(index_file.open_for_writing(place.database)) as connection:
             if not connection.execute("SELECT 1 FROM files WHERE NOT settled").fetchone():
                 return
@@ -274,15 +290,18 @@ def after_edits(place: Place, name: str, rng: random.Random) -> Figure:
     """The time of a refresh after so many files were edited in one way."""
     costs: list[Cost] = []
     refreshes: list[build.Refreshed] = []
+    left: list[int] = []
     for _ in range(EDIT_ROUNDS):
         settle(place)
         for function in functions(place, rng):
             file = Path(place.root, function.path)
             file.write_bytes(EDITS[name](file.read_bytes(), function))
         costs.append(timing.of_call_and_children(lambda: refreshes.append(build.refresh(place))))
+        left.append(build.follow(place))
     walls = [cost.wall for cost in costs]
     about = (
-        f"{median(done.resolved for done in refreshes):.0f} files resolved,"
+        f"{median(done.resolved for done in refreshes):.0f} files followed,"
+        f" {median(left):.0f} left waiting,"
         f" CPU {seconds(median(cost.cpu for cost in costs))}, worst {seconds(max(walls))}"
     )
     changed = min(done.changed for done in refreshes)
@@ -293,7 +312,8 @@ def after_edits(place: Place, name: str, rng: random.Random) -> Figure:
 
 
 def figures(place: Place, rounds: int) -> list[Figure]:
-    memory_name, memory = peak_memory(index_command(place))
+    forget(place)
+    memory_name, memory = peak_memory(command(INDEX + FOLLOW, place))
     of = tree(place)
     languages = Counter(name for _, name in of.files).most_common()
     print(
@@ -305,11 +325,12 @@ def figures(place: Place, rounds: int) -> list[Figure]:
         {
             "floor": lambda: bare_parse(place.root, of.files),
             "ours": lambda: full_index(place),
+            "followed": lambda: with_every_name(place),
             "ctags": lambda: ctags(place.root),
         },
     )
-    size = os.path.getsize(place.database)
     settle(place)
+    size = os.path.getsize(place.database)
     same = still(place)
     rng = random.Random(6)
     edited = [after_edits(place, name, rng) for name in EDITS]
@@ -320,6 +341,10 @@ def figures(place: Place, rounds: int) -> list[Figure]:
                times(full.cpu_ratio("ours", "floor")), "2.50 ×"),
         Figure("full index, wall", seconds(full.wall("ours")), seconds(full.wall("floor")),
                seconds(full.wall("ctags")), times(full.wall_ratio("ours", "floor"))),
+        Figure("full index with every name followed, CPU", seconds(full.cpu("followed")),
+               seconds(full.cpu("floor")), "", times(full.cpu_ratio("followed", "floor"))),
+        Figure("full index with every name followed, wall", seconds(full.wall("followed")),
+               seconds(full.wall("floor")), "", times(full.wall_ratio("followed", "floor"))),
         Figure("cores used", cores, "", "", "", f"of {os.cpu_count()}"),
         Figure(memory_name, f"{memory / MB:.0f} MB", "", "", "", "500 MB"),
         Figure("size, against the sources", f"{size / MB:.1f} MB", f"{of.bytes / MB:.1f} MB", "",

@@ -20,6 +20,7 @@ from sqlite3 import Connection
 from bench import timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import layout
+from ctx.code import segments
 from ctx.code.history import questions
 from ctx.code.history.refresh import MOST, refresh
 from ctx.code.history.tables import SCHEMA
@@ -34,7 +35,7 @@ def database(path: str) -> Connection:
     connection = connect(path, "mode=rwc")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = NORMAL")
-    execute_script(connection, SCHEMA)
+    execute_script(connection, SCHEMA + segments.SCHEMA)
     return connection
 
 

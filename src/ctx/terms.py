@@ -24,6 +24,7 @@ A word is a run of letters, digits, `_` and `-`; everything else separates.
 import re
 import unicodedata
 from bisect import bisect
+from collections import Counter
 from functools import cache, lru_cache
 from itertools import chain, groupby, pairwise
 
@@ -33,6 +34,15 @@ LONGEST = 64  # A SHA-256 in hexadecimal. Nobody types more than this to find so
 def of(text: str) -> list[str]:
     """All terms in reading order, with repetitions. Common words are not left out."""
     return list(chain.from_iterable(map(_terms.__getitem__, _words(text))))
+
+
+def counts(text: str) -> dict[str, int]:
+    """How often each term is in a text: what `of` gives, counted."""
+    found: dict[str, int] = {}
+    for word, times in Counter(_words(text)).items():
+        for term in _terms[word]:
+            found[term] = found.get(term, 0) + times
+    return found
 
 
 def column(text: str) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ctx.code import build, index_file
-from ctx.code.model import CONFIDENCES, KINDS, LABELS, VISIBILITIES
 from ctx.code.resolve import facts
+from ctx.code.vocabulary import CONFIDENCES, KINDS, LABELS, VISIBILITIES
 
 Key = tuple[str, int, int, str, str]
 """An item: its file, where it begins and ends, its kind and its name."""
@@ -52,7 +52,9 @@ def built(database: Path) -> Built:
             known = facts.decode(packed).imports
             imports[paths[file_id]] = [
                 (each.module, each.item, keys[target] if target else None)
-                for each, target in zip(known, array("q", targets), strict=True)
+                for each, target in zip(
+                    known, array("q", targets or bytes(8 * len(known))), strict=True
+                )
             ]
         edges = sorted(
             (keys[source], LABELS[label], keys[target], CONFIDENCES[sure], line, times)
@@ -73,5 +75,11 @@ def fresh(root: Path, database: Path) -> Built:
     for suffix in ("", "-wal", "-shm"):
         if os.path.exists(f"{database}{suffix}"):
             os.unlink(f"{database}{suffix}")
+    return followed(root, database)
+
+
+def followed(root: Path, database: Path) -> Built:
+    """What an index holds after a refresh, with every name followed."""
     build.refresh(place(root, database))
+    build.follow(place(root, database))
     return built(database)

@@ -7,6 +7,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import layout
+from ctx.code import segments
 from ctx.code.history import questions
 from ctx.code.history.refresh import MOST, Read, refresh
 from ctx.code.history.tables import SCHEMA
@@ -76,7 +77,7 @@ class History:
             else sqlite.connect(database, "mode=rwc")
         )
         if not self.connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-            sqlite.execute_script(self.connection, SCHEMA)
+            sqlite.execute_script(self.connection, SCHEMA + segments.SCHEMA)
         self.project = layout.project_at(str(root))
 
     def refresh(self, most: int = MOST, tick: Callable[[int, int], None] | None = None) -> Read:

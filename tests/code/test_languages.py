@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from ctx.code import build, index_file, kinds, language
-from ctx.code.model import CONFIDENCES, LABELS, Parsed
+from ctx.code.model import Parsed
 from ctx.code.parse import parse
 from ctx.code.qualified import Names
 from ctx.code.resolve import facts
+from ctx.code.vocabulary import CONFIDENCES, LABELS
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 PROJECTS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.code import kinds, language, reading
-from ctx.code.model import CALL, KINDS, REFERENCE, TYPE, VISIBILITIES, Parsed
+from ctx.code.model import CALL, REFERENCE, TYPE, Parsed
 from ctx.code.parse import parse
 from ctx.code.reading import Wanted
+from ctx.code.vocabulary import KINDS, VISIBILITIES
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from ctx.code import build, index_file
-from ctx.code.model import CONFIDENCES, LABELS
 from ctx.code.qualified import Names
+from ctx.code.vocabulary import CONFIDENCES, LABELS
 
 
 def calls(root: Path, files: dict[str, str]) -> list[str]:
@@ -168,3 +168,12 @@ class Base:
         "app.Base.use → net.Client.send, high",
         "app.other → net.Client, high",
     ]
+
+
+def test_what_stands_for_itself_leads_nowhere(tmp_path: Path) -> None:
+    files = {
+        "a.py": "str = str\none = two\ntwo = one\n\n\ndef f():\n    return str().upper(), one()\n",
+        "b.py": "from a import str, two\n\n\ndef g(x):\n    return str(x).upper(), two().lower()\n",
+    }
+    called = ["a.f → a.one, high", "a.f → a.str, high", "b.g → a.str, high", "b.g → a.two, high"]
+    assert calls(tmp_path, files) == called

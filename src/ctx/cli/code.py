@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ctx import clock
 from ctx.cli import arguments
 from ctx.cli import options as shared
 from ctx.cli.output import Output, since
@@ -175,9 +176,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
                 found = code_changed.changed(codebase, options.since, tick)
             output.show(found, code_answers.changed)
         case _:
-            with opened(codebase, output, refresh=not options.no_refresh) as code:
+            with (
+                output.progress("Reading the code") as tick,
+                opened(codebase, tick, refresh=not options.no_refresh) as code,
+            ):
                 answer, render = _answer(options, codebase, code)
-                output.show(answer, render)
+            output.show(answer, render)
             tell_age(code.age, output)
 
 
@@ -197,14 +201,11 @@ def at(settings: Settings) -> "Codebase":
     )
 
 
-def opened(codebase: "Codebase", output: Output, *, refresh: bool) -> "Opened":
-    """The index, brought up to date before a person's eyes."""
+def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "Opened":
+    """The index, brought up to date if it is to be."""
     from ctx.operations import code_index
 
-    if not refresh:
-        return code_index.as_it_is(codebase)
-    with output.progress("Reading the code") as tick:
-        return code_index.refreshed(codebase, tick)
+    return code_index.refreshed(codebase, tick) if refresh else code_index.as_it_is(codebase, tick)
 
 
 def tell_age(age: "Age", output: Output) -> None:

@@ -153,7 +153,8 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
         with suppress(PathRefused):
             if not memory.is_alone:
                 codebase = code.at(settings)
-                found = code.opened(codebase, output, refresh=not options.no_refresh)
+                tick = stack.enter_context(output.progress("Reading the code"))
+                found = code.opened(codebase, tick, refresh=not options.no_refresh)
                 opened = stack.enter_context(found)
         known = (opened.code, opened.folder, opened.age) if opened else (None, "", None)
         drawable = debug_graph.Drawable(memory.graph, known[0], memory.project)
@@ -162,7 +163,9 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
             drawn = debug_graph.around(drawable, wanted, known[2])
         else:
             drawn = debug_graph.everything(drawable, options.limit, known[2])
-        output.show(drawn, render)
+        if opened:
+            drawn = drawn._replace(age=opened.age)
+    output.show(drawn, render)
     if drawn.left_out and form in ("json", *_PICTURES):
         output.note(f"{drawn.left_out:,} more had no place: --limit.")
     if drawn.age:

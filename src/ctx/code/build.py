@@ -1,53 +1,40 @@
 """Bring the index of the code to what the files say now.
 
 What costs is in proportion to what changed: files are compared by their stamps, then by their
-content; only those that differ are read; and only what they mention, or who mentions what they no
-longer offer as before, is resolved again. A refresh that is interrupted goes on where it stopped:
-each file that was read stays read.
+content; only those that differ are read; and only they, and who mentions what they no longer offer
+as before, have to be resolved again. A refresh that is interrupted goes on where it stopped: each
+file that was read stays read.
+
+To follow names costs about as much as to read, and most of the answers are never asked for. So a
+refresh does it only where few files wait for it; else it leaves them marked, and whoever reads
+edges has those files followed first that matter for the answer (`edges.py`).
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from hashlib import blake2b
 from sqlite3 import Connection
 from typing import NamedTuple
-from zlib import crc32
 
 from ctx import clock, disk
-from ctx.code import index_file, listing, reading, store
+from ctx.code import affected, index_file, listing, postings, reading, segments, store
 from ctx.code.crew import FEW, LARGE, Crew
 from ctx.code.listing import LeftOut, Listed
-from ctx.code.model import LARGEST_FILE
 from ctx.code.packages import read as packages
 from ctx.code.reading import Read, Wanted
-from ctx.code.resolve import facts
 from ctx.code.resolve.facts import EVERYTHING
 from ctx.code.resolve.resolving import Edges, Resolver
+from ctx.code.vocabulary import LARGEST_FILE
 from ctx.git import Checkout
 
 _TRANSACTION = 512
 """Files that are written at once: what an interruption can cost."""
-
-MANIFESTS = {
-    "Cargo.toml": ("rust",),
-    "go.mod": ("go",),
-    "go.work": ("go",),
-    "package.json": ("typescript", "tsx", "javascript"),
-    "tsconfig.json": ("typescript", "tsx", "javascript"),
-    "jsconfig.json": ("typescript", "tsx", "javascript"),
-    "pnpm-workspace.yaml": ("typescript", "tsx", "javascript"),
-}
-"""Files that say where imports lead, and in which languages."""
+_AT_ONCE = 32
+"""Where no more files than these wait for it, a refresh follows their names: it takes a moment."""
 
 _PACKAGES = "packages"
 """Noted while the packages are as the files are. Also an interrupted refresh leaves it so."""
-_STANDS_FOR_ITS_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
-_FOLDER_IS_PACKAGE = (".go", ".java")
-_MAKES_A_PACKAGE = frozenset({"__init__.py", "__init__.pyi"})
-_AROUND_ITS_FOLDER = frozenset({"lib.rs", "main.rs", "mod.rs"})
-_AROUND = frozenset({"super", "crate"})
-"""How Rust calls the modules around, whatever their names are."""
 
 
 class Place(NamedTuple):
@@ -69,7 +56,7 @@ class Refreshed(NamedTuple):
     changed: int
     removed: int
     resolved: int
-    """Files whose mentions were looked up."""
+    """Files whose mentions were looked up at once."""
     left_out: tuple[LeftOut, ...]
 
 
@@ -78,13 +65,65 @@ def refresh(
     tick: clock.Tick = clock.no_tick,
     *,
     chosen: Callable[[str], bool] | None = None,
+    at_once: int = _AT_ONCE,
 ) -> Refreshed:
-    """Bring the index up to date; with `chosen` as far as these paths go."""
+    """Bring the index up to date; with `chosen` as far as these paths go. Where no more than so
+    many files wait for it, their names are followed, too."""
     connection = index_file.open_for_writing(place.database)
     try:
-        return _Refresh(place, connection, tick, chosen).run()
+        return _Refresh(place, connection, tick, chosen).run(at_once)
     finally:
         connection.close()
+
+
+def follow(
+    place: Place, files: Collection[int] | None = None, tick: clock.Tick = clock.no_tick
+) -> int:
+    """Look up what is mentioned by those of these files, or of all, that wait for it. How many."""
+    connection = index_file.open_as_it_is(place.database)
+    try:
+        waiting = store.unresolved(connection)
+        if files is not None:
+            wanted = frozenset(files)
+            waiting = [each for each in waiting if each in wanted]
+        done = _follow(connection, place, waiting, tick)
+        if done:
+            index_file.checkpoint(connection)
+        return done
+    finally:
+        connection.close()
+
+
+def _follow(connection: Connection, place: Place, files: list[int], tick: clock.Tick) -> int:
+    if not files:
+        return 0
+    done = 0
+    pending: list[Edges] = []
+    with Crew() as crew:
+        if len(files) <= FEW:
+            resolver = Resolver(connection, place.root)
+            answers: Iterable[Edges] = (resolver.resolve(file_id) for file_id in files)
+        else:
+            answers = crew.resolve(place.database, place.root, files)
+        try:
+            for answer in answers:
+                pending.append(answer)
+                done += 1
+                if len(pending) >= _TRANSACTION:
+                    _put_edges(connection, place, pending)
+                tick(done, len(files))
+        finally:
+            _put_edges(connection, place, pending)
+    store.index_backward(connection)
+    return done
+
+
+def _put_edges(connection: Connection, place: Place, answers: list[Edges]) -> None:
+    if answers:
+        with index_file.writing(connection, place.database):
+            for answer in answers:
+                store.put_edges(connection, answer)
+        answers.clear()
 
 
 class _Refresh:
@@ -107,7 +146,7 @@ class _Refresh:
         self._languages: set[str] = set()
         """Those in which imports may lead elsewhere now."""
 
-    def run(self) -> Refreshed:
+    def run(self, at_once: int) -> Refreshed:
         found = listing.belonging(self._place.root, self._place.checkout, self._place.ignore_globs)
         files = found.files
         self._mind_the_limits()
@@ -116,7 +155,11 @@ class _Refresh:
         wanted, added, gone = self._compare(files)
         with Crew() as crew:
             changed = self._read(crew, wanted, gone)
-            resolved = self._resolve(crew)
+            self._settle_words()
+        resolved = 0
+        waiting = store.unresolved(self._connection)
+        if len(waiting) <= at_once:
+            resolved = _follow(self._connection, self._place, waiting, self._tick)
         if not index_file.noted(self._connection, _PACKAGES):
             described = packages.read_all(self._place.root, [each[0] for each in found.files])
             with index_file.writing(self._connection, self._place.database):
@@ -130,6 +173,11 @@ class _Refresh:
         return Refreshed(
             len(files), added, changed - added, len(gone), resolved, tuple(found.left_out)
         )
+
+    def _settle_words(self) -> None:
+        if postings.is_due(self._connection, segments.FILES):
+            with index_file.writing(self._connection, self._place.database):
+                postings.settle(self._connection, segments.FILES)
 
     def _mind_the_limits(self) -> None:
         """Look at every file again where what may be read has been changed."""
@@ -185,7 +233,8 @@ class _Refresh:
             index_file.note(self._connection, _PACKAGES, 0)
             if last:
                 # What was not there before may be what somebody meant.
-                self._names.update(name for each in new for name in self._renamed(each[0]))
+                for each in new:
+                    self._names |= affected.renamed(self._connection, each[0])
         return [
             Wanted(last + number, each[0], stamps=each[1:]) for number, each in enumerate(new, 1)
         ]
@@ -210,7 +259,7 @@ class _Refresh:
                 done += 1
                 if len(pending) >= _TRANSACTION:
                     self._put(pending, paths)
-                self._tick(done, len(wanted) * 5 // 4)
+                self._tick(done, len(wanted))
         finally:
             # Also when somebody has had enough: what was read is not read again.
             self._put(pending, paths)
@@ -231,7 +280,7 @@ class _Refresh:
                     continue
                 names = store.put(self._connection, answer, others=not self._is_new)
                 if EVERYTHING in names:
-                    names |= _whole(paths[answer.file_id])
+                    names |= affected.whole(paths[answer.file_id])
                 self._names |= names
                 if answer.state != "same":
                     path = paths[answer.file_id]
@@ -246,9 +295,10 @@ class _Refresh:
     def _remove(self, file_id: int) -> None:
         row = self._connection.execute("SELECT path FROM files WHERE id = ?", (file_id,)).fetchone()
         if row:
-            names = store.remove(self._connection, file_id) | self._renamed(row[0])
+            names = affected.renamed(self._connection, row[0])
+            names |= store.remove(self._connection, file_id)
             if EVERYTHING in names:
-                names |= _whole(row[0])
+                names |= affected.whole(row[0])
             self._names |= names
             self._languages.update(self._led_by(row[0]))
             index_file.note(self._connection, _PACKAGES, 0)
@@ -256,13 +306,13 @@ class _Refresh:
     def _led_by(self, path: str) -> tuple[str, ...]:
         """The languages whose imports may lead elsewhere when this file has changed."""
         name = path.rpartition("/")[2]
-        if name.endswith(".json") and name not in MANIFESTS:
+        if name.endswith(".json") and name not in affected.MANIFESTS:
             if self._configurations is None:
                 self._configurations = list(self._settings())
             stem = name.removesuffix(".json").encode()
             if any(stem in each for each in self._configurations):
                 name = "tsconfig.json"
-        return MANIFESTS.get(name, ())
+        return affected.MANIFESTS.get(name, ())
 
     def _settings(self) -> Iterator[bytes]:
         """What is in the settings of TypeScript: they can take others in, under any name."""
@@ -274,98 +324,16 @@ class _Refresh:
                 yield disk.read_plain(os.path.join(self._place.root, path), self._place.max_bytes)
             yield os.fsencode(path)
 
-    def _renamed(self, path: str) -> set[str]:
-        """What a file is called, and what others are called in whose names it has a part."""
-        names = _names_of(path)
-        folder, _, name = path.rpartition("/")
-        if name in _MAKES_A_PACKAGE:
-            names.update(*(_names_of(each) for each in self._inside(folder)))
-        if name in _AROUND_ITS_FOLDER or (
-            name.endswith(".rs") and any(self._inside(path.removesuffix(".rs")))
-        ):
-            names |= _AROUND
-        return names
-
-    def _inside(self, folder: str) -> Iterator[str]:
-        """The paths of all files under a folder."""
-        # "0" comes right after "/".
-        span = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
-        rows = self._connection.execute("SELECT path FROM files WHERE path BETWEEN ? AND ?", span)
-        return (path for (path,) in rows)
-
-    def _passed_on(self, files: set[int], names: set[str]) -> set[str]:
-        passed: set[str] = set()
-        for path, known in store.facts_of(self._connection, files):
-            passing = facts.passed_on(known, names)
-            passed |= passing
-            if EVERYTHING in passing:
-                # Whatever is looked for in it may come from there.
-                passed |= _whole(path)
-        return passed
-
     def _look_again(self) -> None:
-        """Have everybody looked at whose answers may be others now: who speaks of a name that is
-        offered differently, or of one that is made of such a name, and so on."""
-        names, known = self._names, set(self._names)
-        files: set[int] = set()
-        while names:
-            hashes = {crc32(name.encode("utf-8", "replace")) for name in names}
-            # Also those that were found before: of these names they may pass on others.
-            found = set(store.speaking_of(self._connection, hashes))
-            files |= found
-            names = self._passed_on(found, names) - known
-            known |= names
-        store.look_again_at(self._connection, files)
+        """Have everybody looked at whose answers may be others now."""
+        files = affected.by(self._connection, self._names)
+        if files is None:
+            store.look_again_at_all(self._connection)
+        else:
+            store.look_again_at(self._connection, files)
         self._names.clear()
         for language in self._languages:
             self._connection.execute(
                 "UPDATE files SET resolved = 0 WHERE language = ? AND skipped IS NULL", (language,)
             )
         self._languages.clear()
-
-    def _resolve(self, crew: Crew) -> int:
-        """Look up what was mentioned by the files that have to be looked at."""
-        files = store.unresolved(self._connection)
-        if not files:
-            store.index_backward(self._connection)
-            return 0
-        if len(files) <= FEW:
-            resolver = Resolver(self._connection, self._place.root)
-            answers: Iterable[Edges] = (resolver.resolve(file_id) for file_id in files)
-        else:
-            answers = crew.resolve(self._place.database, self._place.root, files)
-        pending: list[Edges] = []
-        done = 0
-        try:
-            for answer in answers:
-                pending.append(answer)
-                done += 1
-                if len(pending) >= _TRANSACTION:
-                    self._put_edges(pending)
-                self._tick(4 * len(files) + done, 5 * len(files))
-        finally:
-            self._put_edges(pending)
-        store.index_backward(self._connection)
-        return done
-
-    def _put_edges(self, answers: list[Edges]) -> None:
-        if answers:
-            with index_file.writing(self._connection, self._place.database):
-                for answer in answers:
-                    store.put_edges(self._connection, answer)
-            answers.clear()
-
-
-def _names_of(path: str) -> set[str]:
-    """By what names a file may be imported: its own, or the folder's where it stands for it."""
-    folder, _, name = path.rpartition("/")
-    stem = name.partition(".")[0]
-    names = {stem, os.path.splitext(name)[0]}
-    if stem in _STANDS_FOR_ITS_FOLDER or name.endswith(_FOLDER_IS_PACKAGE):
-        names.add(folder.rpartition("/")[2])
-    return names
-
-
-def _whole(path: str) -> set[str]:
-    """By what words others may reach what a file has from elsewhere."""
-    return _names_of(path) | (_AROUND if path.endswith(".rs") else frozenset())

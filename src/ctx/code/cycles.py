@@ -11,12 +11,12 @@ import os
 from collections import deque
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from sqlite3 import Connection
 
 import msgspec
 
 from ctx import disk
-from ctx.code.model import CALLS, IMPORTS, MEDIUM
+from ctx.code.edges import Graph
+from ctx.code.vocabulary import MEDIUM
 
 LATEST = "scc_latest"
 VERSION = 1
@@ -60,16 +60,9 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 Pair = tuple[int, int]
 
 
-def view(connection: Connection) -> View:
+def view(graph: Graph) -> View:
     """What the index says now. Calls that are mere guesses are left out."""
-    imports = connection.execute(
-        "SELECT DISTINCT source >> 16, target >> 16 FROM edges"
-        " WHERE label = ? AND source >> 16 <> target >> 16",
-        (IMPORTS,),
-    ).fetchall()
-    calls = connection.execute(
-        "SELECT source, target FROM edges WHERE label = ? AND confidence >= ?", (CALLS, MEDIUM)
-    ).fetchall()
+    imports, calls = graph.importing_files(), graph.calling_items(MEDIUM)
     return View(VERSION, condensed(imports), condensed(calls))
 
 

@@ -90,6 +90,19 @@ def choose(
     return [candidate for candidate in chosen if candidate.path not in ignored], refused
 
 
+def named(project: Project, folder: str, word: str, rules: Rules) -> Candidate | Refused:
+    """The file that one path means, whether it is there or not."""
+    if not word or word.endswith("/"):
+        raise PathRefused(f"{word!r} names no file.")
+    path = _inside(project, os.path.join(folder, word), word)
+    if os.path.isdir(os.path.join(project.root, path)):
+        raise PathRefused(f"{word!r} is a folder.", hint="Name a file in it.")
+    if other := _other_repository(project, path):
+        return Refused(path, f"it belongs to the git repository in {other}", named=True)
+    ignored = _ignored(project, [path], rules)
+    return Refused(path, ignored[path], named=True) if ignored else Candidate(path, named=True)
+
+
 def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refused:
     """A file's bytes, or why it is not kept."""
     path = os.path.join(project.root, candidate.path)
@@ -97,11 +110,6 @@ def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refuse
     def refused(reason: str) -> Refused:
         return Refused(candidate.path, reason, candidate.named)
 
-    unfit = layout.unfit_name(candidate.path)
-    if unfit:
-        return refused(unfit)
-    if candidate.path.count("/") > _DEEPEST:
-        return refused("it lies too many folders deep")
     try:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
@@ -109,14 +117,28 @@ def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refuse
         if not stat.S_ISREG(status.st_mode):
             return refused("it is not a plain file")
         if status.st_size > rules.max_file_bytes:
-            limit = f"{rules.max_file_bytes:,} bytes (ingestion.max_file_bytes)"
-            return refused(f"its {status.st_size:,} bytes are over the limit of {limit}")
+            return refused(_too_large(status.st_size, rules))
         content = disk.read(path)
-    except OSError as error:
-        return refused(f"it cannot be read: {error.strerror}")
-    if b"\0" in content[:_BINARY_PROBE]:
-        return refused("it is binary")
-    return content
+    except (OSError, ValueError) as error:
+        return refused(f"it cannot be read: {getattr(error, 'strerror', error)}")
+    return unfit(candidate, content, rules) or content
+
+
+def unfit(candidate: Candidate, content: bytes, rules: Rules) -> Refused | None:
+    """Why a file with some content is not kept."""
+    reason = layout.unfit_name(candidate.path)
+    if not reason and candidate.path.count("/") > _DEEPEST:
+        reason = "it lies too many folders deep"
+    elif not reason and len(content) > rules.max_file_bytes:
+        reason = _too_large(len(content), rules)
+    elif not reason and b"\0" in content[:_BINARY_PROBE]:
+        reason = "it is binary"
+    return Refused(candidate.path, reason, candidate.named) if reason else None
+
+
+def _too_large(size: int, rules: Rules) -> str:
+    limit = f"{rules.max_file_bytes:,} bytes (ingestion.max_file_bytes)"
+    return f"its {size:,} bytes are over the limit of {limit}"
 
 
 def _inside(project: Project, full: str, word: str) -> str:

@@ -9,10 +9,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib import resources
 from sqlite3 import Connection
 
 from ctx import disk
+from ctx.code import segments
 from ctx.code.history import tables as history
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.sqlite.connection import (
@@ -26,7 +26,7 @@ from ctx.sqlite.connection import (
 )
 
 APPLICATION_ID = 0x63747863  # "ctxc"
-VERSION = 1
+VERSION = 2
 """Raised when the tables, or the meaning of what is in them, change."""
 ROOT = "root"
 """Noted: the bytes of the path of the folder that the index is about."""
@@ -39,6 +39,18 @@ def open_for_writing(path: str) -> Connection:
     except IndexCorrupt:
         _remove(path)
         return _make(path)
+
+
+def open_as_it_is(path: str) -> Connection:
+    """The same, for whoever adds to what is there: if nothing can be used, it is refused."""
+    return _open(path, "mode=rw")
+
+
+def in_memory() -> Connection:
+    """An empty index that is nowhere on disk."""
+    with closed_on_failure(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        _lay_out(connection)
+        return connection
 
 
 def open_for_reading(path: str) -> Connection | None:
@@ -67,14 +79,22 @@ def _make(path: str) -> Connection:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
         with closed_on_failure(connect(path, "mode=rw")) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            _tune(connection)
-            with transaction(connection):
-                schema = resources.files("ctx.code").joinpath("schema.sql").read_text("utf-8")
-                execute_script(connection, schema)
-                execute_script(connection, history.SCHEMA)
-                connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-                connection.execute(f"PRAGMA user_version = {VERSION:d}")
+            _lay_out(connection)
             return connection
+
+
+def _lay_out(connection: Connection) -> None:
+    _tune(connection)
+    with transaction(connection):
+        # It is made once, and loading this takes longer than opening one that is there.
+        from importlib import resources
+
+        schema = resources.files("ctx.code").joinpath("schema.sql").read_text("utf-8")
+        execute_script(connection, schema)
+        execute_script(connection, history.SCHEMA)
+        execute_script(connection, segments.SCHEMA)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+        connection.execute(f"PRAGMA user_version = {VERSION:d}")
 
 
 def _tune(connection: Connection) -> None:

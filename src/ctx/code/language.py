@@ -176,7 +176,7 @@ def plain_comment(text: str) -> str:
     return "\n".join(lines).strip()
 
 
-_PROBLEMS = "\n(ERROR) @problem\n(MISSING) @problem\n"
+_PROBLEMS = "(ERROR) @problem\n(MISSING) @problem\n"
 
 
 class Grammars(NamedTuple):
@@ -185,6 +185,8 @@ class Grammars(NamedTuple):
     language: Language
     grammar: "Grammar"
     query: "Query"
+    problems: "Query"
+    """Where the grammar did not understand."""
 
 
 @functools.cache
@@ -213,5 +215,5 @@ def load(name: str) -> Grammars:
     grammar = tree_sitter.Language(pointer)
     folder = resources.files("ctx.code.languages")
     parts = (folder.joinpath(name).read_text("utf-8") for name in language.query_file.split())
-    query = "\n".join(parts)
-    return Grammars(language, grammar, tree_sitter.Query(grammar, query + _PROBLEMS))
+    query = tree_sitter.Query(grammar, "\n".join(parts))
+    return Grammars(language, grammar, query, tree_sitter.Query(grammar, _PROBLEMS))

@@ -11,8 +11,7 @@ be said of a folder is asked once for the folder.
 
 import os
 import stat
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ctx import disk, git, layout
@@ -62,6 +61,10 @@ class LeftOut(NamedTuple):
     reason: str
 
 
+def _always() -> bool:
+    return True
+
+
 class Listing(NamedTuple):
     files: list[Listed]
     """Sorted by path."""
@@ -69,15 +72,21 @@ class Listing(NamedTuple):
 
 
 def belonging(
-    project_root: str, checkout: git.Checkout | None, ignore_globs: Sequence[str]
+    project_root: str,
+    checkout: git.Checkout | None,
+    ignore_globs: Sequence[str],
+    is_in_time: Callable[[], bool] = _always,
 ) -> Listing:
-    """The files of a project, as they are on disk now."""
+    """The files of a project, as they are on disk now; for who cannot wait, some of them."""
     own = patterns.compiled(ignore_globs)
     if checkout is None:
-        return _walked(project_root, own)
+        return _walked(project_root, own, is_in_time)
     inside = os.path.relpath(project_root, checkout.top)
     cut = 0 if inside == "." else len(inside) + 1
-    looked = _Looked(project_root, own)
+    looked = _Looked(project_root, own, is_in_time)
+    # Who only reads the index lists nothing.
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(1) as beside:
         # While git searches for files that it does not know, we look at those that it knows.
         searching = beside.submit(git.belonging_files, checkout, project_root)
@@ -87,7 +96,7 @@ def belonging(
         offered = [path[cut:] for path in searching.result() if path not in tracked]
     # Somebody's home may be a repository that ignores all but a few files, and so this project.
     if cut and not tracked and not offered and git.ignored_files(checkout, [inside]):
-        return _walked(project_root, own)
+        return _walked(project_root, own, is_in_time)
     looked.look_at(offered)
     return Listing(sorted(looked.files), sorted(set(looked.left_out)))
 
@@ -144,21 +153,24 @@ class _Looked:
     """What was found where git's paths lead. All names of folders end with a slash; the root's
     is empty."""
 
-    def __init__(self, root: str, own: Rules) -> None:
+    def __init__(self, root: str, own: Rules, is_in_time: Callable[[], bool]) -> None:
         self.files: list[Listed] = []
         self.left_out: list[LeftOut] = []
         self._root = root
+        self._is_in_time = is_in_time
         # What is ignored in a folder; None for one of which nothing counts.
         self._folders: dict[str, Rules | None] = {"": _with_file(own, root, _CTXIGNORE)}
 
     def look_at(self, paths: Sequence[str]) -> None:
         """Take of these paths what is there and counts."""
         folders, files = self._folders, self.files
-        lstat, is_plain = os.lstat, stat.S_ISREG
+        lstat, is_plain, is_in_time = os.lstat, stat.S_ISREG, self._is_in_time
         with disk.explained(_DOING):
             top = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
         try:
             for path in paths:
+                if not is_in_time():
+                    break
                 folder = path[: path.rfind("/") + 1]
                 rules = folders[folder] if folder in folders else self._rules(folder, top)
                 if rules is None or (rules and verdict(rules, path)):
@@ -207,14 +219,14 @@ class _Looked:
         return rules
 
 
-def _walked(root: str, own: Rules) -> Listing:
+def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> Listing:
     """The files under a folder without git. Every folder is looked at once, and none recurses."""
     files: list[Listed] = []
     left_out: list[LeftOut] = []
     # What `.gitignore` and what `.ctxignore` say are two questions, as they are inside git:
     # neither can take back what the other ignores.
     unseen: list[tuple[str, Rules, Rules]] = [("", (), own)]
-    while unseen:
+    while unseen and is_in_time():
         folder, by_git, by_ctx = unseen.pop()
         try:
             with os.scandir(os.path.join(root, folder)) as found:

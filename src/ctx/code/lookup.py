@@ -8,25 +8,14 @@ name in it, `src/net.py#connect`.
 import os
 import posixpath
 import re
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.code import index_file
-from ctx.code.model import (
-    CONFIDENCES,
-    IMPORTS,
-    KINDS,
-    LABELS,
-    LOW,
-    SLOTS,
-    VISIBILITIES,
-    Import,
-    file_of,
-    item_id,
-)
+from ctx.code.edges import Follow, Graph
 from ctx.code.qualified import Names
+from ctx.code.vocabulary import KINDS, SLOTS, VISIBILITIES, file_of, item_id
 
 _SEPARATORS = re.compile(r"::|[.#/]")
 PLACE = re.compile(r"(.+?):(\d{1,9})(?::\d+)?", re.DOTALL)
@@ -82,27 +71,6 @@ class Outlined(NamedTuple):
     doc: str
 
 
-class Edge(NamedTuple):
-    """One item has to do with another."""
-
-    source: int
-    label: str
-    target: int
-    confidence: str
-    line: int
-    """In the file of the source."""
-    times: int
-
-
-class Imported(NamedTuple):
-    """An import as it is written, and the item it leads to."""
-
-    line: int
-    written: Import
-    target: int | None
-    """None: out of the repository, or nobody knows."""
-
-
 class _Matching(NamedTuple):
     """Items by how much of their qualified name is what was asked for."""
 
@@ -112,11 +80,11 @@ class _Matching(NamedTuple):
     """Names in between were left out."""
 
 
-class Code:
+class Code(Graph):
     """One index of code, open for reading. To be closed, or used as a context."""
 
-    def __init__(self, connection: Connection, root: str) -> None:
-        self.connection = connection
+    def __init__(self, connection: Connection, root: str, follow: Follow | None = None) -> None:
+        super().__init__(connection, follow)
         self._root = root
         self._names = Names(connection, root)
 
@@ -303,69 +271,11 @@ class Code:
             found.update(dict.fromkeys(rows))
         return list(found)
 
-    # Edges
 
-    def edges_from(
-        self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
-    ) -> list[Edge]:
-        return self._edges("source", items, labels, least)
-
-    def edges_to(
-        self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
-    ) -> list[Edge]:
-        return self._edges("target", items, labels, least)
-
-    def _edges(
-        self, end: str, items: Iterable[int], labels: Sequence[str], least: int
-    ) -> list[Edge]:
-        """The edges at some items, the surest first, then those of items in their order."""
-        found: list[Edge] = []
-        numbers = ", ".join(str(LABELS.index(label)) for label in labels)
-        for item in items:
-            rows = self.connection.execute(
-                "SELECT source, label, target, confidence, line, times FROM edges"
-                f" WHERE {end} = ? AND label IN ({numbers}) AND confidence >= ?",
-                (item, least),
-            )
-            for source, label, target, confidence, line, times in rows:
-                edge = Edge(source, LABELS[label], target, CONFIDENCES[confidence], line, times)
-                found.append(edge)
-        return sorted(
-            found, key=lambda edge: (-CONFIDENCES.index(edge.confidence), edge.source, edge.line)
-        )
-
-    def imports(self, file_id: int) -> list[tuple[int, Imported]]:
-        """The imports of a file, each with the item that has it."""
-        from ctx.code.resolve import facts
-
-        row = self.connection.execute(
-            "SELECT slots, facts, targets FROM facts WHERE file_id = ?", (file_id,)
-        ).fetchone()
-        if row is None:
-            return []
-        slots = array("H", row[0]) if row[0] else None
-        targets = array("q", row[2]) if row[2] else ()
-        found = []
-        for number, each in enumerate(facts.decode(row[1]).imports):
-            scope = max(each.scope, 0)
-            target = targets[number] if number < len(targets) else 0
-            owner = item_id(file_id, slots[scope] if slots else scope)
-            found.append((owner, Imported(each.line, each, target or None)))
-        return found
-
-    def importing_files(self) -> Iterator[tuple[int, int]]:
-        """Which file imports which other, by their ids, each pair once."""
-        yield from self.connection.execute(
-            "SELECT DISTINCT source >> 16, target >> 16 FROM edges"
-            " WHERE label = ? AND source >> 16 <> target >> 16",
-            (IMPORTS,),
-        )
-
-
-def opened(database: str, root: str) -> Code | None:
+def opened(database: str, root: str, follow: Follow | None = None) -> Code | None:
     """The index as it is; None where there is none that can be read."""
     connection = index_file.open_for_reading(database)
-    return Code(connection, root) if connection else None
+    return Code(connection, root, follow) if connection else None
 
 
 def without_impls(found: Sequence[Located]) -> list[Located]:

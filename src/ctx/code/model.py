@@ -12,22 +12,8 @@ from hashlib import blake2b
 
 import msgspec
 
-KINDS = (
-    *("module", "function", "method", "class", "struct", "enum", "trait", "interface", "impl"),
-    *("const", "static", "type_alias", "macro"),
-)
-"""What an item can be. The index keeps the place in this list: new ones go to the end."""
-
-VISIBILITIES = ("public", "crate", "super", "private")
-
 CALL, REFERENCE, TYPE = "call", "reference", "type"
 """What a mention can be."""
-
-LARGEST_FILE = 1 << 20
-"""Bytes of a file that is read out, whatever else may be kept: what people write is smaller."""
-
-CONTAINERS = frozenset({"module", "class", "struct", "enum", "trait", "interface", "impl"})
-"""Kinds whose children are reached through their name."""
 
 
 class Item(msgspec.Struct, array_like=True, gc=False):
@@ -124,29 +110,3 @@ def path_in_file(items: tuple[Item, ...], place: int) -> tuple[str, ...]:
         names.append(items[place].name)
         place = items[place].parent
     return tuple(reversed(names))
-
-
-# Edges
-
-IMPORTS, CALLS, REFERENCES, USES_TYPE, IMPLEMENTS = range(5)
-LABELS = ("IMPORTS", "CALLS", "REFERENCES", "USES_TYPE", "IMPLEMENTS")
-"""The labels of edges between items. The index keeps the place in this list."""
-
-LOW, MEDIUM, HIGH = range(3)
-CONFIDENCES = ("low", "medium", "high")
-"""High: names and types lead there. Medium: it is the only one of that name. Low: it is one of a
-few of that name."""
-
-PER_MILLE = (300, 600, 900)
-"""The same as memory writes it down."""
-
-SLOTS = 16
-"""Bits of the id of an item that tell it from the others in its file."""
-
-
-def item_id(file_id: int, slot: int) -> int:
-    return file_id << SLOTS | slot
-
-
-def file_of(item: int) -> int:
-    return item >> SLOTS

@@ -13,21 +13,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from ctx.code.language import Described, Language, Source, load
-from ctx.code.model import (
-    CALL,
-    CONTAINERS,
-    REFERENCE,
-    TYPE,
-    Binding,
-    Import,
-    Item,
-    Mention,
-    Parsed,
-    Problem,
-)
+from ctx.code.model import CALL, REFERENCE, TYPE, Binding, Import, Item, Mention, Parsed, Problem
+from ctx.code.vocabulary import CONTAINERS
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node, Parser, Query
 
 LONGEST_SIGNATURE = 600
 
@@ -56,8 +46,6 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
     It ends in time; but a grammar is somebody else's C, and who must not end with it asks another
     process (`crew`).
     """
-    from tree_sitter import QueryCursor
-
     if lines is None:
         lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
     grammars, parser = load(language_name), _parser(language_name)
@@ -69,10 +57,20 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
         problem = Problem(1, "it takes too long to read")
         module = _module(path, len(content), lines)
         return Parsed(language_name, "", lines, (module,), problems=(problem,))
-    cursor = QueryCursor(grammars.query, timeout_micros=_MOST_MICROS)
-    cursor.set_max_start_depth(_DEEPEST)
-    captures = cursor.captures(tree.root_node)
+    root = tree.root_node
+    captures = _captured(grammars.query, root)
+    if root.has_error:
+        # To look for what is missing takes time at every node, and hardly any file needs it.
+        captures |= _captured(grammars.problems, root)
     return _Reading(grammars.language, Source(path, content), captures, lines).parsed()
+
+
+def _captured(query: "Query", root: "Node") -> Captures:
+    from tree_sitter import QueryCursor
+
+    cursor = QueryCursor(query, timeout_micros=_MOST_MICROS)
+    cursor.set_max_start_depth(_DEEPEST)
+    return cursor.captures(root)
 
 
 def _module(path: str, size: int, lines: int) -> Item:

@@ -8,7 +8,7 @@ import re
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.code.model import KINDS, file_of
+from ctx.code.vocabulary import KINDS, file_of
 
 if TYPE_CHECKING:
     # Manifests are read for two languages only, and what reads them is large.

@@ -9,13 +9,21 @@ from hashlib import blake2b
 import msgspec
 
 from ctx import clock, disk
-from ctx.code import attributes, encoding, kinds, language, listing, parse
-from ctx.code.model import KINDS, VISIBILITIES, Item
+from ctx.code import attributes, encoding, kinds, language, listing, parse, roles, words
+from ctx.code.model import Item
 from ctx.code.resolve import facts
+from ctx.code.vocabulary import KINDS, VISIBILITIES
+from ctx.code.words import Words
 
 HASH_SIZE = 16
 
 _LONGEST_DOC = 160
+DATA = frozenset("json csv svg xml jupyter".split())
+"""What is written for programs to read: its words would drown those of people."""
+AROUND = frozenset(
+    "css dockerfile go-mod html ini less make markdown sass scss text toml yaml".split()
+)
+"""What stands around the source, rather than being it."""
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
 _VISIBILITY = {visibility: number for number, visibility in enumerate(VISIBILITIES)}
 
@@ -57,6 +65,9 @@ class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
     facts: bytes = b""
     hashes: bytes = b""
     mentions: bytes = b""
+    role: int = 0
+    words: Words | None = None
+    """None: as before, or there are none."""
 
 
 def read(root: str, wanted: Wanted, limits: kinds.Limits) -> Read:
@@ -77,7 +88,18 @@ def read(root: str, wanted: Wanted, limits: kinds.Limits) -> Read:
     if said:
         name = kinds.language_of(path)
         # Nothing in it counts: only another size, or other rules, can change that.
-        return Read(file_id, "skipped", stamps, True, b"", name, version(name), said)
+        return Read(
+            file_id,
+            "skipped",
+            stamps,
+            True,
+            b"",
+            name,
+            version(name),
+            said,
+            role=roles.AUXILIARY,
+            words=words.of_file(path, "", ()),
+        )
     digest = blake2b(content, digest_size=HASH_SIZE).digest()
     name = kinds.language_of(path, content[: kinds.HEAD])
     reader = version(name)
@@ -86,11 +108,14 @@ def read(root: str, wanted: Wanted, limits: kinds.Limits) -> Read:
     lines = _lines(content)
     unfit = kinds.unfit(path, content, limits)
     if unfit is None and name and reader:
-        if not content.isascii():
+        if content.isascii():
+            text = content.decode("ascii")
+        else:
             decoded = encoding.decode(content)
+            text = decoded.text
             if decoded.encoding != "utf-8":
                 # Grammars read UTF-8.
-                content = decoded.text.encode()
+                content = text.encode()
                 lines = _lines(content)
         parsed = parse.parse(path, content, name, lines)
         known = facts.of(parsed)
@@ -109,10 +134,29 @@ def read(root: str, wanted: Wanted, limits: kinds.Limits) -> Read:
             facts.encode(known),
             facts.hashes(known, parsed.mentions),
             facts.encode(parsed.mentions),
+            roles.of(path),
+            words.of_file(path, text, [item.name for item in parsed.items[1:]]),
         )
+    text = ""
     if unfit is None:
         unfit = "no grammar" if name else "no known language"
-    return Read(file_id, "skipped", stamps, settled, digest, name, reader, unfit, lines)
+        if name and name not in DATA and len(content) <= words.LONGEST_TEXT:
+            text = encoding.decode(content).text
+    return Read(
+        file_id,
+        "skipped",
+        stamps,
+        settled,
+        digest,
+        name,
+        reader,
+        unfit,
+        lines,
+        role=roles.of(path)
+        if text and name not in AROUND
+        else max(roles.of(path), roles.AUXILIARY),
+        words=words.of_file(path, text, ()),
+    )
 
 
 def broken(wanted: Wanted) -> Read:

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx.code import parse, snapshots
+from ctx.code.edges import Edge as Known
 from ctx.code.lookup import Code
-from ctx.code.lookup import Edge as Known
-from ctx.code.model import CONFIDENCES, KINDS, PER_MILLE, Import, file_of, path_in_file
+from ctx.code.model import Import, path_in_file
 from ctx.code.qualified import Names
 from ctx.code.snapshots import Lines, Row
+from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId
 from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 from ctx import disk, redaction
 from ctx.code import encoding, qualified, reading
 from ctx.code.lookup import Code
-from ctx.code.model import KINDS, VISIBILITIES, file_of, item_id
 from ctx.code.model import Import as Written
 from ctx.code.qualified import Names
 from ctx.code.resolve import facts
+from ctx.code.vocabulary import KINDS, VISIBILITIES, file_of, item_id
 from ctx.ids import ObjectId
 from ctx.objects.model import (
     CodeSnapshot,

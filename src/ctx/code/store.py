@@ -5,12 +5,13 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
-from ctx.code.model import SLOTS, item_id
+from ctx.code import postings, segments
 from ctx.code.packages.model import Package, Workspace
 from ctx.code.reading import Read
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import Facts
 from ctx.code.resolve.resolving import FIELDS, Edges
+from ctx.code.vocabulary import SLOTS, item_id
 
 LARGEST_SLOT = (1 << SLOTS) - 1
 
@@ -31,6 +32,8 @@ def put(connection: Connection, read: Read, *, others: bool) -> set[str]:
             (size, mtime, ctime, inode, read.settled, read.file_id),
         )
         return set()
+    if read.words:
+        postings.put(connection, segments.FILES, read.file_id, read.role, read.words)
     before = _known(connection, read.file_id)
     connection.execute(
         "UPDATE files SET language = ?, size = ?, mtime_ns = ?, ctime_ns = ?, inode = ?,"
@@ -54,6 +57,7 @@ def remove(connection: Connection, file_id: int) -> set[str]:
     before = _known(connection, file_id)
     names = _forget(connection, file_id, before) if before else set()
     connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
+    postings.remove(connection, segments.FILES, [file_id])
     return names
 
 
@@ -228,6 +232,10 @@ def look_again_at(connection: Connection, files: Iterable[int]) -> None:
     )
 
 
+def look_again_at_all(connection: Connection) -> None:
+    connection.execute("UPDATE files SET resolved = 0 WHERE skipped IS NULL")
+
+
 def facts_of(connection: Connection, files: Iterable[int]) -> Iterator[tuple[str, Facts]]:
     """What is known of files, each with its path."""
     for file_id in files:
@@ -238,8 +246,10 @@ def facts_of(connection: Connection, files: Iterable[int]) -> Iterator[tuple[str
             yield row[0], facts.decode(row[1])
 
 
-def speaking_of(connection: Connection, hashes: set[int]) -> Iterator[int]:
-    """The files that speak of any of these names."""
+def speaking_of(connection: Connection, hashes: set[int]) -> Iterator[tuple[int, bool]]:
+    """The files that speak of any of these names, and whether something in them may be made of
+    one."""
     for file_id, packed in connection.execute("SELECT file_id, hashes FROM mentioned"):
-        if not hashes.isdisjoint(array("I", packed)):
-            yield file_id
+        numbers = array("I", packed)
+        if not hashes.isdisjoint(numbers):
+            yield file_id, not hashes.isdisjoint(numbers[1 : 1 + numbers[0]])

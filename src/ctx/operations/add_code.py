@@ -11,11 +11,11 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, layout
-from ctx.code import build, files, kinds, snapshots
+from ctx.code import affected, build, files, kinds, snapshots
 from ctx.code.coverage import Languages, NotRead
 from ctx.code.listing import LeftOut
-from ctx.code.model import KINDS
 from ctx.code.snapshots import Indexed, Snapshots
+from ctx.code.vocabulary import KINDS
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
 from ctx.objects.model import StepKind
@@ -30,7 +30,7 @@ from ctx.workspace import Workspace
 _MOST_PENDING = 32 * 1024 * 1024
 
 # What other files are called, and where imports lead, is said by these: they are always read.
-_TELLING = frozenset({*build.MANIFESTS, "__init__.py"})
+_TELLING = frozenset({*affected.MANIFESTS, "__init__.py"})
 
 
 class Options(NamedTuple):
@@ -173,7 +173,7 @@ def snapshot(
     chosen = _chosen(codebase, options)
     repository = workspace.repository
     root = codebase.place.root
-    with code_index.as_it_is(codebase) as opened, repository.locked("ctx add code"):
+    with code_index.as_it_is(codebase, tick) as opened, repository.locked("ctx add code"):
         heads = repository.tips()
         steps, parked = staging.open_steps(repository, workspace.session, heads)
         before = surveys.last_code(repository, steps, heads)

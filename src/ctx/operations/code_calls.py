@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
-from ctx.code.lookup import Edge, Located
-from ctx.code.model import CONFIDENCES
+from ctx.code.edges import Edge
+from ctx.code.lookup import Located
+from ctx.code.vocabulary import CONFIDENCES
 from ctx.operations import code_items
 from ctx.operations.code_index import Age, Opened
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 from ctx.code import cycles as condensing
 from ctx.code.cycles import Condensed, View
 from ctx.code.lookup import Code
-from ctx.code.model import MEDIUM, file_of, item_id
+from ctx.code.vocabulary import MEDIUM, file_of, item_id
 from ctx.errors import DiskFailure
 from ctx.operations.code_index import Age, Codebase, Opened
 
@@ -54,7 +54,7 @@ class Condensation(NamedTuple):
 
 
 def cycles(opened: Opened, codebase: Codebase, of: Sequence[Between]) -> Cycles:
-    view = condensing.view(opened.code.connection)
+    view = condensing.view(opened.code)
     kept = None
     # Where nothing can be written, the answer is the same.
     with suppress(DiskFailure):
@@ -70,7 +70,7 @@ def cycles(opened: Opened, codebase: Codebase, of: Sequence[Between]) -> Cycles:
 
 def condense(opened: Opened, codebase: Codebase) -> Condensation:
     """Make the view of components anew, and let `scc_latest` name it."""
-    view: View = condensing.view(opened.code.connection)
+    view: View = condensing.view(opened.code)
     name = condensing.keep(codebase.place.derived, view)
     sizes = [
         size

@@ -1,11 +1,11 @@
 """The index of the code: where it lies, brought up to date, opened.
 
-One process at a time brings it up to date. Whoever cannot wait reads what is there, and the answer
-says how old that is.
+One process at a time brings it up to date, or follows names for an answer that needs it. Whoever
+cannot wait reads what is there, and the answer says how old that is.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -14,7 +14,7 @@ from ctx.code import coverage, lookup
 from ctx.code.coverage import Coverage
 from ctx.code.listing import LeftOut
 from ctx.code.lookup import Code
-from ctx.code.model import LARGEST_FILE
+from ctx.code.vocabulary import LARGEST_FILE
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.objects import lock
@@ -41,14 +41,44 @@ class Age(NamedTuple):
     at it, or nothing can be written here."""
 
 
+class _Follower:
+    """Has names followed for an answer, if that can be."""
+
+    def __init__(self, codebase: "Codebase", tick: clock.Tick) -> None:
+        self._codebase = codebase
+        self._tick = tick
+        self.hindered: State | None = None
+
+    def __call__(self, files: Sequence[int]) -> None:
+        if self.hindered:
+            return
+        from ctx.code import build
+
+        place = self._codebase.place
+        try:
+            with lock.held(place.lock, _DOING, _WAIT_SECONDS), explained(place.database):
+                build.follow(self._codebase.files, files, self._tick)
+        except LockConflict:
+            self.hindered = "busy"
+        except DiskFailure:
+            self.hindered = "not writable"
+
+
 class Opened(NamedTuple):
     """An index that can be read, and how old it is. To be used as a context."""
 
     code: Code
-    age: Age
+    as_opened: Age
     root: str
     folder: str
     """Where the command works, from the root."""
+    follower: _Follower
+
+    @property
+    def age(self) -> Age:
+        """How old what was read of it is, up to now."""
+        hindered = self.follower.hindered
+        return self.as_opened._replace(state=hindered) if hindered else self.as_opened
 
     def __enter__(self) -> "Opened":
         return self
@@ -133,12 +163,18 @@ def refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
         return _without_refresh(codebase, "busy", conflict)
     except DiskFailure as failure:
         return _without_refresh(codebase, "not writable", failure)
-    return _opened(codebase, "fresh")
+    return _opened(codebase, "fresh", tick)
 
 
-def as_it_is(codebase: Codebase) -> Opened:
+def as_it_is(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
     """The index as the last refresh left it."""
-    return _opened(codebase, "as it was")
+    return _opened(codebase, "as it was", tick)
+
+
+def readable(codebase: Codebase) -> Code | None:
+    """The same for who can do without it; None where there is none. To be closed."""
+    place = codebase.place
+    return lookup.opened(place.database, place.root, _Follower(codebase, clock.no_tick))
 
 
 def refresh(
@@ -153,10 +189,13 @@ def refresh(
         return _refresh(codebase, tick, chosen)
 
 
-def index(codebase: Codebase, tick: clock.Tick) -> Indexed:
-    """Bring the index up to date, however long others are at it, and say what there is."""
-    with lock.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
-        done = _refresh(codebase, tick, None)
+def index(
+    codebase: Codebase, tick: clock.Tick, *, wait_seconds: float = _PATIENT_SECONDS
+) -> Indexed:
+    """Bring the index up to date, with every name followed, however long others are at it, and say
+    what there is."""
+    with lock.held(codebase.place.lock, _DOING, wait_seconds):
+        done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
     return _told(codebase, done)
 
@@ -165,7 +204,7 @@ def index_anew(codebase: Codebase, tick: clock.Tick) -> Indexed:
     """The same from nothing."""
     with lock.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
         _remove(codebase.place.database)
-        done = _refresh(codebase, tick, None)
+        done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
     return _told(codebase, done)
 
@@ -175,6 +214,27 @@ def status(codebase: Codebase, opened: Opened) -> Status:
     return Status(
         codebase.place.root, path, _bytes(path), coverage.of(opened.code.connection), opened.age
     )
+
+
+def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "Refreshed":
+    """Read what has changed, and follow what waits for it."""
+    from ctx.code import build
+
+    def reading(done: int, total: int) -> None:
+        tick(done, total * 5 // 4)
+
+    def following(done: int, total: int) -> None:
+        tick(4 * total + done, 5 * total)
+
+    try:
+        refreshed = _refresh(codebase, reading, None)
+        followed = build.follow(codebase.files, tick=following)
+    except IndexCorrupt:
+        # Also what only shows when names are followed.
+        _remove(codebase.place.database)
+        refreshed = _refresh(codebase, reading, None)
+        followed = build.follow(codebase.files, tick=following)
+    return refreshed._replace(resolved=refreshed.resolved + followed)
 
 
 def _refresh(
@@ -213,31 +273,35 @@ def _remove(path: str) -> None:
 def _without_refresh(
     codebase: Codebase, state: State, reason: LockConflict | DiskFailure
 ) -> Opened:
-    code = lookup.opened(codebase.place.database, codebase.place.root)
+    follower = _Follower(codebase, clock.no_tick)
+    follower.hindered = state
+    code = lookup.opened(codebase.place.database, codebase.place.root, follower)
     if code is None and isinstance(reason, LockConflict):
         owner = lock.owner_of(codebase.place.lock)
         raise LockConflict(f"The index of the code is being made by {owner or 'another process'}.")
     if code is None:
         raise reason
-    return _made(codebase, code, state)
+    return _made(codebase, code, state, follower)
 
 
-def _opened(codebase: Codebase, state: State) -> Opened:
-    code = lookup.opened(codebase.place.database, codebase.place.root)
+def _opened(codebase: Codebase, state: State, tick: clock.Tick = clock.no_tick) -> Opened:
+    follower = _Follower(codebase, tick)
+    code = lookup.opened(codebase.place.database, codebase.place.root, follower)
     if code is None:
         raise IndexCorrupt(
             f"There is no index of the code in {codebase.place.root} yet.",
             hint="`ctx code index` makes it.",
         )
-    return _made(codebase, code, state)
+    return _made(codebase, code, state, follower)
 
 
-def _made(codebase: Codebase, code: Code, state: State) -> Opened:
+def _made(codebase: Codebase, code: Code, state: State, follower: _Follower) -> Opened:
     return Opened(
         code,
         Age(coverage.refreshed_at(code.connection), state),
         codebase.place.root,
         codebase.folder,
+        follower,
     )
 
 

@@ -5,7 +5,6 @@ its own. What is left is looked for in passing, once a day, and costs a moment.
 """
 
 import os
-import shutil
 from contextlib import closing, suppress
 
 from ctx import clock, disk, layout
@@ -43,6 +42,9 @@ def _clear(user_store: UserStore, folder: str) -> None:
     root = _root_of(database)
     if root is None or not _is_left_behind(user_store, root, database):
         return
+    # Once a day at most: nobody else has to pay for loading it.
+    import shutil
+
     with suppress(OSError, CtxError), lock.held(f"{database}.lock", "ctx code index", 0):
         shutil.rmtree(folder)
 

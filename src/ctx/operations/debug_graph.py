@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ctx.code import lookup, near
 from ctx.code.lookup import Code, Located
-from ctx.code.model import SLOTS, file_of, item_id
+from ctx.code.vocabulary import SLOTS, file_of, item_id
 from ctx.errors import AmbiguousId, NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory.graph import USER
@@ -90,13 +90,16 @@ def everything(known: Drawable, limit: int, age: Age | None) -> Drawn:
         for edge in graph.edges(node_id, "out"):
             drawing.connect_nodes(edge.from_id, edge.type, edge.to_id)
     if code:
-        left_out += drawing.add_files(list(code.importing_files()), code)
+        left_out += drawing.add_files(code.importing_files(), code)
     return drawing.drawn(None, left_out, age)
 
 
 def around(known: Drawable, wanted: Near, age: Age | None) -> Drawn:
     """What is near something: a node by its id, an item by its name, a file."""
     drawing = _Drawing(known, wanted.limit)
+    if known.code:
+        # Here or there something leads to almost all of it.
+        known.code.have_all_followed()
     ring = drawing.start(wanted.start, wanted.folder, age)
     left_out: set[str] = set()
     for _ in range(wanted.depth):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ctx import clock, disk, redaction
-from ctx.code import lookup, semantics, snapshots
+from ctx.code import semantics, snapshots
 from ctx.code.lookup import Code
 from ctx.code.semantics import Semantics, Version
 from ctx.errors import CtxError
@@ -39,7 +39,7 @@ def opened(workspace: Workspace, paths: Sequence[str]) -> Code | None:
     # Of a large repository nothing is known yet, or much has changed: these files must do.
     with suppress(CtxError):
         code_index.refresh(codebase, chosen=frozenset(paths).__contains__)
-    return lookup.opened(codebase.place.database, codebase.place.root)
+    return code_index.readable(codebase)
 
 
 def _is_current(code: Code, codebase: Codebase, path: str) -> bool:

@@ -8,9 +8,9 @@ import os
 from contextlib import suppress
 
 from ctx import clock
-from ctx.code import listing, lookup
+from ctx.code import listing
 from ctx.code.lookup import Code
-from ctx.code.model import LARGEST_FILE
+from ctx.code.vocabulary import LARGEST_FILE
 from ctx.errors import CtxError
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
@@ -54,4 +54,4 @@ def glanced(codebase: Codebase) -> Code | None:
     # Another process may be at it, or nothing can be written here: then it is what it is.
     with suppress(_TimeIsUp, CtxError):
         code_index.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
-    return lookup.opened(place.database, place.root)
+    return code_index.readable(codebase)

@@ -4,20 +4,22 @@ import heapq
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import layout, terms
+from ctx import clock, layout, terms
+from ctx.code.asked import Asked
 from ctx.code.history.tables import key_of, unpack, unshrink
+from ctx.code.segments import COMMITS
+from ctx.code.words import EXPLANATION, SUBJECT
 
 LARGEST_SHARED = 30
 """A commit that touches more files says nothing about which of them belong together."""
 
 _NEWEST_SHARED = 2000
-_SUBJECT_WEIGHT = 2.0
-_LOOKED_AT = 200
+_SUBJECT_COUNTS = 2.0
 _MOST_RENAMES = 30
 _NEVER = 1 << 62
 
@@ -113,40 +115,51 @@ def together(connection: Connection, path: str, limit: int) -> list[CoChange]:
 
 
 def search(connection: Connection, words: str, limit: int) -> list[Found]:
-    """The commits whose messages speak of any of the words, the best first.
-
-    A word counts the more the rarer it is, and twice where it stands in the subject.
-    """
-    total = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
-    weights: dict[str, float] = {}
-    scores: defaultdict[int, float] = defaultdict(float)
-    for term in terms.query(words):
-        asked = "SELECT rowid FROM commits_fts WHERE commits_fts MATCH ?"
-        speaking = connection.execute(asked, (f'"{term}"',)).fetchall()
-        weights[term] = math.log(1 + total / (1 + len(speaking)))
-        for (id,) in speaking:
-            scores[id] += weights[term]
-    if not scores:
-        return []
-    # A common word has thousands of messages. Of those that have the same words, the newest are
-    # looked at more closely.
-    looked_at = max(limit, _LOOKED_AT)
-    bar = heapq.nlargest(looked_at, scores.values())[-1]
-    best = [id for id, score in scores.items() if score > bar]
-    even = [id for id, score in scores.items() if score == bar]
-    found = [
-        Found(commit, sum(weights.get(term, 0) * times for term, times in _said(commit).items()))
-        for commit in _newest(connection, best, limit=len(best))
-        + _newest(connection, even, limit=looked_at - len(best))
-    ]
-    found.sort(key=lambda found: (-found.score, -found.commit.time, found.commit.hash))
-    return found[:limit]
+    """The commits whose messages speak of any of the words, the best first."""
+    fields = {SUBJECT: _SUBJECT_COUNTS, EXPLANATION: 1.0}
+    found = spoken_of(connection, fields, dict.fromkeys(terms.query(words), 1.0))
+    # Of those that say the same, the newest.
+    bar = heapq.nlargest(max(limit, 1), found.values())[-1] if found else 0.0
+    best = [id for id, score in found.items() if score >= bar]
+    named = _newest_by_id(connection, best, limit=None)
+    ranked = sorted(named, key=lambda id: (-found[id], -named[id].time, named[id].hash))
+    return [Found(named[id], found[id]) for id in ranked[:limit]]
 
 
-def _said(commit: Commit) -> dict[str, float]:
-    """How much each term of a message counts."""
-    said = dict.fromkeys(terms.of(commit.body), 1.0)
-    return said | dict.fromkeys(terms.of(commit.subject), _SUBJECT_WEIGHT)
+def spoken_of(
+    connection: Connection, fields: Mapping[str, float], weights: Mapping[str, float]
+) -> dict[int, float]:
+    """How much the messages of commits have to do with weighted terms; only those that have."""
+    scores = Asked(connection, COMMITS).scores(fields, weights)
+    return {
+        id: score
+        for segment, totals in scores.totals()
+        for id, score in zip(segment.ids, totals, strict=True)
+        if score
+    }
+
+
+def ages(connection: Connection, paths: Iterable[str], newest: int) -> dict[str, int]:
+    """Of files that there are, how many seconds before the newest commit they were touched last, as
+    far as the newest small commits tell."""
+    keys = json.dumps([key_of(path) for path in paths])
+    names = dict(
+        connection.execute(
+            "SELECT id, path FROM history_paths WHERE key IN (SELECT value FROM json_each(?))",
+            (keys,),
+        )
+    )
+    rows = connection.execute(
+        "SELECT time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
+        " ORDER BY time DESC LIMIT ?",
+        (4 * LARGEST_SHARED, clock.now_s(), newest),
+    ).fetchall()
+    found: dict[str, int] = {}
+    for time, packed in rows:
+        for id in unpack(packed):
+            if id in names:
+                found.setdefault(names[id], rows[0][0] - time)
+    return found
 
 
 def recent(connection: Connection, since: int, limit: int) -> list[Recent]:
@@ -166,14 +179,19 @@ def recent(connection: Connection, since: int, limit: int) -> list[Recent]:
 
 
 def _newest(connection: Connection, ids: list[int], limit: int) -> list[Commit]:
+    return list(_newest_by_id(connection, ids, limit).values())
+
+
+def _newest_by_id(connection: Connection, ids: list[int], limit: int | None) -> dict[int, Commit]:
     found = connection.execute(
-        "SELECT hash, time, subject, body FROM commits"
+        "SELECT id, hash, time, subject, body FROM commits"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY time DESC, hash LIMIT ?",
-        (json.dumps(ids), limit),
+        (json.dumps(ids), -1 if limit is None else limit),
     )
-    return [
-        Commit(hash.hex(), time, subject, unshrink(body)) for hash, time, subject, body in found
-    ]
+    return {
+        id: Commit(hash.hex(), time, subject, unshrink(body))
+        for id, hash, time, subject, body in found
+    }
 
 
 def _trail(connection: Connection, path: str) -> list[int]:

@@ -12,9 +12,10 @@ from contextlib import closing
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, git, layout, terms
+from ctx import clock, git, layout
+from ctx.code import postings, segments, words
 from ctx.code.history import log
-from ctx.code.history.tables import key_of, pack, shrink, unpack, unshrink
+from ctx.code.history.tables import key_of, pack, shrink, unpack
 from ctx.layout import STORE_NAME, Project
 from ctx.sqlite.connection import transaction
 
@@ -79,6 +80,9 @@ def refresh(
                 _add(connection, paths, part, inside=bool(folder))
             new += len(part)
             tick(new, len(missing))
+    if postings.is_due(connection, segments.COMMITS):
+        with transaction(connection):
+            postings.settle(connection, segments.COMMITS)
     connection.execute(
         "UPDATE history_state SET head = ?, complete = ? WHERE reader = ?",
         (wanted.head, complete, reader),
@@ -137,27 +141,22 @@ def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
 def _clear(connection: Connection) -> None:
     for table in ("commits", "history_paths", "renames"):
         connection.execute(f"DELETE FROM {table}")
-    connection.execute("INSERT INTO commits_fts (commits_fts) VALUES ('delete-all')")
+    postings.clear(connection, segments.COMMITS)
 
 
 def _take_out(connection: Connection, ids: Sequence[int]) -> None:
     gone_of: defaultdict[int, set[int]] = defaultdict(set)
     for id in ids:
-        subject, body, files = connection.execute(
-            "SELECT subject, body, files FROM commits WHERE id = ?", (id,)
-        ).fetchone()
-        for path_id in unpack(files or b""):
+        row = connection.execute("SELECT files FROM commits WHERE id = ?", (id,)).fetchone()
+        for path_id in unpack(row[0] or b""):
             gone_of[path_id].add(id)
-        connection.execute(
-            "INSERT INTO commits_fts (commits_fts, rowid, words) VALUES ('delete', ?, ?)",
-            (id, _words(subject, unshrink(body))),
-        )
         connection.execute("DELETE FROM renames WHERE commit_id = ?", (id,))
         connection.execute("DELETE FROM commits WHERE id = ?", (id,))
     for path_id, gone in gone_of.items():
         row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (path_id,))
         kept = pack([id for id in unpack(row.fetchone()[0]) if id not in gone])
         connection.execute("UPDATE history_paths SET commits = ? WHERE id = ?", (kept, path_id))
+    postings.remove(connection, segments.COMMITS, ids)
     if ids:
         connection.execute(
             "DELETE FROM history_paths WHERE commits = x''"
@@ -170,7 +169,7 @@ def _add(
 ) -> None:
     """Write commits down. Of one that touched nothing inside the folder only the name is kept."""
     last = connection.execute("SELECT max(id) FROM commits").fetchone()[0] or 0
-    rows, words, renames = [], [], []
+    rows, renames = [], []
     commits_of: defaultdict[int, list[int]] = defaultdict(list)
     for id, commit in enumerate(part, last + 1):
         files = None
@@ -187,18 +186,14 @@ def _add(
         subject, _, body = commit.message.partition("\n") if files or not inside else ("", "", "")
         body = body.strip()
         rows.append((id, bytes.fromhex(commit.hash), commit.time, subject, shrink(body), files))
-        words.append((id, _words(subject, body)))
+        said = words.of_message(subject, body)
+        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), said)
     connection.executemany("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)", rows)
-    connection.executemany("INSERT INTO commits_fts (rowid, words) VALUES (?, ?)", words)
     connection.executemany("INSERT OR IGNORE INTO renames VALUES (?, ?, ?)", renames)
     connection.executemany(
         "UPDATE history_paths SET commits = CAST(commits || ? AS BLOB) WHERE id = ?",
         ((pack(ids), path_id) for path_id, ids in commits_of.items()),
     )
-
-
-def _words(subject: str, body: str) -> str:
-    return terms.column(f"{subject}\n{body}")
 
 
 class _PathIds(dict[bytes, int | None]):

@@ -4,9 +4,6 @@ import struct
 import zlib
 from collections.abc import Sequence
 
-# The index of words holds neither the messages nor where in them a word stands: that would be
-# twice the size. What is to be taken out of it is made again from the message. Its tokenizer
-# leaves every term of ours in one piece.
 SCHEMA = """
 CREATE TABLE history_state (
     head TEXT,                  -- NULL while commits are being added or taken out
@@ -41,10 +38,6 @@ CREATE TABLE renames (
 ) WITHOUT ROWID;
 CREATE INDEX renames_by_old ON renames (old_id);
 CREATE INDEX renames_by_new ON renames (new_id);
-CREATE VIRTUAL TABLE commits_fts USING fts5 (
-    words, content='', detail=none, columnsize=0,
-    tokenize="unicode61 remove_diacritics 0 categories 'L* M* N*'"
-);
 """
 
 

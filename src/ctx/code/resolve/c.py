@@ -7,9 +7,10 @@ files by the end of their paths. A function that a header declares is found wher
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.model import SLOTS, Import
+from ctx.code.model import Import
 from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value, class_around
 from ctx.code.resolve.world import File, World
+from ctx.code.vocabulary import SLOTS
 
 if TYPE_CHECKING:
     from ctx.code.resolve.evaluate import Evaluator

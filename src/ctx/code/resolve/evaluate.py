@@ -4,23 +4,10 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctx.code.model import (
-    CALL,
-    CALLS,
-    HIGH,
-    IMPLEMENTS,
-    IMPORTS,
-    LOW,
-    MEDIUM,
-    REFERENCE,
-    REFERENCES,
-    TYPE,
-    USES_TYPE,
-    Import,
-    Mention,
-)
+from ctx.code.model import CALL, REFERENCE, TYPE, Import, Mention
 from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value
 from ctx.code.resolve.world import File, World
+from ctx.code.vocabulary import CALLS, HIGH, IMPLEMENTS, IMPORTS, LOW, MEDIUM, REFERENCES, USES_TYPE
 
 _PARTS = re.compile(r"#?[\w$]+!?|\(\)|\[\]|\?")
 _NOTHING: dict[str, int | Import | str] = {}
@@ -303,16 +290,23 @@ class Evaluator:
         """What comes of calling something."""
         is_one, file, place = value
         item = file.items[place]
+        seen: set[tuple[int, int]] = set()
+        while item.kind in ("static", "const"):
+            held = self.read(value)
+            if held is None or held is OUTSIDE:
+                return held
+            # One that holds itself, as in `str = str`, leads nowhere.
+            if held[0] or (file.id, place) in seen:
+                return None
+            seen.add((file.id, place))
+            value = held
+            is_one, file, place = held
+            item = file.items[place]
         if item.kind in TYPES:
             return None if is_one else (True, file, place)
         if item.kind == "type_alias":
             # A conversion.
             return self._one_of(value)
-        if item.kind in ("static", "const"):
-            held = self.read(value)
-            if held is None or held is OUTSIDE or held[0]:
-                return None if held is not OUTSIDE else OUTSIDE
-            return self.call(held)
         if not item.type:
             return None
         return self.typed(file, place, item.type)

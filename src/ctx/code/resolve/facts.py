@@ -1,5 +1,6 @@
 """What must be known of a file to follow names through it, as it lies in the index."""
 
+import functools
 import re
 import sys
 from array import array
@@ -87,8 +88,9 @@ def _readable() -> Iterator[None]:
 
 
 def hashes(facts: Facts, mentions: tuple[Mention, ...]) -> bytes:
-    """The hashes of all names that a file speaks of, wherever it does."""
-    words: set[str] = {mention.expression for mention in mentions}
+    """The hashes of all names that a file speaks of, wherever it does. Before them stands how many
+    of them, the first, are names of which something else in it may be made."""
+    words: set[str] = set()
     for each in facts.imports:
         words.add(each.module if _NAMED.search(each.module) else _FOLDER_ITSELF)
         words.add(each.item)
@@ -97,8 +99,10 @@ def hashes(facts: Facts, mentions: tuple[Mention, ...]) -> bytes:
     for item in facts.items:
         words.add(item.type)
         words.update(item.bases)
-    names = set(_SEPARATORS.sub(" ", " ".join(words)).split())
-    return array("I", [crc32(name.encode()) for name in names]).tobytes()
+    made = set(_words(" ".join(words)))
+    others = set(_words(" ".join({mention.expression for mention in mentions}))) - made
+    hashed = [crc32(name.encode()) for names in (made, others) for name in names]
+    return array("I", [len(made), *hashed]).tobytes()
 
 
 EVERYTHING = ""
@@ -130,16 +134,16 @@ def passed_on(facts: Facts, names: set[str]) -> set[str]:
     names = _called_here(facts, names)
     found: set[str] = set()
     for item in facts.items:
-        if item.type and not names.isdisjoint(_words(item.type)):
+        if item.type and not names.isdisjoint(_known_words(item.type)):
             found.add(item.name)
-        if any(not names.isdisjoint(_words(base)) for base in item.bases):
+        if any(not names.isdisjoint(_known_words(base)) for base in item.bases):
             found.add(item.name)
     for each in facts.imports:
-        if each.shared and (each.item in names or not names.isdisjoint(_words(each.module))):
+        if each.shared and (each.item in names or not names.isdisjoint(_known_words(each.module))):
             found.add(each.bound)
     for binding in facts.bindings:
         is_offered = facts.items[binding.scope].kind not in _FUNCTIONS
-        if is_offered and not names.isdisjoint(_words(binding.type)):
+        if is_offered and not names.isdisjoint(_known_words(binding.type)):
             found.add(binding.name)
     return found
 
@@ -149,13 +153,13 @@ def _called_here(facts: Facts, names: set[str]) -> set[str]:
     them, and variables of its functions that are made of them."""
     known = set(names)
     for each in facts.imports:
-        if each.item in known or not known.isdisjoint(_words(each.module)):
+        if each.item in known or not known.isdisjoint(_known_words(each.module)):
             known.add(each.bound)
     grew = True
     while grew:
         before = len(known)
         for binding in facts.bindings:
-            if binding.name not in known and not known.isdisjoint(_words(binding.type)):
+            if binding.name not in known and not known.isdisjoint(_known_words(binding.type)):
                 known.add(binding.name)
         grew = len(known) > before
     known.discard(EVERYTHING)
@@ -167,3 +171,7 @@ _FUNCTIONS = frozenset({"function", "method"})
 
 def _words(text: str) -> list[str]:
     return _SEPARATORS.sub(" ", text).split()
+
+
+# Files import the same modules, and hold the same types.
+_known_words = functools.lru_cache(maxsize=1 << 14)(_words)

@@ -1,0 +1,126 @@
+"""Which files have to be looked at when what a name stands for changes, or may do so.
+
+That is everybody who speaks of the name, and of any other that is made of it: see decision 0011.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from sqlite3 import Connection
+from zlib import crc32
+
+from ctx.code import store
+from ctx.code.resolve import facts
+from ctx.code.resolve.facts import EVERYTHING
+
+_ECMASCRIPT = ("typescript", "tsx", "javascript")
+MANIFESTS = {
+    "Cargo.toml": ("rust",),
+    "go.mod": ("go",),
+    "go.work": ("go",),
+    "package.json": _ECMASCRIPT,
+    "tsconfig.json": _ECMASCRIPT,
+    "jsconfig.json": _ECMASCRIPT,
+    "pnpm-workspace.yaml": _ECMASCRIPT,
+}
+"""Files that say where imports lead, and in which languages."""
+
+_ALWAYS_COUNTED = 200
+_CALLED_BY_MANIFESTS = frozenset(name for names in MANIFESTS.values() for name in names)
+_STANDS_FOR_ITS_FOLDER = frozenset({"__init__", "index", "mod", "lib", "main"})
+_FOLDER_IS_PACKAGE = (".go", ".java")
+_MAKES_A_PACKAGE = frozenset({"__init__.py", "__init__.pyi"})
+_AROUND_ITS_FOLDER = frozenset({"lib.rs", "main.rs", "mod.rs"})
+_AROUND = frozenset({"super", "crate"})
+"""How Rust calls the modules around, whatever their names are."""
+
+
+def by(connection: Connection, names: set[str]) -> set[int] | None:
+    """The files whose answers may be others when these names stand for something else: who speaks
+    of one, or of a name that is made of one, and so on. None: all of them.
+
+    Names that a large part of the files speak of are made of each other until nobody is left out:
+    to find that out would take longer than what it could save.
+    """
+    (total,) = connection.execute("SELECT count(*) FROM mentioned").fetchone()
+    most = max(_ALWAYS_COUNTED, total // 4)
+    known = set(names)
+    files: set[int] = set()
+    while names:
+        hashes = {crc32(name.encode("utf-8", "replace")) for name in names}
+        # Also those that were found before: of these names they may pass on others.
+        found = dict(store.speaking_of(connection, hashes))
+        files.update(found)
+        if len(files) > most:
+            return None
+        making = [file_id for file_id, is_making in found.items() if is_making]
+        names = _passed_on(connection, making, names) - known
+        known |= names
+    return files
+
+
+def _passed_on(connection: Connection, files: Iterable[int], names: set[str]) -> set[str]:
+    passed: set[str] = set()
+    for path, known in store.facts_of(connection, files):
+        passing = facts.passed_on(known, names)
+        passed |= passing
+        if EVERYTHING in passing:
+            # Whatever is looked for in it may come from there.
+            passed |= whole(path)
+    return passed
+
+
+def leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
+    """The files from which something may lead to these items; None: it may be any."""
+    names: set[str] = set()
+    for item in items:
+        row = connection.execute(
+            "SELECT name, parent, path, language FROM items"
+            " JOIN files ON files.id = items.id >> 16 WHERE items.id = ?",
+            (item,),
+        ).fetchone()
+        if row is None:
+            continue
+        name, parent, path, language = row
+        names.add(name)
+        if parent is None:
+            if language in _CALLED_BY_MANIFESTS:
+                # Its package may have a name that is in no path.
+                return None
+            names |= _names_of(path)
+    return by(connection, names)
+
+
+def renamed(connection: Connection, path: str) -> set[str]:
+    """What a file is called, and what others are called in whose names it has a part."""
+    names = _names_of(path)
+    folder, _, name = path.rpartition("/")
+    if name in _MAKES_A_PACKAGE:
+        names.update(*(_names_of(each) for each in _inside(connection, folder)))
+    if name in _AROUND_ITS_FOLDER or (
+        name.endswith(".rs") and any(_inside(connection, path.removesuffix(".rs")))
+    ):
+        names |= _AROUND
+    return names
+
+
+def _inside(connection: Connection, folder: str) -> Iterator[str]:
+    """The paths of all files under a folder."""
+    # "0" comes right after "/".
+    span = (f"{folder}/", f"{folder}0") if folder else ("", "\U0010ffff")
+    rows = connection.execute("SELECT path FROM files WHERE path BETWEEN ? AND ?", span)
+    return (path for (path,) in rows)
+
+
+def _names_of(path: str) -> set[str]:
+    """By what names a file may be imported: its own, or the folder's where it stands for it."""
+    folder, _, name = path.rpartition("/")
+    stem = name.partition(".")[0]
+    names = {stem, os.path.splitext(name)[0]}
+    if stem in _STANDS_FOR_ITS_FOLDER or name.endswith(_FOLDER_IS_PACKAGE):
+        names.add(folder.rpartition("/")[2])
+    return names
+
+
+def whole(path: str) -> set[str]:
+    """By what words others may reach what a file has from elsewhere."""
+    return _names_of(path) | (_AROUND if path.endswith(".rs") else frozenset())

@@ -1,0 +1,155 @@
+"""Which texts speak of words, and how much."""
+
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.code import words
+from ctx.code.segments import FIELDS, Segment, segments_of, texts_of
+
+_MOST_WORDS = 256
+"""Words of a question that count: the heaviest."""
+
+_TELLING, _MANY = 0.2, 2_000
+"""What four fifths of many texts have tells nothing, and costs most."""
+_SATURATION = 1.2
+_LENGTH_COUNTS = 0.75
+
+
+class _Having(NamedTuple):
+    """Those texts of a segment that have a word."""
+
+    weight: float
+    """What the word counts: more if it is rare."""
+    positions: Sequence[int]
+    times: Sequence[int]
+    lengths: Sequence[int]
+    """Of all texts of the segment, in the field of the word."""
+    slope: float
+    """What the length of a text takes from what its words count."""
+
+    def score(self, place: int) -> float:
+        times = self.times[place]
+        length = self.lengths[self.positions[place]]
+        return self.weight * times / (times + _BASE + self.slope * length)
+
+
+_BASE = _SATURATION * (1 - _LENGTH_COUNTS)
+
+
+class Scores:
+    """How much each text has to do with a question: BM25 of each field, weighted, in a sum.
+
+    A rare word counts more than a common one, a second time less than the first, and a word in a
+    short text more than in a long one.
+    """
+
+    def __init__(self, segments: Sequence[Segment], having: Sequence[Mapping[str, list[_Having]]]):
+        self._segments = segments
+        self._having = having
+
+    def totals(self) -> Iterator[tuple[Segment, list[float]]]:
+        """Each segment with the scores of its texts."""
+        for segment, fields in zip(self._segments, self._having, strict=True):
+            totals = [0.0] * len(segment.ids)
+            for having in fields.values():
+                for weight, positions, every, lengths, slope in having:
+                    for position, times in zip(positions, every, strict=True):
+                        norm = times + _BASE + slope * lengths[position]
+                        totals[position] += weight * times / norm
+            for position in segment.outdated:
+                totals[position] = 0.0
+            yield segment, totals
+
+    def parts(self, segment: int, position: int) -> dict[str, float]:
+        """What each field adds to the score of a text."""
+        found = {}
+        for field, having in self._having[segment].items():
+            score = 0.0
+            for each in having:
+                place = bisect_left(each.positions, position)
+                if place < len(each.positions) and each.positions[place] == position:
+                    score += each.score(place)
+            if score:
+                found[field] = score
+        return found
+
+
+class Asked:
+    """One collection, opened for questions."""
+
+    def __init__(self, connection: Connection, collection: int) -> None:
+        self._connection = connection
+        self._collection = collection
+        self.segments = segments_of(connection, collection)
+        self.total = sum(len(segment.ids) - len(segment.outdated) for segment in self.segments)
+        """Texts that count."""
+
+    def scores(self, fields: Mapping[str, float], weights: Mapping[str, float]) -> Scores:
+        """For weighted terms, in weighted fields."""
+        heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
+        having: list[dict[str, list[_Having]]] = [{} for _ in self.segments]
+        for field, factor in fields.items():
+            place = FIELDS[self._collection].index(field)
+            mean = self._mean_length(place)
+            if not mean:
+                continue
+            slope = _SATURATION * _LENGTH_COUNTS / mean
+            asked = {words.number(field, term): weights[term] for term in heaviest}
+            for word, found in self._texts(asked).items():
+                times_found = sum(len(positions) for positions, _ in found.values())
+                rare = math.log(1 + max(self.total - times_found + 0.5, 0.0) / (times_found + 0.5))
+                if rare < _TELLING and self.total > _MANY:
+                    continue
+                weight = factor * asked[word] * rare * (1 + _SATURATION)
+                for number, (positions, times) in found.items():
+                    lengths = self.segments[number].lengths[place]
+                    having[number].setdefault(field, []).append(
+                        _Having(weight, positions, times, lengths, slope)
+                    )
+        return Scores(self.segments, having)
+
+    def _mean_length(self, place: int) -> float:
+        if not self.total:
+            return 0.0
+        words_in_all = 0
+        for segment in self.segments:
+            lengths = segment.lengths[place]
+            words_in_all += sum(lengths) - sum(lengths[each] for each in segment.outdated)
+        return words_in_all / self.total
+
+    def _texts(
+        self, asked: Mapping[int, float]
+    ) -> dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]]:
+        """Of each word, in each segment who has it and how often."""
+        found: dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]] = {}
+        place_of = {segment.id: place for place, segment in enumerate(self.segments) if segment.id}
+        for word, segment, texts in self._connection.execute(
+            "SELECT word, segment, texts FROM postings"
+            " WHERE word IN (SELECT value FROM json_each(?))",
+            (str(list(asked)),),
+        ):
+            if segment in place_of:
+                found.setdefault(word, {})[place_of[segment]] = texts_of(texts)
+        if self.segments and not self.segments[0].id:
+            for word, having in self._loose(asked).items():
+                found.setdefault(word, {})[0] = having
+        return found
+
+    def _loose(self, asked: Mapping[int, float]) -> dict[int, tuple["array[int]", bytearray]]:
+        found: dict[int, tuple[array[int], bytearray]] = {}
+        rows = self._connection.execute(
+            "SELECT words FROM loose WHERE collection = ? ORDER BY id", (self._collection,)
+        )
+        for position, (packed,) in enumerate(rows):
+            numbers, times = words.unpack(packed)
+            for word in asked:
+                place = bisect_left(numbers, word)
+                if place < len(numbers) and numbers[place] == word:
+                    positions, every = found.setdefault(word, (array("I"), bytearray()))
+                    positions.append(position)
+                    every.append(times[place])
+        return found

@@ -1,0 +1,224 @@
+"""Who has a word: files and commit messages, found by the words in them.
+
+What is read first lies loose: one row for each text, with all its words. When there is much of it
+a *segment* is made of it, in which each word has one row, with those that have it. A segment is
+never changed. A text that is read again lies loose again, and counts in no segment before; one that
+is gone is noted as gone. When there are many segments they are made into one, of what still counts.
+
+So writing costs what was read, and asking costs a row for each word and segment.
+"""
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from sqlite3 import Connection
+
+from ctx.code.segments import FIELDS, segments_of, texts_of
+from ctx.code.words import Words
+
+MOST_LOOSE = 256
+"""More of them than this make a segment."""
+_MOST_SEGMENTS = 8
+_LARGEST_SEGMENT = 1 << 14
+"""Texts in a segment that is made of loose ones: what is held in memory to make it."""
+_POSITIONS = 1 << 16
+"""Texts in any segment: a position takes two bytes."""
+
+
+# Writing, inside a transaction
+
+
+def put(connection: Connection, collection: int, id: int, role: int, said: Words) -> None:
+    """Write down the words of a text, in place of what it said before."""
+    lengths = array("I", said.lengths).tobytes()
+    connection.execute(
+        "INSERT OR REPLACE INTO loose VALUES (?, ?, ?, ?, ?)",
+        (collection, id, role, lengths, said.packed),
+    )
+
+
+def put_segment(
+    connection: Connection,
+    collection: int,
+    ids: Sequence[int],
+    roles: bytes,
+    lengths: Sequence[Sequence[int]],
+    having: Mapping[int, tuple["array[int]", bytes | bytearray]],
+) -> None:
+    """Write a segment down as it is: at each place a text with its role and its length in each
+    field; and for each word, by its number, the places of those that have it, and how often."""
+    told = b"".join(array("I", field).tobytes() for field in lengths)
+    segment = connection.execute(
+        "INSERT INTO segments (collection, ids, roles, lengths) VALUES (?, ?, ?, ?)",
+        (collection, array("I", ids).tobytes(), roles, told),
+    ).lastrowid
+    connection.executemany(
+        "INSERT INTO postings VALUES (?, ?, ?)",
+        (
+            (word, segment, positions.tobytes() + times)
+            for word, (positions, times) in having.items()
+        ),
+    )
+
+
+def remove(connection: Connection, collection: int, ids: Iterable[int]) -> None:
+    for id in ids:
+        connection.execute("DELETE FROM loose WHERE collection = ? AND id = ?", (collection, id))
+        connection.execute("INSERT OR IGNORE INTO gone VALUES (?, ?)", (collection, id))
+
+
+def clear(connection: Connection, collection: int) -> None:
+    connection.execute(
+        "DELETE FROM postings WHERE segment IN (SELECT id FROM segments WHERE collection = ?)",
+        (collection,),
+    )
+    for table in ("segments", "loose", "gone"):
+        connection.execute(f"DELETE FROM {table} WHERE collection = ?", (collection,))
+
+
+def is_due(connection: Connection, collection: int) -> bool:
+    """Whether so much lies loose that asking would take long."""
+    return _count(connection, "loose", collection) > MOST_LOOSE
+
+
+def settle(connection: Connection, collection: int) -> None:
+    """Make segments of what lies loose, and one of many."""
+    while True:
+        rows = connection.execute(
+            "SELECT id, role, lengths, words FROM loose WHERE collection = ? ORDER BY id LIMIT ?",
+            (collection, _LARGEST_SEGMENT),
+        ).fetchall()
+        if not rows:
+            break
+        connection.execute(
+            "DELETE FROM loose WHERE collection = ? AND id <= ?", (collection, rows[-1][0])
+        )
+        # Who is here again is not gone. What it said in a segment before, this one makes void.
+        connection.execute(
+            "DELETE FROM gone WHERE collection = ? AND id BETWEEN ? AND ?"
+            " AND id IN (SELECT value FROM json_each(?))",
+            (collection, rows[0][0], rows[-1][0], str([row[0] for row in rows])),
+        )
+        _make_segment(connection, collection, rows)
+    if _count(connection, "segments", collection) > _MOST_SEGMENTS:
+        _merge(connection, collection)
+
+
+def _count(connection: Connection, table: str, collection: int) -> int:
+    row = connection.execute(f"SELECT count(*) FROM {table} WHERE collection = ?", (collection,))
+    count: int = row.fetchone()[0]
+    return count
+
+
+_Loose = tuple[int, int, bytes, bytes]
+
+
+def _make_segment(connection: Connection, collection: int, rows: Sequence[_Loose]) -> None:
+    # For a few texts it is not worth loading.
+    import numpy
+
+    sizes = [len(row[3]) // 5 for row in rows]
+    numbers = numpy.concatenate(
+        [
+            numpy.frombuffer(row[3], numpy.uint32, size)
+            for row, size in zip(rows, sizes, strict=True)
+        ]
+    )
+    times = numpy.concatenate(
+        [
+            numpy.frombuffer(row[3], numpy.uint8, offset=4 * size)
+            for row, size in zip(rows, sizes, strict=True)
+        ]
+    )
+    positions = numpy.repeat(numpy.arange(len(rows), dtype=numpy.uint16), sizes)
+    order = numpy.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    ends = numpy.flatnonzero(numpy.diff(numbers)) + 1
+    bounds = [0, *ends.tolist(), len(numbers)] if len(numbers) else []
+    lengths = numpy.array([array("I", row[2]).tolist() for row in rows], dtype=numpy.uint32)
+    segment = connection.execute(
+        "INSERT INTO segments (collection, ids, roles, lengths) VALUES (?, ?, ?, ?)",
+        (
+            collection,
+            array("I", [row[0] for row in rows]).tobytes(),
+            bytes([row[1] for row in rows]),
+            lengths.T.tobytes(),
+        ),
+    ).lastrowid
+    by_word, times_by_word = positions[order].tobytes(), times[order].tobytes()
+    connection.executemany(
+        "INSERT INTO postings VALUES (?, ?, ?)",
+        (
+            (word, segment, by_word[2 * start : 2 * end] + times_by_word[start:end])
+            for word, (start, end) in zip(
+                numbers[bounds[:-1]].tolist(), pairwise(bounds), strict=True
+            )
+        ),
+    )
+
+
+def _merge(connection: Connection, collection: int) -> None:
+    """Make new segments of what counts in the old ones."""
+    segments = [each for each in segments_of(connection, collection) if each.id]
+    # Where each text goes: the number of the new segment, and its position there.
+    moved: dict[int, list[int]] = {}
+    ids: array[int] = array("I")
+    roles = bytearray()
+    lengths: list[array[int]] = [array("I") for _ in FIELDS[collection]]
+    for segment in segments:
+        target = []
+        outdated = frozenset(segment.outdated)
+        for position, id in enumerate(segment.ids):
+            if position not in outdated:
+                target.append(len(ids))
+                ids.append(id)
+                roles.append(segment.roles[position])
+                for field, known in enumerate(segment.lengths):
+                    lengths[field].append(known[position])
+            else:
+                target.append(-1)
+        moved[segment.id] = target
+    named = str([segment.id for segment in segments])
+    rows = connection.execute(
+        "SELECT word, segment, texts FROM postings"
+        " WHERE segment IN (SELECT value FROM json_each(?)) ORDER BY word, segment DESC",
+        (named,),
+    ).fetchall()
+    connection.execute(
+        "DELETE FROM postings WHERE segment IN (SELECT value FROM json_each(?))", (named,)
+    )
+    connection.execute("DELETE FROM segments WHERE collection = ?", (collection,))
+    connection.execute("DELETE FROM gone WHERE collection = ?", (collection,))
+    made = []
+    for first in range(0, len(ids), _POSITIONS):
+        span = slice(first, first + _POSITIONS)
+        parts = b"".join(field[span].tobytes() for field in lengths)
+        made.append(
+            connection.execute(
+                "INSERT INTO segments (collection, ids, roles, lengths) VALUES (?, ?, ?, ?)",
+                (collection, ids[span].tobytes(), bytes(roles[span]), parts),
+            ).lastrowid
+        )
+    connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", _moved(rows, moved, made))
+
+
+def _moved(
+    rows: list[tuple[int, int, bytes]], moved: dict[int, list[int]], made: list[int | None]
+) -> Iterator[tuple[int, int | None, bytes]]:
+    """The postings as they are in the new segments."""
+    place = 0
+    while place < len(rows):
+        word = rows[place][0]
+        found: dict[int, tuple[array[int], bytearray]] = {}
+        while place < len(rows) and rows[place][0] == word:
+            _, segment, texts = rows[place]
+            target = moved[segment]
+            for position, times in zip(*texts_of(texts), strict=True):
+                new = target[position]
+                if new >= 0:
+                    block = found.setdefault(new // _POSITIONS, (array("H"), bytearray()))
+                    block[0].append(new % _POSITIONS)
+                    block[1].append(times)
+            place += 1
+        for number, (positions, counts) in sorted(found.items()):
+            yield word, made[number], positions.tobytes() + counts

@@ -1,0 +1,46 @@
+"""What part a file has in a project, as far as its path tells."""
+
+import re
+from functools import cache
+
+SOURCE, AUXILIARY, BESIDE = range(3)
+"""What the project is made of; what surrounds that, such as settings, demos and what tools have
+made; and what is about it: tests, documentation, examples."""
+
+_BESIDE = (
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|test_data|fixtures|e2e|benches|benchmarks?"
+    r"|examples?|playground|docs?|docs_src|integration)(?:/|$)"
+    r"|(?:^|/)(?:test_[^/]*|[^/]*[_-]tests?|tests?|conftest)\.[a-z]+$"
+    r"|\.(?:test|tests|spec|specs|bench|stories|d)\.[cm]?[jt]sx?$"
+    r"|(?:^|/)[^/]*(?-i:Test|Tests|Spec|IT)\.(?:java|kt|scala|cs|swift|php)$"
+    r"|\.(?:md|rst|txt|markdown|adoc|org|tex|snap)$"
+)
+_TEST = (
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|test_data|fixtures|e2e|integration)(?:/|$)"
+    r"|(?:^|/)(?:test_[^/]*|[^/]*[_-]tests?|tests?|conftest)\.[a-z]+$"
+    r"|\.(?:test|tests|spec|specs)\.[cm]?[jt]sx?$"
+    r"|(?:^|/)[^/]*(?-i:Test|Tests|Spec|IT)\.(?:java|kt|scala|cs|swift|php)$"
+)
+_AUXILIARY = (
+    r"(?:^|/)(?:demos?|dist|build|locales?|vendor|third_party|node_modules|scripts?|tools?|_vendor"
+    r"|extern|\.[^/]+)/"
+    r"|(?:^|/)(?:setup|conf|config|configure|setupext|versioneer|gulpfile|gruntfile|karma\.conf"
+    r"|webpack\.config|rollup\.config|[^/]*\.config)\.[a-z]+$"
+    r"|(?:^|/)migrations/\d[^/]*$"
+)
+
+
+def of(path: str) -> int:
+    if _pattern(_BESIDE).search(path):
+        return BESIDE
+    return AUXILIARY if _pattern(_AUXILIARY).search(path) else SOURCE
+
+
+def is_test(path: str) -> bool:
+    return bool(_pattern(_TEST).search(path))
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    # Compiled when it is needed: who asks a question has the parts of files from the index.
+    return re.compile(text, re.IGNORECASE)

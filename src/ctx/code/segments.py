@@ -1,0 +1,99 @@
+"""Where the words of files and of commit messages lie, and what of that still counts."""
+
+from array import array
+from collections.abc import Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.code.words import FILE_FIELDS, MESSAGE_FIELDS
+
+FILES, COMMITS = range(2)
+"""The two collections of texts. What is rare in one may be common in the other."""
+
+FIELDS = {FILES: FILE_FIELDS, COMMITS: MESSAGE_FIELDS}
+
+SCHEMA = """
+CREATE TABLE loose (
+    collection INTEGER NOT NULL,
+    id INTEGER NOT NULL,            -- of the file, or the commit
+    role INTEGER NOT NULL,
+    lengths BLOB NOT NULL,          -- words in each field, four bytes each
+    words BLOB NOT NULL,            -- see words.py
+    PRIMARY KEY (collection, id)
+) WITHOUT ROWID;
+CREATE TABLE segments (
+    id INTEGER PRIMARY KEY,
+    collection INTEGER NOT NULL,
+    ids BLOB NOT NULL,              -- of the texts in it; a position is a place in this list
+    roles BLOB NOT NULL,            -- a byte each
+    lengths BLOB NOT NULL           -- words in the first field, four bytes each; in the next …
+);
+CREATE TABLE postings (
+    word INTEGER NOT NULL,
+    segment INTEGER NOT NULL,
+    texts BLOB NOT NULL,            -- positions, two bytes each; how often, a byte each
+    PRIMARY KEY (word, segment)
+) WITHOUT ROWID;
+CREATE TABLE gone (
+    collection INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    PRIMARY KEY (collection, id)
+) WITHOUT ROWID;
+"""
+
+
+class Segment(NamedTuple):
+    """Texts that are asked together; the loose ones make one too."""
+
+    id: int
+    """0: the loose ones."""
+    ids: Sequence[int]
+    roles: bytes
+    lengths: Sequence[Sequence[int]]
+    """In each field, of each text."""
+    outdated: Sequence[int]
+    """The positions of texts that say something else by now, or are gone."""
+
+
+def segments_of(connection: Connection, collection: int) -> list[Segment]:
+    """All of them, what is newest first."""
+    fields = len(FIELDS[collection])
+    gone = {
+        id
+        for (id,) in connection.execute("SELECT id FROM gone WHERE collection = ?", (collection,))
+    }
+    found = []
+    rows = connection.execute(
+        "SELECT id, role, lengths FROM loose WHERE collection = ? ORDER BY id", (collection,)
+    ).fetchall()
+    seen: set[int] = set()
+    if rows:
+        loose = [row[0] for row in rows]
+        told_of_each = zip(*(array("I", row[2]) for row in rows), strict=True)
+        roles_of_each = bytes(row[1] for row in rows)
+        found.append(Segment(0, loose, roles_of_each, list(told_of_each), ()))
+        seen.update(loose)
+    seen |= gone
+    for id, packed, roles, told in connection.execute(
+        "SELECT id, ids, roles, lengths FROM segments WHERE collection = ? ORDER BY id DESC",
+        (collection,),
+    ):
+        ids = array("I", packed)
+        length = len(told) // fields
+        lengths = [
+            array("I", told[field * length : (field + 1) * length]) for field in range(fields)
+        ]
+        outdated: Sequence[int] = ()
+        if not seen.isdisjoint(ids):
+            outdated = [position for position, each in enumerate(ids) if each in seen]
+        seen.update(ids)
+        found.append(Segment(id, ids, roles, lengths, outdated))
+    return found
+
+
+def texts_of(packed: bytes) -> tuple["array[int]", bytes]:
+    """The positions of the texts that have a word, and how often each has it."""
+    count = len(packed) // 3
+    positions = array("H")
+    positions.frombytes(packed[: 2 * count])
+    return positions, packed[2 * count :]

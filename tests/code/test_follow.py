@@ -1,0 +1,185 @@
+"""Names are followed when somebody asks: the answers are those of an index in which all were."""
+
+import random
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from ctx.code import build, lookup
+from ctx.code.lookup import Code
+from ctx.code.vocabulary import LABELS
+from ctx.objects import lock
+from tests.code.built import Key, built, followed, fresh, place
+from tests.code.test_build import NATIVE, PYTHON, WEB, Versions, change, large, start, steps
+from tests.conftest import Ctx
+
+Answer = tuple[object, ...]
+
+
+class Asked:
+    """An index, asked about its items by what they are rather than by their ids."""
+
+    def __init__(self, root: Path, database: Path) -> None:
+        self._place = place(root, database)
+        opened = lookup.opened(str(database), str(root), self.follow)
+        assert opened is not None
+        self.code: Code = opened
+        self.followed: list[int] = []
+        paths = dict(self.code.connection.execute("SELECT id, path FROM files"))
+        rows = self.code.connection.execute("SELECT id, kind, name, start, stop FROM items")
+        self.items: dict[Key, int] = {
+            (paths[item >> 16], start, stop, kind, name): item
+            for item, kind, name, start, stop in rows
+        }
+        self.keys = {item: key for key, item in self.items.items()}
+
+    def some(self, rng: random.Random, count: int) -> list[Key]:
+        return rng.choices(sorted(self.items), k=count) if self.items else []
+
+    def follow(self, files: object) -> None:
+        assert isinstance(files, list)
+        self.followed += files
+        build.follow(self._place, files)
+
+    def answer(self, key: Key) -> Answer:
+        item = self.items[key]
+        imports = [
+            (self.keys[owner], each.line, self.keys.get(each.target or -1))
+            for owner, each in self.code.imports(item >> 16)
+        ]
+        outward = [
+            (each.label, self.keys[each.target], each.confidence, each.line, each.times)
+            for each in self.code.edges_from([item])
+        ]
+        inward = [
+            (self.keys[each.source], each.label, each.confidence, each.line, each.times)
+            for each in self.code.edges_to([item])
+        ]
+        return sorted(imports, key=str), sorted(outward), sorted(inward)
+
+
+@settings(
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.sampled_from((PYTHON, NATIVE, WEB)), st.integers(0, 1), steps, st.integers(0, 1000))
+@example(NATIVE, 0, [], 0)
+@example(WEB, 0, [], 0)
+def test_asking_gives_what_following_all_gives(
+    tmp_path: Path, pool: Versions, version: int, edits: list[tuple[int, str, int]], seed: int
+) -> None:
+    root, kept, new = tmp_path / "tree", tmp_path / "kept.db", tmp_path / "new.db"
+    shutil.rmtree(root, ignore_errors=True)
+    kept.unlink(missing_ok=True)
+    start(root, pool, version)
+    build.refresh(place(root, kept), at_once=0)
+    rng = random.Random(seed)
+    for number, what, chosen in edits:
+        if what == "refresh":
+            build.refresh(place(root, kept), at_once=0)
+            with closing((asked := Asked(root, kept)).code.connection):
+                for key in asked.some(rng, 3):
+                    asked.answer(key)
+        else:
+            change(root, pool, number, what, chosen)
+    build.refresh(place(root, kept), at_once=0)
+    fresh(root, new)
+    with (
+        closing((asked := Asked(root, kept)).code.connection),
+        closing((known := Asked(root, new)).code.connection),
+    ):
+        assert asked.items.keys() == known.items.keys()
+        for key in asked.some(rng, 6):
+            assert asked.answer(key) == known.answer(key)
+        assert not known.followed
+    assert followed(root, kept) == built(new)
+
+
+def test_only_what_matters_is_followed(tmp_path: Path) -> None:
+    root, kept = tmp_path / "tree", tmp_path / "kept.db"
+    root.mkdir()
+    (root / "a.py").write_text("def f(): ...\n")
+    (root / "b.py").write_text("from a import f as g\n")
+    (root / "c.py").write_text("from b import g\ndef h(): g()\n")
+    (root / "d.py").write_text("import a\n")
+    (root / "e.py").write_text("import b\n")
+    build.refresh(place(root, kept), at_once=0)
+    with closing((asked := Asked(root, kept)).code.connection):
+        ids = {path: number for number, path in asked.code.connection.execute(
+            "SELECT id, path FROM files"
+        )}  # fmt: skip
+        (f,) = asked.code.named("a.f")
+        callers = asked.code.edges_to([f.id], ("CALLS",))
+        assert [asked.code.located([edge.source])[0].name for edge in callers] == ["c.h"]
+        # Who speaks of it, also under another name.
+        assert asked.followed == [ids["b.py"], ids["c.py"]]
+        asked.code.edges_to([f.id], LABELS)
+        asked.code.edges_from([f.id])
+        assert asked.followed == [ids["b.py"], ids["c.py"], ids["a.py"]]
+        asked.code.importing_files()
+        assert asked.followed[3:] == [ids["d.py"], ids["e.py"]]
+
+
+def test_a_name_that_most_speak_of(tmp_path: Path) -> None:
+    root, kept = tmp_path / "tree", tmp_path / "kept.db"
+    root.mkdir()
+    (root / "a.py").write_text("def f(): ...\n")
+    (root / "alone.py").write_text("def g(): ...\n")
+    for number in range(210):
+        (root / f"m{number}.py").write_text("from a import f\nf()\n")
+    followed(root, kept)
+    (root / "a.py").write_text("def f(x): ...\ndef f(y): ...\n")
+    build.refresh(place(root, kept))
+    # Then everybody is looked at again, also who does not.
+    assert built(kept).unresolved == 212
+    assert followed(root, kept) == fresh(root, tmp_path / "new.db")
+
+
+def test_many_files_are_left_waiting_until_somebody_asks(repo: Path, ctx: Ctx) -> None:
+    large(repo / "tree")
+    assert ctx("code", "outline", "tree/m0.py").code == 0
+    status = ctx("code", "status", "--no-refresh", "--format", "json").json["coverage"]
+    assert (status["files"], status["unresolved"], status["edges"]) == (192, 192, 0)
+    found = ctx("code", "callers", "f5", "--format", "json").json
+    assert {call["caller"]["name"] for call in found["calls"]} == {
+        "m10.C10.f10",
+        "m11.C11.f11",
+    }
+    status = ctx("code", "status", "--no-refresh", "--format", "json").json["coverage"]
+    assert 0 < status["unresolved"] < 192
+    found = ctx("code", "cycles", "--format", "json").json
+    assert found["files"] == 192
+    assert ctx("code", "status", "--no-refresh", "--format", "json").json["coverage"][
+        "unresolved"
+    ] == 0  # fmt: skip
+
+
+def test_an_answer_says_where_names_could_not_be_followed(repo: Path, ctx: Ctx) -> None:
+    large(repo / "tree")
+    assert ctx("code", "outline", "tree/m0.py").code == 0
+    path = ctx("code", "status", "--no-refresh", "--format", "json").json["path"]
+    with lock.held(f"{path}.lock", "a test", 0):
+        found = ctx("code", "callers", "f5", "--no-refresh", "--format", "json").json
+    assert (found["calls"], found["age"]["state"]) == ([], "busy")
+    found = ctx("code", "callers", "f5", "--no-refresh", "--format", "json").json
+    assert (len(found["calls"]), found["age"]["state"]) == (2, "as it was")
+
+
+def test_several_follow_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+    large(repo / "tree")
+    assert ctx("code", "outline", "tree/m0.py").code == 0
+    code = "import sys; from ctx.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    together = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, "code", *words, "--no-refresh"], stdout=-3, stderr=-1
+        )
+        for words in (("callers", "f1"), ("imports", "tree/m2.py"), ("cycles",))
+    ]
+    said = [process.communicate(timeout=60)[1].decode() for process in together]
+    assert [process.returncode for process in together] == [0, 0, 0], said
+    path = ctx("code", "status", "--no-refresh", "--format", "json").json["path"]
+    assert followed(repo, Path(path)) == fresh(repo, tmp_path / "new.db")
