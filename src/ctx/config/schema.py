@@ -123,7 +123,10 @@ _TABLE = (
     ),
     texts(
         "retrieval.expand_labels",
-        ("IMPORTS", "REFERENCES", "DEPENDS_ON"),
+        (
+            *("CALLS", "IMPORTS", "REFERENCES", "USES_TYPE", "IMPLEMENTS", "CONTAINS"),
+            *("DEPENDS_ON", "MENTIONS", "RELATES_TO", "SUPERSEDES", "DERIVED_FROM"),
+        ),
         "Types of the edges that a pack follows.",
     ),
     whole(
@@ -216,6 +219,27 @@ _TABLE = (
         0,
         1_000_000_000,
         "Tokens that models may use in a day; past it, no model is asked.",
+    ),
+    # Vectors: what a text means, beside what it says.
+    flag("search.vectors", True, "Whether texts are also found by what they mean."),
+    choice(
+        "search.embedder",
+        "static",
+        ("static", "openai"),
+        "What makes vectors: the table that comes with ctx, or a server that speaks the protocol"
+        " of OpenAI, to which texts are sent.",
+    ),
+    text(
+        "search.url",
+        "http://127.0.0.1:8080/v1",
+        "The server that makes vectors.",
+        starts=("http://", "https://"),
+    ),
+    text("search.model", "default", "The model's name, as that server knows it."),
+    text(
+        "search.api_key_env",
+        "OPENAI_API_KEY",
+        "The environment variable that holds that server's key; the key itself is never stored.",
     ),
     # What other people see.
     choice(

@@ -1,0 +1,294 @@
+"""What a task names outright: paths, symbols, error codes, tasks, quoted text, stack frames.
+
+People paste anything. So a text is looked at line by line, each line only as far as anybody reads
+it, and of each kind so many are kept as could be meant. Nothing here knows whether a thing exists:
+whoever has the code or the graph looks it up.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+MOST = 50
+"""Of each kind: a trace of more frames repeats itself."""
+
+_LONGEST_TEXT = 400_000
+_LONGEST_LINE = 4_000
+_MOST_LINES = 3_000
+_LONGEST_NAME = 160
+_MOST_FRAMES = 1_000
+
+# What is quoted, by its marks. A quote does not go on in the next line.
+_QUOTED = re.compile(
+    r"`([^`\n]{1,200})`|\"([^\"\n]{3,200})\"|(?<!\w)'([^'\n]{3,200})'(?!\w)"
+    r"|“([^”\n]{2,200})”|「([^」\n]{2,200})」|«([^»\n]{2,200})»"
+)
+_WORD = re.compile(r"[^\s\"'`“”「」«»<>()\[\]{},;|=*]+(?:\(\))?")
+_TASK = re.compile(r"(?:task|decision)_\d{1,9}(?!\w)", re.IGNORECASE | re.ASCII)
+_CODE = re.compile(r"[A-Z]{1,6}\d{3,5}", re.ASCII)
+_NO_CODES = frozenset({"SHA224", "SHA256", "SHA384", "SHA512", "ISO8601", "BASE64", "RFC3339"})
+_IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:::|[.#])[^\W\d]\w*)*")
+_QUALIFIED = re.compile(r"::|[.#]")
+_ENDINGS = frozenset(
+    "bash c cc cfg cjs clj conf cpp cs css cts cu cxx d dart ex exs fs go gradle h hh hpp hs html"
+    " ini java jl js json jsx kt kts less lock lua m md mjs ml mm mts nim php pl proto ps1 py pyi"
+    " pyx r rb rs rst sass scala scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml"
+    " zig".split()
+)
+_LINE_BEHIND = re.compile(r"(.{1,400}?)(?::(\d{1,9}))(?::\d{1,9})?:?", re.DOTALL)
+_IN_WORDS = re.compile(
+    r"(?<![^\s\"'`(),])([^\s\"'`(),]{3,200}+)[\"'`,]{0,2} (?:at |on |in )?line (\d{1,9})(?!\w)"
+)
+_ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
+
+# One frame a line. Each pattern is tried at the beginning of a line that has its mark in it.
+_PYTHON = re.compile(r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?')
+_JAVASCRIPT = re.compile(
+    r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
+)
+_JAVA = re.compile(r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)")
+_GDB = re.compile(
+    r"\s*#\d{1,4}\s+(?:0x[0-9a-fA-F]{1,16} in )?([^\s(]{1,160})"
+    r"[^\n]{0,300} at ([^\s:]{1,300}):(\d{1,9})"
+)
+_SANITIZER = re.compile(
+    r"\s*#\d{1,4}\s+0x[0-9a-fA-F]{1,16} in (\S{1,160}) (/[^\s:]{1,300}):(\d{1,9})"
+)
+_RUST_NAME = re.compile(r"\s{1,8}\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(\S{1,200})\s*$")
+_RUST_PLACE = re.compile(r"\s+at (\S{1,300}?):(\d{1,9})(?::\d{1,9})?\s*$")
+_PANIC = re.compile(r".{0,120}?panicked at (?:'[^']{0,200}', )?([^\s:]{1,300}):(\d{1,9}):\d{1,9}")
+_GO_NAME = re.compile(r"([\w./*()-]{1,250})\([^)]{0,200}\)\s*$")
+_GO_PLACE = re.compile(r"\t(\S{1,300}\.go):(\d{1,9})")
+
+
+class Frame(NamedTuple):
+    """A place in the code: a frame of a pasted stack trace, or a line that is named."""
+
+    path: str
+    """As the trace has it: often of another machine."""
+    line: int
+    name: str
+    """Of the function; empty where the trace does not say."""
+
+
+class Entities(NamedTuple):
+    """Everything in the order in which it is named first."""
+
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+    """Symbols, qualified as they were written: `Client.connect`, `core::net::Client`."""
+    codes: tuple[str, ...]
+    tasks: tuple[str, ...]
+    """`task_0043`, `decision_0007`."""
+    quoted: tuple[str, ...]
+    frames: tuple[Frame, ...]
+    """Innermost first, whatever order the language prints them in."""
+
+
+class _Found:
+    def __init__(self) -> None:
+        self.paths: dict[str, None] = {}
+        self.names: dict[str, None] = {}
+        self.codes: dict[str, None] = {}
+        self.tasks: dict[str, None] = {}
+        self.quoted: dict[str, None] = {}
+        self.places: dict[Frame, None] = {}
+        """Lines that are named outside of a trace."""
+
+
+def find(text: str) -> Entities:
+    if len(text) > _LONGEST_TEXT:
+        # What is asked stands at one of the ends.
+        text = f"{text[: _LONGEST_TEXT // 2]}\n{text[-_LONGEST_TEXT // 2 :]}"
+    found = _Found()
+    lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
+    if len(lines) > _MOST_LINES:
+        lines = [*lines[: _MOST_LINES // 2], *lines[-_MOST_LINES // 2 :]]
+    frames = _frames(lines)
+    seen: set[str] = set()
+    for number, line in enumerate(lines):
+        if line and number not in frames and line not in seen:
+            seen.add(line)
+            _read_line(line, found)
+    places = [frame for _, frame in sorted(frames.items()) if frame] + list(found.places)
+    return Entities(
+        tuple(found.paths)[:MOST],
+        tuple(found.names)[:MOST],
+        tuple(found.codes)[:MOST],
+        tuple(found.tasks)[:MOST],
+        tuple(found.quoted)[:MOST],
+        tuple(dict.fromkeys(places))[:MOST],
+    )
+
+
+def _read_line(line: str, found: _Found) -> None:
+    for marked in _QUOTED.finditer(line):
+        inside = (marked[marked.lastindex or 1] or "").strip()
+        if marked.lastindex == 1 and _is_identifier(bare := inside.removesuffix("()")):
+            # Inline code is a name, however plain the word is, unless it looks like a file.
+            if not _looks_like_path(bare):
+                found.names.setdefault(bare[:_LONGEST_NAME])
+        elif inside and not _looks_like_path(inside):
+            found.quoted.setdefault(inside)
+    for said in _IN_WORDS.finditer(line) if " line " in line else ():
+        if _looks_like_path(said[1]):
+            found.places.setdefault(Frame(said[1].removeprefix("./"), int(said[2]), ""))
+    for word in _WORD.findall(line):
+        _read_word(word, found)
+
+
+def _read_word(word: str, found: _Found) -> None:
+    if "://" in word:
+        return
+    is_called = word.endswith("()")
+    bare = word.removesuffix("()").strip(".:!?…-~&$@\\") or word
+    if _TASK.fullmatch(bare):
+        found.tasks.setdefault(bare.lower())
+    elif _CODE.fullmatch(bare):
+        if bare not in _NO_CODES:
+            found.codes.setdefault(bare)
+    elif _looks_like_path(bare):
+        placed = _LINE_BEHIND.fullmatch(bare)
+        path = (placed[1] if placed else bare).removeprefix("./")[:400]
+        found.paths.setdefault(path)
+        if placed:
+            found.places.setdefault(Frame(path, int(placed[2]), ""))
+    elif _is_identifier(bare) and (is_called or _looks_like_name(bare)):
+        found.names.setdefault(bare[:_LONGEST_NAME])
+
+
+def _looks_like_path(word: str) -> bool:
+    placed = _LINE_BEHIND.fullmatch(word)
+    path = placed[1] if placed else word
+    if any(character.isspace() for character in path):
+        return False
+    folder, slash, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    if dot and stem and ending.lower() in _ENDINGS and "::" not in path:
+        return True
+    # `and/or` is no path: one needs a file's ending, or to go deeper than that.
+    return bool(slash) and name != "" and folder.count("/") >= 1 and folder.strip("./") != ""
+
+
+def _is_identifier(word: str) -> bool:
+    return len(word) <= _LONGEST_NAME and _IDENTIFIER.fullmatch(word) is not None
+
+
+def _looks_like_name(word: str) -> bool:
+    """Whether a word in running text is one that only code has."""
+    if word in _ABBREVIATIONS or len(word) < 3:
+        return False
+    parts = _QUALIFIED.split(word)
+    if len(parts) > 1:
+        # The end of a sentence without a space behind it is no qualified name.
+        return "::" in word or all(len(part) > 1 for part in parts)
+    if "_" in word.strip("_") or word.startswith("__"):
+        return True
+    return any(one.islower() and other.isupper() for one, other in pairwise(word))
+
+
+# Stack traces
+
+
+def _frames(lines: list[str]) -> dict[int, Frame | None]:
+    """The frames by a number that orders them innermost first; lines without a place of their own
+    that belong to one have None."""
+    found: dict[int, Frame | None] = {}
+    deepest_last: list[int] = []
+    for number, line in enumerate(lines):
+        if not line or len(found) > _MOST_FRAMES:
+            continue
+        if number - 1 in deepest_last and line.startswith("    "):
+            # The line of source says what the trace says already.
+            found[number] = None
+            continue
+        frame = _frame(lines, number, line)
+        if frame and 'File "' in line:
+            deepest_last.append(number)
+            found[number] = frame
+            continue
+        _turn_round(found, deepest_last, line)
+        if frame:
+            found[number] = frame
+            if number and _names_next(lines[number - 1], line):
+                found.setdefault(number - 1, None)
+    _turn_round(found, deepest_last, "")
+    return found
+
+
+def _turn_round(found: dict[int, Frame | None], numbers: list[int], line: str) -> None:
+    """Python prints the innermost frame last: at the end of a trace its frames change places."""
+    if not numbers or line.startswith("    "):
+        return
+    turned = [found[number] for number in reversed(numbers)]
+    found.update(zip(numbers, turned, strict=True))
+    numbers.clear()
+
+
+def _frame(lines: list[str], number: int, line: str) -> Frame | None:
+    if 'File "' in line and (found := _PYTHON.match(line)):
+        return Frame(found[1], int(found[2]), _function(found[3]))
+    above = lines[number - 1] if number else ""
+    bare = line.lstrip()
+    if bare.startswith("at "):
+        if found := _JAVA.match(line):
+            return _java(found)
+        if named := _RUST_NAME.match(above):
+            if found := _RUST_PLACE.match(line):
+                return Frame(found[1], int(found[2]), _function(named[1]))
+        elif found := _JAVASCRIPT.match(line):
+            return Frame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
+    elif bare.startswith("#") and (found := _SANITIZER.match(line) or _GDB.match(line)):
+        return Frame(found[2], int(found[3]), _function(found[1]))
+    elif line.startswith("\t") and (found := _GO_PLACE.match(line)):
+        said = _GO_NAME.match(above)
+        return Frame(found[1], int(found[2]), _function(said[1].rpartition("/")[2] if said else ""))
+    elif "panicked at" in line and (found := _PANIC.match(line)):
+        return Frame(found[1], int(found[2]), "")
+    return None
+
+
+def _names_next(above: str, line: str) -> bool:
+    """Whether a line only says the name of the place in the next one."""
+    if line.startswith("\t"):
+        return _GO_NAME.match(above) is not None
+    return line.lstrip().startswith("at ") and _RUST_NAME.match(above) is not None
+
+
+def _java(found: re.Match[str]) -> Frame:
+    """Java says the class and the file's name: together they are the path from the source root."""
+    qualified = found[1].rpartition("/")[2]
+    package = qualified.split(".")[:-2]
+    return Frame("/".join([*package, found[2]]), int(found[3]), _function(qualified))
+
+
+def _function(name: str | None) -> str:
+    """A function as a trace calls it, without what only a runtime knows."""
+    bare = (name or "").strip().removeprefix("async ").removeprefix("new ")
+    bare = re.sub(
+        r"::h[0-9a-f]{16}$|::\{\{closure\}\}|\.func\d+|\(\*?(\w+)\)|<anonymous>|<module>",
+        r"\1",
+        bare,
+    )
+    return bare.strip(" .:<>")[:_LONGEST_NAME]
+
+
+def innermost(frames: Iterable[Frame]) -> Iterator[Frame]:
+    """Frames, each place once; those of libraries and of the runtime last."""
+    seen: set[tuple[str, int]] = set()
+    others: list[Frame] = []
+    for frame in frames:
+        if (frame.path, frame.line) in seen:
+            continue
+        seen.add((frame.path, frame.line))
+        if _OF_OTHERS.search(frame.path):
+            others.append(frame)
+        else:
+            yield frame
+    yield from others
+
+
+_OF_OTHERS = re.compile(
+    r"site-packages|dist-packages|node_modules|/rustc/|\.cargo/|^node:|/lib/python\d|/usr/"
+)

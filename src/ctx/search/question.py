@@ -1,0 +1,168 @@
+"""A task as somebody wrote it, and the words in it that count.
+
+People paste: an issue with its template, a traceback, the output of a command. What tells where to
+look is mostly what they wrote themselves, first of all the first line. So what everybody's issue
+has is taken out, and a word counts the more the more often it is said, in prose more than in code.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from math import log2
+from typing import NamedTuple
+
+from ctx import terms
+
+LONGEST = 200_000
+"""So many characters of a task are looked at."""
+
+_IN_FIRST_LINE = 2.0
+_IN_INLINE_CODE = 1.0
+_CODE_COUNTS = 0.5
+_SHORTEST = 2
+_BOLD = 5
+"""The depth of a heading that is only bold, or ends with a colon."""
+
+_COMMENT, _COMMENT_ENDS = "<!--", "-->"
+_LINK = re.compile(r"\b(?:https?|ftp)://[^\s<>()\"'`\]]+|\bwww\.[^\s<>()\"'`\]]+", re.IGNORECASE)
+_FENCED = re.compile(
+    r"^ {0,3}(`{3,9}|~{3,9})[^\n]*\n(.*?)(?:^ {0,3}\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
+)
+_INLINE = re.compile(r"(`{1,2})([^`\n]{1,300})\1")
+_HEADING = re.compile(
+    r"^ {0,3}(#{1,6})[ \t]+([^\n]{0,200})$|^([^\n]{1,100})\n(?:={3,}|-{3,})[ \t]*$"
+    r"|^[ \t]*\*\*([^*\n]{1,80})\*\*:?[ \t]*$|^([A-Z][^\n.`:]{1,40}):[ \t]*$",
+    re.MULTILINE,
+)
+_BOX = re.compile(r"^[ \t]*[-*] \[[ xX\u2705]?\][^\n]*$", re.MULTILINE)
+"""What a form has people confirm."""
+_TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULTILINE)
+"""What somebody typed at a prompt."""
+
+
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:{'|'.join(patterns)})\W*", re.IGNORECASE)
+
+
+# What forms ask for, and nobody looks for in code.
+_FORM = _any_of(
+    r"(?:issue )?description|bug (?:report|summary)|describe the (?:bug|issue|problem)",
+    r"(?:how |steps?(?:/code)? )?to reproduce(?: the (?:bug|issue|behaviou?r))?|reproduc\w+",
+    r"(?:minimal )?(?:reproducible |code )?(?:sample|example)s?|code for reproduction",
+    r"(?:expected|actual|current|observed)(?: (?:behaviou?r|results?|outcome|output))?",
+    r"what (?:happened|did you (?:expect|do|see).{0,40}|is the .{0,40}|were you .{0,40})",
+    r"additional (?:context|information|details|info)|summary|motivation|context|problem|proposal",
+    r"possible (?:fix|solution|implementation)|screenshots?|code of conduct|checklist|contribution",
+    r"is your feature request related.{0,60}|describe (?:the solution|alternatives).{0,60}",
+    r"related (?:issues?|problems?)|comments?|question|feature|bug",
+)
+_SURROUNDINGS = _any_of(
+    r"(?:your |system |software )?(?:environment|versions?|system|platform|setup|os)"
+    r"(?: (?:info\w*|details|and .{0,40}|of .{0,40}))?",
+    r".{0,20}version(?: info\w*)?|what version .{0,80}|library versions?",
+    r"output of .{0,60}|installed packages|dependencies|(?:operating|affected) .{0,30}",
+    r".{0,30}(?:go|node|npm|python|rust\w*) (?:env|version).{0,30}",
+)
+_TESTS = re.compile(
+    r"\b(?:(?:add|write|fix|improve|update|missing|flaky|more|unit|failing|broken)\s+"
+    r"(?:\w+\s+){0,3}?tests?|tests?\s+(?:for|suite|coverage|cases?\b)|test_\w+|conftest)\b",
+    re.IGNORECASE,
+)
+
+
+# What every task says, whatever it is about.
+_SAID_OF_ANYTHING = frozenset(
+    terms.query(
+        "cannot doing etc get got however instead like made make makes new now off once one only"
+        " over own rather same see since such through two under until use used using via"
+    )
+)
+
+
+class Question(NamedTuple):
+    """A task, and what to look for."""
+
+    text: str
+    """As it was asked."""
+    cleaned: str
+    """Without what everybody's issue has."""
+    weights: Mapping[str, float]
+    """Of each term, how much it counts."""
+    is_about_tests: bool
+
+
+def read(text: str) -> Question:
+    text = text[:LONGEST]
+    cleaned = clean(text)
+    return Question(text, cleaned, _weights(cleaned) or _weights(text), _is_about_tests(cleaned))
+
+
+def clean(text: str) -> str:
+    """A task without comments, addresses, what a form asks and what surrounds a program."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _LINK.sub(" ", _BOX.sub("", _without_comments(text)))
+    return _without_sections(text).strip()
+
+
+def _without_comments(text: str) -> str:
+    first, *others = text.split(_COMMENT)
+    return " ".join([first, *(each.partition(_COMMENT_ENDS)[2] for each in others)])
+
+
+def _without_sections(text: str) -> str:
+    """Take the headings of a form out, and the sections that tell about somebody's machine."""
+    kept: list[str] = []
+    start, depth_left_out = 0, 0
+    code = [(found.start(), found.end()) for found in _FENCED.finditer(text)]
+    fence = 0
+    for found in _HEADING.finditer(text):
+        while fence < len(code) and code[fence][1] <= found.start():
+            fence += 1
+        if fence < len(code) and code[fence][0] <= found.start():
+            # A comment in code looks like a heading.
+            continue
+        depth = len(found[1]) if found[1] else 2 if found[3] else _BOLD
+        title = next((each for each in found.groups()[1:] if each), "")
+        if not depth_left_out:
+            kept.append(text[start : found.start()])
+        elif depth > depth_left_out:
+            continue
+        is_surroundings = bool(_SURROUNDINGS.fullmatch(title)) and bool(found.start())
+        depth_left_out = depth if is_surroundings else 0
+        if not is_surroundings and not _FORM.fullmatch(title):
+            kept.append(f"{title}\n")
+        start = found.end()
+    if not depth_left_out:
+        kept.append(text[start:])
+    return "\n".join(kept)
+
+
+def _weights(text: str) -> dict[str, float]:
+    first, _, _ = text.lstrip().partition("\n")
+    code: list[str] = []
+
+    def taken(found: re.Match[str]) -> str:
+        code.append(found[2])
+        return "\n"
+
+    prose = _FENCED.sub(taken, text)
+    code += _TYPED.findall(prose)
+    prose = _TYPED.sub("", prose)
+    inline = Counter(terms.of(" ".join(found[2] for found in _INLINE.finditer(prose))))
+    said = Counter(terms.of(prose))
+    shown = Counter(terms.of("\n".join(code)))
+    title = set(terms.of(first))
+    weights = {
+        term: log2(1 + said[term] + _CODE_COUNTS * shown[term])
+        + _IN_FIRST_LINE * (term in title)
+        + _IN_INLINE_CODE * (term in inline)
+        for term in said.keys() | shown.keys()
+        if len(term) >= _SHORTEST or term > "\x7f"
+    }
+    silent = terms.STOP_WORDS | _SAID_OF_ANYTHING
+    return {term: weight for term, weight in weights.items() if term not in silent} or weights
+
+
+def _is_about_tests(text: str) -> bool:
+    first, _, _ = text.lstrip().partition("\n")
+    return bool(_TESTS.search(first))

@@ -1,0 +1,384 @@
+"""The file of vectors: what an embedder made of texts, kept under keys, and the nearest of them.
+
+It is derived and lies beside a store: deleting it loses time, nothing else. A vector is kept as
+signed bytes under the model that made it and a hash of the text, so that a text is embedded once,
+whoever comes first, and again when it changes. Several processes may read and write at once.
+
+The nearest are found by looking at all: up to a million rows, no index beats it. Past
+`_MANY` rows the signs alone choose who is looked at closely.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from hashlib import blake2b
+from itertools import islice
+from sqlite3 import Connection, OperationalError
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import disk
+from ctx.errors import IndexCorrupt
+from ctx.search.embedders import Embedder
+from ctx.sqlite.connection import (
+    JOURNALS,
+    closed_on_failure,
+    connect,
+    execute_script,
+    explained,
+    folder_of,
+    pragma,
+    temporary_file,
+    transaction,
+)
+
+if TYPE_CHECKING:
+    import numpy
+    from numpy.typing import NDArray
+
+    from ctx.search.embedders import Matrix
+
+APPLICATION_ID = 0x63747876  # "ctxv"
+VERSION = 1
+"""Raised when the tables, or the meaning of what is in them, change."""
+
+_SCHEMA = """
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    version TEXT NOT NULL,
+    dimensions INTEGER NOT NULL,
+    UNIQUE (name, version, dimensions)
+);
+CREATE TABLE vectors (
+    model INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    scale REAL NOT NULL,
+    bytes BLOB NOT NULL,
+    PRIMARY KEY (model, key)
+) WITHOUT ROWID;
+"""
+_BATCH = 256
+"""Texts that are embedded together, and written in one transaction."""
+_MANY = 20_000
+_CLOSELY = 4_000
+_SCANNED = 8_192
+"""Rows that are turned into numbers at once; they fit into the cache of a processor."""
+
+
+class _Loaded(NamedTuple):
+    """All vectors of one model, in memory."""
+
+    model: int
+    data_version: int
+    keys: Sequence[str]
+    places: dict[str, int]
+    scales: "NDArray[numpy.float32]"
+    rows: "NDArray[numpy.int8]"
+    signs: "NDArray[numpy.uint64] | None"
+
+
+class Vectors:
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._connection: Connection | None = None
+        self._loaded: _Loaded | None = None
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._loaded = None
+
+    # Writing
+
+    def fill(
+        self,
+        embedder: Embedder,
+        texts: Iterable[tuple[str, str]],
+        *,
+        limit: int = 10_000,
+        go_on: Callable[[], bool] = lambda: True,
+    ) -> int:
+        """Embed what is missing or has changed, of texts with their keys; how many those were.
+
+        It ends after `limit` of them, or when `go_on` says so, and the next call takes up there:
+        what a batch wrote stays.
+        """
+        waiting = iter(texts)
+        done = 0
+        while done < limit and go_on() and (batch := dict(islice(waiting, _BATCH))):
+            try:
+                done += self._fill(embedder, batch, limit - done)
+            except IndexCorrupt:
+                # The damaged file is gone by now.
+                done += self._fill(embedder, batch, limit - done)
+        return done
+
+    def _fill(self, embedder: Embedder, texts: Mapping[str, str], limit: int) -> int:
+        hashes = {key: _hash(text) for key, text in texts.items()}
+        known = self._known_hashes(embedder, list(texts))
+        missing = [key for key in texts if known.get(key) != hashes[key]][:limit]
+        if missing:
+            rows = _quantised(embedder.embed([texts[key] for key in missing]))
+            with self._writing() as connection:
+                model = _model(connection, embedder)
+                connection.executemany(
+                    "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)",
+                    [
+                        (model, key, hashes[key], *row)
+                        for key, row in zip(missing, rows, strict=True)
+                    ],
+                )
+        return len(missing)
+
+    def forget(self, keys: Iterable[str]) -> int:
+        """Take vectors out, of every model, so that nothing of them is left in the file."""
+        if not os.path.exists(self.path):
+            return 0
+        with self._writing() as connection:
+            before = connection.total_changes
+            connection.executemany(
+                "DELETE FROM vectors WHERE key = ?", [(key,) for key in set(keys)]
+            )
+            forgotten = connection.total_changes - before
+        with suppress(OperationalError):
+            # Somebody reads: what is behind is brought over when they are done.
+            self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return forgotten
+
+    def keep_only(self, keys: Collection[str]) -> int:
+        """Take out all whose key is not one of these: what they stood for is gone."""
+        wanted = keys if isinstance(keys, set | frozenset | dict) else frozenset(keys)
+        return self.forget(key for key in self.keys() if key not in wanted)
+
+    # Reading
+
+    def nearest(
+        self, embedder: Embedder, text: str, keys: Collection[str] | None = None, limit: int = 50
+    ) -> list[tuple[str, float]]:
+        """The keys whose texts are nearest to this one, each with its cosine, best first.
+
+        With `keys`, only those are looked at. What was never embedded is not found.
+        """
+        import numpy
+
+        loaded = self._load(embedder)
+        if loaded is None or limit <= 0:
+            return []
+        if keys is None:
+            places = numpy.arange(len(loaded.keys))
+        else:
+            among = [loaded.places[key] for key in keys if key in loaded.places]
+            places = numpy.array(sorted(set(among)), numpy.intp)
+        asked = embedder.embed([text])[0]
+        if not len(places) or not asked.any():
+            return []
+        if loaded.signs is not None and len(places) > _MANY:
+            places = _alike(loaded.signs, asked, places, max(_CLOSELY, 2 * limit))
+        cosines = _cosines(loaded, asked, places)
+        best = numpy.argsort(-cosines, kind="stable")[:limit]
+        return [(loaded.keys[places[each]], float(cosines[each])) for each in best]
+
+    def count(self, embedder: Embedder) -> int:
+        """How many texts this embedder has made a vector of."""
+        loaded = self._load(embedder)
+        return len(loaded.keys) if loaded else 0
+
+    def keys(self, embedder: Embedder | None = None) -> list[str]:
+        """The keys of whatever was embedded, by one model or by any."""
+        if not os.path.exists(self.path):
+            return []
+        sql, by = "SELECT DISTINCT key FROM vectors", ""
+        if embedder is not None:
+            by = " JOIN models ON model = id WHERE name = ? AND version = ? AND dimensions = ?"
+        identity = (embedder.name, embedder.version, embedder.dimensions) if embedder else ()
+        with self._reading() as connection:
+            return [key for (key,) in connection.execute(sql + by, identity)]
+
+    def _known_hashes(self, embedder: Embedder, keys: Sequence[str]) -> dict[str, bytes]:
+        with self._reading() as connection:
+            marks = ", ".join("?" * len(keys))
+            rows = connection.execute(
+                "SELECT key, hash FROM vectors JOIN models ON model = id"
+                f" WHERE name = ? AND version = ? AND dimensions = ? AND key IN ({marks})",
+                (embedder.name, embedder.version, embedder.dimensions, *keys),
+            )
+            return dict(rows)
+
+    def _load(self, embedder: Embedder) -> _Loaded | None:
+        """What there is in the file; nothing where there is none, or a damaged one."""
+        if not os.path.exists(self.path):
+            return None
+        with suppress(IndexCorrupt), self._reading() as connection:
+            row = connection.execute(
+                "SELECT id FROM models WHERE name = ? AND version = ? AND dimensions = ?",
+                (embedder.name, embedder.version, embedder.dimensions),
+            ).fetchone()
+            if row is None:
+                return None
+            # Asked before the rows are read: who writes in between is noticed the next time.
+            data_version = pragma(connection, "data_version")
+            known = self._loaded
+            if known is None or (known.model, known.data_version) != (row[0], data_version):
+                self._loaded = _read(connection, row[0], data_version, embedder.dimensions)
+            return self._loaded
+        return None
+
+    # The file
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        connection = self._opened()
+        try:
+            with explained(self.path, IndexCorrupt):
+                yield connection
+        except IndexCorrupt:
+            # Whoever writes next makes it anew.
+            self._remove()
+            raise
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        with self._reading() as connection, transaction(connection):
+            self._loaded = None
+            yield connection
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            if not os.path.exists(self.path):
+                _make(self.path)
+            try:
+                self._connection = _open(self.path)
+            except IndexCorrupt:
+                self._remove()
+                _make(self.path)
+                self._connection = _open(self.path)
+        return self._connection
+
+    def _remove(self) -> None:
+        self.close()
+        for suffix in ("", *JOURNALS):
+            disk.discard(self.path + suffix)
+
+
+def _open(path: str) -> Connection:
+    with explained(path, IndexCorrupt), closed_on_failure(connect(path, "mode=rw")) as connection:
+        found = pragma(connection, "application_id"), pragma(connection, "user_version")
+        if found != (APPLICATION_ID, VERSION):
+            raise IndexCorrupt(f"The vectors at {path} have another layout.")
+        connection.execute("SELECT count(*) FROM models").fetchone()
+        _tune(connection)
+        return connection
+
+
+def _make(path: str) -> None:
+    """Make an empty file, unless another process is first: it gets its name when it is whole."""
+    with explained(path, IndexCorrupt), disk.explained("making the file of vectors"):
+        disk.make_folder(folder_of(path))
+        with temporary_file(path) as temporary:
+            with closing(connect(temporary, "mode=rw")) as connection:
+                with transaction(connection):
+                    execute_script(connection, _SCHEMA)
+                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+                    connection.execute(f"PRAGMA user_version = {VERSION:d}")
+                connection.execute("PRAGMA journal_mode = WAL")
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                pass
+            except OSError as error:
+                if error.errno not in disk.NO_LINKS:
+                    raise
+                os.replace(temporary, path)
+
+
+def _tune(connection: Connection) -> None:
+    # A power cut may take the last batches, never the file: the next filling makes them again.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    # A vector tells something of its text, so what is forgotten is overwritten.
+    connection.execute("PRAGMA secure_delete = ON")
+
+
+def _model(connection: Connection, embedder: Embedder) -> int:
+    identity = (embedder.name, embedder.version, embedder.dimensions)
+    connection.execute(
+        "INSERT OR IGNORE INTO models (name, version, dimensions) VALUES (?, ?, ?)", identity
+    )
+    number: int = connection.execute(
+        "SELECT id FROM models WHERE name = ? AND version = ? AND dimensions = ?", identity
+    ).fetchone()[0]
+    return number
+
+
+def _read(connection: Connection, model: int, data_version: int, dimensions: int) -> _Loaded:
+    import numpy
+
+    found = connection.execute(
+        "SELECT key, scale, bytes FROM vectors WHERE model = ? AND length(bytes) = ?",
+        (model, dimensions),
+    ).fetchall()
+    keys = [key for key, _, _ in found]
+    rows = numpy.frombuffer(b"".join(row for _, _, row in found), numpy.int8)
+    rows = rows.reshape(len(keys), dimensions)
+    signs = None
+    if len(keys) > _MANY:
+        signs = _signs(rows)
+    return _Loaded(
+        model,
+        data_version,
+        keys,
+        {key: place for place, key in enumerate(keys)},
+        numpy.array([scale for _, scale, _ in found], numpy.float32),
+        rows,
+        signs,
+    )
+
+
+def _hash(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _quantised(matrix: "Matrix") -> Iterator[tuple[float, bytes]]:
+    """Each row as signed bytes and what to multiply them with to have its length again."""
+    import numpy
+
+    for vector in matrix:
+        largest = float(numpy.abs(vector).max()) or 1.0
+        row = numpy.rint(vector * (127 / largest)).astype(numpy.int8)
+        length = float(numpy.linalg.norm(row.astype(numpy.float32)))
+        yield (1 / length if length else 0.0), row.tobytes()
+
+
+def _signs(rows: "NDArray[numpy.int8] | Matrix") -> "NDArray[numpy.uint64]":
+    """One bit for each number, in words of 64."""
+    import numpy
+
+    bits = numpy.packbits(rows > 0, axis=-1)
+    missing = -bits.shape[-1] % 8
+    padded = numpy.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, missing)])
+    return numpy.ascontiguousarray(padded).view(numpy.uint64)
+
+
+def _alike(
+    signs: "NDArray[numpy.uint64]", asked: "Matrix", places: "NDArray[numpy.intp]", count: int
+) -> "NDArray[numpy.intp]":
+    """The places whose signs differ least from what is asked: `count`, and their equals."""
+    import numpy
+
+    among = signs if len(places) == len(signs) else signs[places]
+    differing = numpy.einsum("ij->i", numpy.bitwise_count(among ^ _signs(asked)), dtype=numpy.intp)
+    enough = numpy.searchsorted(numpy.bincount(differing).cumsum(), count)
+    alike: NDArray[numpy.intp] = places[differing <= enough]
+    return alike
+
+
+def _cosines(
+    loaded: _Loaded, asked: "Matrix", places: "NDArray[numpy.intp]"
+) -> "NDArray[numpy.float32]":
+    import numpy
+
+    found = numpy.empty(len(places), numpy.float32)
+    for begin in range(0, len(places), _SCANNED):
+        part = places[begin : begin + _SCANNED]
+        found[begin : begin + _SCANNED] = loaded.rows[part].astype(numpy.float32) @ asked
+    return found * loaded.scales[places]

@@ -1,0 +1,147 @@
+"""What a task names outright."""
+
+import string
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx.search import entities
+from ctx.search.entities import MOST, Entities, Frame, find
+
+NOTHING = Entities((), (), (), (), (), ())
+
+
+def test_a_task_in_prose() -> None:
+    assert find(
+        "Fix the timeout in core::net::Client and `Client.connect`, see src/net/client.rs:42.\n"
+        "It calls connect_all() and MyClass, e.g. in django.db.models.query and/or README.md;\n"
+        'error[E0433], TS2304 and SHA256: "could not find retry" (task_0043, Decision_7)'
+    ) == Entities(
+        paths=("src/net/client.rs", "README.md"),
+        names=(
+            *("Client.connect", "core::net::Client", "connect_all", "MyClass"),
+            "django.db.models.query",
+        ),
+        codes=("E0433", "TS2304"),
+        tasks=("task_0043", "decision_7"),
+        quoted=("could not find retry",),
+        frames=(Frame("src/net/client.rs", 42, ""),),
+    )
+
+
+def test_plain_words_name_nothing() -> None:
+    assert find("the tests fail on Mondays, and/or when nobody looks. See you.") == NOTHING
+    assert find("почему тесты падают? 接続が切れる") == NOTHING
+    assert find("") == NOTHING
+
+
+def test_addresses_are_no_paths() -> None:
+    assert find("see https://example.org/a/b/c.py and ftp://x.y/z.rs") == NOTHING
+
+
+def test_inline_code_is_a_name_whatever_the_word_is() -> None:
+    assert find("call `run` with `a b` and `src/run.py`") == Entities(
+        ("src/run.py",), ("run",), (), (), ("a b",), ()
+    )
+
+
+def test_a_line_in_words() -> None:
+    assert find('broken in "app/net.py", line 12 and in lib/a.go on line 3').frames == (
+        Frame("app/net.py", 12, ""),
+        Frame("lib/a.go", 3, ""),
+    )
+
+
+def test_python_prints_the_innermost_frame_last() -> None:
+    assert find(
+        "Traceback (most recent call last):\n"
+        '  File "/app/main.py", line 3, in <module>\n'
+        "    run_all()\n"
+        '  File "/app/net.py", line 7, in run_all\n'
+        "    self.connect()\n"
+        "ValueError: bad\n"
+    ) == Entities(
+        (),
+        ("ValueError",),
+        (),
+        (),
+        (),
+        (Frame("/app/net.py", 7, "run_all"), Frame("/app/main.py", 3, "")),
+    )
+
+
+def test_other_languages_print_it_first() -> None:
+    traces = {
+        "TypeError: x\n    at Client.connect (/srv/src/client.js:10:5)\n"
+        "    at async run (file:///srv/src/main.mjs:1:2)\n    at /srv/x.ts:4:4": [
+            Frame("/srv/src/client.js", 10, "Client.connect"),
+            Frame("/srv/src/main.mjs", 1, "run"),
+            Frame("/srv/x.ts", 4, ""),
+        ],
+        "\tat com.shop.Bar.baz(Bar.java:123)\n\tat com.shop.Main.main(Main.java:9)": [
+            Frame("com/shop/Bar.java", 123, "com.shop.Bar.baz"),
+            Frame("com/shop/Main.java", 9, "com.shop.Main.main"),
+        ],
+        "goroutine 1 [running]:\nmain.(*Server).handle(0xc000, 0x1)\n"
+        "\t/go/src/app/server.go:33 +0x1d": [
+            Frame("/go/src/app/server.go", 33, "main.Server.handle")
+        ],
+        "thread 'main' panicked at src/main.rs:4:5:\n"
+        "   3: shop::net::connect::h0123456789abcdef\n"
+        "             at ./src/net.rs:42:5": [
+            Frame("src/main.rs", 4, ""),
+            Frame("./src/net.rs", 42, "shop::net::connect"),
+        ],
+        "#0  0x00007f in read_all (n=1) at src/read.c:12\n    #1 0x4f2 in main /src/main.c:9:3": [
+            Frame("src/read.c", 12, "read_all"),
+            Frame("/src/main.c", 9, "main"),
+        ],
+    }
+    for text, frames in traces.items():
+        assert list(find(text).frames) == frames, text
+
+
+def test_frames_of_libraries_come_last() -> None:
+    own, library = Frame("/app/a.py", 1, "a"), Frame("/x/site-packages/b.py", 2, "b")
+    assert list(entities.innermost([library, own, own])) == [own, library]
+
+
+def test_of_each_kind_only_so_many() -> None:
+    found = find(
+        "\n".join(f"name_{number}() src/a/file_{number}.py E{number:04}" for number in range(999))
+    )
+    assert all(len(each) <= MOST for each in found)
+    assert (len(found.names), len(found.paths), len(found.codes)) == (MOST, MOST, MOST)
+
+
+HARD = [
+    "`",
+    '"',
+    "'a ",
+    "a/",
+    "a.",
+    "a::",
+    "at (",
+    'File "',
+    "#0 0x1 in ",
+    "\n",
+    "\t",
+    " line 1",
+    "aB",
+]
+
+
+def test_pages_of_anything_end_soon() -> None:
+    """Nothing here takes longer than its length: otherwise this would not come back."""
+    for piece in HARD:
+        find(piece * (200_000 // len(piece)))
+        find((piece * 100 + "\n") * (2_000 // len(piece)))
+
+
+@given(st.text(alphabet=string.printable + "é日\u2028", max_size=300))
+def test_any_text_is_read(text: str) -> None:
+    found = find(text)
+    assert all(len(each) <= MOST for each in found)
+    # What is named is in the text.
+    for name in found.names:
+        assert name in text

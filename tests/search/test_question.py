@@ -1,0 +1,106 @@
+import time
+
+import pytest
+
+from ctx.search import question
+
+ISSUE = """Client.connect hangs when the server is slow
+
+### Description
+
+<!-- Please describe the bug -->
+The client never gives up. See https://example.org/issues/1 for a similar one.
+`connect_timeout` is ignored.
+
+```python
+client = Client()
+client.connect()   # hangs
+# Environment
+```
+
+**Expected behavior**
+
+It raises `TimeoutError`.
+
+### Environment
+
+- OS: Ubuntu 22.04
+- Python 3.11
+
+#### Installed packages
+
+numpy, pandas
+
+- [x] I have searched the existing issues
+
+### Additional context
+
+>>> client.flush()
+
+It worked in the last release.
+"""
+
+
+def test_what_everybodys_issue_has_is_taken_out() -> None:
+    cleaned = question.clean(ISSUE)
+    assert cleaned.startswith("Client.connect hangs when the server is slow\n")
+    for gone in (
+        "Description",
+        "Please describe",
+        "example.org",
+        "Ubuntu",
+        "numpy",
+        "Expected",
+        "searched",
+        "Additional",
+    ):
+        assert gone not in cleaned
+    # A comment in code is no heading.
+    for kept in ("The client never gives up", "# Environment", "TimeoutError", "last release"):
+        assert kept in cleaned
+
+
+def test_the_first_line_counts_most_and_code_least() -> None:
+    weights = question.read(ISSUE).weights
+    assert weights["connect"] == max(weights.values())
+    assert weights["slow"] > weights["last"] > 0
+    assert weights["timeouterror"] > weights["ignor"]
+    assert "the" not in weights
+    assert 0 < weights["flush"] < weights["last"]
+    assert "numpy" not in weights
+
+
+def test_stop_words_count_where_there_is_nothing_else() -> None:
+    assert set(question.read("the and of").weights) == {"the", "and", "of"}
+    assert question.read("").weights == {}
+    assert question.read("<!-- only a comment -->").weights
+
+
+@pytest.mark.parametrize(
+    ("text", "is_about_tests"),
+    [
+        ("Add tests for the parser", True),
+        ("Fix flaky test in test_client.py", True),
+        ("Fix the parser", False),
+        ("The latest contest", False),
+        ("Parser crashes\n\nAdd tests for it.", False),
+    ],
+)
+def test_a_task_about_tests_is_known_by_its_first_line(text: str, is_about_tests: bool) -> None:
+    assert question.read(text).is_about_tests == is_about_tests
+
+
+@pytest.mark.parametrize("word", ["令牌", "обновление", "トークン"])
+def test_any_script_is_understood(word: str) -> None:
+    assert question.read(word).weights
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<!-- ", "```\n", "~~~ a\n", "`", "# ", "a\n---\n", "http://", "https://a ", "\r", "("],
+)
+def test_no_text_takes_long(piece: str) -> None:
+    begun = time.process_time()
+    question.read(piece * (300_000 // len(piece)))
+    # It takes a tenth of a second; what grows with the square of the text takes minutes.
+    assert time.process_time() - begun < 20
