@@ -9,7 +9,10 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NOT_BENCHMARKS = {"__init__", "__main__", "judge", "timing", "try_it"}
+NOT_BENCHMARKS = {
+    *("__init__", "__main__", "judge", "timing", "try_it"),
+    *("baselines", "checkouts", "packs", "paired"),
+}
 
 
 def names() -> list[str]:

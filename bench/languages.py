@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from ctx import git
 from ctx.code import build, index_file
-from ctx.code.model import KINDS, SLOTS
+from ctx.code.vocabulary import KINDS, SLOTS
 
 GOLDEN = Path(__file__).parent.parent / "tests" / "golden" / "code"
 DEFINED = frozenset({"function", "method", "class", "struct", "enum", "trait", "interface"})

@@ -61,6 +61,7 @@ from ctx.operations import (
     listing,
     log,
     move,
+    passages,
     query,
     rebuild,
     recall,
@@ -81,9 +82,13 @@ from ctx.operations import (
     walked,
     why,
 )
+from ctx.retrieval import pack
 from ctx.sessions import spool
 
 FOLDER = Path(__file__).parent / "reference"
+
+# What some values are made of is loaded only by commands that need it.
+LOADED_LATER = {"Layer": resolve.Layer, "Passage": passages.Passage}
 
 # What each command answers with `--format json`.
 ANSWERS: dict[str, type] = {
@@ -121,7 +126,8 @@ ANSWERS: dict[str, type] = {
     "ctx task end": task.Ended,
     "ctx task current": task.Current,
     "ctx search": query.Found,
-    "ctx query": query.Found,
+    "ctx query": pack.PromptPack,
+    "ctx query --as nodes": query.Found,
     "ctx recall": recall.Recalled,
     "ctx why": why.Explained,
     "ctx why --list": why.Receipts,
@@ -200,6 +206,7 @@ def commands() -> str:
         parts += [f"## ctx {name}", "", "```", _help(parser), "```", ""]
         parts += _answer(f"ctx {name}")
         parts += _answer(f"ctx {name} --list")
+        parts += _answer(f"ctx {name} --as nodes")
         for word, inner in subparsers.items():
             parts += [f"### ctx {name} {word}", "", "```", _help(inner), "```", ""]
             parts += _answer(f"ctx {name} {word}")
@@ -226,7 +233,7 @@ def _shapes(answer: type) -> list[str]:
     while waiting:
         value = waiting.pop(0)
         lines.append(f"{value.__name__}")
-        for name, hint in typing.get_type_hints(value, localns={"Layer": resolve.Layer}).items():
+        for name, hint in typing.get_type_hints(value, localns=LOADED_LATER).items():
             lines.append(f"  {name}: {_type(hint)}")
             for inner in _values_in(hint):
                 if inner not in seen:

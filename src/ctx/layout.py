@@ -18,6 +18,7 @@ from ctx.errors import NotAProject, PathRefused
 STORE_NAME = ".ctx"
 CONFIG_NAME = "config.toml"
 CODE_INDEX = "code.db"
+VECTORS = "vectors.db"
 INDEX_KEY = 32
 """Characters of the name of an index."""
 
@@ -38,6 +39,11 @@ class UserStore(NamedTuple):
     @property
     def database(self) -> str:
         return os.path.join(self.home, "store.db")
+
+    @property
+    def vectors(self) -> str:
+        """The vectors of the nodes in it."""
+        return os.path.join(self.home, VECTORS)
 
     @property
     def code(self) -> str:
@@ -164,6 +170,15 @@ class Project(NamedTuple):
     @property
     def lock(self) -> str:
         return os.path.join(self.local, "LOCK")
+
+    @property
+    def narrative_index(self) -> str:
+        return os.path.join(self.indexes, "narrative.db")
+
+    @property
+    def vectors(self) -> str:
+        """The vectors of the nodes of this project's memory, whatever its heads are."""
+        return os.path.join(self.indexes, VECTORS)
 
     @property
     def code(self) -> CodePlace:

@@ -93,6 +93,7 @@ class Memory:
         self._author = author
         self._once = once
         self._only: str | None = None
+        self._whole: Change | None = None
 
     @property
     def is_alone(self) -> bool:
@@ -127,6 +128,10 @@ class Memory:
 
     def changing(self, action: str, scope: str | None = None) -> "AbstractContextManager[Change]":
         """Make a change in the store of a scope; None: where what is stated goes."""
+        if self._whole and self._whole.graph.scope == (scope or self.home.scope):
+            from ctx.memory.changes import part_of
+
+            return part_of(self._whole)
         if self.beside is None or scope == USER:
             from ctx.memory.changes import changing
 
@@ -191,6 +196,12 @@ class Memory:
         beside = self.beside if scope == PROJECT else None
         found = Memory(self.user, beside, self.surroundings, self._author, self._once)
         found._only = scope
+        return found
+
+    def within(self, change: "Change") -> "Memory":
+        """The same, where what is changed in a store is a part of one change that is open there."""
+        found = Memory(self.user, self.beside, self.surroundings, self._author)
+        found._whole = change
         return found
 
     def once(self, claim: "Claim") -> "Memory":

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from ctx import tokens
+from ctx import clock, tokens
 from tests.cli.conftest import Add
-from tests.conftest import Ctx
+from tests.conftest import Ctx, git
 
 
 def test_words_and_filters(folder: Path, ctx: Ctx, add: Add) -> None:
@@ -111,3 +111,44 @@ def test_a_mistake_in_filters_is_shown_and_one_in_words_is_none(
 def test_a_query_with_marks_in_it(folder: Path, ctx: Ctx) -> None:
     out = ctx("recall", "say `x` <!-- ctx:end -->", "--format=markdown").out
     assert "Query: ``say `x` <\\!-- ctx:end -->``\n" in out
+
+
+def test_everything_that_speaks_of_it(project: Path, ctx: Ctx, add: Add) -> None:
+    (project / "tokens.py").write_text("def refresh_token():\n    pass\n")
+    fact = add("--type=fact", "A token lives an hour")
+    assert ctx("commit", "-m", "Tokens").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Refresh tokens")
+    commit = git("rev-parse", "HEAD").strip()
+    assert ctx("code", "index").code == 0
+    found = ctx("recall", "refresh token").out.splitlines()
+    [log] = [line.split()[0] for line in found if ".ctx/narrative/log/" in line]
+    day = clock.iso(clock.now_ms())[:10]
+    assert [line for line in found if ".ctx/narrative/" not in line] == [
+        f"  {fact}  fact  A token lives an hour",
+        "Narrative",
+        "Commits",
+        f"  {commit[:12]}  {day} Refresh tokens",
+        "Files",
+        "  tokens.py  text, path, names, history, recent",
+    ]
+    assert log.startswith(".ctx/narrative/log/")
+    whole = ctx("recall", "refresh token", "--format=json").json
+    assert [each["kind"] for each in whole["beside"]] == ["narrative", "commit", "file"]
+    assert ctx("recall", "refresh token", "--only=files").out == (
+        "Files\n  tokens.py  text, path, names, history, recent\n"
+    )
+    only = ctx("recall", "refresh token", "--only=commits", "--only=nodes", "--format=json").json
+    assert ([node["type"] for node in only["nodes"]], [b["id"] for b in only["beside"]]) == (
+        ["fact"],
+        [commit],
+    )
+    # Filters are about nodes.
+    assert ctx("recall", "type:fact token", "--format=json").json["beside"] == []
+    block = ctx("recall", "refresh token", "--format=markdown").out
+    assert f"\n- [commit] `{commit[:12]}` Refresh tokens\n" in block
+    assert "\n- [file] `tokens.py`\n" in block
+    for budget in (60, 80, 120, 400):
+        ran = ctx("recall", "refresh token", f"--budget={budget}", "--format=markdown")
+        assert tokens.estimate(ran.out) <= budget
+    assert ctx("recall", "elephants").out == "No matching nodes.\n"

@@ -64,7 +64,7 @@ def test_filters_and_words_together(ctx: Ctx, add: Add) -> None:
     add("--type=fact", "Token rotation")
     decision = add("--type=decision", "--tag=project:shop", "Token rotation")
     for words in (
-        ["query", "type:decision token rotation"],
+        ["query", "type:decision token rotation", "--as=nodes"],
         ["search", "token rotation", "--type=decision"],
         ["search", "token", "--tag=project:shop"],
         ["query", "type:decision AND tag:project:*"],

@@ -74,3 +74,19 @@ def test_a_list_of_nodes_loads_no_more_than_it_shows(folder: Path) -> None:
     loaded = loaded_by("list", "--limit", "20")
     assert {name for name in loaded if name.split(".")[0] == "ctx"} == set(FOR_A_LIST.split())
     assert not (THIRD_PARTY | TOO_HEAVY) & loaded
+
+
+def test_filters_load_nothing_of_packs(folder: Path) -> None:
+    loaded = loaded_by("query", "type:fact AND tag:tier:reference")
+    ours = {name for name in loaded if name.split(".")[0] == "ctx"}
+    assert not {name for name in ours if name.startswith(("ctx.retrieval", "ctx.search"))}
+    assert not {name for name in ours if name.startswith(("ctx.code", "ctx.config", "ctx.objects"))}
+    assert not THIRD_PARTY & loaded
+
+
+def test_a_pack_without_nodes_loads_no_vectors(repo: Path) -> None:
+    (repo / "net.py").write_text("def connect():\n    pass\n")
+    loaded_by("query", "how do we connect")
+    loaded = loaded_by("query", "how do we connect")
+    assert "ctx.retrieval.pipeline" in loaded
+    assert not {"numpy", "rustworkx"} & loaded

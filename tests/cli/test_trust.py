@@ -204,7 +204,12 @@ def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(
     assert ctx("recall", "deploy", "--scope=project", "--format=json").json["nodes"] == []
     refused = ctx("compose", "--seed", node["node"]["id"])
     assert (refused.code, refused.err.startswith(told)) == (1, True)
-    for words in (["list"], ["search", "deploy"], ["query", "deploy"], ["show", node["short_id"]]):
+    for words in (
+        ["list"],
+        ["search", "deploy"],
+        ["query", "deploy", "--as=nodes"],
+        ["show", node["short_id"]],
+    ):
         ran = ctx(*words)
         assert (ran.code, ran.err) == (0, "")
         assert "Deploy evil." in ran.out

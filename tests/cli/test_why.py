@@ -72,6 +72,7 @@ def test_what_an_agent_was_given(client: Client, ctx: Ctx, add: Add, taken_in: b
                 strict=True,
             )
         ],
+        "packed": None,
     }
     shown = ctx("why").out
     width = len(str(found["frame"]))

@@ -452,3 +452,35 @@ def _check_answers(walk: Walk) -> None:
         tasks = walk.json(*there, "list", "--type=task")["nodes"]
         assert [node["content"].splitlines()[0] for node in tasks] == [TITLE]
         assert git("status", "--porcelain", cwd=folder) == ""
+    _check_packs(walk)
+
+
+def _check_packs(walk: Walk) -> None:
+    """The three questions with which the specification ends."""
+    strategy = walk.json("query", "retry strategy")
+    decision = strategy["retrieved"][0]
+    assert (decision["chunk_kind"], decision["title"]) == ("Decision", f"Decision: {DECISION}")
+    assert "pub struct Backoff" in _shown(strategy, RETRY)
+    assert "backoff.next_delay()" in _shown(strategy, CLIENT)
+
+    failure = walk.json("query", "test failure retry")
+    said = [chunk["snippet"] for chunk in failure["retrieved"]]
+    assert any("E0432" in each and "could not find `retry`" in each for each in said)
+    kinds = {chunk["chunk_kind"] for chunk in failure["retrieved"]}
+    assert "NarrativeExcerpt" in kinds
+    assert "pub mod retry;" in _shown(failure, LIB)
+
+    involved = walk.json("query", "connection handling")
+    assert "pub fn connect" in _shown(involved, CLIENT)
+    assert "Backoff" in _shown(involved, RETRY)
+    titles = [chunk["title"] for chunk in involved["retrieved"]]
+    assert {f"Decision: {DECISION}", f"Task: {TITLE}"} <= set(titles)
+    assert involved["graph_context"]["scc_dag_used"]
+    led = [chunk["via"] for chunk in involved["retrieved"] if chunk["path"] == RETRY]
+    assert all(led), "the words of the question are not in it"
+    assert walk.json("why")["packed"]["task"] == "connection handling"
+
+
+def _shown(pack: dict[str, Any], path: str) -> str:
+    """What a pack has of a file."""
+    return "\n".join(chunk["snippet"] for chunk in pack["retrieved"] if chunk["path"] == path)

@@ -46,11 +46,11 @@ GROUPS = {
     },
     "ask": {
         "search": "find nodes by words",
-        "query": "find nodes by filters, such as type:fact AND tag:project:shop",
-        "recall": "what memory has to say to a question, in short",
+        "query": "what to read for a task, within a budget; or the nodes that filters match",
+        "recall": "what memory, history and files have to say to a question, in short",
         "trace": "show what a node was made from",
         "related": "show what is near a node",
-        "why": "show what an agent was given, and at what cost",
+        "why": "show what an agent was given, at what cost, and why",
     },
     "compose": {
         "compose": "put the right nodes together, within a budget",

@@ -26,7 +26,7 @@ from ctx.cli.terminal import (
     visible_lines,
     width,
 )
-from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
+from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -68,6 +68,8 @@ Block = Line | Table | Verbatim | Markdown
 
 MOST_ROWS = 20
 
+_FOR_PROGRAMS = ("json", "yaml")
+
 _PLAIN = Screen()
 _RECENT_MS = 60 * 86_400_000
 _SKEW_MS = 60_000
@@ -102,6 +104,7 @@ class Output:
         self._stderr = _lenient(stderr)
         self._form = form
         self._screen = screen
+        self._is_form_given = False
         self._quiet = False
         self._chosen = ""
         self._warned: set[str] = set()
@@ -115,6 +118,7 @@ class Output:
 
     def configure(self, options: "argparse.Namespace") -> None:
         self._form = getattr(options, "format", "text")
+        self._is_form_given = hasattr(options, "format")
         self._quiet = getattr(options, "quiet", False)
         for name, word in (("-C", "in_folder"), ("--db", "db")):
             if given := getattr(options, word, None):
@@ -124,16 +128,41 @@ class Output:
 
     def show(self, value: Any, render: Callable[[Any], list[Block]]) -> None:
         """Print a command's answer in the format that was asked for."""
-        if self._form == "json":
-            self.result(self._json(value, indent=2))
+        if self._form in _FOR_PROGRAMS:
+            self.result(self._data(value, self._form))
             return
         blocks = [self._shown(block) for block in render(value)]
-        if self._form == "markdown":
-            text = "".join(map(_as_markdown, blocks)).rstrip("\n")
-            self._write(self._stdout, f"{text}\n" if text else "")
+        screen = self._screen if self._stdout.isatty() else None
+        self._write(self._stdout, _laid_out(blocks, self._form, screen))
+
+    def save(self, path: str, value: Any, render: Callable[[Any], list[Block]]) -> None:
+        """Put it into a file instead, as JSON if nobody said how: whole or not at all, and readable
+        for nobody else."""
+        form = self._form if self._is_form_given else "json"
+        if form in _FOR_PROGRAMS:
+            text = self._data(value, form)
         else:
-            screen = self._screen if self._stdout.isatty() else None
-            self._write(self._stdout, "".join(_as_text(block, screen) for block in blocks))
+            text = _laid_out([self._shown(block) for block in render(value)], form, None)
+        # A link stays what it is; what it leads to is written.
+        path = os.path.realpath(path)
+        if os.path.lexists(path) and not os.path.isfile(path):
+            kind = "a folder" if os.path.isdir(path) else "no plain file"
+            raise UsageError(f"{path} is {kind}.", hint="Name a file that can be written over.")
+        with disk.explained(f"writing {path}"):
+            disk.replace(path, _text(text).encode())
+
+    def prefer(self, form: str) -> None:
+        """Answer so, if nobody said how."""
+        if not self._is_form_given:
+            self._form = form
+
+    def _data(self, value: Any, form: str) -> str:
+        """An answer for programs."""
+        if form == "json":
+            return self._json(value, indent=2)
+        from ctx.cli.yaml_text import as_yaml
+
+        return as_yaml(plain(value))
 
     def help(self, text: str) -> None:
         self.show({"help": text}, lambda _: [Verbatim(text)])
@@ -238,6 +267,11 @@ class Output:
             self.error(CtxError(told, detail=lines, hint=hint + "The lines above help to find it."))
         else:
             self.error(CtxError(told, hint=hint + "With CTX_DEBUG=1 it shows the traceback."))
+
+    @property
+    def is_on_a_terminal(self) -> bool:
+        """Whether the answer goes to a screen, rather than to a file or a program."""
+        return self._stdout.isatty()
 
     @property
     def is_for_people(self) -> bool:
@@ -356,6 +390,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, int | float) else str(value)
+
+
+def _laid_out(blocks: Sequence[Block], form: str, screen: Screen | None) -> str:
+    """An answer for people and agents."""
+    if form == "markdown":
+        text = "".join(map(_as_markdown, blocks)).rstrip("\n")
+        return f"{text}\n" if text else ""
+    return "".join(_as_text(block, screen) for block in blocks)
 
 
 def _as_text(block: Block, screen: Screen | None) -> str:

@@ -1,25 +1,43 @@
 """`ctx query`"""
 
 import argparse
+import os
+from typing import TYPE_CHECKING
 
 from ctx.cli import arguments, opening
+from ctx.cli import settings as surroundings
 from ctx.cli.nodes import table
+from ctx.cli.options import also_formats, completing
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.memory.graph import USER
 from ctx.memory.graphs import Graphs
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import Query, parse
 from ctx.operations.query import Found, find
 
+if TYPE_CHECKING:
+    from ctx.retrieval.pack import PromptPack
+
 EXAMPLES = """
-ctx query "type:fact AND tag:project:shop"
+ctx query "Fix the connection timeout in Client.connect"      what to read for a task
+ctx query "why do retries fail" --budget 4000 --explain       in 4,000 tokens, with reasons
+ctx query "Show me the Client struct" --depth 1 --format markdown
+ctx query - < issue.md                                        a long one, from stdin
+ctx query "timeout path:src/net" --output pack.json           only there; into a file
+ctx query "type:fact AND tag:project:shop"                    filters alone: nodes
 ctx query "(type:decision OR type:pattern) AND created:>7d"
 ctx query "tag:tier:working AND NOT has:summary"
 ctx query "tag:task:* AND tokens:<500"
-ctx query "type:decision refresh token"    words rank, filters must hold
+ctx query "type:decision refresh token" --as nodes            words rank, filters must hold
 """
 
 LANGUAGE = """
+With a word in it, it is a task: the files, functions, decisions and past failures that are worth
+reading for it come as one pack, within a budget of tokens. Without, it is filters: all nodes that
+match. In a pipe, a pack is JSON.
+
 filters:
   type:fact            a type of node
   tag:project:shop     a tag; tag:task:* for all that begin so
@@ -35,17 +53,128 @@ filters:
 operators: AND OR NOT ( ); filters beside each other are joined by AND
 """
 
+_NODES = 20
+_DEEPEST = 10
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = f"{parser.description}\n{LANGUAGE.rstrip()}"
-    parser.add_argument("query", nargs="+", metavar="QUERY", help="filters, words, or both")
-    arguments.limit(parser)
+    parser.add_argument(
+        "query", nargs="+", metavar="QUERY", help="a task, filters, or both (- reads stdin)"
+    )
+    parser.add_argument(
+        "--as", dest="answer", choices=("nodes", "pack"), help="what to answer with, whatever it is"
+    )
+    parser.add_argument(
+        "--limit",
+        type=arguments.whole_number,
+        metavar="N",
+        help=f"at most so many nodes (default: {_NODES}; 0: all), or chunks (default: what fits)",
+    )
     arguments.superseded(parser)
     arguments.scope(parser)
+    group = parser.add_argument_group("packs")
+    group.add_argument(
+        "--budget", type=arguments.whole_number, metavar="N", help="tokens (default: 16,000)"
+    )
+    graph = group.add_mutually_exclusive_group()
+    graph.add_argument(
+        "--depth", type=_depth, metavar="N", help="steps along the graph (default: 2)"
+    )
+    graph.add_argument(
+        "--no-graph", dest="depth", action="store_const", const=0, help="only what is found itself"
+    )
+    narrative = group.add_mutually_exclusive_group()
+    narrative.add_argument(
+        "--include-narrative",
+        dest="narrative",
+        action="store_const",
+        const=True,
+        help="with the log of the last days, whatever the settings say",
+    )
+    narrative.add_argument(
+        "--no-narrative", dest="narrative", action="store_const", const=False, help="without it"
+    )
+    group.add_argument(
+        "--explain", action="store_true", help="say why each chunk is there, and what was left out"
+    )
+    file = group.add_argument("-o", "--output", metavar="FILE", help="write the pack to a file")
+    completing(file, "file")
+    also_formats(parser, "yaml")
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    answer(parse(" ".join(options.query)), options, settings, output)
+    text = " ".join(options.query)
+    query = parse(surroundings.read_stdin() if text == "-" else text)
+    wanted = options.answer or ("nodes" if query.mode == "filters" else "pack")
+    if wanted == "pack":
+        _pack(query, options, settings, output)
+        return
+    if about_packs := _about_packs(options):
+        raise UsageError(
+            f"{about_packs[0]} is about a pack, and filters alone give nodes.",
+            hint="Say what it is about in words, or add `--as pack`.",
+        )
+    options.limit = _NODES if options.limit is None else options.limit
+    answer(query, options, settings, output)
+
+
+def _about_packs(options: argparse.Namespace) -> list[str]:
+    """The options that were given and say something about a pack alone."""
+    given = {
+        "--budget": options.budget is not None,
+        "--depth": bool(options.depth),
+        "--no-graph": options.depth == 0,
+        "--include-narrative": options.narrative is True,
+        "--no-narrative": options.narrative is False,
+        "--explain": options.explain,
+        "--output": options.output is not None,
+    }
+    return [name for name, is_given in given.items() if is_given]
+
+
+def _depth(word: str) -> int:
+    number = arguments.whole_number(word)
+    if number > _DEEPEST:
+        raise argparse.ArgumentTypeError(f"must be at most {_DEEPEST}")
+    return number
+
+
+def _pack(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    from ctx.cli import pack_answers
+    from ctx.operations.compose import Visible
+    from ctx.operations.pack import Options, pack
+
+    wanted = Options(
+        query.text,
+        options.budget,
+        options.depth,
+        options.narrative,
+        options.limit or 0,
+        code=options.scope != USER,
+        visible=Visible(include_superseded=options.include_superseded),
+    )
+    with opening.reading_for_agents(settings, output) as memory:
+        built = pack(arguments.within(memory, options), wanted)
+    if getattr(options, "format", "text") == "markdown":
+        explained, plain = pack_answers.render_markdown_explained, pack_answers.render_markdown
+    else:
+        explained, plain = pack_answers.render_explained, pack_answers.render
+    render = explained if options.explain else plain
+    if options.output and options.output != "-":
+        path = os.path.join(settings.folder, settings.expanded(options.output))
+        output.save(path, built, render)
+        output.note(f"{pack_answers.saved(built, options.output)}{_receipt(built)}")
+        return
+    if not output.is_on_a_terminal:
+        output.prefer("json")
+    output.show(built, render)
+    if built.receipt:
+        output.note(_receipt(built).strip())
+
+
+def _receipt(built: "PromptPack") -> str:
+    return f" `ctx why {built.receipt}` tells why." if built.receipt else ""
 
 
 def answer(query: Query, options: argparse.Namespace, settings: Settings, output: Output) -> None:

@@ -1,27 +1,55 @@
 """`ctx recall`"""
 
 import argparse
+from typing import TYPE_CHECKING
 
+from ctx import tokens
 from ctx.cli import arguments, opening
 from ctx.cli.compose import budget, note_other_projects, projects, visible
 from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
-from ctx.operations.recall import DEFAULT_LIMIT, Options, Recalled, as_markdown, recall
+from ctx.operations import vectors
+from ctx.operations.recall import (
+    DEFAULT_LIMIT,
+    Options,
+    Recalled,
+    as_markdown,
+    recall_everything,
+)
+from ctx.retrieval.markdown import code, contained
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ctx.operations.passages import Kind, Passage
 
 EXAMPLES = """
 ctx recall how do we refresh tokens           the best matches first
 ctx recall "type:decision AND tag:auth"       all that match, the newest first
 ctx recall "type:decision refresh token"      both
+ctx recall retry timeout --only commits       what git's history says about it
 ctx recall tokens --budget=400 --format markdown    as an agent is given it
 """
 
 LONGEST_LINE = 400
 """Characters of a node's content: enough to work with it."""
 
+_GLANCE = 100
+_HASH = 12
+_NODES = "nodes"
+_KINDS: "tuple[Kind, ...]" = ("narrative", "commits", "files")
+_HEADINGS = {"narrative": "Narrative", "commit": "Commits", "file": "Files"}
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", metavar="QUERY", help="words, filters, or both")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=(_NODES, *_KINDS),
+        help="look there alone; may be given several times (default: everywhere)",
+    )
     arguments.limit(parser, default=DEFAULT_LIMIT)
     budget(parser)
     projects(parser)
@@ -31,8 +59,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     wanted = Options(" ".join(options.query), options.limit, options.budget, visible(options))
-    with opening.reading_for_agents(settings, output) as memory:
-        found = recall(arguments.within(memory, options), wanted)
+    kinds = [kind for kind in _KINDS if kind in (options.only or _KINDS)]
+    with opening.reading_for_agents(settings, output) as opened:
+        memory = arguments.within(opened, options)
+        found = recall_everything(memory, wanted, kinds, vectors.nearness(memory, wanted.query))
+    if options.only and _NODES not in options.only:
+        found = _without_nodes(found)
+    if wanted.budget is not None:
+        found = found._replace(beside=tuple(_fitting(found, wanted.budget)))
     as_given = getattr(options, "format", "text") == "markdown"
     output.show(found, render_markdown if as_given else render)
     if found.partial and found.nodes and not as_given:
@@ -40,19 +74,48 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     note_other_projects(found.other_projects, found.more_other_projects, output)
 
 
+def _without_nodes(found: Recalled) -> Recalled:
+    """What else speaks of it, alone."""
+    without = found._replace(nodes=(), short_ids={}, authors={}, scores={}, signals={})
+    return without._replace(total=0, partial=False, other_projects=0, more_other_projects=False)
+
+
+def _fitting(found: Recalled, budget: int) -> "Iterator[Passage]":
+    """As many of the passages as fit behind the nodes."""
+    left = budget - tokens.estimate(as_markdown(found))
+    for passage in found.beside:
+        left -= tokens.estimate(_as_item(passage))
+        if left < 0:
+            return
+        yield passage
+
+
 def render_markdown(found: Recalled) -> list[Block]:
-    return [Markdown(as_markdown(found))]
+    return [Markdown(as_markdown(found) + "".join(map(_as_item, found.beside)))]
+
+
+def _as_item(passage: "Passage") -> str:
+    """What is no node, as an agent is given it."""
+    said = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
+    first, *more = contained("\n\n".join(part.strip() for part in said if part.strip()))
+    lines = [f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more]
+    return "\n" + "\n".join(lines) + "\n"
 
 
 def render(found: Recalled) -> list[Block]:
-    if not found.nodes:
+    blocks = [*_nodes(found), *_beside(found.beside)]
+    if not blocks:
         told = "No matching nodes." if not found.total else "Nothing of it fits into the budget."
         return [Line(told)]
+    return blocks
+
+
+def _nodes(found: Recalled) -> list[Block]:
+    if not found.nodes:
+        return []
     rows = []
     for node in found.nodes:
-        text = " ".join(node.content[: LONGEST_LINE * 4].split())
-        if len(text) > LONGEST_LINE or len(node.content) > LONGEST_LINE * 4:
-            text = f"{text[: LONGEST_LINE - 1].rstrip()}…"
+        text = _shortened(node.content, LONGEST_LINE)
         if where := place(node, found.scopes):
             text = f"{text} ({where})"
         if author := found.authors.get(node.id):
@@ -63,3 +126,40 @@ def render(found: Recalled) -> list[Block]:
     if more > 0:
         blocks.append(Line(f"  … and {more:,} more (--limit)", "dim"))
     return blocks
+
+
+def _beside(passages: "Sequence[Passage]") -> list[Block]:
+    """Everything else, by its kind."""
+    blocks: list[Block] = []
+    for kind, heading in _HEADINGS.items():
+        rows = [
+            (_where(each), _shortened(_said(each), _GLANCE))
+            for each in passages
+            if each.kind == kind
+        ]
+        if rows:
+            blocks += [Line(heading, "heading"), Table(("where", "what"), rows, ("id", "text"))]
+    return blocks
+
+
+def _where(passage: "Passage") -> str:
+    if passage.path is None:
+        return passage.id[:_HASH]
+    return passage.path if passage.first_line is None else f"{passage.path}:{passage.first_line}"
+
+
+def _said(passage: "Passage") -> str:
+    match passage.kind:
+        case "narrative":
+            return f"{passage.title}: {passage.text}"
+        case "commit":
+            return f"{(passage.at or '')[:10]} {passage.title}"
+        case _:
+            return ", ".join(signal.name for signal in passage.signals)
+
+
+def _shortened(text: str, most: int) -> str:
+    line = " ".join(text[: most * 4].split())
+    if len(line) > most or len(text) > most * 4:
+        return f"{line[: most - 1].rstrip()}…"
+    return line

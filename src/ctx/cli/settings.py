@@ -43,7 +43,8 @@ class Settings(NamedTuple):
         seen = {
             name: value
             for name, value in os.environ.items()
-            if name in known or name.startswith("CTX_")
+            # A setting may name the key for a server of vectors (`search.api_key_env`).
+            if name in known or name.startswith("CTX_") or name.endswith("_API_KEY")
         }
         return cls(seen, "")
 

@@ -2,19 +2,20 @@
 
 import argparse
 
-from ctx.cli import arguments, opening
+from ctx.cli import arguments, opening, pack_answers
 from ctx.cli.options import completing
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.memory.receipts import Receipt
+from ctx.memory.receipts import Packed, Receipt
 from ctx.operations.why import Explained, Given, Receipts, last, why
 
 EXAMPLES = """
-ctx why                     what the last agent was given in this project, and what it cost
+ctx why                     what was given last in this project, and what it cost
 ctx why --list              the last receipts of this project; of all, where it has none
 ctx why --list --limit=0    all of them
 ctx why 1768906800123       one of them, by its id or by its session
+ctx why 1768906800123       of a pack: why each part is in it, and what was left out
 """
 
 _GLANCE = 60
@@ -42,6 +43,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def render(explained: Explained) -> list[Block]:
+    if explained.packed is not None:
+        return _render_pack(explained, explained.packed)
     place = f" for {explained.project}" if explained.project else ""
     head = (
         f"{explained.event}{place}, {explained.at}: {_amount(explained)},"
@@ -57,7 +60,39 @@ def render(explained: Explained) -> list[Block]:
     ]
 
 
+def _render_pack(explained: Explained, packed: Packed) -> list[Block]:
+    place = f" for {explained.project}" if explained.project else ""
+    free = packed.budget - packed.reserved
+    blocks: list[Block] = [
+        Line(
+            f"{explained.event}{place}, {explained.at}: {_amount(explained)},"
+            f" {explained.tokens:,} of {free:,} tokens"
+        ),
+        Line(f"Session {explained.session}, receipt {explained.receipt}"),
+        Line(f"Task: {packed.task}"),
+        Line(f"Confidence {pack_answers.percent(packed.confidence)}; the code: {packed.code}"),
+    ]
+    for chunk in packed.chunks:
+        told = f"  {chunk.kind}, {chunk.tokens:,} tokens, score {chunk.score:.2f}"
+        reasons = f": {pack_answers.sums(chunk.reasons)}" if chunk.reasons else ""
+        blocks += [Line(""), Line(chunk.title, "heading"), Line(f"{told}{reasons}")]
+        if chunk.via:
+            blocks.append(Line(f"  by way of {pack_answers.way(chunk.via)}"))
+    if changed := [(each.label, "", _now(each)) for each in explained.items if each.changed]:
+        blocks += [Line(""), Line("Not any more what it was", "heading")]
+        blocks.append(Table(("node", "", "content"), changed, ("id", "", "text")))
+    if packed.left_out:
+        rows = [
+            (each.title, f"{each.tokens:,} tokens", f"{each.score:.2f}", each.reason)
+            for each in packed.left_out
+        ]
+        blocks += pack_answers.left_out_rows(rows, packed.more_left_out)
+    return blocks
+
+
 def _amount(given: Explained | Receipt) -> str:
+    if given.packed is not None:
+        return count(len(given.packed.chunks), "chunk")
     if not given.items and given.event == "SessionStart":
         return "memory had nothing for it"
     return count(len(given.items), "node")

@@ -30,6 +30,8 @@ from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 
 if TYPE_CHECKING:
+    from ctx.ids import ObjectId
+    from ctx.objects.model import StepKind
     from ctx.objects.store import Object
 
 _SHORT = 200
@@ -66,6 +68,19 @@ def changing(
         change.write()
 
 
+@contextmanager
+def part_of(change: "Change") -> Iterator["Change"]:
+    """A part of a change that is open already. Where it fails, nothing of it is in the change."""
+    objects = len(change.objects)
+    try:
+        yield change
+    except BaseException:
+        change.records.clear()
+        del change.objects[objects:]
+        raise
+    change.write()
+
+
 class Change:
     def __init__(self, graph: Graph, action: str, who: Who, change_id: Ulid | None = None) -> None:
         self.id = change_id or ids.new_ulid()
@@ -77,6 +92,12 @@ class Change:
         self.redacted: list[Redaction] = []
         self.objects: list[Object] = []
         """What the records refer to, and a project keeps beside them."""
+        self.versions: list[Object] = []
+        """What files held, which a project keeps beside what is said."""
+        self.kind: StepKind | None = None
+        """What the step of a project is called, where that does not follow from what is in it."""
+        self.step: ObjectId | None = None
+        """The step of a project, once there is one."""
         self.source = ""
         """Where what is written now comes from, for saying where a secret stood."""
         self.action = action

@@ -1,12 +1,16 @@
-"""What agents were given: which nodes, in which state, at what cost."""
+"""What agents were given: which nodes, in which state, at what cost; of a pack also why."""
 
 import json
+from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
 from ctx.errors import ContentRefused
 from ctx.ids import NodeId
+
+QUERY = "query"
+"""The event of a pack that somebody asked for."""
 
 _KEPT_DAYS = 90
 _DAY_MS = 86_400_000
@@ -21,16 +25,61 @@ class Item(NamedTuple):
     tokens: int
 
 
+class Reason(NamedTuple):
+    """One signal that led to a chunk, and what it added to the score."""
+
+    signal: str
+    value: float
+
+
+class PackedChunk(NamedTuple):
+    """A part of a pack. What it said is not kept: a receipt is no second copy."""
+
+    title: str
+    kind: str
+    tokens: int
+    score: float
+    reasons: tuple[Reason, ...]
+    via: tuple[str, ...]
+    """How the graph led there; empty for what was found by itself."""
+
+
+class NotPacked(NamedTuple):
+    """What was found and did not come along."""
+
+    title: str
+    tokens: int
+    score: float
+    reason: str
+
+
+class Packed(NamedTuple):
+    """What there is to say about a pack as a whole."""
+
+    task: str
+    budget: int
+    reserved: int
+    """Tokens that were left free for the answer."""
+    confidence: float
+    code: str
+    """How the index of the code was: `fresh`, `as it was`, `scanned`, `none`, …"""
+    chunks: tuple[PackedChunk, ...]
+    left_out: tuple[NotPacked, ...]
+    more_left_out: int
+    """How many more were left out than are named."""
+
+
 class Receipt(NamedTuple):
     id: str
     session: str
     event: str
-    """What it was given at, as the client calls it."""
+    """What it was given at, as the client calls it; `query` for a pack."""
     at: str
     project: str | None
     tokens: int
     """Of the whole text, with what stands around the nodes."""
     items: tuple[Item, ...]
+    packed: Packed | None = None
 
 
 def read(receipt_id: str, at: str, told: Any) -> Receipt:
@@ -46,10 +95,13 @@ def read(receipt_id: str, at: str, told: Any) -> Receipt:
 
 def keep(connection: Connection, receipt: Receipt) -> None:
     """Inside a transaction. To keep it twice is harmless."""
+    kept: object = receipt.items
+    if receipt.packed is not None:
+        kept = {"items": receipt.items, "packed": receipt.packed}
     connection.execute(
         "INSERT OR IGNORE INTO receipts (id, session, event, at, project, tokens, items)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*receipt[:6], json.dumps(receipt.items)),
+        (*receipt[:6], json.dumps(kept)),
     )
 
 
@@ -77,6 +129,31 @@ def _rows(connection: Connection, where: str, value: str | None, limit: int = 20
         f" {where} ORDER BY id DESC LIMIT ?2",
         (value, limit),
     )
-    return [
-        Receipt._make((*row[:6], tuple(Item(*each) for each in json.loads(row[6])))) for row in rows
-    ]
+    return [Receipt._make((*row[:6], *_read_items(json.loads(row[6])))) for row in rows]
+
+
+def _read_items(told: Any) -> tuple[tuple[Item, ...], Packed | None]:
+    """A list of nodes, as it always was; of a pack an object that has them and the rest."""
+    items, packed = (told["items"], told["packed"]) if isinstance(told, dict) else (told, None)
+    return tuple(Item(*each[:4]) for each in items), _read_pack(packed) if packed else None
+
+
+def _read_pack(told: Sequence[Any]) -> Packed:
+    task, budget, reserved, confidence, code, chunks, left_out, more = told[:8]
+    return Packed(
+        task,
+        budget,
+        reserved,
+        confidence,
+        code,
+        tuple(map(_read_chunk, chunks)),
+        tuple(NotPacked(*each[:4]) for each in left_out),
+        more,
+    )
+
+
+def _read_chunk(told: Sequence[Any]) -> PackedChunk:
+    title, kind, tokens, score, reasons, via = told[:6]
+    return PackedChunk(
+        title, kind, tokens, score, tuple(Reason(*each[:2]) for each in reasons), tuple(via)
+    )

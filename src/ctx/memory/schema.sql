@@ -101,7 +101,8 @@ CREATE INDEX idx_records_change ON records(change);
 CREATE INDEX idx_records_stamp ON records(stamp);
 CREATE INDEX idx_records_session ON records(session, subject) WHERE session <> '';
 
--- What agents were given: which nodes, in which state, at what cost. `items` is a JSON list.
+-- What agents were given: which nodes, in which state, at what cost. `items` is a JSON list; of a
+-- pack an object that says also why each part is in it.
 CREATE TABLE receipts (
     id TEXT PRIMARY KEY,
     session TEXT NOT NULL,

@@ -8,8 +8,6 @@ without a lock on it is what a killed process left: the next writer takes it ove
 import contextlib
 import fcntl
 import os
-import random
-import socket
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -35,7 +33,7 @@ def held(path: str, doing: str, timeout_seconds: float) -> Iterator[None]:
     """Hold the lock; E006 with the holder's name if it cannot be had in time."""
     fd = _acquire(path, timeout_seconds)
     try:
-        owner = f"{os.getpid()}\n{socket.gethostname()}\n{clock.now_ms()}\n{doing}\n"
+        owner = f"{os.getpid()}\n{os.uname().nodename}\n{clock.now_ms()}\n{doing}\n"
         with disk.explained("writing the lock file"):
             os.ftruncate(fd, 0)
             os.pwrite(fd, owner.encode("utf-8", "replace"), 0)
@@ -67,7 +65,10 @@ def _acquire(path: str, timeout_seconds: float) -> int:
             finally:
                 if not acquired:
                     os.close(fd)
-            clock.sleep(random.uniform(0.002, 0.02))  # spreads the waiters
+            # Spreads the waiters. Hardly anybody waits, so nobody else loads it.
+            import random
+
+            clock.sleep(random.uniform(0.002, 0.02))
 
 
 def _try_lock(fd: int) -> bool:

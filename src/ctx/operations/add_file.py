@@ -18,6 +18,7 @@ from ctx.workspace import Workspace
 
 if TYPE_CHECKING:
     from ctx.code.lookup import Code
+    from ctx.config.resolve import Config
     from ctx.operations.extracting import Extraction
 
 # A large tree is written in parts, so that it need not fit into memory.
@@ -101,11 +102,7 @@ def add_file(
     workspace: Workspace, options: Options, tick: clock.Tick = clock.no_tick
 ) -> FilesAdded:
     """Stage what differs from what is committed or staged already."""
-    rules = files.Rules(
-        ignore_globs=workspace.config.texts("ingestion.ignore_globs"),
-        max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
-        include_ignored=options.force,
-    )
+    rules = rules_of(workspace.config)._replace(include_ignored=options.force)
     project, repository = workspace.project, workspace.repository
     chosen, refused = files.choose(project, options.folder, options.paths, rules)
     paths = [candidate.path for candidate in chosen] if options.extract_semantics else ()
@@ -114,7 +111,7 @@ def add_file(
         heads = repository.current()
         ids = [head.id for head in heads]
         steps, parked = staging.open_steps(repository, workspace.session, ids)
-        known = _Known(repository, heads, steps)
+        known = Known(repository, heads, steps)
         taking = _Taking(workspace, known, allow_secrets=options.allow_secrets)
         if options.extract_semantics:
             from ctx.operations.extracting import Extraction
@@ -140,6 +137,14 @@ def add_file(
     )
 
 
+def rules_of(config: "Config") -> files.Rules:
+    """Which files are kept, as the settings say."""
+    return files.Rules(
+        ignore_globs=config.texts("ingestion.ignore_globs"),
+        max_file_bytes=config.integer("ingestion.max_file_bytes"),
+    )
+
+
 @contextmanager
 def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]":
     """The index of the code with some files in it, if there are any and it can be had."""
@@ -156,7 +161,7 @@ def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]"
 class _Taking:
     """What is taken in by one command."""
 
-    def __init__(self, workspace: Workspace, known: "_Known", *, allow_secrets: bool) -> None:
+    def __init__(self, workspace: Workspace, known: "Known", *, allow_secrets: bool) -> None:
         self.added: list[Added] = []
         self.unchanged: list[str] = []
         self.restored: list[str] = []
@@ -178,12 +183,12 @@ class _Taking:
             is_restored = self._known.restore(path, kept)
             (self.restored if is_restored else self.unchanged).append(path)
             return None
-        if not self._allow_secrets and (secret := _secret_in(candidate, content)):
+        if not self._allow_secrets and (secret := secret_in(candidate, content)):
             return secret
         self.added.append(Added(path, "changed" if before else "new", kept.id, len(content)))
         if self.extraction:
             self.extraction.take(path, content, kept.id)
-        version = typed(_version(self._workspace.repo_id, path, kept))
+        version = version_of(self._workspace.repo_id, path, kept)
         self._payload.append(version.id)
         self._objects += [kept, version]
         self._pending += len(content)
@@ -213,7 +218,7 @@ class _Taking:
         return step, semantics
 
 
-class _Known:
+class Known:
     """What a path holds already: staged in this session, else committed."""
 
     def __init__(
@@ -238,18 +243,22 @@ class _Known:
         return True
 
 
-def _version(repo_id: str, path: str, content: Object) -> FileVersion:
+def version_of(repo_id: str, path: str, content: Object) -> Object:
+    """What a file holds, as a step names it."""
     text = content.payload
-    return FileVersion(
-        path=path,
-        file_id=derived_id("file", repo_id, path),
-        blob_id=content.id,
-        byte_count=len(text),
-        line_count=text.count(b"\n") + (not text.endswith(b"\n") and bool(text)),
+    return typed(
+        FileVersion(
+            path=path,
+            file_id=derived_id("file", repo_id, path),
+            blob_id=content.id,
+            byte_count=len(text),
+            line_count=text.count(b"\n") + (not text.endswith(b"\n") and bool(text)),
+        )
     )
 
 
-def _secret_in(candidate: files.Candidate, content: bytes) -> files.Refused | None:
+def secret_in(candidate: files.Candidate, content: bytes) -> files.Refused | None:
+    """Why a file is not kept, where there is a secret in it."""
     if redaction.redact(candidate.path).findings:
         return files.Refused(candidate.path, "its name looks like a secret", candidate.named)
     found = redaction.redact(content.decode("utf-8", "surrogateescape")).findings

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ctx.code.lookup import Located
-from ctx.code.model import file_of
+from ctx.code.vocabulary import file_of
 from ctx.operations import code_items
 from ctx.operations.code_index import Age, Opened
 

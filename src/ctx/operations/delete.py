@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
-from ctx.errors import NodeNotFound
+from ctx.errors import CtxError, NodeNotFound
 from ctx.ids import NodeId, short
 from ctx.memory import records, replay, walk
 from ctx.memory.changes import Change
@@ -66,6 +67,16 @@ def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -
                 change.delete_node(node_id)
 
     memory.change_each(action, memory.by_scope(there), remove)
+    _forget_vectors(memory, there)
+
+
+def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:
+    """What is known of the meaning of a node goes with it, and comes back with it."""
+    from ctx.operations import vectors
+
+    # It is gone all the same: the next filling finds what could not be done now.
+    with suppress(CtxError):
+        vectors.forget(memory, gone)
 
 
 def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:

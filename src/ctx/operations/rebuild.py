@@ -10,7 +10,7 @@ from ctx import clock, disk
 from ctx.code.coverage import Coverage
 from ctx.layout import Project
 from ctx.memory import index, present
-from ctx.operations import code_cycles, code_index, near_code
+from ctx.operations import code_cycles, code_index, near_code, vectors
 from ctx.operations.code_cycles import Condensation
 from ctx.operations.code_index import Codebase
 from ctx.sqlite.connection import explained, size_of, transaction
@@ -48,6 +48,7 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
             removed += 1
     codebase = near_code.of(workspace)
     indexed = code_index.index(codebase, tick)
+    vectors.fill_project(workspace)
     told = _told(workspace, "incremental", removed)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
@@ -63,6 +64,7 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
             told = _counted(connection, "full", path, removed)
     codebase = near_code.of(workspace)
     indexed = code_index.index_anew(codebase, tick)
+    vectors.fill_project_anew(workspace)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 

@@ -1,7 +1,7 @@
 """Recall: what memory has to say to a question, in a form that can be given to an agent."""
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
 from ctx.errors import BudgetExceeded
@@ -9,15 +9,25 @@ from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
-from ctx.memory.query.parse import parse
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import Query, parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.operations.query import first
-from ctx.retrieval import authors
+from ctx.retrieval import authors, remembered
 from ctx.retrieval.compose import Entry, item, short_item
 from ctx.retrieval.markdown import code
+from ctx.retrieval.pack import Signal
+from ctx.retrieval.remembered import Nearness
 from ctx.workspace import Memory
 
+if TYPE_CHECKING:
+    from ctx.operations.passages import Kind, Passage
+
 DEFAULT_LIMIT = 10
+
+_MOST_RANKED = 50
+"""Of a question, so many are compared with the best to tell how many answer it."""
+_EVERYTHING = 0.999
 
 
 class Options(NamedTuple):
@@ -50,19 +60,86 @@ class Recalled(NamedTuple):
     """The stores that were asked: `project`, `user`, or both."""
     authors: Mapping[NodeId, str] = {}
     """Who wrote those of the nodes that somebody else wrote."""
+    scores: Mapping[NodeId, float] = {}
+    """How well the nodes answer a question, the best with 1; filters alone rank nothing."""
+    signals: Mapping[NodeId, tuple[Signal, ...]] = {}
+    """What makes up these scores."""
+    beside: "tuple[Passage, ...]" = ()
+    """What else speaks of it: sections of the narrative, commits, files."""
 
 
-def recall(memory: Memory, options: Options) -> Recalled:
+class _Answer(NamedTuple):
+    nodes: tuple[Node, ...]
+    total: int
+    partial: bool
+    scores: Mapping[NodeId, float] = {}
+    signals: Mapping[NodeId, tuple[Signal, ...]] = {}
+
+
+def recall(memory: Memory, options: Options, nearness: Nearness | None = None) -> Recalled:
     """The nodes that answer best, or all that match where there are only filters."""
     query = parse(options.query)
     scope = scope_of(memory, options.visible)
-    best = first(memory.graph, query, scope, options.limit)
+    if query.mode == "filters":
+        best = first(memory.graph, query, scope, options.limit)
+        answer = _Answer(best.nodes, best.total, best.partial)
+    else:
+        answer = _answer(memory, query, scope, options.limit, nearness)
     others = of_other_projects(memory.graph.connections, query, scope, clock.now_ms())
     projects = [graph.connection for graph in memory.graph.graphs if graph.scope == PROJECT]
-    written_by = authors.strangers(projects, [node.id for node in best.nodes])
-    shape = best.query, best.nodes, best.short_ids, (), best.total, best.partial
-    found = Recalled(*shape, *others, best.scopes, written_by)
+    shown = [node.id for node in answer.nodes]
+    found = Recalled(
+        query.text,
+        answer.nodes,
+        memory.graph.shown(shown),
+        (),
+        answer.total,
+        answer.partial,
+        *others,
+        memory.graph.scopes,
+        authors.strangers(projects, shown),
+        answer.scores,
+        answer.signals,
+    )
     return found if options.budget is None else _fitted(found, options.budget)
+
+
+def recall_everything(
+    memory: Memory,
+    options: Options,
+    kinds: "Collection[Kind]",
+    nearness: Nearness | None = None,
+) -> Recalled:
+    """The same, with what is no node: of some kinds, passages that speak of the question.
+
+    Filters are about nodes, and another project's files lie elsewhere: then nothing else is
+    looked for.
+    """
+    from ctx.operations import passages
+
+    found = recall(memory, options, nearness)
+    query = parse(options.query)
+    is_here = options.visible.project in (None, memory.project)
+    if query.mode == "filters" or query.tree is not None or not is_here:
+        return found
+    return found._replace(beside=tuple(passages.speaking_of(memory, query.words, kinds)))
+
+
+def _answer(
+    memory: Memory, query: Query, scope: Scope, limit: int, nearness: Nearness | None
+) -> _Answer:
+    """What answers a question, as far as relevance goes."""
+    most = max(limit, _MOST_RANKED) if limit else 0
+    found = remembered.rank(memory.graph, query, scope, clock.now_ms(), most, nearness)
+    answers = remembered.relevant(found)
+    best = answers[: limit or None]
+    return _Answer(
+        tuple(each.node for each in best),
+        len(answers),
+        bool(answers) and max(each.coverage for each in answers) < _EVERYTHING,
+        {each.node.id: each.score for each in best},
+        {each.node.id: each.signals for each in best},
+    )
 
 
 def as_markdown(recalled: Recalled) -> str:

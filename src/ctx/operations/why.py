@@ -8,7 +8,7 @@ from ctx import clock, disk
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.ids import NodeId
 from ctx.memory import receipts
-from ctx.memory.receipts import Receipt
+from ctx.memory.receipts import Packed, Receipt
 from ctx.sessions import spool
 from ctx.workspace import Memory
 
@@ -40,8 +40,11 @@ class Explained(NamedTuple):
     tokens: int
     """Of everything that was given."""
     frame: int
-    """Of what stood around the nodes: how to use memory, headings, what was left out."""
+    """Of what stood around the nodes: how to use memory, headings, what was left out; of a pack
+    also what was no node."""
     items: tuple[Given, ...]
+    packed: Packed | None = None
+    """Of a pack: why each part is in it, and what was left out."""
 
 
 class Receipts(NamedTuple):
@@ -132,4 +135,4 @@ def _explained(memory: Memory, receipt: Receipt) -> Explained:
         for item in receipt.items
     )
     frame = receipt.tokens - sum(item.tokens for item in items)
-    return Explained(*receipt[:6], frame, items)
+    return Explained(*receipt[:6], frame, items, receipt.packed)

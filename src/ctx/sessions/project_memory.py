@@ -170,7 +170,7 @@ class ProjectMemory:
                     change = Change(self.graph, action, who, change_id)
                     yield change
                     change.write()
-                    if change.written:
+                    if change.written or change.versions:
                         self._stage(opened, change, session)
                         is_staged = True
                         opened.settle(present.state(self.project))
@@ -185,13 +185,21 @@ class ProjectMemory:
         """Write a change down as a step. Once this returns, it cannot be lost."""
         from ctx.memory import batches
         from ctx.objects.model import StepKind
+        from ctx.objects.store import Kind
         from ctx.sessions import staging
 
-        batch = batches.made(change.written, [each.id for each in change.objects])
-        kind = StepKind.COMMAND_RUN if change.objects else StepKind.NOTE
-        staging.append(self.repository, session, kind, [*change.objects, batch], [batch.id])
+        kind = change.kind or (StepKind.COMMAND_RUN if change.objects else StepKind.NOTE)
+        objects = [*change.objects, *change.versions]
+        payload = [each.id for each in change.versions if each.kind is not Kind.BLOB]
+        batch = None
+        if change.written:
+            batch = batches.made(change.written, [each.id for each in change.objects])
+            objects.append(batch)
+            payload.insert(0, batch.id)
+        change.step = staging.append(self.repository, session, kind, objects, payload)
         self.stepped.add(session)
-        opened.staged(batch.id, change.written, session)
+        if batch:
+            opened.staged(batch.id, change.written, session)
 
     def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
         """Turn a session's chain into a commit."""

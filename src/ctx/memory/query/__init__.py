@@ -5,6 +5,7 @@
     parse       tokens → a tree of filters, or words with filters that must hold
     compile     tree, scope and time → one SQL statement
     evaluate    run it: the ids in order, how many, by tier
+    candidates  the few hundred nodes that may answer a question, and what they say
 
 A query is of one of two kinds, and its words decide which.
 

@@ -169,6 +169,16 @@ def compile_count(
     return Statement(f"SELECT count(*) FROM ({found.sql})", found.parameters)
 
 
+def compile_among(query: Query, scope: Scope, now_ms: int, node_ids: Sequence[str]) -> Statement:
+    """Those of some nodes that can be seen and for which the filters hold, whatever they say."""
+    seen = condition(_simplified(_visible(query, scope)), now_ms)
+    places = ", ".join("?" * len(node_ids))
+    return Statement(
+        f"SELECT n.id FROM nodes AS n WHERE n.id IN ({places}) AND {seen.sql}",
+        (*node_ids, *seen.parameters),
+    )
+
+
 def _visible(query: Query, scope: Scope) -> Expression:
     """The query and its scope as one expression."""
     return And((query.tree or _TRUE, *_limits(query, scope)))

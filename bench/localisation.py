@@ -1,0 +1,299 @@
+"""How well the files are found that a task needs: tasks whose real change is known.
+
+Each task is a text, a repository at the commit before the change, and the source files that the
+change touched. Its working tree is made, its index is brought up to date by the product, and the
+product ranks the files. Beside it in the same run: grep, BM25, and BM25 over split identifiers with
+the words of the path and tests last. `Acc@k` is strict: all files of the change are among the first
+k. `hit@5` asks for one of them. `MRR` is the mean of 1 / the place of the first.
+
+TASKS is a JSONL with id, set, repo, parent_commit, query, gold_files and lang; MIRRORS a folder
+with git directories `owner+name/repo`. Each answer is added to a file (`--results`); a run that was
+stopped goes on where it was.
+
+    python -m bench localisation TASKS MIRRORS [--set S] [--repo R] [--limit N] [--without SIGNAL]
+        [--jobs N] [--results FILE] [--packs]
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import baselines, packs, paired
+from bench.checkouts import Checkout, mirror_of
+from ctx import clock, git
+from ctx.code import index_file
+from ctx.code.history import refresh as history
+from ctx.code.lookup import Code
+from ctx.code.vocabulary import LARGEST_FILE
+from ctx.layout import CodePlace, Project
+from ctx.operations import code_index
+from ctx.operations.code_index import Codebase
+from ctx.retrieval import files as ranking
+from ctx.retrieval import seeds
+from ctx.search import entities, question
+
+OURS = "ours"
+METHODS = (*baselines.NAMES, OURS)
+BASELINE = baselines.CAREFUL
+_LISTED = 200
+_AT = (1, 5, 10)
+
+
+class Task(NamedTuple):
+    id: str
+    set: str
+    repository: str
+    parent: str
+    """The commit before the change."""
+    text: str
+    gold: tuple[str, ...]
+    language: str
+
+
+class Answer(NamedTuple):
+    """What was found for a task: by each method the place of each gold file, from 0."""
+
+    id: str
+    places: dict[str, list[int | None]]
+    milliseconds: float
+    """That the product took to rank, its index being open."""
+    contents: dict[str, packs.Contents] | None = None
+    """Of packs, by their size."""
+
+
+def read_tasks(path: str) -> Iterator[Task]:
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            row = json.loads(line)
+            yield Task(
+                row["id"], row["set"], row["repo"], row["parent_commit"], row["query"],
+                tuple(row["gold_files"]), row["lang"],
+            )  # fmt: skip
+
+
+# One repository after the other
+
+
+class Run(NamedTuple):
+    """How the tasks are to be answered."""
+
+    mirrors: str
+    without: frozenset[str]
+    with_packs: bool
+
+
+def answers(tasks: Sequence[Task], run: Run) -> Iterator[Answer]:
+    """The tasks of one repository in the order of their commits: each index is made of the last."""
+    mirror = mirror_of(run.mirrors, tasks[0].repository)
+    if mirror is None:
+        print(f"There is no {tasks[0].repository} in {run.mirrors}.", file=sys.stderr)
+        return
+    ranker = baselines.Ranker(task.text for task in tasks)
+    with tempfile.TemporaryDirectory(prefix="ctx-bench-") as space:
+        checkout = Checkout(mirror, f"{space}/tree")
+        for task in sorted(tasks, key=lambda each: (checkout.committed_at(each.parent), each.id)):
+            checkout.move_to(task.parent)
+            with opened(checkout, f"{space}/index", run) as code:
+                yield answer(task, checkout, code, ranker, run)
+
+
+def opened(checkout: Checkout, space: str, run: Run) -> Code:
+    """The product's own index of what is checked out, up to date; for packs with all its edges."""
+    root, found = checkout.root, git.find_checkout(checkout.root)
+    codebase = Codebase(
+        CodePlace(root, found, f"{space}/code.db", f"{space}/local"), "", (), LARGEST_FILE
+    )
+    if run.with_packs:
+        code_index.index(codebase, clock.no_tick)
+    else:
+        code_index.refresh(codebase)
+        with closing(index_file.open_for_writing(codebase.place.database)) as connection:
+            history.refresh(connection, Project(root, found))
+    code = code_index.readable(codebase)
+    assert code is not None
+    return code
+
+
+def answer(
+    task: Task, checkout: Checkout, code: Code, ranker: baselines.Ranker, run: Run
+) -> Answer:
+    sources = {path: hash for path, hash in checkout.files().items() if baselines.is_source(path)}
+    found = ranker.rank(task.text, sources, checkout.read)
+    started = time.perf_counter()
+    found[OURS] = ranked(code, task.text, run.without)
+    took = 1000 * (time.perf_counter() - started)
+    places = {
+        method: [paths.index(path) if path in paths else None for path in task.gold]
+        for method, paths in ((name, paths[:_LISTED]) for name, paths in found.items())
+    }
+    contents = None
+    if run.with_packs:
+        changed = packs.changed_by(task.id, task.parent, checkout)
+        contents = packs.of_task(task.text, task.gold, changed, code, checkout.root)
+    return Answer(task.id, places, took, contents)
+
+
+def ranked(code: Code, text: str, without: frozenset[str]) -> list[str]:
+    """The product's own answer, file by file."""
+    named = seeds.in_code(code, entities.find(text)).files
+    asked = question.read(text)
+    return [each.path for each in ranking.rank(code.connection, asked, named, _LISTED, without)]
+
+
+# Many at once, and again
+
+
+def done_before(path: str) -> dict[str, Answer]:
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as lines:
+        # The last line may have been cut off.
+        rows = [json.loads(line) for line in lines if line.endswith("\n")]
+    return {row["id"]: Answer(**row) for row in rows}
+
+
+def answer_all(tasks: Sequence[Task], run: Run, jobs: int, results: str) -> dict[str, Answer]:
+    known = done_before(results)
+    waiting: defaultdict[str, list[Task]] = defaultdict(list)
+    # One task may be in two sets.
+    for task in {task.id: task for task in tasks if task.id not in known}.values():
+        waiting[task.repository].append(task)
+    groups = sorted(waiting.values(), key=len, reverse=True)
+    if jobs == 1:
+        for group in groups:
+            answer_group(group, run, results)
+    else:
+        with ProcessPoolExecutor(jobs) as pool:
+            started = [pool.submit(answer_group, group, run, results) for group in groups]
+            for future in as_completed(started):
+                future.result()
+    return done_before(results)
+
+
+def answer_group(tasks: Sequence[Task], run: Run, results: str) -> None:
+    """Each answer is written down as it comes, in one piece: others write there too."""
+    for number, each in enumerate(answers(tasks, run), 1):
+        line = json.dumps(each._asdict()) + "\n"
+        with open(results, "ab", buffering=0) as kept:
+            kept.write(line.encode())
+        print(f"{tasks[0].repository} {number} of {len(tasks)}", file=sys.stderr, flush=True)
+
+
+# Figures
+
+
+def accuracy(places: Sequence[int | None], first: int) -> float:
+    return float(all(place is not None and place < first for place in places))
+
+
+def hit(places: Sequence[int | None]) -> float:
+    return float(any(place is not None and place < 5 for place in places))
+
+
+def reciprocal(places: Sequence[int | None]) -> float:
+    found = [place for place in places if place is not None]
+    return 1 / (min(found) + 1) if found else 0.0
+
+
+class Measure(NamedTuple):
+    name: str
+    of: Callable[[Sequence[int | None]], float]
+
+
+MEASURES = (
+    Measure("Acc@1", lambda places: accuracy(places, 1)),
+    Measure("Acc@5", lambda places: accuracy(places, 5)),
+    Measure("Acc@10", lambda places: accuracy(places, 10)),
+    Measure("hit@5", hit),
+    Measure("MRR", reciprocal),
+)
+STRICT = MEASURES[1]
+
+
+def values(found: Iterable[Answer], method: str, measure: Measure) -> list[float]:
+    return [measure.of(each.places[method]) for each in found]
+
+
+def print_sets(tasks: Sequence[Task], found: dict[str, Answer]) -> None:
+    """Every method on every set, in percent; the interval is that of Acc@5."""
+    head = "".join(f"{measure.name:>8}" for measure in MEASURES)
+    for name, chosen in groups_of(tasks):
+        print(f"\n{name}, {len(chosen)} tasks\n{'':32}{head}   Acc@5 between")
+        those = [found[task.id] for task in chosen]
+        for method in METHODS:
+            means = (paired.mean(values(those, method, measure)) for measure in MEASURES)
+            around = paired.interval(values(those, method, STRICT))
+            cells = "".join(f"{100 * mean:8.1f}" for mean in means)
+            print(f"{method:32}{cells}   {100 * around.low:.1f} to {100 * around.high:.1f}")
+        ours, theirs = (values(those, method, STRICT) for method in (OURS, BASELINE))
+        gain, apart = paired.gain(ours, theirs), paired.differing(ours, theirs)
+        print(
+            f"  ours beside the last of them, Acc@5: {100 * gain.mean:+.1f}"
+            f" ({100 * gain.low:+.1f} to {100 * gain.high:+.1f}),"
+            f" {apart.won} won, {apart.lost} lost, p = {apart.p:.2g}"
+        )
+
+
+def groups_of(tasks: Sequence[Task]) -> list[tuple[str, list[Task]]]:
+    """All of them, by their set, by their language, and those that need several files."""
+    groups: dict[str, list[Task]] = {"all": list(tasks)}
+    for task in tasks:
+        groups.setdefault(f"set {task.set}", []).append(task)
+    for task in tasks:
+        groups.setdefault(f"language {task.language}", []).append(task)
+    groups["several files"] = [task for task in tasks if len(task.gold) > 1]
+    return [(name, chosen) for name, chosen in groups.items() if chosen]
+
+
+def chosen_tasks(tasks: Iterable[Task], options: argparse.Namespace) -> list[Task]:
+    kept = [
+        task
+        for task in tasks
+        if (not options.set or task.set in options.set)
+        and (not options.repo or task.repository in options.repo)
+    ]
+    count = min(options.limit or len(kept), len(kept))
+    # Spread over all of them, the same ones in every run.
+    return [kept[place * len(kept) // count] for place in range(count)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench localisation")
+    parser.add_argument("tasks", nargs="?")
+    parser.add_argument("mirrors", nargs="?")
+    parser.add_argument("--set", action="append", help="only this set; may be repeated")
+    parser.add_argument("--repo", action="append", help="only this repository; may be repeated")
+    parser.add_argument("--limit", type=int, help="so many tasks, spread over all")
+    parser.add_argument("--without", action="append", default=[], help="leave a signal out")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--results", help="where answers are kept; a later run goes on from there")
+    parser.add_argument("--packs", action="store_true", help="look into packs too")
+    options = parser.parse_args()
+    if options.mirrors is None:
+        print("  needs tasks and git directories: python -m bench localisation TASKS MIRRORS")
+        return
+    tasks = chosen_tasks(read_tasks(options.tasks), options)
+    run = Run(os.path.abspath(options.mirrors), frozenset(options.without), options.packs)
+    with tempfile.TemporaryDirectory(prefix="ctx-bench-") as space:
+        results = options.results or str(Path(space, "results.jsonl"))
+        found = answer_all(tasks, run, options.jobs, results)
+    answered = [task for task in tasks if task.id in found]
+    print_sets(answered, found)
+    if options.packs:
+        packs.print_figures([(task.set, found[task.id].contents) for task in answered])
+    took = sorted(found[task.id].milliseconds for task in answered)
+    if took:
+        print(f"\nranking took {took[len(took) // 2]:.0f} ms in the middle, {took[-1]:.0f} at most")
+
+
+if __name__ == "__main__":
+    main()

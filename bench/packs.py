@@ -1,0 +1,176 @@
+"""What is in a pack, beside what the real change of a task touched.
+
+Recall: of the files that the change touched, and of the functions, the share that has a chunk in
+the pack; for a function one of its own, or one of what is around it that shows how it begins. A
+function is touched when a line of it was taken away or written beside; where the commit of the
+change is not known, functions are not counted.
+
+Precision: of the first five chunks, the share that lies in a file that the change touched, or in
+one directly connected to such a file: an item of the one imports or calls an item of the other, or
+a test of it does, in either direction, and the index is sure of it (confidence medium or high).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import paired
+from bench.checkouts import Checkout
+from ctx import clock
+from ctx.code.lookup import Code
+from ctx.code.vocabulary import CALLS, IMPORTS, KINDS, MEDIUM, SLOTS
+from ctx.memory.graphs import Graphs
+from ctx.retrieval import pipeline
+from ctx.retrieval.pack import Chunk
+from ctx.retrieval.pipeline import RetrievalConfig, Sources
+
+BUDGETS = (2_000, 8_000)
+FIRST = 5
+_FUNCTIONS = tuple(KINDS.index(kind) for kind in ("function", "method"))
+
+Lines = Mapping[str, Sequence[tuple[int, int]]]
+"""Of each path, which lines: the first and the last of each run."""
+
+
+class Function(NamedTuple):
+    path: str
+    first_line: int
+    last_line: int
+    beginning: str
+    """The text of its first line."""
+
+    def is_in(self, chunk: Chunk) -> bool:
+        """Whether a chunk is of it, or of more and shows how it begins."""
+        if chunk.path != self.path or chunk.first_line is None or chunk.last_line is None:
+            return False
+        if self.first_line <= chunk.first_line and chunk.last_line <= self.last_line:
+            return True
+        is_around = chunk.first_line <= self.first_line <= chunk.last_line
+        return is_around and self.beginning in chunk.snippet
+
+
+class Contents(NamedTuple):
+    """What a pack of one size has of what it should have."""
+
+    files: float
+    """The share of the files."""
+    functions: float | None
+    """The share of the functions; None where nobody knows which were touched."""
+    right: int
+    """Of the first chunks, those in the right files."""
+    connected: int
+    """The same, and those directly connected to them."""
+    first: int
+    """How many first chunks there are: five, or all."""
+    tokens: int
+
+
+def of_task(
+    task: str, gold: Sequence[str], changed: Lines | None, code: Code, root: str
+) -> dict[str, Contents]:
+    functions = None if changed is None else touched_functions(code, gold, changed, root)
+    near = {*gold} | connected_files(code, gold)
+    found: dict[str, Contents] = {}
+    for budget in BUDGETS:
+        sources = Sources(Graphs(()), lambda _question, _limit: (), code, root)
+        pack = pipeline.build(task, sources, RetrievalConfig(budget), clock.now_ms())
+        chunks = pack.retrieved
+        first = [chunk.path for chunk in chunks[:FIRST]]
+        paths = {chunk.path for chunk in chunks}
+        found[str(budget)] = Contents(
+            paired.mean([float(path in paths) for path in gold]),
+            share_of_functions(functions, chunks),
+            sum(path in gold for path in first),
+            sum(path in near for path in first),
+            len(first),
+            pack.token_budget.used,
+        )
+    return found
+
+
+def changed_by(task_id: str, parent: str, checkout: Checkout) -> Lines | None:
+    """The lines that the change touched, where the name of the task ends in that of its commit."""
+    named = checkout.parent_of(task_id.rpartition("-")[2])
+    return checkout.changed_lines(named[0]) if named and named[1] == parent else None
+
+
+def touched_functions(code: Code, gold: Sequence[str], changed: Lines, root: str) -> list[Function]:
+    """The innermost functions around the lines."""
+    found: dict[Function, None] = {}
+    for path in gold:
+        rows = code.connection.execute(
+            "SELECT line, end_line FROM items WHERE kind IN (?, ?) AND id >> ? ="
+            " (SELECT id FROM files WHERE path = ?) ORDER BY line",
+            (*_FUNCTIONS, SLOTS, path),
+        ).fetchall()
+        if not rows or path not in changed:
+            continue
+        text = Path(root, path).read_bytes().decode("utf-8", "replace").split("\n")
+        for first, last in changed[path]:
+            around = [row for row in rows if row[0] <= last and first <= row[1]]
+            if around:
+                line, end = min(around, key=lambda row: row[1] - row[0])
+                found.setdefault(Function(path, line, end, text[line - 1].strip()))
+    return list(found)
+
+
+def share_of_functions(
+    functions: Sequence[Function] | None, chunks: Sequence[Chunk]
+) -> float | None:
+    if not functions:
+        return None
+    return paired.mean([float(any(each.is_in(chunk) for chunk in chunks)) for each in functions])
+
+
+def connected_files(code: Code, gold: Sequence[str]) -> set[str]:
+    """The files directly connected to these, in either direction."""
+    rows = code.connection.execute(
+        """
+        WITH gold AS (SELECT id FROM files WHERE path IN (SELECT value FROM json_each(:gold))),
+        near AS (
+            SELECT target >> :slots AS id FROM gold JOIN edges
+                ON source BETWEEN gold.id << :slots AND (gold.id + 1 << :slots) - 1
+                WHERE label IN (:imports, :calls) AND confidence >= :sure
+            UNION
+            SELECT source >> :slots FROM gold JOIN edges
+                ON target BETWEEN gold.id << :slots AND (gold.id + 1 << :slots) - 1
+                WHERE label IN (:imports, :calls) AND confidence >= :sure
+        )
+        SELECT path FROM near JOIN files USING (id)
+        """,
+        {
+            "gold": json.dumps(list(gold)),
+            "slots": SLOTS,
+            "imports": IMPORTS,
+            "calls": CALLS,
+            "sure": MEDIUM,
+        },
+    )
+    return {path for (path,) in rows}
+
+
+def print_figures(answered: Iterable[tuple[str, Mapping[str, Contents] | None]]) -> None:
+    print(
+        f"\npacks: recall of files and functions; of the first {FIRST} chunks, those in the files"
+    )
+    print("of the change, and those there or directly connected by an import, a call or a test")
+    print(f"{'':28}{'files':>8}{'functions':>11}{'right':>8}{'near':>8}{'near between':>18}")
+    rows = sorted((each for each in answered if each[1]), key=lambda each: each[0])
+    groups = [("all", rows)]
+    groups += [(name, list(those)) for name, those in groupby(rows, key=lambda each: each[0])]
+    for name, those in groups:
+        for budget in BUDGETS:
+            found = [Contents(*contents[str(budget)]) for _, contents in those if contents]
+            functions = [each.functions for each in found if each.functions is not None]
+            with_chunks = [each for each in found if each.first]
+            right = paired.mean([each.right / each.first for each in with_chunks])
+            near = paired.interval([each.connected / each.first for each in with_chunks])
+            files = paired.mean([each.files for each in found])
+            print(
+                f"{name + f', {budget} tokens':28}{100 * files:8.1f}"
+                f"{100 * paired.mean(functions):11.1f}{100 * right:8.1f}{100 * near.mean:8.1f}"
+                f"{100 * near.low:10.1f} to {100 * near.high:.1f}"
+                f"   n = {len(found)}, functions known in {len(functions)}"
+            )

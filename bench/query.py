@@ -1,0 +1,209 @@
+"""How long an answer takes: `ctx query` as a whole cold process, in process, and without an index.
+
+Asked are tasks of the repository itself: subjects of its commits, and what its functions are said
+to do. Ours is the command as a person or an agent runs it, with all that it loads and reads; the
+floor is a bare interpreter, the baseline `git grep` of one rare word in the same files, and all of
+them take turns. In process it is the library, asked again and again. The answer without an index
+comes from a user store that has none, while nobody makes one: the process that would, begins after
+the answer.
+
+The repository is only read: the index lies in a user store made for this, so a repository with a
+project store of its own is refused.
+
+    python -m bench query [REPOSITORY [ROUNDS]]
+"""
+
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import cycle
+from pathlib import Path
+from statistics import median, quantiles
+from typing import NamedTuple
+
+from bench import timing
+from bench.timing import Cost, Figure, ms, times
+from ctx import layout
+from ctx.code import index_file
+from ctx.layout import CodePlace, UserStore
+from ctx.library import open_project
+from ctx.objects import lock
+
+HERE = Path(__file__).parent.parent
+CTX = str(Path(sys.executable).with_name("ctx"))
+BARE = [sys.executable, "-I", "-S", "-c", "pass"]
+
+ROUNDS = 15
+WITHOUT_ROUNDS = 5
+TASKS = 100
+BUDGET = 8000
+COMMITS = 3000
+SHORTEST_TASK = 4
+LONGEST_WORD = 12
+
+
+class Asked(NamedTuple):
+    """A repository with its index, and what is asked of it."""
+
+    place: CodePlace
+    environment: dict[str, str]
+    tasks: list[str]
+    rare_word: str
+    files: int
+
+
+def environment(home: str) -> dict[str, str]:
+    """This one, with a home of its own and nobody's settings."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CTX_", "CLAUDE", "GIT_"))
+    }
+    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return {**kept, **quiet, "HOME": home, "CTX_HOME": f"{home}/.ctx"}
+
+
+def indexed(repository: str, home: str) -> Asked:
+    """Make the index, by the command that makes it."""
+    variables = environment(home)
+    place = layout.code_at(repository, UserStore(variables["CTX_HOME"]))
+    command = [CTX, "-C", place.root, "code", "index"]
+    subprocess.run(command, env=variables, check=True, stdout=subprocess.DEVNULL)
+    with closing(index_file.open_for_writing(place.database)) as connection:
+        counted = "SELECT count(*) FROM files WHERE skipped IS NULL"
+        files = connection.execute(counted).fetchone()[0]
+        docs = [doc for (doc,) in connection.execute("SELECT DISTINCT doc FROM items ORDER BY doc")]
+        names = connection.execute(
+            "SELECT name FROM items GROUP BY name HAVING count(*) = 1 AND length(name) >= ?"
+            " ORDER BY name",
+            (LONGEST_WORD,),
+        ).fetchall()
+    rng = random.Random(7)
+    tasks = [*sampled(subjects(place.root, variables), rng), *sampled(docs, rng)]
+    rng.shuffle(tasks)
+    return Asked(place, variables, tasks[:TASKS], rng.choice(names)[0] if names else "def", files)
+
+
+def subjects(root: str, variables: Mapping[str, str]) -> list[str]:
+    words = ["git", "log", "--no-merges", f"--max-count={COMMITS}", "--format=%s"]
+    done = subprocess.run(words, cwd=root, env=variables, capture_output=True, check=False)
+    return sorted(set(done.stdout.decode("utf-8", "replace").splitlines()))
+
+
+def sampled(texts: Sequence[str], rng: random.Random) -> list[str]:
+    telling = [text for text in texts if len(text.split()) >= SHORTEST_TASK and text[0] != "-"]
+    return rng.sample(telling, min(TASKS, len(telling)))
+
+
+def quiet(place: CodePlace) -> None:
+    """Wait until nobody is at the index: an answer may have had it refreshed behind its back."""
+    while lock.is_held(place.lock):
+        time.sleep(0.05)
+
+
+# The command
+
+
+def command(asked: Asked, task: str) -> list[str]:
+    return [CTX, "-C", asked.place.root, "query", "--format", "json", "--as", "pack", task]
+
+
+def cold(asked: Asked, rounds: int) -> timing.Rounds:
+    tasks = cycle(asked.tasks)
+    grep = ["git", "grep", "--count", "--fixed-strings", asked.rare_word]
+    root, variables = asked.place.root, asked.environment
+
+    def ours() -> Cost:
+        quiet(asked.place)
+        return timing.of_child(command(asked, next(tasks)), environment=variables)
+
+    # Once for the caches of the machine, and for the bytecode.
+    ours()
+    return timing.alternate(
+        rounds,
+        {
+            "ours": ours,
+            "floor": lambda: timing.of_child(BARE, environment=variables),
+            "grep": lambda: timing.of_child(grep, environment=variables, folder=root),
+        },
+    )
+
+
+# In process
+
+
+def in_process(asked: Asked) -> list[Cost]:
+    variables = {name: asked.environment[name] for name in ("HOME", "CTX_HOME")}
+    with open_project(asked.place.root, environment=variables) as project:
+        project.query(asked.tasks[0], BUDGET)
+        return [
+            timing.of_call(lambda task=task: project.query(task, BUDGET))  # type: ignore[misc]
+            for task in asked.tasks
+        ]
+
+
+# Without an index
+
+
+def without(asked: Asked, space: str) -> Iterator[Cost]:
+    for number, task in zip(range(WITHOUT_ROUNDS), asked.tasks, strict=False):
+        home = os.path.join(space, f"empty{number}")
+        os.makedirs(home)
+        variables = environment(home)
+        place = layout.code_at(asked.place.root, UserStore(variables["CTX_HOME"]))
+        # Who sees it held starts nobody.
+        with lock.held(place.lock, "bench", 1):
+            yield timing.of_child(command(asked, task), environment=variables)
+
+
+def figures(asked: Asked, rounds: int, space: str) -> list[Figure]:
+    first = list(without(asked, space))
+    process = cold(asked, rounds)
+    calls = in_process(asked)
+    walls = [cost.wall for cost in calls]
+    tail = quantiles(walls, n=20)[-1]
+    return [
+        Figure("ctx query, cold, wall (baseline: git grep of a rare word)",
+               ms(process.wall("ours")), ms(process.wall("floor")), ms(process.wall("grep")),
+               times(process.wall_ratio("ours", "grep")), "500 ms"),
+        Figure("ctx query, cold, CPU", ms(process.cpu("ours")), ms(process.cpu("floor")),
+               ms(process.cpu("grep")), times(process.cpu_ratio("ours", "grep")), "250 ms"),
+        Figure(f"in process, wall, p50 of {len(calls)} tasks", ms(median(walls)), "", "", "",
+               "60 ms"),
+        Figure(f"in process, CPU, p50 (wall, p95: {ms(tail)})",
+               ms(median(cost.cpu for cost in calls))),
+        Figure(f"without an index, wall, worst of {len(first)}",
+               f"{max(cost.wall for cost in first):.2f} s", "", "", "", "3 s"),
+        Figure("without an index, CPU, p50", f"{median(cost.cpu for cost in first):.2f} s"),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    repository = os.path.realpath(sys.argv[1] if len(sys.argv) > 1 else HERE)
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else ROUNDS
+    with tempfile.TemporaryDirectory() as space:
+        home = os.path.join(os.path.realpath(space), "home")
+        os.makedirs(home)
+        if layout.find_project(repository, f"{home}/.ctx"):
+            print(f"{repository} has a project store: its index is not ours to touch.")
+            return 2
+        # Each process that is started would compile what it imports, where nobody installed it.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+        os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(space, "compiled")
+        asked = indexed(repository, home)
+        print(f"{asked.files:,} source files; rare word: {asked.rare_word}; {os.cpu_count()} cores")
+        try:
+            timing.print_table(figures(asked, rounds, os.path.realpath(space)))
+        finally:
+            quiet(asked.place)
+        print(f"medians of {rounds} rounds over {len(asked.tasks)} tasks")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,400 @@
+"""How well memory answers: long conversations with labelled evidence, and what must be left out.
+
+    python -m bench recall locomo FILE [--without SIGNAL …]
+    python -m bench recall beam FILE
+    python -m bench recall precision BELIEFS CASES [SESSION CASES]
+
+Each turn of a conversation becomes a node, brought in as `ctx import` does it, and each question is
+asked as `ctx recall` asks it. R@10 is the share of the evidence among the first ten nodes. Beside
+stand BM25 over the same turns (words in lower case, stop words left out, k1 1.2, b 0.75) and our
+own answers without vectors; brackets are 95 % intervals of a bootstrap, of the difference to BM25
+over the same questions. `ctx recall (cut)` is what the command shows: no further than relevance
+goes.
+
+`precision` takes the files of PrecisionMemBench. What is pinned and what is an open question is
+shown to an agent elsewhere, as the cases expect it; the rest of the answer is compared with what it
+should be. The precision of an empty answer is 1 where nothing should be found, else 0.
+"""
+
+import argparse
+import json
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from math import log
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.memory.query.parse import parse
+from ctx.operations import import_, link, recall, vectors
+from ctx.operations.compose import Visible, scope_of
+from ctx.retrieval import remembered
+from ctx.workspace import Memory, Surroundings, open_memory
+
+FIRST = 10
+ROUNDS = 2_000
+_START = 1_700_000_000
+
+STOP = frozenset(
+    """a about also an and are as at be because been but by can cannot could did do does
+    doing etc for from get got had has have he her him his how however i if in instead into
+    is it it's its just like made make makes me more most my new no nor not now of off on
+    once one only or other our out over own rather same see she should since so some such
+    than that the their them then there these they this those through to too two under until
+    up use used using very via was we were what when where which while who whom why will
+    with would you your""".split()
+)
+
+
+class Case(NamedTuple):
+    ability: str
+    question: str
+    wanted: frozenset[str]
+    beside: tuple[str, ...] = ()
+    """Filters that must hold."""
+
+
+class History(NamedTuple):
+    name: str
+    entries: list[dict[str, Any]]
+    """Lines of what `ctx import` reads; each has the name of its turn in `unit`."""
+    cases: list[Case]
+
+
+Answering = Callable[[Case], Sequence[str]]
+
+
+def locomo(path: str) -> Iterator[History]:
+    names = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+    for talk in _json(path):
+        entries: list[dict[str, Any]] = []
+        said = talk["conversation"]
+        for number in sorted(int(key[8:]) for key in said if re.fullmatch(r"session_\d+", key)):
+            began = _time(said.get(f"session_{number}_date_time", ""))
+            for turn in said[f"session_{number}"]:
+                caption = turn.get("blip_caption")
+                text = f"{turn['speaker']}: {turn['text']}" + (f" [{caption}]" if caption else "")
+                entries.append(_entry(turn["dia_id"], text, number, began + len(entries)))
+        units = {entry["unit"] for entry in entries}
+        cases = []
+        for asked in talk["qa"]:
+            evidence = re.findall(r"D\d+:\d+", " ".join(asked.get("evidence", [])))
+            if wanted := units.intersection(evidence):
+                cases.append(Case(names[asked["category"]], asked["question"], frozenset(wanted)))
+        yield History(str(talk["sample_id"]), entries, cases)
+
+
+def beam(path: str) -> Iterator[History]:
+    for talk in _json(path):
+        entries: list[dict[str, Any]] = []
+        unit_of: dict[int, str] = {}
+        for number, batch in enumerate(talk["chat"]):
+            began = _time(batch.get("time_anchor") or "") + number
+            for exchange in _exchanges(batch["turns"]):
+                unit = str(len(entries))
+                unit_of.update((message["id"], unit) for message in exchange)
+                said = (re.sub(r"->->.*", "", each.get("content") or "") for each in exchange)
+                entries.append(_entry(unit, "\n".join(said), number, began + len(entries)))
+        cases = []
+        for ability, questions in talk["probing_questions"].items():
+            for asked in questions if ability != "abstention" else ():
+                numbers = _numbers(asked.get("source_chat_ids"))
+                if wanted := frozenset(unit_of[each] for each in numbers if each in unit_of):
+                    cases.append(Case(ability, asked["question"], wanted))
+        yield History(str(talk["chat_id"]), entries, cases)
+
+
+def _exchanges(turns: Sequence[Sequence[dict[str, Any]]]) -> Iterator[list[dict[str, Any]]]:
+    """What the user said, with the answers to it."""
+    for turn in turns:
+        exchange: list[dict[str, Any]] = []
+        for message in turn:
+            if message["role"] == "user" and exchange:
+                yield exchange
+                exchange = []
+            exchange.append(message)
+        if exchange:
+            yield exchange
+
+
+def _numbers(value: object) -> list[int]:
+    if isinstance(value, dict):
+        return [number for each in value.values() for number in _numbers(each)]
+    if isinstance(value, list):
+        return [number for each in value for number in _numbers(each)]
+    return [value] if isinstance(value, int) else []
+
+
+def _entry(unit: str, text: str, session: int, at: int) -> dict[str, Any]:
+    return {
+        "content": text.strip() or "-",
+        "type": "observation",
+        "tags": [f"session:{session}"],
+        "created_at": clock.iso(1000 * at),
+        "unit": unit,
+    }
+
+
+def _time(written: str) -> int:
+    """The day of `1:56 pm on 8 May, 2023` and of `March-15-2024`, in seconds."""
+    for pattern, form in ((r"\d+ \w+, \d{4}", "%d %B, %Y"), (r"\w+-\d+-\d{4}", "%B-%d-%Y")):
+        if found := re.search(pattern, written):
+            day = datetime.strptime(found[0], form).replace(tzinfo=UTC)
+            return int(day.timestamp()) + 12 * 3600
+    return _START
+
+
+def beliefs(seed: str, *paths: str) -> Iterator[History]:
+    """A history for each user: what is known about one is no other's business."""
+    known = _json(seed)
+    cases: dict[str, list[Case]] = {}
+    for path in paths:
+        for case in _json(path):
+            for turn in case.get("turns", [case]):
+                expected = turn["expect"].get("relevantBeliefs", {}).get("shouldOnlyInclude")
+                question = turn.get("query", turn.get("userMessage", ""))
+                if expected is None or not question.strip():
+                    continue
+                scopes = " OR ".join(f"tag:{scope}" for scope in turn["scope"])
+                beside = (f"({scopes})", "NOT tag:tier:pinned", "NOT type:open-question")
+                # Where room for answers is what a case is about, and none should be left.
+                budget = case.get("budget", {}).get("maxBeliefs", FIRST)
+                if budget >= FIRST or expected:
+                    named, wanted = case.get("category", "Sessions"), frozenset(expected)
+                    made = Case(named, question, wanted, beside)
+                    cases.setdefault(case.get("userId", "test-user"), []).append(made)
+    for user, asked in cases.items():
+        entries = [_belief(belief) for belief in known if belief["user_id"] == user]
+        yield History(user, entries, asked)
+
+
+def _belief(belief: Mapping[str, Any]) -> dict[str, Any]:
+    types = {"open_question": "open-question", "decision": "decision"}
+    names = [belief["canonical_name"].replace("_", " "), *belief["aliases"]]
+    tags = list(belief["scope"])
+    tags += ["tier:pinned"] if belief["pinned"] else []
+    return {
+        "content": f"{belief['content']}\n({', '.join(names)})",
+        "type": types.get(belief["type"], "fact"),
+        "tags": tags,
+        "created_at": belief["created_at"],
+        "updated_at": belief["updated_at"],
+        "rationale": belief["why_it_matters"],
+        "superseded_by_unit": belief["superseded_by"],
+        "participants": belief.get("participants", []),
+        "unit": belief["_id"],
+    }
+
+
+def _json(path: str) -> Any:
+    return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+@contextmanager
+def filled(history: History) -> Iterator[Memory]:
+    """A store with the turns of a history in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        lines = Path(folder, "turns.jsonl")
+        written = (json.dumps(entry, ensure_ascii=False) for entry in history.entries)
+        lines.write_text("\n".join(written) + "\n", encoding="utf-8")
+        surroundings = Surroundings(folder, UserStore(folder), {}, (), CLI_SESSION)
+        with open_memory(surroundings, writing=True) as memory:
+            if history.entries:
+                source = import_.Source("jsonl", (str(lines),))
+                import_.import_(memory, (source,), import_.Options())
+                _link(memory)
+            yield memory
+
+
+def _link(memory: Memory) -> None:
+    """What a belief rests on, and what it replaced."""
+    nodes = list(memory.graph.nodes(memory.user.newest((), (), None, None)[0]))
+    named = {node.metadata["unit"]: node.id for node in nodes}
+    for node in nodes:
+        if (newer := node.metadata.get("superseded_by_unit")) in named:
+            link.link(memory, named[newer], node.id, "SUPERSEDES")
+        for other in node.metadata.get("participants", ()):
+            if other in named:
+                link.link(memory, node.id, named[other], "DEPENDS_ON")
+
+
+def bm25(history: History) -> Answering:
+    """The baseline."""
+    split = [_words(entry["content"]) for entry in history.entries]
+    texts = [Counter(words) for words in split]
+    having = Counter(word for text in texts for word in text)
+    average = sum(map(len, split)) / max(1, len(split)) or 1.0
+    units = [entry["unit"] for entry in history.entries]
+
+    def answer(case: Case) -> list[str]:
+        scores = dict.fromkeys(units, 0.0)
+        for word in set(_words(case.question)) & having.keys():
+            rarity = log(1 + (len(texts) - having[word] + 0.5) / (having[word] + 0.5))
+            for unit, text, words in zip(units, texts, split, strict=True):
+                if times := text[word]:
+                    length = 1.2 * (0.25 + 0.75 * len(words) / average)
+                    scores[unit] += rarity * times * 2.2 / (times + length)
+        return sorted(units, key=lambda unit: -scores[unit])[:FIRST]
+
+    return answer
+
+
+def _words(text: str) -> list[str]:
+    found = (word.lower().strip("'") for word in re.findall(r"[A-Za-z0-9']+", text))
+    return [word for word in found if word and word not in STOP]
+
+
+def ours(memory: Memory, *, with_vectors: bool, without: Sequence[str] = ()) -> Answering:
+    """The first ten, relevant or not."""
+    scope = scope_of(memory, Visible(all_projects=True))
+
+    def answer(case: Case) -> list[str]:
+        query = parse(" ".join([*case.beside, case.question]))
+        near = vectors.nearness(memory, case.question) if with_vectors else None
+        found = remembered.rank(
+            memory.graph, query, scope, clock.now_ms(), FIRST, near, frozenset(without)
+        )
+        return [each.node.metadata["unit"] for each in found]
+
+    return answer
+
+
+def shown(memory: Memory, *, with_vectors: bool) -> Answering:
+    """What `ctx recall` answers."""
+
+    def answer(case: Case) -> list[str]:
+        asked = " ".join([*case.beside, case.question])
+        options = recall.Options(asked, FIRST, visible=Visible(all_projects=True))
+        near = vectors.nearness(memory, case.question) if with_vectors else None
+        found = recall.recall(memory, options, near)
+        return [node.metadata["unit"] for node in found.nodes]
+
+    return answer
+
+
+Figures = dict[str, dict[str, list[float]]]
+"""By way of answering and by ability, what each question scored."""
+
+
+def measured(histories: Iterator[History], without: Sequence[str]) -> Figures:
+    figures: Figures = {}
+    for history in histories:
+        with filled(history) as memory:
+            vectors.fill(memory)
+            ways = {
+                "BM25": bm25(history),
+                "ctx, text": ours(memory, with_vectors=False, without=without),
+                "ctx": ours(memory, with_vectors=True, without=without),
+                "ctx recall (cut)": shown(memory, with_vectors=True),
+            }
+            for name, answer in ways.items():
+                scores = figures.setdefault(name, {})
+                for case in history.cases:
+                    found = set(answer(case)[:FIRST])
+                    share = len(found & case.wanted) / len(case.wanted)
+                    scores.setdefault(case.ability, []).append(share)
+    return figures
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """Between which bounds 95 of 100 means lie, were the questions drawn anew."""
+    rng = random.Random(7)
+    means = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(ROUNDS))
+    return means[ROUNDS // 40], means[-ROUNDS // 40 - 1]
+
+
+def _percent(values: Sequence[float]) -> str:
+    return f"{100 * sum(values) / len(values):5.1f}"
+
+
+def print_recall(figures: Figures) -> None:
+    abilities = sorted(figures["BM25"])
+    every = {name: [each for a in abilities for each in by[a]] for name, by in figures.items()}
+    print(f"R@{FIRST} over {len(every['BM25'])} questions")
+    for name, values in every.items():
+        low, high = interval(values)
+        line = f"  {name:<18} {_percent(values)} [{100 * low:.1f}, {100 * high:.1f}]"
+        if name != "BM25":
+            gains = [a - b for a, b in zip(values, every["BM25"], strict=True)]
+            low, high = interval(gains)
+            mean = 100 * sum(gains) / len(gains)
+            line += f"   against BM25 {mean:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+        print(line)
+    width = max(map(len, abilities))
+    print(f"  {'':<{width}} {'':>5}" + "".join(f" {name:>17}" for name in figures))
+    for ability in abilities:
+        row = "".join(f" {_percent(by[ability]):>17}" for by in figures.values())
+        print(f"  {ability:<{width}} {len(figures['BM25'][ability]):>5}{row}")
+
+
+class Precision(NamedTuple):
+    ability: str
+    precision: float
+    recall: float | None
+    """None where nothing should be found."""
+
+
+def judged(case: Case, found: Sequence[str]) -> Precision:
+    right = len(case.wanted.intersection(found))
+    if not case.wanted:
+        return Precision(case.ability, float(not found), None)
+    precision = right / len(found) if found else 0.0
+    return Precision(case.ability, precision, right / len(case.wanted))
+
+
+def print_precision(histories: Sequence[History]) -> None:
+    ways: dict[str, list[Precision]] = {}
+    for history in histories:
+        with filled(history) as memory:
+            vectors.fill(memory)
+            answers = {
+                "BM25, first ten": bm25(history),
+                "ctx recall, text": shown(memory, with_vectors=False),
+                "ctx recall": shown(memory, with_vectors=True),
+            }
+            for name, answer in answers.items():
+                ways.setdefault(name, []).extend(
+                    judged(each, answer(each)) for each in history.cases
+                )
+    for name, results in ways.items():
+        print(f"  {name:<18} {_told(results)}")
+    last = list(ways.values())[-1]
+    for ability in sorted({each.ability for each in last}):
+        print(f"    {ability:<36} {_told([each for each in last if each.ability == ability])}")
+
+
+def _told(results: Sequence[Precision]) -> str:
+    precision = sum(each.precision for each in results) / len(results)
+    some = [each for each in results if each.recall is not None]
+    parts = [f"{len(results):3} cases, precision {precision:.2f}"]
+    if some:
+        recalled = sum(each.recall or 0.0 for each in some) / len(some)
+        precise = sum(each.precision for each in some) / len(some)
+        parts.append(f"of the {len(some)} with an answer: {precise:.2f}, recall {recalled:.2f}")
+    return "; ".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench recall")
+    parser.add_argument("set", choices=("locomo", "beam", "precision"), nargs="?")
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--without", action="append", default=[], metavar="SIGNAL")
+    given = parser.parse_args()
+    if given.set is None or not given.files:
+        print("  needs a set and its files: python -m bench recall locomo FILE")
+    elif given.set == "precision":
+        print_precision(list(beliefs(*given.files)))
+    else:
+        read = locomo if given.set == "locomo" else beam
+        print_recall(measured(read(given.files[0]), given.without))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""What `ctx query` prints of a pack.
+
+For people it is an overview: where to look, and how each place begins. An agent reads the whole of
+it as markdown; programs take the value itself.
+"""
+
+from collections.abc import Sequence
+
+from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
+from ctx.retrieval.pack import Chunk, IndexState, PromptPack, Signal
+
+_LINES = 4
+"""Lines of a chunk in the overview: enough to know it again."""
+_LINE = 120
+_MOST_FILES = 10
+_MOST_LEFT_OUT = 20
+_UNSURE = 0.5
+
+
+def render(pack: PromptPack) -> list[Block]:
+    blocks: list[Block] = [Line(_head(pack)), *_warnings(pack)]
+    for chunk in pack.retrieved:
+        blocks += [Line(""), Line(_place(chunk), "heading"), Line(f"  {_reason(chunk)}", "dim")]
+        blocks.append(Verbatim(_beginning(chunk.snippet)))
+    if pack.left_out:
+        told = count(len(pack.left_out), "more was found", "more were found")
+        blocks += [Line(""), Line(f"{told} and left out (--explain).", "dim")]
+    return blocks
+
+
+def render_explained(pack: PromptPack) -> list[Block]:
+    blocks: list[Block] = [Line(_head(pack)), *_warnings(pack)]
+    for chunk in pack.retrieved:
+        told = f"  {chunk.tokens:,} tokens, score {chunk.relevance_score:.2f}"
+        blocks += [
+            Line(""),
+            Line(_place(chunk), "heading"),
+            Line(f"{told}: {sums(chunk.signals)}" if chunk.signals else told),
+        ]
+        if chunk.via:
+            blocks.append(Line(f"  by way of {way(chunk.via)}"))
+    if pack.files:
+        rows = [
+            (file.path, f"{file.score:.2f}", sums(file.signals))
+            for file in pack.files[:_MOST_FILES]
+        ]
+        blocks += [Line(""), Line("Files by rank", "heading")]
+        blocks.append(Table(("file", "score", "signals"), rows, ("", "number", "")))
+    blocks += _expansion(pack)
+    if pack.left_out:
+        left_out = [
+            (each.title, f"{each.tokens:,} tokens", f"{each.relevance_score:.2f}", each.reason)
+            for each in pack.left_out
+        ]
+        blocks += left_out_rows(left_out)
+    return blocks
+
+
+def left_out_rows(rows: Sequence[tuple[str, str, str, str]], more: int = 0) -> list[Block]:
+    """What was found and is not in the pack; `ctx why` shows it so too."""
+    headings = ("left out", "tokens", "score", "reason")
+    more += max(0, len(rows) - _MOST_LEFT_OUT)
+    blocks: list[Block] = [Line(""), Line("Left out", "heading")]
+    blocks.append(Table(headings, rows[:_MOST_LEFT_OUT], ("text", "number", "number", "")))
+    return [*blocks, Line(f"  … and {more:,} more", "dim")] if more else blocks
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def sums(signals: Sequence[Signal] | Sequence[tuple[str, float]]) -> str:
+    """A score as the sum that it is: `text 0.61 + path 0.20`."""
+    return " + ".join(f"{name} {value:.2f}" for name, value in signals)
+
+
+def way(via: Sequence[str]) -> str:
+    """A path through the graph, names and edges in turn; `<CALLS` was gone backwards."""
+    return "".join(
+        each
+        if not number % 2
+        else (f" ← {each[1:]} ── " if each.startswith("<") else f" ── {each} → ")
+        for number, each in enumerate(via)
+    )
+
+
+def saved(pack: PromptPack, path: str) -> str:
+    return f"Wrote {_amount(pack)} to {path}."
+
+
+def render_markdown(pack: PromptPack) -> list[Block]:
+    from ctx.retrieval.pack_text import as_markdown
+
+    return [Markdown(as_markdown(pack))]
+
+
+def render_markdown_explained(pack: PromptPack) -> list[Block]:
+    from ctx.retrieval.pack_text import explained
+
+    return [Markdown(explained(pack))]
+
+
+def _head(pack: PromptPack) -> str:
+    if not pack.retrieved:
+        return "Nothing was found."
+    return f"{_amount(pack)}. Confidence {percent(pack.confidence)}."
+
+
+def _amount(pack: PromptPack) -> str:
+    budget = pack.token_budget
+    free = budget.total - budget.reserved_for_response
+    return f"{count(len(pack.retrieved), 'chunk')}, {budget.used:,} of {free:,} tokens"
+
+
+def _warnings(pack: PromptPack) -> list[Block]:
+    told = [_state(pack.code_index)]
+    if pack.files and pack.confidence < _UNSURE:
+        told.append("The first file is a guess: look further, or name a file or a function.")
+    return [Line(line, "dim") for line in told if line]
+
+
+def _state(index: IndexState) -> str:
+    match index.state:
+        case "scanned":
+            return (
+                "There is no index of the code yet: this comes from a quick look at the files,"
+                " and the index is being made."
+            )
+        case "as it was" | "busy" | "not writable" if index.refreshed_at:
+            return f"The code is as it was {since(index.refreshed_at)} ago."
+        case _:
+            return ""
+
+
+def _expansion(pack: PromptPack) -> list[Block]:
+    context = pack.graph_context
+    if not context.seed_nodes:
+        return []
+    steps = f"{context.expansion_depth} {'step' if context.expansion_depth == 1 else 'steps'}"
+    cycles = ", cycles taken as one" if context.scc_dag_used else ""
+    rows = [
+        ("seeds", ", ".join(context.seed_nodes)),
+        ("reached", ", ".join(context.expanded_nodes) or "nothing"),
+    ]
+    return [
+        Line(""),
+        Line(f"Through the graph, {steps}{cycles}", "heading"),
+        Table(("", ""), rows, ("field", "")),
+    ]
+
+
+def _place(chunk: Chunk) -> str:
+    """Where a chunk is, as a click or an editor takes it."""
+    if chunk.path is None or chunk.first_line is None:
+        return chunk.title
+    place = f"{chunk.path}:{chunk.first_line}"
+    return f"{place}  {chunk.name}" if chunk.name else place
+
+
+def _reason(chunk: Chunk) -> str:
+    told = [f"{chunk.tokens:,} tokens"]
+    if chunk.signals:
+        strongest = sorted(chunk.signals, key=lambda signal: -signal.value)
+        told.append("by " + ", ".join(signal.name for signal in strongest[:3]))
+    if chunk.via:
+        told.append(f"by way of {way(chunk.via)}")
+    return "; ".join(told)
+
+
+def _beginning(snippet: str) -> str:
+    """The first lines of a chunk, without what only opens it."""
+    lines = [line for line in snippet.split("\n") if line.strip()]
+    shown = [f"    {_shortened(line.rstrip())}" for line in lines[:_LINES]]
+    more = len(lines) - len(shown)
+    if more:
+        shown.append(f"    … {count(more, 'more line')}")
+    return "".join(f"{line}\n" for line in shown)
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"

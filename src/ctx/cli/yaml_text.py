@@ -1,0 +1,99 @@
+"""A value as YAML, for who reads it with eyes: text of several lines stands there line by line.
+
+Only what JSON can say is written, and only in the few ways that every reader of YAML 1.1 and 1.2
+takes for the same thing: text is in double quotes or in a literal block, never bare. So no word
+becomes a number or a truth by accident.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_BARE_KEY = re.compile(r"[a-z]+(_[a-z]+)*")
+_NOT_BARE = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+# What some readers take for the end of a line, and what none takes as it is.
+_NOT_AS_IT_IS = re.compile(
+    "[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_BLANK_LINE = re.compile(r"^[ \t]+$", re.MULTILINE)
+
+
+def as_yaml(value: Any) -> str:
+    """A value that JSON can say."""
+    return "\n".join(_lines(value, 0)) + "\n"
+
+
+def _lines(value: Any, indent: int) -> Iterator[str]:
+    space = " " * indent
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _entry(f"{space}{_key(key)}:", inner, indent)
+    elif isinstance(value, list) and value:
+        for inner in value:
+            if isinstance(inner, dict | list) and inner:
+                first, *rest = _lines(inner, indent + 2)
+                yield f"{space}- {first[indent + 2 :]}"
+                yield from rest
+            else:
+                yield from _entry(f"{space}-", inner, indent)
+    else:
+        yield from _entry("", value, indent)
+
+
+def _entry(head: str, value: Any, indent: int) -> Iterator[str]:
+    """What stands behind a key or a dash."""
+    if isinstance(value, dict | list) and value:
+        yield head
+        yield from _lines(value, indent + 2)
+    elif isinstance(value, str) and _is_block(value) and head:
+        body = value.removesuffix("\n")
+        keeping = "" if value.endswith("\n") else "-"
+        # How far it is indented is said: its own first line may begin with spaces.
+        yield f"{head} |2{keeping}"
+        for line in body.split("\n"):
+            yield f"{' ' * (indent + 2)}{line}" if line else ""
+    else:
+        yield f"{head} {_scalar(value)}" if head else _scalar(value)
+
+
+def _is_block(text: str) -> bool:
+    """Whether text can stand there line by line and is read again as it was."""
+    return (
+        "\n" in text.removesuffix("\n")
+        and not text.endswith("\n\n")
+        and bool(text.strip())
+        and _NOT_AS_IT_IS.search(text) is None
+        and _BLANK_LINE.search(text) is None
+    )
+
+
+def _key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) and key not in _NOT_BARE else _quoted(key)
+
+
+def _scalar(value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, dict | list):
+        return "{}" if isinstance(value, dict) else "[]"
+    return json.dumps(value)
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    mantissa, mark, exponent = repr(value).partition("e")
+    # Without a point, older readers take `1e-05` for a word.
+    return f"{mantissa}.0e{exponent}" if mark and "." not in mantissa else repr(value)
+
+
+def _quoted(text: str) -> str:
+    return _NOT_AS_IT_IS.sub(_escaped, json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

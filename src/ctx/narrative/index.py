@@ -1,0 +1,188 @@
+"""`narrative.db`: the words of the narrative, section by section, so that recall finds them.
+
+It is derived from the files alone: brought up to date by whoever asks, one `stat` for a file that
+did not change, and made anew where it is damaged or of another version. Where none can be written,
+it is made in memory and forgotten again. Tasks and decisions are left out: they are nodes, and are
+found as such.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable
+from contextlib import suppress
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import disk, terms
+from ctx.errors import CtxError, IndexCorrupt
+from ctx.narrative import roles, scan
+from ctx.narrative.scan import Seen
+from ctx.narrative.sections import sections
+from ctx.sqlite.connection import (
+    JOURNALS,
+    closed_on_failure,
+    connect,
+    execute_script,
+    explained,
+    pragma,
+    transaction,
+)
+
+APPLICATION_ID = 0x6374786E  # "ctxn"
+VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE documents (
+    path TEXT PRIMARY KEY,
+    stamp TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE sections (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    first_line INTEGER NOT NULL,
+    last_line INTEGER NOT NULL
+);
+CREATE INDEX idx_sections_path ON sections(path);
+CREATE VIRTUAL TABLE words USING fts5(title, text, tokenize = 'unicode61');
+"""
+_NODES = frozenset({"task", "decision"})
+_BUSY_MS = 500
+_TITLE_COUNTS = 2.0
+_MOST_TERMS = 32
+
+
+class Found(NamedTuple):
+    """A section that has words of a question."""
+
+    path: str
+    """Below `narrative/`."""
+    title: str
+    text: str
+    first_line: int
+    last_line: int
+    score: float
+    """The best has 1."""
+
+
+def opened(database: str, folder: str) -> Connection:
+    """The index of a narrative folder, up to date as far as it can be written. To be closed."""
+    try:
+        connection = _open(database)
+        with closed_on_failure(connection):
+            _refresh(connection, database, folder)
+            return connection
+    except IndexCorrupt:
+        pass
+    except CtxError:
+        # Somebody else is at it, or it is not ours to write: it is what it is.
+        with suppress(CtxError):
+            return _open(database)
+    try:
+        connection = _make(database)
+        with closed_on_failure(connection):
+            _refresh(connection, database, folder)
+            return connection
+    except CtxError:
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        with closed_on_failure(connection):
+            _lay_out(connection)
+            _refresh(connection, ":memory:", folder)
+            return connection
+
+
+def _open(database: str) -> Connection:
+    if not os.path.isfile(database) or os.path.islink(database):
+        raise IndexCorrupt(f"There is no index at {database}.")
+    with (
+        explained(database, IndexCorrupt),
+        closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection,
+    ):
+        found = pragma(connection, "application_id"), pragma(connection, "user_version")
+        if found != (APPLICATION_ID, VERSION):
+            raise IndexCorrupt(f"The index {database} has another layout.")
+        return connection
+
+
+def _make(database: str) -> Connection:
+    for suffix in ("", *JOURNALS):
+        disk.discard(database + suffix)
+    with explained(database, IndexCorrupt), disk.explained("making the index of the narrative"):
+        disk.make_folder(os.path.dirname(database))
+        os.close(os.open(database, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
+        with closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            _lay_out(connection)
+            return connection
+
+
+def _lay_out(connection: Connection) -> None:
+    with transaction(connection):
+        execute_script(connection, _SCHEMA)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+        connection.execute(f"PRAGMA user_version = {VERSION:d}")
+
+
+def _refresh(connection: Connection, database: str, folder: str) -> None:
+    """Let the index know what the files say now."""
+    with explained(database, IndexCorrupt):
+        known = dict(connection.execute("SELECT path, stamp FROM documents"))
+        present = {
+            seen.path: _stamp(seen)
+            for seen, why_not in scan.files(folder)
+            if why_not is None and roles.place(seen.path).role not in _NODES
+        }
+        changed = [path for path, stamp in present.items() if known.get(path) != stamp]
+        gone = known.keys() - present.keys()
+        if changed or gone:
+            with transaction(connection):
+                for path in (*gone, *changed):
+                    _forget(connection, path)
+                for path in changed:
+                    _read(connection, folder, path, present[path])
+
+
+def _stamp(seen: Seen) -> str:
+    return f"{seen.mtime_ns} {seen.size} {seen.inode}"
+
+
+def _forget(connection: Connection, path: str) -> None:
+    of_path = "SELECT id FROM sections WHERE path = ?"
+    connection.execute(f"DELETE FROM words WHERE rowid IN ({of_path})", (path,))
+    connection.execute("DELETE FROM sections WHERE path = ?", (path,))
+    connection.execute("DELETE FROM documents WHERE path = ?", (path,))
+
+
+def _read(connection: Connection, folder: str, path: str, stamp: str) -> None:
+    data = scan.read(folder, path)
+    if data is None:
+        return
+    connection.execute("INSERT INTO documents VALUES (?, ?)", (path, stamp))
+    for section in sections(data.decode("utf-8", "replace")):
+        cursor = connection.execute(
+            "INSERT INTO sections (path, title, text, first_line, last_line)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (path, section.title, section.text, section.first_line, section.last_line),
+        )
+        connection.execute(
+            "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)",
+            (cursor.lastrowid, terms.column(section.title), terms.column(section.text)),
+        )
+
+
+def search(connection: Connection, words: Iterable[str], limit: int) -> list[Found]:
+    """The sections that have any of the terms, the best first."""
+    wanted = list(dict.fromkeys(words))[:_MOST_TERMS]
+    if not wanted:
+        return []
+    rows = connection.execute(
+        "SELECT s.path, s.title, s.text, s.first_line, s.last_line,"
+        f" -bm25(words, {_TITLE_COUNTS}, 1.0) AS score FROM words"
+        " JOIN sections AS s ON s.id = words.rowid WHERE words MATCH ?"
+        # Of what says as much, the newest: a log's name is its time.
+        " ORDER BY score DESC, s.path DESC, s.first_line LIMIT ?",
+        (" OR ".join(f'"{term}"' for term in wanted), limit),
+    ).fetchall()
+    best = max((row[-1] for row in rows), default=0.0) or 1.0
+    return [Found._make((*found, score / best)) for *found, score in rows]

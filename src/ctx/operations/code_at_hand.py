@@ -1,0 +1,153 @@
+"""The code for a question that somebody waits for.
+
+A small index is brought up to date first. A large one is taken as it is, and brought up to date
+behind the answer's back, so that the next answer has it: looking at ten thousand files would take
+as long as everything else. Where there is none yet, the answer comes from a scan of the files,
+while the index is being made.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.code import index_file, lookup
+from ctx.code.lookup import Code
+from ctx.errors import CtxError
+from ctx.operations import code_index
+from ctx.operations.code_index import Codebase
+from ctx.retrieval.pack import IndexState
+from ctx.sqlite.connection import explained
+
+FEW_FILES = 2_000
+"""To look at so many takes a tenth of a second; to make an index of them, a second or two."""
+
+_YOUNG_MS = 10_000
+_WAIT_SECONDS = 0.5
+_REFRESH_SECONDS = 1.5
+_IN_ALL_SECONDS = 2.5
+"""So long a first answer may take. A scan has what is left of it, if that is not too little."""
+_SCAN_SECONDS = 0.5
+
+_RECENT_MS = 4 * 3_600_000
+_MOST_RECENT = 20
+
+
+class AtHand(NamedTuple):
+    code: Code | None
+    root: str
+    state: IndexState
+
+
+NOTHING = AtHand(None, "", IndexState("none", None, 0, 0))
+
+
+class _TimeIsUp(Exception):
+    """More has changed than can be read in passing. What was read stays read."""
+
+
+@contextmanager
+def opened(codebase: Codebase, question: str) -> Iterator[AtHand]:
+    """What can be had of the code in a moment."""
+    code, state = _known(codebase) or _first(codebase, question)
+    if code is None:
+        yield NOTHING._replace(root=codebase.place.root)
+        return
+    with code:
+        yield AtHand(code, codebase.place.root, _index_state(code.connection, state))
+
+
+def touched(code: Code, now_ms: int) -> list[str]:
+    """The files that somebody is working on: changed lately, the last one first.
+
+    Where very many are, it was no person who wrote them but a checkout.
+    """
+    rows = code.connection.execute(
+        "SELECT path FROM files WHERE mtime_ns >= ? ORDER BY mtime_ns DESC LIMIT ?",
+        ((now_ms - _RECENT_MS) * 1_000_000, _MOST_RECENT + 1),
+    ).fetchall()
+    return [path for (path,) in rows] if len(rows) <= _MOST_RECENT else []
+
+
+def _known(codebase: Codebase) -> tuple[Code, str] | None:
+    """The index that there is, brought up to date where that takes a moment."""
+    place = codebase.place
+    known = lookup.opened(place.database, place.root)
+    if known is None:
+        return None
+    files, refreshed_ms = _size_and_age(known.connection)
+    if refreshed_ms is not None and files > FEW_FILES:
+        if not 0 <= clock.now_ms() - refreshed_ms < _YOUNG_MS:
+            _refresh_behind(codebase)
+        return known, "as it was"
+    known.connection.close()
+    if refreshed_ms is None:
+        # Somebody is making it, or was interrupted: half of it is no better than a scan.
+        return None
+    state = "fresh" if _refreshed(codebase) else "as it was"
+    code = code_index.readable(codebase)
+    return (code, state) if code else None
+
+
+def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
+    """A first index if there is little to read, else a first look."""
+    from ctx.code import listing, scan
+    from ctx.search import question as questions
+
+    began = clock.monotonic()
+    place = codebase.place
+    files = listing.belonging(place.root, place.checkout, codebase.ignore_globs).files
+    if len(files) <= FEW_FILES and _refreshed(codebase):
+        return code_index.readable(codebase), "fresh"
+    left = max(_IN_ALL_SECONDS - (clock.monotonic() - began), _SCAN_SECONDS)
+    found = None
+    with suppress(CtxError):
+        found = scan.scan(codebase.files, questions.read(question).weights, left, files)
+    # Not before: the two would be in each other's way.
+    _refresh_behind(codebase)
+    return (found, "scanned") if found else (None, "none")
+
+
+def _refreshed(codebase: Codebase) -> bool:
+    is_in_time = clock.deadline(_REFRESH_SECONDS)
+
+    def tick(_done: int, _total: int) -> None:
+        if not is_in_time():
+            raise _TimeIsUp
+
+    # Another process may be at it, or nothing can be written here: then it is what it is.
+    try:
+        code_index.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
+        _read_history(codebase, tick)
+    except (_TimeIsUp, CtxError):
+        return False
+    return True
+
+
+def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
+    from ctx.code.history import refresh as history
+    from ctx.layout import Project
+
+    place = codebase.place
+    with explained(place.database), closing(index_file.open_for_writing(place.database)) as opened:
+        history.refresh(opened, Project(place.root, place.checkout), tick=tick)
+
+
+def _refresh_behind(codebase: Codebase) -> None:
+    from ctx.operations import code_background
+
+    code_background.start(codebase)
+
+
+def _size_and_age(connection: Connection) -> tuple[int, int | None]:
+    files = connection.execute("SELECT count(*) FROM files").fetchone()[0]
+    refreshed_ms = index_file.noted(connection, "refreshed_at")
+    return files, refreshed_ms if isinstance(refreshed_ms, int) else None
+
+
+def _index_state(connection: Connection, state: str) -> IndexState:
+    files, refreshed_ms = _size_and_age(connection)
+    commits = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
+    at = clock.iso(refreshed_ms) if refreshed_ms is not None else None
+    return IndexState(state, at, files, commits)

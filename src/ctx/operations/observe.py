@@ -1,0 +1,196 @@
+"""Keep what an agent saw and did, as one step of its session.
+
+What was observed is held by the caller and taken in whole: one change, one work commit. What cannot
+be kept is told and keeps nothing else from being.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from ctx.code import files
+from ctx.errors import AmbiguousId, ContentRefused, NodeNotFound, PathRefused, UsageError
+from ctx.ids import NodeId, ObjectId, SessionId
+from ctx.memory import model
+from ctx.memory.changes import Change
+from ctx.memory.model import Redaction
+from ctx.objects.model import StepKind
+from ctx.objects.store import blob
+from ctx.operations import add_command, add_note, compact, relate
+from ctx.operations.add_file import Known, rules_of, secret_in, version_of
+from ctx.operations.compact import Compacted
+from ctx.operations.relate import Options as Relation
+from ctx.workspace import Memory, Workspace
+
+if TYPE_CHECKING:
+    from ctx.sessions.project_memory import ProjectMemory
+
+_LONGEST_TOLD = 80
+_SAID_WRONGLY = (UsageError, ContentRefused, NodeNotFound, AmbiguousId, PathRefused)
+"""What is the matter with one observation, rather than with the store."""
+
+
+class FileSeen(NamedTuple):
+    """A file, with what was in it when it was read or written."""
+
+    path: str
+    """From the project's root."""
+    content: bytes
+    written: bool
+
+
+class CommandRun(NamedTuple):
+    """What was run, what it printed, and how it ended."""
+
+    name: str
+    output: bytes
+    exit_code: int | None
+
+
+class Noted(NamedTuple):
+    """Something that an agent wants to keep in mind."""
+
+    text: str
+
+
+Observation: TypeAlias = FileSeen | CommandRun | Noted | Relation
+
+
+class NotKept(NamedTuple):
+    """What could not be kept, and why."""
+
+    what: str
+    reason: str
+
+
+class Kept(NamedTuple):
+    """What became of what was observed."""
+
+    session: SessionId
+    step: ObjectId | None
+    """The work commit; None where nothing was new, or there is no project store."""
+    files: tuple[str, ...]
+    """Those whose content was not known."""
+    nodes: tuple[NodeId, ...]
+    """What was noted, and the commands."""
+    edges: int
+    """Relations that were not there before."""
+    not_kept: tuple[NotKept, ...]
+    redacted: tuple[Redaction, ...]
+    """Secrets that were taken out of what is kept."""
+    compacted: tuple[Compacted, ...]
+    """Sessions that have become too large or too old, and were compacted."""
+
+
+def look_at(workspace: Workspace, folder: str, path: str) -> FileSeen | NotKept:
+    """A file as it is now."""
+    rules = rules_of(workspace.config)
+    found = files.named(workspace.project, folder, path, rules)
+    if isinstance(found, files.Refused):
+        return _not_kept(found)
+    content = files.read(workspace.project, found, rules)
+    if isinstance(content, files.Refused):
+        return _not_kept(content)
+    return _unless_secret(found, content)
+
+
+def take(workspace: Workspace, folder: str, path: str, content: bytes) -> FileSeen | NotKept:
+    """A file as somebody says that they have written it."""
+    rules = rules_of(workspace.config)
+    found = files.named(workspace.project, folder, path, rules)
+    if isinstance(found, files.Refused):
+        return _not_kept(found)
+    if refused := files.unfit(found, content, rules):
+        return _not_kept(refused)
+    seen = _unless_secret(found, content)
+    return seen._replace(written=True) if isinstance(seen, FileSeen) else seen
+
+
+def _unless_secret(candidate: files.Candidate, content: bytes) -> FileSeen | NotKept:
+    refused = secret_in(candidate, content)
+    return _not_kept(refused) if refused else FileSeen(candidate.path, content, written=False)
+
+
+def _not_kept(refused: files.Refused) -> NotKept:
+    # What would add it all the same is said to those who type commands.
+    return NotKept(refused.path, refused.reason.partition(" (--")[0])
+
+
+def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
+    """Take everything in, in the order in which it was observed."""
+    seen = {each.path: each for each in observed if isinstance(each, FileSeen)}
+    said: list[NodeId] = []
+    not_kept: list[NotKept] = []
+    new_files: list[str] = []
+    edges = 0
+    with memory.changing("observe") as change:
+        if memory.beside and seen:
+            new_files = _keep_files(memory.beside, memory.session, seen.values(), change)
+        whole = memory.within(change)
+        for each in observed:
+            try:
+                match each:
+                    case CommandRun(name, output, exit_code):
+                        ran = add_command.Options(name, [output], exit_code)
+                        said.append(add_command.add_command(whole, ran).node.id)
+                    case Noted(text):
+                        said.append(_note(whole, text))
+                    case Relation():
+                        edges += relate.relate(whole, each).new
+            except _SAID_WRONGLY as error:
+                not_kept.append(NotKept(_told(each), error.message))
+    return Kept(
+        memory.session,
+        change.step,
+        tuple(new_files),
+        tuple(said),
+        edges,
+        tuple(not_kept),
+        tuple(change.redacted),
+        tuple(compact.when_due(memory)),
+    )
+
+
+def _keep_files(
+    beside: "ProjectMemory", session: SessionId, seen: Iterable[FileSeen], change: Change
+) -> list[str]:
+    """Put those that differ from what is known into a change."""
+    from ctx.sessions import staging
+
+    repository = beside.repository
+    workspace = Workspace(beside.project, beside.config, beside, session)
+    known = Known(repository, repository.current(), staging.chain(repository, session))
+    new = []
+    for each in seen:
+        content = blob(each.content)
+        if known.blob_at(each.path) != content.id:
+            change.versions += [content, version_of(workspace.repo_id, each.path, content)]
+            change.kind = StepKind.FILE_WRITE if each.written else change.kind or StepKind.FILE_READ
+            new.append(each.path)
+    return new
+
+
+def _note(memory: Memory, text: str) -> NodeId:
+    if not text.strip():
+        raise ContentRefused("A note without words says nothing.")
+    tags = model.tags([add_note.TAG])
+    given = add_note.of_task_and_project(memory, tags)
+    with memory.changing("observe") as change:
+        node_id = change.add_node("observation", text.strip())
+        for tag in (*tags, *given):
+            change.tag(node_id, tag)
+    return node_id
+
+
+def _told(observation: Observation) -> str:
+    """What an observation is called when it could not be kept."""
+    match observation:
+        case FileSeen(path):
+            return path
+        case CommandRun(name):
+            text = name
+        case Noted(text):
+            pass
+        case Relation(from_, label, to):
+            text = f"{from_} {label} {to}"
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_TOLD else f"{line[: _LONGEST_TOLD - 1]}…"

@@ -1,0 +1,322 @@
+"""Build a pack: what an agent with a task should read, within a budget. It leaves a receipt."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import clock
+from ctx.errors import CtxError, PathRefused
+from ctx.ids import NodeId, Ulid
+from ctx.memory import pending, receipts, store
+from ctx.memory.model import Node
+from ctx.memory.query import evaluate
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.filters import Path, Tag
+from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
+from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
+from ctx.operations import code_at_hand, code_index
+from ctx.operations.code_at_hand import AtHand
+from ctx.operations.compose import Visible, in_sight, scope_of
+from ctx.redaction import redact
+from ctx.retrieval import pipeline
+from ctx.retrieval.chunks import Section
+from ctx.retrieval.pack import PromptPack, Signal
+from ctx.retrieval.pipeline import RetrievalConfig, Sources
+from ctx.sessions import spool
+from ctx.sqlite.connection import explained, transaction
+from ctx.workspace import Memory
+
+if TYPE_CHECKING:
+    from ctx.operations.passages import Kind
+    from ctx.retrieval.remembered import Remembered
+
+_BUSY_MS = 500
+"""A receipt waits for others that write, and no longer."""
+_MOST_LEFT_OUT = 50
+_SAID_BY_NODES = "› Changes"
+"""How the part of a log is headed that lists nodes, which are found themselves."""
+_NARRATIVE: "tuple[Kind, ...]" = ("narrative",)
+_LONGEST = 200
+"""Characters of a title in a receipt."""
+_PLACES = 4
+
+
+class Options(NamedTuple):
+    query: str
+    """The task in words, with filters that must hold for everything that is found."""
+    budget: int | None = None
+    """None: as the settings say, and so for the next two."""
+    depth: int | None = None
+    """Steps along edges; with 0 only what was found by itself is in the pack."""
+    narrative: bool | None = None
+    limit: int = 0
+    """Chunks at most; with 0 as many as fit."""
+    code: bool = True
+    """Whether the code is looked at, and not memory alone."""
+    visible: Visible = Visible()
+
+
+def pack(memory: Memory, options: Options) -> PromptPack:
+    """What is worth reading for a task, found in the code and in memory."""
+    query = parse(options.query)
+    task = query.words.strip() or query.text
+    now = clock.now_ms()
+    with _code(memory, options, query) as at_hand:
+        sources = _sources(memory, options, query, at_hand)
+        built = pipeline.build(task, sources, _config(memory, options, query), now)
+    return built._replace(receipt=_keep(memory, built))
+
+
+def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
+    config = pipeline.configured(memory.config)
+    wanted = options.narrative if options.narrative is not None else config.include_narrative
+    return config._replace(
+        budget=config.budget if options.budget is None else options.budget,
+        depth=config.depth if options.depth is None else options.depth,
+        # A filter is about nodes: no prose of a file can have a type or a tag.
+        include_narrative=wanted and query.tree is None,
+        limit=options.limit,
+    )
+
+
+def _code(memory: Memory, options: Options, query: Query) -> AbstractContextManager[AtHand]:
+    """The code of the project here, unless something else was asked for."""
+    # Outside of any project there is no telling what lies around.
+    wanted = options.code and not memory.is_alone and memory.project is not None
+    if not wanted or not _may_be_code(query.tree, memory.project):
+        return nullcontext(code_at_hand.NOTHING)
+    try:
+        codebase = code_index.at(memory.surroundings)
+    except PathRefused:
+        return nullcontext(code_at_hand.NOTHING)
+    return code_at_hand.opened(codebase, query.words)
+
+
+def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) -> Sources:
+    scope = scope_of(memory, options.visible)
+    project = memory.project
+    beside = memory.beside
+    tree = query.tree
+    return Sources(
+        graphs=memory.graph,
+        remembered=_remembering(memory, query, scope),
+        code=at_hand.code,
+        root=at_hand.root,
+        allows=None if tree is None else lambda path: _holds(tree, path, project),
+        sections=_sections(memory) if beside and tree is None else None,
+        narrative=beside.project.narrative if beside else None,
+        task=_task(memory),
+        touched=code_at_hand.touched(at_hand.code, clock.now_ms()) if at_hand.code else (),
+        project_tag=memory.project_tag or "",
+        in_sight=lambda node: tree is None and in_sight(node, scope),
+        head_commit=_head(memory),
+        state=at_hand.state,
+    )
+
+
+def _remembering(
+    memory: Memory, query: Query, scope: Scope
+) -> "Callable[[str, int], Sequence[Remembered]]":
+    """What ranks the nodes for a question; filters hold for all of them."""
+    from ctx.operations import vectors
+    from ctx.retrieval import remembered
+
+    def rank(question: str, limit: int) -> "Sequence[Remembered]":
+        asked = query._replace(words=question)
+        nearness = vectors.nearness(memory, question)
+        return remembered.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
+
+    def newest(_question: str, limit: int) -> "Sequence[Remembered]":
+        found = evaluate.matching(
+            memory.graph.connections, query, scope, clock.now_ms(), limit=limit
+        )
+        nodes = list(memory.graph.nodes(found.ids))
+        scores = [1 - place / (2 * len(nodes)) for place in range(len(nodes))]
+        return [
+            remembered.Remembered(node, score, (Signal("filters", score),), 0.0, 0.0)
+            for node, score in zip(nodes, scores, strict=True)
+        ]
+
+    return newest if query.mode == "filters" else rank
+
+
+def _sections(memory: Memory) -> Callable[[str, int], Sequence[Section]]:
+    """What finds the parts of the narrative that speak of something."""
+    from ctx.operations import passages
+
+    def find(question: str, limit: int) -> Sequence[Section]:
+        found = passages.speaking_of(memory, question, _NARRATIVE)
+        return [
+            Section(
+                each.id,
+                each.title,
+                each.text,
+                each.first_line or 1,
+                each.last_line or 1,
+                each.score,
+                each.signals,
+            )
+            for each in found
+            if not each.title.endswith(_SAID_BY_NODES)
+        ][:limit]
+
+    return find
+
+
+def _task(memory: Memory) -> Node | None:
+    """The node of what is being worked on."""
+    if pending.current_task(memory.user, memory.task_key) is None:
+        return None
+    from ctx.operations import task
+
+    current = task.current(memory).task
+    if current is None or current.id is None:
+        return None
+    return next(iter(memory.graph.nodes([current.id])), None)
+
+
+def _head(memory: Memory) -> str | None:
+    """The commit that the project's memory is at; of several one, always the same."""
+    if memory.beside is None:
+        return None
+    from ctx.memory import present
+
+    return min(present.state(memory.beside.project).heads, default=None)
+
+
+# What filters say of a file
+
+
+def _may_be_code(tree: Expression | None, project: str | None) -> bool:
+    """Whether anything but a node can be what the filters ask for."""
+    return tree is None or _has_path(tree) or _holds(tree, "", project)
+
+
+def _has_path(expression: Expression) -> bool:
+    match expression:
+        case And(parts) | Or(parts):
+            return any(map(_has_path, parts))
+        case Not(part):
+            return _has_path(part)
+        case _:
+            return isinstance(expression, Path)
+
+
+def _holds(expression: Expression, path: str, project: str | None) -> bool:
+    """Whether filters hold for a file of the project: it has a path, and nothing else."""
+    match expression:
+        case And(parts):
+            return all(_holds(part, path, project) for part in parts)
+        case Or(parts):
+            return any(_holds(part, path, project) for part in parts)
+        case Not(part):
+            return not _holds(part, path, project)
+        case Path(pattern):
+            return _is_at(path, pattern)
+        case Tag(tag):
+            return tag == f"project:{project}"
+        case _:
+            return False
+
+
+def _is_at(path: str, pattern: str) -> bool:
+    """What `path:` says of a node, said of a file."""
+    wanted = "*" if pattern == "." else pattern.removeprefix("./").rstrip("/")
+    if path == wanted or path.startswith(f"{wanted}/"):
+        return True
+    patterns = (wanted, wanted.replace("**/", "").replace("**", "*"))
+    return any(fnmatchcase(path, each) for each in patterns)
+
+
+# The receipt
+
+
+def _keep(memory: Memory, built: PromptPack) -> str | None:
+    """Write down what was given; None where that cannot be. The answer does not depend on it."""
+    receipt = _receipt(memory, built)
+    path = memory.path
+    try:
+        with (
+            explained(path),
+            closing(store.open_for_writing(path, _BUSY_MS)) as connection,
+            transaction(connection),
+        ):
+            receipts.keep(connection, receipt)
+            receipts.forget_old(connection)
+    except CtxError:
+        return None
+    return receipt.id
+
+
+def _receipt(memory: Memory, built: PromptPack) -> Receipt:
+    now = clock.now_ms()
+    told = _told(
+        [
+            built.task,
+            *(text for chunk in built.retrieved for text in (chunk.title, *chunk.via)),
+            *(each.title for each in built.left_out[:_MOST_LEFT_OUT]),
+        ]
+    )
+    budget = built.token_budget
+    packed = Packed(
+        told[built.task],
+        budget.total,
+        budget.reserved_for_response,
+        built.confidence,
+        built.code_index.state,
+        tuple(
+            PackedChunk(
+                told[chunk.title],
+                chunk.chunk_kind,
+                chunk.tokens,
+                round(chunk.relevance_score, _PLACES),
+                _reasons(chunk.signals),
+                tuple(told[each] for each in chunk.via),
+            )
+            for chunk in built.retrieved
+        ),
+        tuple(
+            NotPacked(
+                told[each.title], each.tokens, round(each.relevance_score, _PLACES), each.reason
+            )
+            for each in built.left_out[:_MOST_LEFT_OUT]
+        ),
+        max(0, len(built.left_out) - _MOST_LEFT_OUT),
+    )
+    place = memory.session, receipts.QUERY, clock.iso(now), memory.project
+    return Receipt(spool.new_id(now), *place, budget.used, _items(memory, built), packed)
+
+
+def _items(memory: Memory, built: PromptPack) -> tuple[Item, ...]:
+    """The nodes among the chunks, in the state in which they were given."""
+    costs = {
+        NodeId(Ulid(chunk.object_id)): chunk.tokens
+        for chunk in built.retrieved
+        if chunk.path is None
+    }
+    graph = memory.graph
+    nodes = list(graph.nodes(costs))
+    shown = graph.shown(node.id for node in nodes)
+    return tuple(
+        Item(node.id, f"{node.type}:{shown[node.id]}", node.updated_at, costs[node.id])
+        for node in nodes
+    )
+
+
+def _reasons(signals: Sequence[Signal]) -> tuple[Reason, ...]:
+    return tuple(Reason(each.name, round(each.value, _PLACES)) for each in signals)
+
+
+def _told(texts: Iterable[str]) -> dict[str, str]:
+    """Texts as a receipt keeps them: the beginning of each in one line, without secrets."""
+    wanted = list(dict.fromkeys(texts))
+    lines = [" ".join(text[: 2 * _LONGEST].split()) for text in wanted]
+    kept = redact("\n".join(lines)).text.split("\n")
+    if len(kept) != len(lines):
+        # Something that goes over several lines began in one of them and ended in another.
+        kept = [redact(line).text for line in lines]
+    return {
+        text: line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+        for text, line in zip(wanted, kept, strict=True)
+    }

@@ -1,0 +1,167 @@
+"""The vectors of nodes: filled in passing, asked by who ranks, gone with the node.
+
+They lie in a derived file beside each store, and nothing waits for them: a question fills in what
+is missing as far as a moment goes, and finds by words what has no vector yet. Where a file was
+named (`--db`), nothing is written beside it, and words are all there is.
+"""
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from ctx import clock
+from ctx.errors import CtxError
+from ctx.ids import NodeId, Ulid
+from ctx.memory.graph import PROJECT, Graph
+from ctx.retrieval.remembered import Nearness
+from ctx.search import embedders
+from ctx.search.embedders import Embedder
+from ctx.search.vectors import Vectors
+from ctx.workspace import Memory, Workspace
+
+IN_PASSING_S = 0.25
+"""What a question spends on vectors that are missing."""
+
+_LONGEST_TEXT = 400
+"""Characters of a node. A vector of all of a long text says little about any of it, and what it is
+about stands at its beginning."""
+_NEAREST = 200
+_NEWEST = 100
+"""Nodes that were changed last, whose text is compared with what was embedded."""
+_PART = 400
+
+
+class _Near:
+    """How near the nodes of some stores are to a question."""
+
+    def __init__(self, files: Sequence[Vectors], embedder: Embedder, question: str) -> None:
+        self._files = files
+        self._embedder = embedder
+        self._question = question
+
+    def __call__(self, node_ids: Collection[NodeId] | None) -> Mapping[NodeId, float]:
+        limit = _NEAREST if node_ids is None else len(node_ids)
+        found: dict[NodeId, float] = {}
+        # Without what a vector could be made of, or where the file cannot be read: words alone.
+        with suppress(CtxError):
+            for file in self._files:
+                nearest = file.nearest(self._embedder, self._question, node_ids, limit)
+                found.update((NodeId(Ulid(key)), cosine) for key, cosine in nearest)
+        return found
+
+    def __del__(self) -> None:
+        # Whoever ranks is given a function, and cannot know that it has files open.
+        for file in self._files:
+            file.close()
+
+
+def nearness(memory: Memory, question: str) -> Nearness | None:
+    """What tells how near nodes are in meaning; None where there are no vectors to tell it."""
+    # Nothing is loaded for stores without a node.
+    stores = [(graph, path) for graph, path in _stores(memory) if _has_nodes(graph)]
+    embedder = _embedder(memory) if stores else None
+    if embedder is None:
+        return None
+    files = [Vectors(path) for _, path in stores]
+    is_in_time = clock.deadline(IN_PASSING_S)
+    for (graph, _), file in zip(stores, files, strict=True):
+        with suppress(CtxError):
+            bring_up_to_date(graph, file, embedder, is_in_time)
+    return _Near(files, embedder, question)
+
+
+def fill(memory: Memory) -> int:
+    """Embed all that is missing; how many nodes that were."""
+    embedder = _embedder(memory)
+    if embedder is None:
+        return 0
+    return sum(_filled(graph, path, embedder) for graph, path in _stores(memory))
+
+
+def fill_project(workspace: Workspace) -> int:
+    """The same for the nodes of a project alone, by the table that comes with ctx."""
+    if not workspace.config.flag("search.vectors"):
+        return 0
+    return _filled(workspace.memory.graph, workspace.project.vectors, embedders.default())
+
+
+def fill_project_anew(workspace: Workspace) -> int:
+    """The same after forgetting all that there is."""
+    file = Vectors(workspace.project.vectors)
+    try:
+        file.keep_only(())
+    finally:
+        file.close()
+    return fill_project(workspace)
+
+
+def forget(memory: Memory, node_ids: Iterable[NodeId]) -> None:
+    """Take the vectors of nodes out of every file here."""
+    gone = list(node_ids)
+    for _, path in _stores(memory):
+        if gone and os.path.exists(path):
+            file = Vectors(path)
+            try:
+                file.forget(gone)
+            finally:
+                file.close()
+
+
+def _stores(memory: Memory) -> list[tuple[Graph, str]]:
+    """The graphs that can be read, each with the place of its vectors."""
+    if memory.is_alone:
+        return []
+    found: list[tuple[Graph, str]] = []
+    for graph in memory.graph.graphs:
+        if graph.scope == PROJECT and memory.beside is not None:
+            found.append((graph, memory.beside.project.vectors))
+        elif graph.scope != PROJECT:
+            found.append((graph, memory.surroundings.user_store.vectors))
+    return found
+
+
+def _has_nodes(graph: Graph) -> bool:
+    return graph.connection.execute("SELECT 1 FROM nodes LIMIT 1").fetchone() is not None
+
+
+def _embedder(memory: Memory) -> Embedder | None:
+    with suppress(CtxError):
+        return embedders.configured(memory.config, memory.surroundings.environment)
+    return None
+
+
+def _filled(graph: Graph, path: str, embedder: Embedder) -> int:
+    file = Vectors(path)
+    try:
+        return bring_up_to_date(graph, file, embedder)
+    finally:
+        file.close()
+
+
+def bring_up_to_date(
+    graph: Graph, file: Vectors, embedder: Embedder, go_on: Callable[[], bool] = lambda: True
+) -> int:
+    """Embed what is new and what has changed, forget what is gone; how many were embedded."""
+    newest = "SELECT id FROM nodes ORDER BY updated_at DESC, id DESC LIMIT ?"
+    wanted = [row[0] for row in graph.connection.execute(newest, (_NEWEST,))]
+    nodes = graph.connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+    # Who asks needs all vectors in memory anyway, so that counting them costs nothing.
+    if nodes != file.count(embedder):
+        present = {row[0] for row in graph.connection.execute("SELECT id FROM nodes")}
+        known = {*file.keys(embedder), *wanted}
+        wanted += sorted(present - known, reverse=True)
+        if gone := set(file.keys()) - present:
+            file.forget(gone)
+    return file.fill(embedder, _texts(graph, wanted), limit=len(wanted), go_on=go_on)
+
+
+def _texts(graph: Graph, node_ids: Sequence[NodeId]) -> Iterator[tuple[str, str]]:
+    for begin in range(0, len(node_ids), _PART):
+        part = node_ids[begin : begin + _PART]
+        rows = graph.connection.execute(
+            "SELECT id, substr(CASE WHEN summary IS NULL THEN content"
+            f" ELSE summary || char(10) || content END, 1, {_LONGEST_TEXT})"
+            f" FROM nodes WHERE id IN ({', '.join('?' * len(part))})",
+            part,
+        )
+        yield from rows.fetchall()

@@ -1,0 +1,160 @@
+"""Which chunks fit into a budget, and which are left out, and why.
+
+What is worth most for its tokens comes first. The second chunk of a file is worth less than its
+first, and what says nearly the same as another is worth nothing.
+"""
+
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from ctx.errors import BudgetExceeded
+from ctx.retrieval.pack import Chunk, LeftOut
+
+THRESHOLD = 0.12
+"""What has less than this part of the best one's score does not help, whatever room there is."""
+
+_PRICE = 0.25
+"""How much the length of a chunk counts: of two that are worth the same, the shorter one."""
+_CHEAP = 20
+_FADES = 0.75
+"""What a further chunk of the same file is worth."""
+_ALIKE = 0.8
+_FEW_LINES = 3
+BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
+    "budget",
+    "below the threshold",
+    "says what another chunk says",
+    "is a part of another chunk",
+    "more than were asked for",
+)
+
+
+class Offer(NamedTuple):
+    """A chunk that may be taken, whole or in brief."""
+
+    chunk: Chunk
+    brief: Chunk | None = None
+    """The same where there is little room; None where it cannot be shorter."""
+
+
+class Filled(NamedTuple):
+    chunks: tuple[Chunk, ...]
+    """The most relevant first."""
+    left_out: tuple[LeftOut, ...]
+
+
+class _Taken:
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+        self.lines: list[frozenset[str]] = []
+        self.of_file: dict[str, int] = {}
+
+    def worth(self, chunk: Chunk) -> float:
+        fades: float = _FADES ** self.of_file.get(chunk.path or chunk.object_id, 0)
+        price: float = max(chunk.tokens, _CHEAP) ** _PRICE
+        return chunk.relevance_score * fades / price
+
+    def add(self, chunk: Chunk) -> None:
+        self.chunks.append(chunk)
+        self.lines.append(_lines(chunk))
+        group = chunk.path or chunk.object_id
+        self.of_file[group] = self.of_file.get(group, 0) + 1
+
+    def objection(self, chunk: Chunk) -> str | None:
+        for other in self.chunks:
+            if _is_inside(chunk, other):
+                return INSIDE
+        own = _lines(chunk)
+        if len(own) < _FEW_LINES:
+            return None
+        for lines in self.lines:
+            if len(own & lines) > _ALIKE * len(own):
+                return REPEATED
+        return None
+
+
+def fill(offers: Sequence[Offer], room: int, limit: int = 0) -> Filled:
+    """As many of the offers as are worth it and fit into so many tokens."""
+    taken = _Taken()
+    left_out: list[LeftOut] = []
+    best = max((offer.chunk.relevance_score for offer in offers), default=0.0)
+    waiting = []
+    for offer in offers:
+        if offer.chunk.relevance_score < THRESHOLD * best:
+            left_out.append(_left_out(offer.chunk, WEAK))
+        else:
+            waiting.append(offer)
+    if waiting:
+        offer = waiting.pop(_best(waiting))
+        first = _first(offer, room)
+        taken.add(first)
+        room -= first.tokens
+    # What an offer is worth only ever falls, so the first that is still worth what it was is the
+    # best of all.
+    heap = [(-taken.worth(offer.chunk), place, offer) for place, offer in enumerate(waiting)]
+    heapify(heap)
+    while heap:
+        _, place, offer = heappop(heap)
+        worth = taken.worth(offer.chunk)
+        if heap and worth < -heap[0][0]:
+            heappush(heap, (-worth, place, offer))
+        elif limit and len(taken.chunks) >= limit:
+            left_out.append(_left_out(offer.chunk, ENOUGH))
+        elif reason := taken.objection(offer.chunk):
+            left_out.append(_left_out(offer.chunk, reason))
+        elif offer.chunk.tokens <= room:
+            taken.add(offer.chunk)
+            room -= offer.chunk.tokens
+        elif offer.brief and offer.brief.tokens <= room:
+            taken.add(offer.brief)
+            room -= offer.brief.tokens
+        else:
+            left_out.append(_left_out(offer.chunk, BUDGET))
+    return Filled(
+        tuple(sorted(taken.chunks, key=lambda chunk: -chunk.relevance_score)),
+        tuple(sorted(left_out, key=lambda each: -each.relevance_score)),
+    )
+
+
+def smallest(offers: Sequence[Offer]) -> int:
+    """The tokens without which there is no pack: those of the most relevant chunk, in brief."""
+    return _smallest(offers[_best(offers)]).tokens if offers else 0
+
+
+def _best(offers: Sequence[Offer]) -> int:
+    return max(range(len(offers)), key=lambda at: (offers[at].chunk.relevance_score, -at))
+
+
+def _smallest(offer: Offer) -> Chunk:
+    return offer.brief or offer.chunk
+
+
+def _first(offer: Offer, room: int) -> Chunk:
+    """The most relevant chunk, whole or in brief: without it a pack is of no use. E010."""
+    if offer.chunk.tokens <= room:
+        return offer.chunk
+    brief = _smallest(offer)
+    if brief.tokens > room:
+        raise BudgetExceeded(f"One chunk takes {brief.tokens:,} tokens, and there are {room:,}.")
+    return brief
+
+
+def _lines(chunk: Chunk) -> frozenset[str]:
+    return frozenset(line.strip() for line in chunk.snippet.splitlines() if line.strip())
+
+
+def _is_inside(chunk: Chunk, other: Chunk) -> bool:
+    if chunk.path is None or chunk.path != other.path:
+        return False
+    if None in (chunk.first_line, chunk.last_line, other.first_line, other.last_line):
+        return False
+    return (
+        (other.first_line or 0) <= (chunk.first_line or 0)
+        and (chunk.last_line or 0) <= (other.last_line or 0)
+        and all(line in other.snippet for line in _lines(chunk))
+    )
+
+
+def _left_out(chunk: Chunk, reason: str) -> LeftOut:
+    return LeftOut(chunk.title, chunk.relevance_score, chunk.tokens, reason)

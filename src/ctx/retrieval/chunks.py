@@ -1,0 +1,109 @@
+"""Parts of files, nodes and sections as chunks: titles, kinds, and what each costs in a pack."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ctx import tokens
+from ctx.code.lookup import Located
+from ctx.memory.model import Node
+from ctx.retrieval import pack_text
+from ctx.retrieval.budget import Offer
+from ctx.retrieval.items import Part
+from ctx.retrieval.pack import Chunk, ChunkKind, Signal
+
+_KINDS: Mapping[str, ChunkKind] = {"decision": "Decision", "diagnostic": "DiagnosticOutput"}
+_TYPES = ("struct", "class", "enum", "trait", "interface", "type_alias")
+_LONGEST_TITLE = 100
+_BRIEF = 60
+"""Tokens of a node in brief."""
+
+
+class Section(NamedTuple):
+    """A part of a narrative document that was found for a question."""
+
+    path: str
+    """From the root of the project."""
+    title: str
+    text: str
+    first_line: int
+    last_line: int
+    score: float
+    signals: tuple[Signal, ...]
+
+
+Why = tuple[float, tuple[Signal, ...], tuple[str, ...]]
+"""A score, the signals that it is made of, and the way through the graph."""
+
+
+def of_part(part: Part, name: str, why: Why) -> Offer:
+    """A part of a file. In brief it is its signature."""
+    kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
+    title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
+    place = part.path, part.first_line, part.last_line, name or part.path
+    whole = _priced(Chunk(title, part.hash, part.snippet, why[0], kind, 0, *place, *why[1:]))
+    brief = part.signature or part.snippet.partition("\n")[0]
+    if len(brief) >= len(part.snippet):
+        return Offer(whole)
+    return Offer(whole, _priced(whole._replace(snippet=brief)))
+
+
+def of_signature(item: Located, hash: str, why: Why) -> Offer:
+    """An item of which it is enough to know how it is used."""
+    snippet = f"{item.signature}\n{item.doc}".strip() or item.name
+    place = item.path, item.line, item.end_line, item.name
+    title = f"{item.path}: {item.name}"
+    chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:])
+    return Offer(_priced(chunk))
+
+
+def of_node(node: Node, author: str, why: Why, most: int) -> Offer:
+    """A node of memory. Of what somebody else wrote, the title says who."""
+    first, _, rest = node.content.strip().partition("\n")
+    said = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
+    title = f"{said}: {_beginning(first)}"
+    kind = _KINDS.get(node.type, "Memory")
+    rationale = node.metadata.get("rationale")
+    # What the title says is not said again.
+    content = (
+        rest.strip() if rest.strip() and len(first) <= _LONGEST_TITLE else node.content.strip()
+    )
+    if isinstance(rationale, str) and rationale.strip():
+        content = f"{content}\n\nRationale: {rationale.strip()}"
+    shape = None, None, None, node.id, *why[1:]
+    whole = _priced(Chunk(title, node.id, _fitted(content, most), why[0], kind, 0, *shape))
+    if not rest and tokens.estimate(content) <= _BRIEF:
+        return Offer(whole)
+    return Offer(whole, _priced(whole._replace(snippet=_fitted(content, _BRIEF))))
+
+
+def of_section(section: Section, why: Why, most: int) -> Offer:
+    place = section.path, section.first_line, section.last_line, section.title
+    snippet = _fitted(section.text, most)
+    title = f"Narrative: {section.title}"
+    shape = *place, *why[1:]
+    chunk = Chunk(title, section.path, snippet, why[0], "NarrativeExcerpt", 0, *shape)
+    return Offer(_priced(chunk))
+
+
+def _beginning(line: str) -> str:
+    return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…"
+
+
+def _priced(chunk: Chunk) -> Chunk:
+    return chunk._replace(tokens=pack_text.cost(chunk))
+
+
+def _fitted(text: str, most: int) -> str:
+    """A text, or of a long one its first paragraphs, else its first lines."""
+    if tokens.estimate(text) <= most:
+        return text
+    for joint in ("\n\n", "\n", " "):
+        kept, left = [], most - 2
+        for part in text.split(joint):
+            left -= tokens.estimate(f"{part}{joint}")
+            if left < 0:
+                break
+            kept.append(part)
+        if kept and any(part.strip() for part in kept):
+            return f"{joint.join(kept).rstrip()}{joint if joint != ' ' else ' '}…"
+    return f"{text[: max(1, most)]}…"

@@ -1,0 +1,192 @@
+"""Pieces of files as an agent reads them: whole where that is short, else what matters of them.
+
+Nothing is cut inside a statement where that can be helped: what is left out lies between blank
+lines, or between lines that are indented alike, and `…` stands for it.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from sqlite3 import Connection
+
+from ctx import disk, tokens
+from ctx.code import encoding
+from ctx.code.vocabulary import LARGEST_FILE
+
+GAP = "…"
+
+_LONGEST_LINE = 300
+_LONGEST_BLOCK = 20
+_LONGEST_HEAD = 5
+_MOST_ABOVE = 12
+_COMMENTS = ("//", "#", "@", "/*", "*", '"""', "--", ";")
+
+
+class Text:
+    """A file of the working tree, as it is now. What is not asked for is not worked out."""
+
+    def __init__(self, path: str, hash: str, content: str, *, is_indexed: bool) -> None:
+        self.path = path
+        self.hash = hash
+        self.content = content
+        self.is_indexed = is_indexed
+        """Whether it is what the index has read: then the index knows what is where in it."""
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        lines = self.content.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        return lines
+
+
+class Texts:
+    """The files of a working tree. Each is read once, and none that has grown past reading."""
+
+    def __init__(self, connection: Connection, root: str) -> None:
+        self._connection = connection
+        self._root = root
+        self._read: dict[int, Text | None] = {}
+
+    def of(self, file_id: int) -> Text | None:
+        """None where there is no such file any more, or it is no text."""
+        if file_id not in self._read:
+            self._read[file_id] = self._text(file_id)
+        return self._read[file_id]
+
+    def _text(self, file_id: int) -> Text | None:
+        row = self._connection.execute(
+            "SELECT path, hash, skipped FROM files WHERE id = ?", (file_id,)
+        ).fetchone()
+        if row is None:
+            return None
+        path, known, skipped = row
+        try:
+            content = disk.read_plain(os.path.join(self._root, path), LARGEST_FILE)
+        except (OSError, ValueError):
+            return None
+        if b"\0" in content[:8192] and encoding.marked_encoding(content) is None:
+            return None
+        digest = blake2b(content, digest_size=16).digest()
+        text = encoding.decode(content).text
+        return Text(path, digest.hex(), text, is_indexed=digest == known and skipped is None)
+
+
+def line_of(text: Text, number: int) -> str:
+    line = text.lines[number - 1].rstrip() if 0 < number <= len(text.lines) else ""
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}"
+
+
+def joined(text: Text, numbers: Sequence[int]) -> str:
+    """Some lines of a file in their order; `…` stands where others are left out."""
+    found: list[str] = []
+    previous = numbers[0] - 1 if numbers else 0
+    for number in numbers:
+        line = line_of(text, number)
+        left_out = range(previous + 1, number)
+        if any(line_of(text, each).strip() for each in left_out):
+            found.append(f"{_indentation(line)}{GAP}")
+        elif left_out:
+            found.append("")
+        found.append(line)
+        previous = number
+    return "\n".join(found).rstrip("\n")
+
+
+def cost(text: Text, numbers: Sequence[int]) -> float:
+    """The tokens of some lines, before they are rounded up."""
+    last = len(text.lines)
+    lines = [text.lines[number - 1] for number in numbers if number <= last]
+    plain = sum(min(len(line), _LONGEST_LINE) + 1 for line in lines if line.isascii())
+    return plain * 2 / 7 + sum(
+        tokens.estimate(line[:_LONGEST_LINE]) + 2 for line in lines if not line.isascii()
+    )
+
+
+def from_above(text: Text, first: int, lowest: int = 1) -> int:
+    """Where an item begins with the comments and attributes directly above it."""
+    highest = max(lowest, first - _MOST_ABOVE)
+    while first > highest and line_of(text, first - 1).lstrip().startswith(_COMMENTS):
+        first -= 1
+    return first
+
+
+def fitting(
+    text: Text, numbers: Sequence[int], matters: Mapping[int, float], most: float
+) -> list[int]:
+    """Of these lines the first ones and those that matter most, with what they stand in, as far as
+    they fit into so many tokens."""
+    if cost(text, numbers) <= most:
+        return list(numbers)
+    head = _head(text, numbers)
+    if cost(text, head) > most:
+        head = head[:1]
+    chosen = set(head)
+    left = most - cost(text, head)
+    blocks = _blocks(text, numbers[len(head) :])
+    worth = [sum(matters.get(number, 0.0) for number in block) for block in blocks]
+    # What matters first; of the rest what comes first.
+    for place in sorted(range(len(blocks)), key=lambda place: (-worth[place], place)):
+        taken = cost(text, blocks[place]) + 2
+        if taken <= left:
+            left -= taken
+            chosen.update(blocks[place])
+        elif worth[place] > 0:
+            part = _around(text, blocks[place], matters, left - 4)
+            left -= cost(text, part) + 4 if part else 0
+            chosen.update(part)
+    return sorted(chosen)
+
+
+def _head(text: Text, numbers: Sequence[int]) -> list[int]:
+    """The lines in which an item says what it is."""
+    for place, number in enumerate(numbers[:_LONGEST_HEAD]):
+        if line_of(text, number).endswith((":", "{", ";", "=>", "=")):
+            return list(numbers[: place + 1])
+    return list(numbers[:1])
+
+
+def _blocks(text: Text, numbers: Sequence[int]) -> list[list[int]]:
+    """Lines that belong together."""
+    lines = [line_of(text, number) for number in numbers]
+    base = min((len(_indentation(line)) for line in lines if line.strip()), default=0)
+    blocks: list[list[int]] = []
+    was_blank = True
+    for number, line in zip(numbers, lines, strict=True):
+        begins = bool(line.strip()) and len(_indentation(line)) <= base
+        closes = line.lstrip().startswith(("}", ")", "]", "else", "elif", "except", "end"))
+        is_apart = was_blank or (begins and not closes) or number != blocks[-1][-1] + 1
+        if not blocks or is_apart or len(blocks[-1]) >= _LONGEST_BLOCK:
+            blocks.append([])
+        blocks[-1].append(number)
+        was_blank = not line.strip()
+    return blocks
+
+
+def _around(
+    text: Text, block: Sequence[int], matters: Mapping[int, float], most: float
+) -> list[int]:
+    """Of a block that does not fit, what fits around the line that matters most."""
+    best = max(range(len(block)), key=lambda place: matters.get(block[place], 0.0))
+    first, last = best, best + 1
+    if cost(text, block[first:last]) > most:
+        return []
+    while True:
+        wider = [(max(first - 1, 0), last), (first, min(last + 1, len(block)))]
+        fits = [
+            (low, high)
+            for low, high in wider
+            if (low, high) != (first, last) and cost(text, block[low:high]) <= most
+        ]
+        if not fits:
+            return list(block[first:last])
+        first, last = fits[0]
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]

@@ -1,0 +1,267 @@
+"""What must be read with a hit: along the edges of the code, and along those of memory.
+
+Each step takes something away: by the kind of the edge, its direction, how sure it is, and how many
+others lead to the same place, because what everybody uses says little about a task. Items that can
+reach each other are one step away together: a cycle has no inside that is nearer than the rest.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import log2
+from typing import NamedTuple
+
+from ctx.code import roles
+from ctx.code.edges import Edge, Graph
+from ctx.code.lookup import Code
+from ctx.code.vocabulary import CONFIDENCES, LABELS
+from ctx.ids import NodeId, anchor_id
+from ctx.memory import walk
+from ctx.memory.graphs import Graphs
+
+_FORWARD = {"CALLS": 0.5, "USES_TYPE": 0.5, "IMPLEMENTS": 0.5, "REFERENCES": 0.35, "IMPORTS": 0.3}
+_BACKWARD = {"CALLS": 0.35, "IMPLEMENTS": 0.4, "USES_TYPE": 0.2, "REFERENCES": 0.2, "IMPORTS": 0.1}
+_OF_A_TEST = 0.45
+"""Who calls it is a test: that shows how it is meant."""
+_SURE = {"high": 1.0, "medium": 0.8, "low": 0.4}
+_SAME_CYCLE = 0.9
+
+_MEMORY = {"MENTIONS": 0.6, "SUPERSEDES": 0.5, "DEPENDS_ON": 0.5, "DERIVED_FROM": 0.4}
+_OTHERS = 0.4
+_LEAST = 0.02
+_MOST_NEIGHBOURS = 100
+_MOST_STARTS = 12
+_STEPS_AHEAD, _MOST_AHEAD = 3, 20
+_MOST_BACK = 2
+"""Callers of one item, and as many tests of it."""
+_MOST_LEADING = 200
+"""Where more than these lead, nobody who does is telling."""
+
+
+class Reached(NamedTuple):
+    """An item that the graph led to."""
+
+    id: int
+    score: float
+    depth: int
+    label: str
+    """Of the last edge, behind `<` where it was followed backward."""
+    previous: int
+
+
+class Expanded(NamedTuple):
+    found: tuple[Reached, ...]
+    """The best first, without where it began."""
+    condensed: bool
+    """Whether the way went over a graph without cycles."""
+
+
+class Limits(NamedTuple):
+    depth: int
+    labels: Collection[str]
+    most: int
+    least_confidence: str
+
+
+class _Way(NamedTuple):
+    source: int
+    target: int
+    weight: float
+    label: str
+
+
+def in_code(code: Code, starts: Mapping[int, float], limits: Limits) -> Expanded:
+    """What the edges of the code lead to from some items, with their scores."""
+    labels = [label for label in LABELS if label in limits.labels]
+    if not labels or not limits.depth or not limits.most or not starts:
+        return Expanded((), False)
+    least = CONFIDENCES.index(limits.least_confidence)
+    best = sorted(starts, key=lambda item: (-starts[item], item))[:_MOST_STARTS]
+    scores = {item: starts[item] for item in best}
+    found: dict[int, Reached] = {}
+    ring: list[int] = best
+    condensed = False
+    leads: list[Edge] = []
+    for depth in range(1, limits.depth + 1):
+        outward = code.edges_from(ring, labels, least)
+        ways = [_forward(edge) for edge in outward]
+        if depth == 1:
+            ways += _backward(code, ring, labels, least)
+        leads += outward
+        leads += _ahead(code, [edge.target for edge in outward], labels, least)
+        together = _cycles((edge.source, edge.target) for edge in leads)
+        condensed = condensed or bool(ways)
+        ring = _step(code, ways, together, scores, found, depth)
+        ring = sorted(ring, key=lambda item: (-scores[item], item))[: limits.most]
+        if not ring:
+            break
+    reached = [each for each in found.values() if each.id not in starts]
+    reached.sort(key=lambda each: (-each.score, each.id))
+    return Expanded(tuple(reached[: limits.most]), condensed)
+
+
+def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[Edge]:
+    """Edges from items and from what they lead to, as far as they are known without following
+    names: enough to see most of the cycles that items are in."""
+    known = Graph(code.connection)
+    found: list[Edge] = []
+    ring = list(dict.fromkeys(items))[:_MOST_AHEAD]
+    for _ in range(_STEPS_AHEAD):
+        edges = known.edges_from(ring, labels, least)
+        found += edges
+        ring = list(dict.fromkeys(edge.target for edge in edges))[:_MOST_AHEAD]
+    return found
+
+
+def _forward(edge: Edge) -> _Way:
+    weight = _FORWARD[edge.label] * _SURE[edge.confidence]
+    return _Way(edge.source, edge.target, weight, edge.label)
+
+
+def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Way]:
+    """Who leads to these items. Who only imports one is not asked: it says so in its body too."""
+    wanted = [label for label in labels if label != "IMPORTS"]
+    quiet = [item for item in items if _leading_to(code, item) <= _MOST_LEADING]
+    edges = code.edges_to(quiet, wanted, least) if wanted else []
+    tests = _in_tests(code, {edge.source for edge in edges})
+    leading: dict[int, int] = {}
+    for edge in edges:
+        leading[edge.target] = leading.get(edge.target, 0) + 1
+    found: list[_Way] = []
+    taken: dict[tuple[int, bool], int] = {}
+    for edge in edges:
+        is_test = edge.source in tests
+        number = taken[edge.target, is_test] = taken.get((edge.target, is_test), 0) + 1
+        if number > _MOST_BACK:
+            continue
+        weight = _OF_A_TEST if is_test else _BACKWARD[edge.label]
+        # One of a hundred that call it says less than the only one.
+        weight *= _SURE[edge.confidence] / (1 + log2(leading[edge.target]) / 2)
+        found.append(_Way(edge.target, edge.source, weight, f"<{edge.label}"))
+    return found
+
+
+def _step(
+    code: Code,
+    ways: Sequence[_Way],
+    together: Mapping[int, Sequence[int]],
+    scores: dict[int, float],
+    found: dict[int, Reached],
+    depth: int,
+) -> list[int]:
+    """Follow one ring of edges; the items that were reached for the first time."""
+    new: dict[int, None] = {}
+    for way in sorted(ways, key=lambda way: (-way.weight * scores.get(way.source, 0.0), way)):
+        score = scores.get(way.source, 0.0) * way.weight
+        if score < _LEAST or way.target in scores:
+            continue
+        score /= 1 + log2(1 + _leading_to(code, way.target)) / 4
+        for item in together.get(way.target, (way.target,)):
+            if item not in scores:
+                scores[item] = score if item == way.target else score * _SAME_CYCLE
+                found[item] = Reached(item, scores[item], depth, way.label, way.source)
+                new[item] = None
+    return list(new)
+
+
+def _cycles(edges: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
+    """The items that can reach each other, by each of them."""
+    pairs = {pair for pair in edges if pair[0] != pair[1]}
+    while pairs:
+        # Whatever nothing leads to, or leads nowhere, is in no cycle.
+        sources, targets = {one for one, _ in pairs}, {other for _, other in pairs}
+        left = {(one, other) for one, other in pairs if one in targets and other in sources}
+        if left == pairs:
+            break
+        pairs = left
+    leads, led = _neighbours(pairs), _neighbours((other, one) for one, other in pairs)
+    found: dict[int, tuple[int, ...]] = {}
+    for item in sorted(leads):
+        if item not in found:
+            # A few are left here: what can be reached from an item and reaches it, is with it.
+            together = tuple(sorted(_reached(item, leads) & _reached(item, led)))
+            found.update(dict.fromkeys(together, together))
+    return found
+
+
+def _neighbours(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for one, other in pairs:
+        found.setdefault(one, []).append(other)
+    return found
+
+
+def _reached(start: int, leads: Mapping[int, Sequence[int]]) -> set[int]:
+    found, waiting = {start}, [start]
+    while waiting:
+        for other in leads.get(waiting.pop(), ()):
+            if other not in found:
+                found.add(other)
+                waiting.append(other)
+    return found
+
+
+def _leading_to(code: Code, item: int) -> int:
+    row = code.connection.execute(
+        "SELECT count(*) FROM (SELECT 1 FROM edges WHERE target = ? LIMIT ?)",
+        (item, _MOST_LEADING + 1),
+    ).fetchone()
+    count: int = row[0]
+    return count
+
+
+def _in_tests(code: Code, items: Collection[int]) -> set[int]:
+    files = {item >> 16 for item in items}
+    places = ", ".join(map(str, files))
+    rows = code.connection.execute(f"SELECT id, path FROM files WHERE id IN ({places})")
+    tests = {file_id for file_id, path in rows if roles.is_test(path)}
+    return {item for item in items if item >> 16 in tests}
+
+
+# Memory
+
+
+class Recollected(NamedTuple):
+    """A node that the graph of memory led to."""
+
+    id: NodeId
+    score: float
+    depth: int
+    label: str
+    """Of the last edge, behind `<` where it was followed backward."""
+    previous: NodeId
+
+
+def anchors(names: Iterable[tuple[str, str]], project_tag: str) -> dict[NodeId, str]:
+    """The nodes that stand for files and items, where there are any: by kind and name.
+
+    In the user store, where those of many projects meet, the project is a part of the name.
+    """
+    found: dict[NodeId, str] = {}
+    for kind, name in names:
+        found[anchor_id(kind, name)] = name
+        if project_tag:
+            found[anchor_id(kind, f"{project_tag}\0{name}")] = name
+    return found
+
+
+def in_memory(graphs: Graphs, starts: Mapping[NodeId, float], limits: Limits) -> list[Recollected]:
+    """What the edges of memory lead to, in both directions, the best first."""
+    types = list(limits.labels)
+    if not types or not limits.depth or not limits.most or not starts:
+        return []
+    scores = dict(starts)
+    found: dict[NodeId, Recollected] = {}
+    ring = list(starts)
+    for depth in range(1, limits.depth + 1):
+        new: dict[NodeId, Recollected] = {}
+        for here in ring:
+            for step in walk.related(graphs, [here], 1, edge_types=types, limit=_MOST_NEIGHBOURS):
+                score = scores[here] * _MEMORY.get(step.type, _OTHERS)
+                known = scores.get(step.id, new[step.id].score if step.id in new else 0.0)
+                if step.previous is not None and score > max(known, _LEAST):
+                    label = step.type if step.outward else f"<{step.type}"
+                    new[step.id] = Recollected(step.id, score, depth, label, here)
+        ring = sorted(new, key=lambda node_id: (-new[node_id].score, node_id))[: limits.most]
+        scores.update((node_id, new[node_id].score) for node_id in ring)
+        found.update((node_id, new[node_id]) for node_id in ring)
+    every = sorted(found.values(), key=lambda each: (-each.score, each.id))
+    return every[: limits.most]

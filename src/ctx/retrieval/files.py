@@ -1,0 +1,218 @@
+"""The files of a project, ranked for a task.
+
+What a file says, what it is called, what it defines, and what past commits that sound like the task
+have touched. The formula was measured (`bench/localisation.py`); each part can be left out there.
+"""
+
+import heapq
+import json
+import math
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.code import roles
+from ctx.code.asked import Asked
+from ctx.code.history import questions
+from ctx.code.history.tables import unpack
+from ctx.code.segments import FILES
+from ctx.code.words import BODY, NAMES, PATH, SUBJECT
+from ctx.retrieval.pack import Signal
+from ctx.search.question import Question
+
+_WEIGHTS = {BODY: 1.0, PATH: 1.5, NAMES: 0.5}
+_SIGNALS = {BODY: "text", PATH: "path", NAMES: "names"}
+_HISTORY = 0.3
+_MENTIONED = 0.4
+_RECENT = 0.15
+_AUXILIARY = 0.7
+_BY_ROLE = {roles.SOURCE: 1.0, roles.AUXILIARY: _AUXILIARY, roles.BESIDE: 0.0}
+
+_CANDIDATES = 150
+_BESIDE = 50
+_COMMITS = 100
+_LOOKED_AT = 400
+_MOST_FILES = 12
+_HALF_LIFE_DAYS = 1000
+_OLDEST_DAYS = 20_000
+_NEWEST = 2_000
+_FADES_IN_DAYS = 30
+_DAY = 86_400
+
+
+class RankedFile(NamedTuple):
+    """A file, how well it fits, and why."""
+
+    id: int
+    path: str
+    score: float
+    """The best has about 1."""
+    signals: tuple[Signal, ...]
+
+
+def rank(
+    connection: Connection,
+    question: Question,
+    mentioned: Sequence[str] = (),
+    limit: int = 50,
+    without: Container[str] = (),
+) -> list[RankedFile]:
+    """The files that fit best. `mentioned` are paths that the task names; signals in `without` are
+    left out."""
+    signals: dict[str, Mapping[int, float]] = {}
+    if "history" not in without:
+        signals["history"] = _scaled(_HISTORY, _touched(connection, question))
+    if "mentioned" not in without:
+        signals["mentioned"] = _scaled(_MENTIONED, _named(connection, mentioned))
+    texts = _texts(connection, question, set().union(*signals.values()), without)
+    signals = texts.signals | signals
+    scores = _sums(signals)
+    if "recent" not in without:
+        likely = heapq.nlargest(_CANDIDATES, scores, key=scores.__getitem__)
+        signals["recent"] = _scaled(_RECENT, _recent(connection, likely))
+        scores = _sums(signals)
+    beside = set() if question.is_about_tests or "roles" in without else texts.beside
+    first = sorted(scores, key=lambda id: (id in beside, -scores[id], id))[:limit]
+    return _ranked(connection, first, scores, signals)
+
+
+def _sums(signals: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
+    scores: dict[int, float] = defaultdict(float)
+    for found in signals.values():
+        for id, value in found.items():
+            scores[id] += value
+    return scores
+
+
+class _Texts(NamedTuple):
+    """What the words of the task find."""
+
+    signals: dict[str, Mapping[int, float]]
+    """Of each signal, what it adds to each file. The best file has 1 in all."""
+    beside: set[int]
+    """Files that are about the project rather than it: tests, documentation."""
+
+
+def _texts(
+    connection: Connection, question: Question, others: set[int], without: Container[str]
+) -> _Texts:
+    """The files that say most of it, and what `others` say of it."""
+    fields = {field: weight for field, weight in _WEIGHTS.items() if _SIGNALS[field] not in without}
+    scores = Asked(connection, FILES).scores(fields, question.weights)
+    signals: dict[str, dict[int, float]] = {_SIGNALS[field]: {} for field in fields}
+    beside: set[int] = set()
+    best = best_beside = 0.0
+    for number, (segment, totals) in enumerate(scores.totals()):
+        ids, role_of = segment.ids, segment.roles
+        having = [position for position, total in enumerate(totals) if total]
+        source = {each: totals[each] * _BY_ROLE[role_of[each]] for each in having}
+        chosen = {
+            *heapq.nlargest(_CANDIDATES, having, key=source.__getitem__),
+            *heapq.nlargest(_BESIDE, having, key=totals.__getitem__),
+            *(each for each in having if ids[each] in others),
+        }
+        best = max(best, max(source.values(), default=0.0))
+        best_beside = max(best_beside, max(totals))
+        for position in chosen:
+            id, role = ids[position], role_of[position]
+            if role == roles.BESIDE:
+                beside.add(id)
+            factor = _AUXILIARY if role == roles.AUXILIARY else 1.0
+            for field, score in scores.parts(number, position).items():
+                signals[_SIGNALS[field]][id] = factor * score
+    most = best or best_beside
+    for found in signals.values():
+        for id in found:
+            found[id] /= most
+    return _Texts(dict(signals), beside)
+
+
+def _scaled(weight: float, found: Mapping[int, float]) -> dict[int, float]:
+    """So that the most is the weight."""
+    most = max(found.values(), default=0.0)
+    return {id: weight * value / most for id, value in found.items()} if most else {}
+
+
+def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
+    found = connection.execute(
+        "SELECT id FROM files WHERE path IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(paths)),),
+    )
+    return {id: 1.0 for (id,) in found}
+
+
+def _touched(connection: Connection, question: Question) -> dict[int, float]:
+    """What was touched by commits whose messages sound like the task."""
+    spoken = questions.spoken_of(connection, {SUBJECT: 1.0}, question.weights)
+    likely = sorted(spoken, key=lambda id: -spoken[id])[:_LOOKED_AT]
+    rows = connection.execute(
+        "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
+        " AND id IN (SELECT value FROM json_each(?))",
+        # What was committed in the future says nothing about how old the others are.
+        (4 * 4 * _MOST_FILES, clock.now_s(), json.dumps(likely)),
+    ).fetchall()
+    newest = max((time for _, time, _ in rows), default=0)
+    files_of = _present(connection, {path for _, _, packed in rows for path in unpack(packed)})
+    told: list[tuple[float, list[int]]] = []
+    for id, time, packed in rows:
+        files = [files_of[path] for path in unpack(packed) if path in files_of]
+        if 1 <= len(files) <= _MOST_FILES:
+            age = min((newest - time) / _DAY, _OLDEST_DAYS)
+            told.append((spoken[id] * 0.5 ** (age / _HALF_LIFE_DAYS), files))
+    told.sort(key=lambda each: -each[0])
+    found: dict[int, float] = defaultdict(float)
+    for score, files in told[:_COMMITS]:
+        for file in files:
+            found[file] += (score / told[0][0]) ** 2 / math.sqrt(len(files))
+    return found
+
+
+def _recent(connection: Connection, files: Sequence[int]) -> dict[int, float]:
+    """How lately each of these files was touched by a commit that is not about everything."""
+    paths = _paths(connection, files)
+    ages = questions.ages(connection, paths.values(), _NEWEST)
+    return {
+        id: 1 / (1 + ages[path] / _DAY / _FADES_IN_DAYS)
+        for id, path in paths.items()
+        if path in ages
+    }
+
+
+def _present(connection: Connection, paths: set[int]) -> dict[int, int]:
+    """The file that a path in the history is now, where it is source that is still there."""
+    rows = connection.execute(
+        "SELECT history_paths.id, files.id FROM history_paths JOIN files USING (path)"
+        " WHERE history_paths.id IN (SELECT value FROM json_each(?)) AND files.skipped IS NULL",
+        (json.dumps(list(paths)),),
+    )
+    return dict(rows)
+
+
+def _ranked(
+    connection: Connection,
+    ids: Sequence[int],
+    scores: Mapping[int, float],
+    parts: Mapping[str, Mapping[int, float]],
+) -> list[RankedFile]:
+    paths = _paths(connection, ids)
+    return [
+        RankedFile(
+            id,
+            paths[id],
+            scores[id],
+            tuple(Signal(name, found[id]) for name, found in parts.items() if id in found),
+        )
+        for id in ids
+        if id in paths
+    ]
+
+
+def _paths(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
+    return dict(
+        connection.execute(
+            "SELECT id, path FROM files WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+    )

@@ -1,0 +1,207 @@
+"""What memory has for a task: nodes that search finds, nodes it names, and what edges lead to."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import terms
+from ctx.ids import NodeId
+from ctx.memory.graph import PROJECT
+from ctx.memory.model import ANCHOR_TYPES, Node
+from ctx.retrieval import authors, chunks, expand, seeds
+from ctx.retrieval.budget import Offer
+from ctx.retrieval.found_code import Led
+from ctx.retrieval.pack import LeftOut, Signal
+from ctx.retrieval.remembered import Remembered
+from ctx.search.entities import Entities
+from ctx.search.question import Question
+
+if TYPE_CHECKING:
+    from ctx.retrieval.pipeline import RetrievalConfig, Sources
+
+_NODES = 20
+_SECTIONS = 8
+_FROM = 8
+"""Nodes from which edges are followed."""
+_NAMED = 1.0
+_AT_HAND = 0.3
+"""What the task at hand says about a question, where nothing else does."""
+_COVERAGE = 0.5
+"""How much of the score depends on how much of the question the node has: see found_code."""
+_SECTION = 0.7
+"""What a section counts beside a node: it says the same with less care."""
+_OF_A_DOCUMENT = 2
+_ANCHORED = 0.8
+_LEAST_COVERAGE, _LEAST_NEARNESS = 0.1, 0.5
+_PARTS, _SMALLEST, _LARGEST = 6, 60, 800
+_PLACES = ("file", "item", "package")
+
+
+class _Known(NamedTuple):
+    node: Node
+    score: float
+    signals: tuple[Signal, ...]
+    via: tuple[str, ...] = ()
+
+
+class FoundMemory:
+    """Memory, asked about one task."""
+
+    def __init__(
+        self,
+        sources: "Sources",
+        config: "RetrievalConfig",
+        asked: Question,
+        said: Entities,
+        room: int,
+    ) -> None:
+        self._sources = sources
+        self._asked = asked
+        self._limits = expand.Limits(
+            config.depth, config.labels, config.max_expanded_nodes, config.min_confidence
+        )
+        self._most = min(max(room // _PARTS, _SMALLEST), _LARGEST)
+        self._known: dict[NodeId, _Known] = {}
+        self.superseded: list[LeftOut] = []
+        self.reached_names: list[str] = []
+        found = list(sources.remembered(asked.cleaned or asked.text, _NODES))
+        self.margin: float | None = None
+        if found:
+            first, second = found[0].score, found[1].score if len(found) > 1 else 0.0
+            self.margin = (first - second) / first if first else 0.0
+        for each in filter(_is_about_it, found):
+            scale = 1 - _COVERAGE + _COVERAGE * min(max(each.coverage, each.nearness), 1.0)
+            signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
+            self._know(_Known(each.node, each.score * scale, signals))
+        named = seeds.in_memory(sources.graphs, said)
+        for node in sources.graphs.nodes(named):
+            self._know(_Known(node, _NAMED, (Signal("named", _NAMED),)))
+        best = [each.node for each in list(self._known.values())[:_FROM]]
+        self.seed_names = [*named, *map(_named, best)]
+        self._sections = (
+            list(sources.sections(asked.cleaned or asked.text, _SECTIONS))
+            if sources.sections and config.include_narrative
+            else []
+        )
+
+    def led_to_code(self) -> list[Led]:
+        """What the best nodes say about the code: files and items that they mention."""
+        # What stands for code and was found by its name, search in the code finds better.
+        nodes = [each for each in self._known.values() if each.node.type not in _PLACES]
+        best = sorted(nodes, key=lambda each: -each.score)[:_FROM]
+        starts = {each.node.id: each.score for each in best}
+        if self._sources.task is not None:
+            starts.setdefault(self._sources.task.id, _AT_HAND)
+        return self._follow(starts)
+
+    def look_at(self, anchored: Mapping[tuple[str, str], float]) -> None:
+        """Find what memory says about files and items."""
+        anchors = expand.anchors(anchored, self._sources.project_tag)
+        scores = {name: score for (_, name), score in anchored.items()}
+        there = [node.id for node in self._sources.graphs.nodes(anchors)]
+        self._follow({each: _ANCHORED * scores[anchors[each]] for each in there})
+
+    def offers(self) -> list[Offer]:
+        shown = [
+            each
+            for each in self._known.values()
+            if each.node.type not in _PLACES and each.score > 0
+        ]
+        graphs = self._sources.graphs
+        projects = [graph.connection for graph in graphs.graphs if graph.scope == PROJECT]
+        written_by = authors.strangers(projects, [each.node.id for each in shown])
+        nodes = [
+            chunks.of_node(
+                each.node,
+                written_by.get(each.node.id, ""),
+                (each.score, each.signals, each.via),
+                self._most,
+            )
+            for each in shown
+        ]
+        return [*nodes, *self._of_sections()]
+
+    def _of_sections(self) -> Iterator[Offer]:
+        weights = self._asked.weights
+        every = sum(weights.values()) or 1.0
+        of_document: dict[str, int] = {}
+        for each in self._sections:
+            number = of_document[each.path] = of_document.get(each.path, 0) + 1
+            if number > _OF_A_DOCUMENT:
+                continue
+            # The title of a document stands above each of its sections: it is not what they say.
+            said = terms.counts(each.text)
+            covered = sum(weight for term, weight in weights.items() if term in said) / every
+            scale = _SECTION * (1 - _COVERAGE + _COVERAGE * covered)
+            signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
+            yield chunks.of_section(each, (scale * each.score, signals, ()), self._most)
+
+    def _know(self, known: _Known) -> None:
+        before = self._known.get(known.node.id)
+        if before is None or before.score < known.score:
+            self._known[known.node.id] = known
+
+    def _follow(self, starts: Mapping[NodeId, float]) -> list[Led]:
+        """Go along the edges; what stands for code on the way."""
+        graphs = self._sources.graphs
+        steps = expand.in_memory(graphs, starts, self._limits)
+        every = [*starts, *(step.id for step in steps)]
+        nodes = {node.id: node for node in graphs.nodes(every)}
+        by_id = {step.id: step for step in steps}
+        led: list[Led] = []
+        for step in steps:
+            node = nodes.get(step.id)
+            if node is None or not self._shows(node):
+                continue
+            via = _way(step, by_id, nodes)
+            self.reached_names.append(_named(node))
+            if node.type in ("file", "item"):
+                led.append(Led(node.type, _called(node), step.score, via))
+            elif node.superseded_by is not None:
+                if node.id not in self._known:
+                    title = f"{node.type.capitalize()}: {_called(node)}"
+                    self.superseded.append(LeftOut(title, step.score, 0, "superseded"))
+            else:
+                self._know(_Known(node, step.score, (Signal("graph", step.score),), via))
+        return led
+
+    def _shows(self, node: Node) -> bool:
+        if node.type in ANCHOR_TYPES:
+            return True
+        in_sight = self._sources.in_sight
+        return in_sight is None or in_sight(node) or node.superseded_by is not None
+
+
+def _is_about_it(found: Remembered) -> bool:
+    """Scores compare nodes with the best of them, which may have little to do with the question.
+    What has neither words nor a meaning to be compared was asked for by filters."""
+    is_weak = found.coverage < _LEAST_COVERAGE and found.nearness < _LEAST_NEARNESS
+    return not (is_weak and (found.coverage or found.nearness))
+
+
+def _way(
+    step: expand.Recollected,
+    by_id: Mapping[NodeId, expand.Recollected],
+    nodes: Mapping[NodeId, Node],
+) -> tuple[str, ...]:
+    def called(node_id: NodeId) -> str:
+        return _called(nodes[node_id]) if node_id in nodes else node_id
+
+    way = [called(step.id)]
+    at: expand.Recollected | None = step
+    while at is not None and len(way) < 20:
+        way[:0] = [called(at.previous), at.label]
+        at = by_id.get(at.previous)
+    return tuple(way)
+
+
+def _named(node: Node) -> str:
+    """What stands for code by its name, all else by its id."""
+    return _called(node) if node.type in _PLACES else node.id
+
+
+def _called(node: Node) -> str:
+    """What a reader would call a node: its first line; what stands for code by its name."""
+    name = node.metadata.get("path") or node.metadata.get("name")
+    if node.type in _PLACES and isinstance(name, str):
+        return name
+    return node.content.strip().partition("\n")[0][:120]

@@ -1,0 +1,356 @@
+"""Of the files that fit a task, the parts to read.
+
+A file is ranked as a whole; what an agent reads are its items: a function, a class, a few lines at
+the top. An item counts by the words of the task in it, those in its name more than those in its
+body, and by how few items have them. What the task names is above what only sounds like it.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ctx import terms
+from ctx.code.lookup import Code
+from ctx.code.vocabulary import CONTAINERS, KINDS, SLOTS, item_id
+from ctx.retrieval import excerpts
+from ctx.retrieval.excerpts import Text, Texts
+from ctx.retrieval.files import RankedFile
+
+_WORD = re.compile(r"\w+|\n")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9_]+|\n")
+_LONGEST_TEXT = 400_000
+_MOST_BEGUN = 200
+_MOST_ITEMS = 2_000
+_MOST_OF_A_FILE = 8
+"""Parts of one file that are worth offering."""
+
+# The optimum of these is flat; they say what stands above what.
+_IN_NAME = 3.0
+_IN_SIGNATURE = 1.0
+_SATURATION = 1.2
+_AROUND = 0.5
+_UNKNOWN = 0.35
+"""What the first lines of a file count in which no word of the task was found: it was ranked for
+its path or its past."""
+SHORT = 350
+"""Tokens of a file that is given whole."""
+
+
+class Row(NamedTuple):
+    """An item of a file, as far as choosing needs it."""
+
+    id: int
+    parent: int | None
+    kind: str
+    name: str
+    line: int
+    end_line: int
+    signature: str
+    doc: str
+
+
+Rows = Mapping[int, Row]
+"""The items of a file by their ids, in its order: the file itself is the first."""
+
+
+class Part(NamedTuple):
+    """A part of a file, as it is read."""
+
+    id: int
+    """Of the item; the file's own for the file as a whole."""
+    path: str
+    hash: str
+    name: str
+    """Inside the file: `Client.connect`; empty for the file."""
+    kind: str
+    first_line: int
+    last_line: int
+    snippet: str
+    signature: str
+
+
+class Sought(NamedTuple):
+    """What is looked for in files."""
+
+    weights: Mapping[str, float]
+    named: Mapping[int, float]
+    """Items that the task names, and how surely."""
+    quoted: Sequence[str]
+    most_tokens: int
+    """Of one part."""
+
+
+class Seen(NamedTuple):
+    """A file that was looked through."""
+
+    file: RankedFile
+    text: Text
+    rows: Rows
+    lines: Mapping[int, Mapping[str, int]]
+    """The words of the task in each line that has any."""
+    owners: Mapping[int, int]
+    """The innermost item around each of these lines."""
+
+
+class Candidate(NamedTuple):
+    """A part of a file that may be read, before anybody has looked at how it reads."""
+
+    seen: Seen
+    row: Row | None
+    """None: the whole file."""
+    fit: float
+    """How well it fits the task among all candidates, up to 1."""
+    covered: frozenset[str]
+    """Words of the task that are in it."""
+
+    @property
+    def id(self) -> int:
+        return self.row.id if self.row else item_id(self.seen.file.id, 0)
+
+
+class _Words(dict[str, tuple[str, ...]]):
+    """The terms of the task that a word stands for; of most words none."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = weights
+        # A stem is a word without its end, but for the last letters: most words need no more
+        # than a look at that.
+        begun = sorted({re.escape(term[: max(2, len(term) - 2)]) for term in weights})
+        few = "|".join(begun) if len(begun) <= _MOST_BEGUN else ""
+        self._may_be = re.compile(few)
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if word.isascii() and not self._may_be.search(word.lower()):
+            self[word] = ()
+            return ()
+        found = tuple(dict.fromkeys(t for t in terms.of(word) if t in self._weights))
+        self[word] = found
+        return found
+
+
+def candidates(
+    code: Code, texts: Texts, files: Sequence[RankedFile], sought: Sought
+) -> list[Candidate]:
+    """The parts of files that may be read, those of each file together, the best first."""
+    words = _Words(sought.weights)
+    seen = [each for file in files if (each := _look_through(code, texts, file, words))]
+    found = [_found(each, words) for each in seen]
+    rarity = _rarity(found)
+    scores = [_scores(each, own, rarity, sought) for each, own in zip(seen, found, strict=True)]
+    best = max((max(each.values(), default=0.0) for each in scores), default=0.0) or 1.0
+    return [
+        candidate
+        for each, own, of_items in zip(seen, found, scores, strict=True)
+        for candidate in _chosen(each, own, of_items, sought, best)
+    ]
+
+
+def rows_of(code: Code, file_id: int) -> Rows:
+    """The items of a file in its order, the file itself first."""
+    found = code.connection.execute(
+        "SELECT id, parent, kind, name, line, end_line, signature, doc FROM items"
+        " WHERE id BETWEEN ? AND ? ORDER BY start, stop DESC, id LIMIT ?",
+        (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1), _MOST_ITEMS),
+    )
+    return {id: Row(id, parent, KINDS[kind], *rest) for id, parent, kind, *rest in found}
+
+
+def _look_through(code: Code, texts: Texts, file: RankedFile, words: _Words) -> Seen | None:
+    text = texts.of(file.id)
+    if text is None:
+        return None
+    rows = rows_of(code, file.id) if text.is_indexed else {}
+    lines = _lines_with(text, words)
+    return Seen(file, text, rows, lines, _owners(rows, file.id, sorted(lines)))
+
+
+def _lines_with(text: Text, words: _Words) -> dict[int, dict[str, int]]:
+    """The lines that have words of the task, and how often each."""
+    content = text.content[:_LONGEST_TEXT]
+    pieces = (_ASCII_WORD if content.isascii() else _WORD).findall(content)
+    telling = {word: meant for word in set(pieces) if (meant := words[word])}
+    telling["\n"] = ()
+    lines: dict[int, dict[str, int]] = {}
+    number = 1
+    for word in [piece for piece in pieces if piece in telling]:
+        if word == "\n":
+            number += 1
+            continue
+        here = lines.setdefault(number, {})
+        for term in telling[word]:
+            here[term] = here.get(term, 0) + 1
+    return lines
+
+
+def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
+    """The innermost item around each line. Items come in the file's order, outer ones first."""
+    rows = list(items.values())
+    whole = item_id(file_id, 0)
+    owners: dict[int, int] = {}
+    around: list[Row] = []
+    place = 0
+    for line in lines:
+        while place < len(rows) and rows[place].line <= line:
+            while around and around[-1].end_line < rows[place].line:
+                around.pop()
+            around.append(rows[place])
+            place += 1
+        while around and around[-1].end_line < line:
+            around.pop()
+        inside = (row for row in reversed(around) if row.end_line >= line and row.parent)
+        owners[line] = next((row.id for row in inside), whole)
+    return owners
+
+
+_Found = dict[int, dict[str, float]]
+"""How often each item has each term, where a name counts more than a body."""
+
+
+def _found(seen: Seen, words: _Words) -> _Found:
+    found: _Found = {}
+    for line, here in seen.lines.items():
+        own = found.setdefault(seen.owners[line], {})
+        for term, times in here.items():
+            own[term] = own.get(term, 0.0) + times
+    for row in seen.rows.values():
+        if row.parent is None:
+            continue
+        own = found.get(row.id, {})
+        for text, extra in ((row.name, _IN_NAME), (row.signature, _IN_SIGNATURE)):
+            # In their order: a sum of fractions depends on it.
+            found_here = dict.fromkeys(t for word in _WORD.findall(text) for t in words[word])
+            for term in found_here:
+                own[term] = own.get(term, 0.0) + extra
+        if own:
+            found[row.id] = own
+    return found
+
+
+def _rarity(found: Sequence[_Found]) -> dict[str, float]:
+    """How telling a term is among these items."""
+    having: dict[str, int] = {}
+    total = 1
+    for of_file in found:
+        total += len(of_file)
+        for own in of_file.values():
+            for term in own:
+                having[term] = having.get(term, 0) + 1
+    return {
+        term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in having.items()
+    }
+
+
+def _scores(
+    seen: Seen, found: _Found, rarity: Mapping[str, float], sought: Sought
+) -> dict[int, float]:
+    rows = seen.rows
+    lengths = [row.end_line - row.line + 1 for row in rows.values() if row.kind not in CONTAINERS]
+    mean = max(10.0, sum(lengths) / len(lengths)) if lengths else 20.0
+    scores: dict[int, float] = {}
+    for id, own in found.items():
+        row = rows.get(id)
+        is_function = row is not None and row.kind not in CONTAINERS
+        length = row.end_line - row.line + 1 if row and is_function else mean
+        norm = _SATURATION * (0.5 + 0.5 * min(length / mean, 4.0))
+        score = sum(
+            sought.weights[term] * rarity[term] * times / (times + norm)
+            for term, times in own.items()
+        )
+        # What lies around the items of a file is mostly what it imports.
+        scores[id] = score if row is None or row.parent is not None else score * _AROUND
+    strongest = max(scores.values(), default=1.0)
+    for id, sure in sought.named.items():
+        if id in rows:
+            scores[id] = scores.get(id, 0.0) + strongest * sure
+    for row in rows.values() if sought.quoted else ():
+        if any(quote in row.signature or quote == row.name for quote in sought.quoted):
+            scores[row.id] = scores.get(row.id, 0.0) + strongest * 0.5
+    return scores
+
+
+def _chosen(
+    seen: Seen, found: _Found, scores: Mapping[int, float], sought: Sought, best: float
+) -> Iterator[Candidate]:
+    text = seen.text
+    if not seen.rows or text.size * 2 / 7 <= min(SHORT, sought.most_tokens):
+        top = max(scores.values(), default=0.0)
+        covered = frozenset(term for own in found.values() for term in own)
+        yield Candidate(seen, None, max(top / best, _UNKNOWN), covered)
+        return
+    rows = seen.rows
+    known = [id for id in scores if id in rows and scores[id] > 0]
+    known.sort(key=lambda id: (-scores[id], id))
+    for id in known[:_MOST_OF_A_FILE]:
+        yield Candidate(seen, rows[id], scores[id] / best, frozenset(found.get(id, ())))
+    if not known:
+        yield Candidate(seen, next(iter(rows.values())), _UNKNOWN, frozenset())
+
+
+def part(candidate: Candidate, sought: Sought) -> Part:
+    """A candidate as it reads."""
+    seen, row = candidate.seen, candidate.row
+    text = seen.text
+    first, last = (row.line, row.end_line) if row else (1, len(text.lines))
+    matters = {
+        line: sum(map(sought.weights.__getitem__, here))
+        for line, here in seen.lines.items()
+        if first <= line <= last
+    }
+    if row is not None:
+        return item_part(text, seen.rows, row, matters, sought.most_tokens)
+    every = range(1, len(text.lines) + 1)
+    snippet = excerpts.joined(text, excerpts.fitting(text, every, matters, sought.most_tokens))
+    place = 1, max(len(text.lines), 1)
+    return Part(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
+
+
+def item_part(text: Text, rows: Rows, row: Row, matters: Mapping[int, float], most: int) -> Part:
+    """An item as it reads, within so many tokens."""
+    first, last, snippet = _shown(text, rows, row, matters, most)
+    name = _name_inside(rows, row)
+    shape = row.kind, first, last, snippet, row.signature
+    return Part(row.id, text.path, text.hash, name, *shape)
+
+
+def _shown(
+    text: Text, rows: Rows, row: Row, matters: Mapping[int, float], most: int
+) -> tuple[int, int, str]:
+    """An item with what stands around it: the lines of what it is in, and the comments above it."""
+    above: list[int] = []
+    parent = rows.get(row.parent) if row.parent is not None else None
+    while parent is not None and parent.parent is not None and len(above) < 5:
+        above.insert(0, parent.line)
+        parent = rows.get(parent.parent)
+    first = excerpts.from_above(text, row.line, above[-1] + 1 if above else 1)
+    last = min(row.end_line, len(text.lines))
+    numbers = list(range(first, last + 1))
+    if row.kind in CONTAINERS and excerpts.cost(text, numbers) > min(most, SHORT):
+        numbers = _outline(rows, row, numbers)
+        most = min(most, SHORT)
+    left = max(most - excerpts.cost(text, above), 40)
+    kept = excerpts.fitting(text, numbers, matters, left)
+    head = [number for number in above if number < first]
+    return first, last, excerpts.joined(text, [*head, *kept])
+
+
+def _outline(rows: Rows, container: Row, numbers: Sequence[int]) -> list[int]:
+    """The lines of a class or file without the bodies of what is in it."""
+    hidden: set[int] = set()
+    for row in rows.values():
+        inside = container.line <= row.line and row.end_line <= container.end_line
+        if row.id == container.id or not inside or row.kind in CONTAINERS:
+            continue
+        if row.end_line - row.line > 2:
+            hidden.update(range(row.line + 1, row.end_line + 1))
+    return [number for number in numbers if number not in hidden]
+
+
+def _name_inside(rows: Rows, row: Row) -> str:
+    """What an item is called inside its file."""
+    names: list[str] = []
+    at: Row | None = row
+    while at is not None and at.parent is not None and len(names) < 20:
+        names.append(at.name)
+        at = rows.get(at.parent)
+    return ".".join(reversed(names))

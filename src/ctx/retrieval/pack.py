@@ -1,0 +1,97 @@
+"""What retrieval compiled for a task: chunks under a budget, and why each is there."""
+
+from typing import Literal, NamedTuple
+
+ChunkKind = Literal[
+    "FileContent", "NarrativeExcerpt", "Decision", "DiagnosticOutput", "SymbolDefinition", "Memory"
+]
+
+
+class Signal(NamedTuple):
+    """One reason why something was found."""
+
+    name: str
+    """`text`, `path`, `names`, `history`, `mentioned`, `vectors`, `graph`, …"""
+    value: float
+    """What it adds to the score."""
+
+
+class Chunk(NamedTuple):
+    """A piece of text that an agent should read."""
+
+    title: str
+    object_id: str
+    """The node, or the hash of the file that it is a part of."""
+    snippet: str
+    relevance_score: float
+    chunk_kind: ChunkKind
+    tokens: int
+    path: str | None
+    first_line: int | None
+    last_line: int | None
+    name: str | None
+    """The qualified name of the item, or the id of the node."""
+    signals: tuple[Signal, ...]
+    via: tuple[str, ...]
+    """How the graph led there, from a seed: `Client.connect`, `CALLS`, `Backoff.new`; empty for a
+    hit of its own."""
+
+
+class LeftOut(NamedTuple):
+    """What was found and is not in the pack."""
+
+    title: str
+    relevance_score: float
+    tokens: int
+    reason: str
+    """`budget`, `below the threshold`, `superseded`, …"""
+
+
+class FoundFile(NamedTuple):
+    """A file as it was ranked for the task."""
+
+    path: str
+    score: float
+    signals: tuple[Signal, ...]
+
+
+class GraphContext(NamedTuple):
+    seed_nodes: tuple[str, ...]
+    expanded_nodes: tuple[str, ...]
+    expansion_depth: int
+    scc_dag_used: bool
+
+
+class TokenBudget(NamedTuple):
+    total: int
+    used: int
+    reserved_for_response: int
+
+
+class IndexState(NamedTuple):
+    """How far the answer can be relied on, as far as the index goes."""
+
+    state: str
+    """`fresh`, `as it was`, `busy`, `not writable`, `scanned`, `none`."""
+    refreshed_at: str | None
+    files: int
+    history: int
+    """Commits that are known."""
+
+
+class PromptPack(NamedTuple):
+    task: str
+    head_commit: str | None
+    """The commit of the project's memory that it was built from; None where there is none."""
+    retrieved: tuple[Chunk, ...]
+    graph_context: GraphContext
+    recent_narrative: str
+    token_budget: TokenBudget
+    confidence: float
+    """How likely it is that the first file is the right one, from 0 to 1: an agent that gets a low
+    one looks further."""
+    files: tuple[FoundFile, ...]
+    left_out: tuple[LeftOut, ...]
+    code_index: IndexState
+    receipt: str | None
+    """What `ctx why` explains."""

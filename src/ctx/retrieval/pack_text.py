@@ -1,0 +1,180 @@
+"""A pack as an agent reads it: markdown, and beside each piece why it is there.
+
+    # Context for `Fix the timeout in Client.connect`
+
+    Confidence 71 %. 3 chunks, 640 of 16,000 tokens.
+
+    ## `src/net/client.py:12-40` `Client.connect`
+    Found by text, names.
+
+    ```py
+    class Client:
+        …
+        def connect(self): …
+    ```
+
+Code stands in a fence that is longer than any in it, and everything else of other people's in
+inline code or as one line: nothing in it can end its place.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ctx import tokens
+from ctx.retrieval.markdown import code, flat
+from ctx.retrieval.pack import Chunk, PromptPack, Signal, TokenBudget
+
+UNSURE = 0.5
+"""Below this an agent is told to look further."""
+
+_LONGEST_TASK = 160
+_LONGEST_TITLE = 120
+_MOST_NAMED = 5
+_FIGURES = 8
+_LONGEST_FIGURES = TokenBudget(9_999_999, 9_999_999, 0)
+_TELLING = 0.15
+"""A signal that is weaker than this part of the strongest is no reason."""
+_ROOMY = 1_500
+"""Below this, what was left out is not named."""
+_ENDING = re.compile(r"\.([A-Za-z0-9+]{1,10})$")
+_LABELS = {
+    "CALLS": "called by",
+    "USES_TYPE": "a type of",
+    "IMPLEMENTS": "implemented by",
+    "REFERENCES": "referred to by",
+    "IMPORTS": "imported by",
+    "<CALLS": "calls",
+    "<USES_TYPE": "uses",
+    "<IMPLEMENTS": "implements",
+    "<REFERENCES": "refers to",
+    "<IMPORTS": "imports",
+    "MENTIONS": "mentioned by",
+    "<MENTIONS": "mentions",
+    "SUPERSEDES": "replaced by",
+    "<SUPERSEDES": "replaces",
+    "DEPENDS_ON": "needed by",
+    "<DEPENDS_ON": "depends on",
+    "DERIVED_FROM": "a source of",
+    "<DERIVED_FROM": "made from",
+    "RELATES_TO": "related to",
+    "<RELATES_TO": "related to",
+}
+
+
+def as_markdown(pack: PromptPack) -> str:
+    """The whole pack. It takes no more tokens than the pack says."""
+    return _whole(pack, [chunk_text(chunk) for chunk in pack.retrieved], _left_out(pack))
+
+
+def explained(pack: PromptPack) -> str:
+    """The same with all that is known about why: signals, ways, tokens, what was left out."""
+    texts = [
+        f"{chunk_text(chunk)}\n\n{_figures(chunk.relevance_score, chunk.signals)};"
+        f" {chunk.tokens:,} tokens{_way(chunk.via)}."
+        for chunk in pack.retrieved
+    ]
+    left_out = [
+        f"- {code(_short(each.title))}: {each.reason};"
+        f" score {each.relevance_score:.2f}, {each.tokens:,} tokens"
+        for each in pack.left_out
+    ]
+    files = [f"- {code(file.path)}: {_figures(file.score, file.signals)}" for file in pack.files]
+    return _whole(pack, texts, left_out, files)
+
+
+def chunk_text(chunk: Chunk) -> str:
+    """One chunk, as it stands in a pack."""
+    return "\n".join([_heading(chunk), _why(chunk), "", *fenced(chunk.snippet, chunk.path)])
+
+
+def cost(chunk: Chunk) -> int:
+    """The tokens that a chunk takes in a pack."""
+    return tokens.estimate(f"{chunk_text(chunk)}\n\n")
+
+
+def cost_of_frame(pack: PromptPack) -> int:
+    """The tokens that all of a pack takes but its chunks, whatever figures will stand in it."""
+    longest = pack._replace(token_budget=_LONGEST_FIGURES)
+    return tokens.estimate(_whole(longest, [], _left_out(pack))) + _FIGURES
+
+
+def fenced(text: str, path: str | None = None) -> list[str]:
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    ending = _ENDING.search(path) if path else None
+    return [f"{fence}{ending[1] if ending else ''}", text, fence]
+
+
+def _whole(
+    pack: PromptPack,
+    chunks: Iterable[str],
+    left_out: Sequence[str],
+    files: Sequence[str] = (),
+) -> str:
+    first = pack.task.strip().partition("\n")[0][:_LONGEST_TASK]
+    parts = [f"# Context for {code(first or pack.task[:_LONGEST_TASK] or '…')}", _told(pack)]
+    parts += chunks
+    if pack.recent_narrative:
+        parts += ["## Recently", "\n".join(fenced(pack.recent_narrative))]
+    if left_out:
+        parts += ["## Left out", "\n".join(left_out)]
+    if files:
+        parts += ["## Files", "\n".join(files)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _told(pack: PromptPack) -> str:
+    budget = pack.token_budget
+    if not pack.retrieved and not pack.files and not pack.left_out:
+        return (
+            "Nothing was found. Look for it with other words, or by the names that the code uses."
+        )
+    said = f"Confidence {pack.confidence:.0%}. {len(pack.retrieved)} chunks,"
+    said += f" {budget.used:,} of {budget.total:,} tokens."
+    if pack.confidence < UNSURE:
+        said += " The right place may be elsewhere: check it before you change anything, and look"
+        said += " at the other files, or ask again with the names that the code uses."
+    return said
+
+
+def _heading(chunk: Chunk) -> str:
+    if chunk.path is None or chunk.first_line is None:
+        return f"## {flat(_short(chunk.title))}"
+    place = f"{chunk.path}:{chunk.first_line}"
+    if chunk.last_line not in (None, chunk.first_line):
+        place += f"-{chunk.last_line}"
+    name = f" {code(chunk.name)}" if chunk.name and chunk.name != chunk.path else ""
+    return f"## {code(place)}{name}"
+
+
+def _why(chunk: Chunk) -> str:
+    if chunk.via:
+        label, origin = chunk.via[-2], chunk.via[-3]
+        said = _LABELS.get(label, f"{label.lstrip('<').lower()} of")
+        return f"{said.capitalize()} {code(_short(origin))}."
+    strongest = sorted(chunk.signals, key=lambda each: -each.value)
+    names = [each.name for each in strongest if each.value >= _TELLING * strongest[0].value]
+    return f"Found by {', '.join(names)}." if names else "Found."
+
+
+def _figures(score: float, signals: Sequence[Signal]) -> str:
+    parts = [f"{signal.name} {signal.value:.2f}" for signal in signals]
+    return f"score {score:.2f}" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _way(via: Sequence[str]) -> str:
+    return f"; by way of {' → '.join(code(_short(each)) for each in via)}" if via else ""
+
+
+def _left_out(pack: PromptPack) -> list[str]:
+    """The best of what did not fit. What was too weak is no loss."""
+    lost = [each for each in pack.left_out if each.reason == "budget"]
+    if not lost or pack.token_budget.total - pack.token_budget.reserved_for_response < _ROOMY:
+        return []
+    named = [f"- {code(_short(each.title))}" for each in lost[:_MOST_NAMED]]
+    return [*named, f"- and {len(lost) - _MOST_NAMED} more"] if len(lost) > _MOST_NAMED else named
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_TITLE else f"{line[: _LONGEST_TITLE - 1]}…"

@@ -1,0 +1,141 @@
+"""What a task is about, as far as it says so: its entities, looked up.
+
+A name that one item has is meant for sure. One that several have is meant less, and one that
+everybody has says nothing beyond its words, which search knows better.
+"""
+
+import posixpath
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ctx.code.lookup import Code, Located, parts, without_impls
+from ctx.errors import CtxError
+from ctx.ids import NodeId
+from ctx.memory import numbered
+from ctx.memory.graphs import Graphs
+from ctx.search import entities
+from ctx.search.entities import Entities, Frame
+
+_MOST_NAMESAKES = 12
+_MOST_LOOKED_AT = 100
+_MOST_NAMES = 20
+_MOST_PATHS = 20
+_MOST_FRAMES = 12
+_MOST_SCANS = 3
+_FRAME_FADES = 0.85
+"""A caller has less to do with a failure than what it calls."""
+
+
+class Named(NamedTuple):
+    """Items and files that a task names."""
+
+    items: dict[int, float]
+    """How surely each is meant, up to 1."""
+    found: tuple[Located, ...]
+    """The same, in the order in which they are named."""
+    files: tuple[str, ...]
+
+
+def in_code(code: Code, said: Entities) -> Named:
+    files = _Files(code)
+    items: dict[int, float] = {}
+    found: dict[int, Located] = {}
+    paths = dict.fromkeys(path for each in said.paths[:_MOST_PATHS] for path in files.meant(each))
+
+    def take(meant: Sequence[Located], sure: float) -> None:
+        for each in meant:
+            items[each.id] = max(items.get(each.id, 0.0), sure)
+            found.setdefault(each.id, each)
+
+    sure = 1.0
+    for frame in list(entities.innermost(said.frames))[:_MOST_FRAMES]:
+        if meant := _of_frame(code, files, frame):
+            take(meant, sure)
+            paths.setdefault(meant[0].path)
+            sure *= _FRAME_FADES
+    for name in said.names[:_MOST_NAMES]:
+        meant = of_name(code, name)
+        take(meant, 1.0 / len(meant) if meant else 0.0)
+    return Named(items, tuple(found.values()), tuple(paths))
+
+
+def in_memory(graphs: Graphs, said: Entities) -> list[NodeId]:
+    """The tasks and decisions that are named."""
+    found: dict[NodeId, None] = {}
+    for name in said.tasks[:_MOST_NAMES]:
+        for connection in graphs.connections:
+            try:
+                found.setdefault(numbered.find(connection, name))
+            except CtxError:
+                # Nobody is called so here, or two are: then it says nothing.
+                continue
+    return list(found)
+
+
+def of_name(code: Code, name: str) -> list[Located]:
+    """The items that are called so, where that says anything."""
+    wanted = parts(name)
+    if not wanted:
+        return []
+    rows = code.connection.execute(
+        "SELECT id FROM items WHERE name = ? LIMIT ?", (wanted[-1], _MOST_LOOKED_AT + 1)
+    ).fetchall()
+    if len(rows) > (_MOST_LOOKED_AT if len(wanted) > 1 else _MOST_NAMESAKES):
+        return []
+    every = code.located([each for (each,) in rows])
+    meant = [each for each in every if parts(each.name)[-len(wanted) :] == wanted]
+    if not meant and len(wanted) > 1:
+        # What is left out in between, or offered from elsewhere: the owner alone must be right.
+        meant = [each for each in every if parts(each.name)[-2:] == wanted[-2:]]
+    meant = without_impls(meant)
+    return meant if len(meant) <= _MOST_NAMESAKES else []
+
+
+def _of_frame(code: Code, files: "_Files", frame: Frame) -> list[Located]:
+    for path in files.meant(frame.path)[:1]:
+        return [each for each in code.find(f"{path}:{frame.line}") if each.kind != "module"]
+    meant = of_name(code, frame.name) if frame.name else []
+    return meant if len(meant) == 1 else []
+
+
+class _Files:
+    """Files by paths that may begin elsewhere, or be only their ends."""
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+        self._known: dict[str, list[str]] = {}
+        self._scans = 0
+
+    def meant(self, path: str) -> list[str]:
+        if path not in self._known:
+            self._known[path] = self._found(path)
+        return self._known[path]
+
+    def _found(self, path: str) -> list[str]:
+        whole = path.replace("\\", "/")
+        if "\0" in whole or len(whole) > 1_000:
+            return []
+        for end in _ends(whole):
+            if file := self._code.file(end):
+                return [file.path]
+        # The beginning may be left out. That takes a look at all paths.
+        name = posixpath.normpath(whole).lstrip("/")
+        if self._scans >= _MOST_SCANS or name.startswith(".."):
+            return []
+        self._scans += 1
+        escaped = name.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        rows = self._code.connection.execute(
+            "SELECT path FROM files WHERE path LIKE ? ESCAPE '\\' ORDER BY length(path) LIMIT 4",
+            (f"%/{escaped}",),
+        ).fetchall()
+        return [each for (each,) in rows] if len(rows) < 4 else []
+
+
+def _ends(path: str) -> Iterable[str]:
+    """The path, and what is left of it without its first folders; a bare name is too little."""
+    pieces = [piece for piece in path.split("/") if piece not in ("", ".")]
+    if path.startswith("/"):
+        yield path
+    for first in range(max(1, len(pieces) - 1) if len(pieces) > 1 else 1):
+        if rest := "/".join(pieces[first:]):
+            yield rest

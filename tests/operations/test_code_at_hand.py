@@ -1,0 +1,106 @@
+"""The code for a question: small and fresh, large and as it was, or scanned at first."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.objects import lock
+from ctx.operations import code_at_hand, code_background, code_index
+from ctx.operations.code_index import Codebase
+from ctx.workspace import Surroundings
+from tests.conftest import git
+
+
+@pytest.fixture
+def codebase(repo: Path, surroundings: Path) -> Codebase:
+    (repo / "net.py").write_text("def connect():\n    return 1\n")
+    (repo / "pay.py").write_text("def pay():\n    return 2\n")
+    git("add", "-A")
+    git("commit", "-qm", "Connections")
+    store = UserStore(str(surroundings / ".ctx"))
+    return code_index.at(Surroundings(str(repo), store, {}, (), CLI_SESSION))
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
+    """Has two files count as many; waits for what goes on behind the answers."""
+    monkeypatch.setattr(code_at_hand, "FEW_FILES", 1)
+
+    def settle() -> None:
+        for process in code_background._started.values():
+            process.wait(30)
+
+    yield settle
+    settle()
+
+
+def names(at_hand: code_at_hand.AtHand) -> list[str]:
+    assert at_hand.code is not None
+    found = at_hand.code.connection.execute(
+        "SELECT name FROM items WHERE parent NOT NULL ORDER BY name"
+    )
+    return [name for (name,) in found]
+
+
+def test_a_small_one_is_brought_up_to_date(codebase: Codebase, repo: Path) -> None:
+    with code_at_hand.opened(codebase, "connect") as first:
+        assert (first.state.state, names(first)) == ("fresh", ["connect", "pay"])
+        assert (first.state.files, first.state.history) == (2, 1)
+        assert first.root == str(repo)
+    (repo / "net.py").write_text("def reconnect():\n    return 1\n")
+    with code_at_hand.opened(codebase, "connect") as second:
+        assert (second.state.state, names(second)) == ("fresh", ["pay", "reconnect"])
+
+
+def test_who_is_at_it_is_not_waited_for(
+    codebase: Codebase, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code_at_hand, "_WAIT_SECONDS", 0.0)
+    code_index.refresh(codebase)
+    (repo / "net.py").write_text("def reconnect():\n    return 1\n")
+    with (
+        lock.held(codebase.place.lock, "test", 0),
+        code_at_hand.opened(codebase, "connect") as found,
+    ):
+        assert (found.state.state, names(found)) == ("as it was", ["connect", "pay"])
+        assert found.state.refreshed_at is not None
+
+
+def test_a_large_one_is_scanned_first_and_then_taken_as_it_is(
+    codebase: Codebase, repo: Path, large: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with code_at_hand.opened(codebase, "How do we connect?") as first:
+        assert first.state.state == "scanned"
+        assert "connect" in names(first)
+    large()
+    with code_at_hand.opened(codebase, "connect") as second:
+        assert (second.state.state, names(second)) == ("as it was", ["connect", "pay"])
+        assert (second.state.files, second.state.history) == (2, 1)
+    (repo / "net.py").write_text("def reconnect():\n    return 1\n")
+    with code_at_hand.opened(codebase, "connect") as third:
+        # It is young: nobody looks.
+        assert names(third) == ["connect", "pay"]
+    assert all(each.poll() is not None for each in code_background._started.values())
+    monkeypatch.setattr(code_at_hand, "_YOUNG_MS", 0)
+    with code_at_hand.opened(codebase, "connect") as fourth:
+        assert names(fourth) == ["connect", "pay"]
+    large()
+    with code_at_hand.opened(codebase, "connect") as fifth:
+        assert names(fifth) == ["pay", "reconnect"]
+
+
+def test_files_that_somebody_works_on(codebase: Codebase, repo: Path) -> None:
+    now = clock.now_ms()
+    with code_at_hand.opened(codebase, "x") as found:
+        assert found.code is not None
+        assert sorted(code_at_hand.touched(found.code, now)) == ["net.py", "pay.py"]
+        assert code_at_hand.touched(found.code, now + 86_400_000) == []
+    for number in range(30):
+        (repo / f"made{number}.py").write_text("")
+    with code_at_hand.opened(codebase, "x") as found:
+        assert found.code is not None
+        assert code_at_hand.touched(found.code, now) == []

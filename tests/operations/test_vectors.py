@@ -1,0 +1,140 @@
+"""Vectors of nodes: made in passing, asked for nearness, gone with the node."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.operations import vectors
+from ctx.operations.recall import Options, recall
+from ctx.search.vectors import Vectors
+from ctx.workspace import Memory, Surroundings, open_memory
+from tests.cli.conftest import Add, add, project
+from tests.conftest import Ctx
+
+if TYPE_CHECKING:
+    from ctx.search.embedders import Matrix
+
+__all__ = ["add", "project"]
+
+QUESTION = "How do people log in?"
+
+
+@contextmanager
+def opened(home: Path, folder: Path, database: str = "") -> Iterator[Memory]:
+    user_store = UserStore(str(home / ".ctx"))
+    surroundings = Surroundings(str(folder), user_store, {}, (), CLI_SESSION, database)
+    with open_memory(surroundings, writing=False) as memory:
+        yield memory
+
+
+def keys(path: Path | str) -> set[str]:
+    file = Vectors(str(path))
+    try:
+        return set(file.keys())
+    finally:
+        file.close()
+
+
+def nearest(memory: Memory) -> list[str]:
+    near = vectors.nearness(memory, QUESTION)
+    assert near is not None
+    found = near(None)
+    assert near(list(found)) == pytest.approx(dict(found))
+    ordered = sorted(found, key=lambda node_id: -found[node_id])
+    return [node.content for node in memory.graph.nodes(ordered)]
+
+
+def test_what_has_no_word_in_common_is_found(folder: Path, surroundings: Path, add: Add) -> None:
+    add("--type=fact", "The moon is full of cheese")
+    add("--type=fact", "Users authenticate with a password and a second factor")
+    with opened(surroundings, folder) as memory:
+        assert nearest(memory)[0].startswith("Users authenticate")
+        assert recall(memory, Options(QUESTION)).nodes == ()
+    assert os.stat(surroundings / ".ctx" / "vectors.db").st_mode & 0o777 == 0o600
+
+
+def test_they_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
+    mine = add("--user", "--type=fact", "People sign in by mail")
+    ours = add("--type=fact", "Users log in with a password")
+    with opened(surroundings, project) as memory:
+        assert set(nearest(memory)) == {"People sign in by mail", "Users log in with a password"}
+        assert memory.beside is not None
+        place = memory.beside.project.vectors
+        full = [memory.graph.find(each) for each in (mine, ours)]
+    assert (keys(surroundings / ".ctx" / "vectors.db"), keys(place)) == ({full[0]}, {full[1]})
+
+    assert ctx("update", ours, "--content", "Nothing of the kind").code == 0
+    with opened(surroundings, project) as memory:
+        assert nearest(memory)[-1] == "Nothing of the kind"
+
+    # A node takes its vector with it, at once.
+    assert ctx("delete", ours, "-y").code == 0
+    assert keys(place) == set()
+    assert ctx("forget", "sign in by mail", "-y").code == 0
+    assert keys(surroundings / ".ctx" / "vectors.db") == set()
+
+
+def test_a_rebuild_makes_all_of_them(project: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
+    for number in range(3):
+        add("--type=fact", f"Fact {number}")
+    with opened(surroundings, project) as memory:
+        assert memory.beside is not None
+        place = memory.beside.project.vectors
+    assert ctx("rebuild").code == 0
+    assert len(keys(place)) == 3
+    assert ctx("rebuild", "--full").code == 0
+    assert len(keys(place)) == 3
+
+
+def test_without_vectors(folder: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
+    ctx("delete", add("--type=fact", "Users log in"), "-y")
+    with opened(surroundings, folder) as memory:
+        assert vectors.nearness(memory, QUESTION) is None
+    add("--type=fact", "Users log in")
+    assert ctx("config", "set", "search.vectors", "false").code == 0
+    with opened(surroundings, folder) as memory:
+        assert vectors.nearness(memory, QUESTION) is None
+        assert vectors.fill(memory) == 0
+        assert len(recall(memory, Options("log in")).nodes) == 1
+    # A file that was named stands alone: nothing is written beside it.
+    other = folder / "other.db"
+    assert ctx("--db", str(other), "add", "--type=fact", "Users log in").code == 0
+    with opened(surroundings, folder, str(other)) as memory:
+        assert vectors.nearness(memory, QUESTION) is None
+    assert not (folder / "vectors.db").exists()
+
+
+class Another:
+    """A model of its own: a text is its length."""
+
+    name, version, dimensions = "another", "1", 8
+
+    def embed(self, texts: Sequence[str]) -> "Matrix":
+        import numpy
+
+        rows = [[1.0, *[0.0] * 6, len(text) / 1000] for text in texts]
+        found = numpy.array(rows, numpy.float32).reshape(len(texts), self.dimensions)
+        lengths: Matrix = numpy.linalg.norm(found, axis=1, keepdims=True)
+        return found / lengths
+
+
+def test_another_model_begins_anew(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+    lines = folder / "facts.jsonl"
+    lines.write_text("".join(f'{{"content": "Fact {number}"}}\n' for number in range(130)))
+    assert ctx("import", str(lines)).code == 0
+    with opened(surroundings, folder) as memory:
+        assert vectors.fill(memory) == 130
+        assert vectors.fill(memory) == 0
+        file = Vectors(str(surroundings / ".ctx" / "vectors.db"))
+        try:
+            for expected in (130, 0):
+                assert vectors.bring_up_to_date(memory.user, file, Another()) == expected
+            assert len(file.keys(Another())) == 130
+        finally:
+            file.close()

@@ -1,0 +1,121 @@
+"""What fits into a budget, and what is said about the rest."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.errors import BudgetExceeded
+from ctx.retrieval import budget
+from ctx.retrieval.budget import Offer, fill
+from ctx.retrieval.pack import Chunk
+
+
+def chunk(
+    title: str,
+    score: float,
+    tokens: int,
+    snippet: str = "",
+    place: tuple[str, int, int] | None = None,
+) -> Chunk:
+    path, first, last = place or (None, None, None)
+    shape = path, first, last, title, (), ()
+    return Chunk(title, title, snippet or title, score, "FileContent", tokens, *shape)
+
+
+def told(offers: list[Offer], room: int, limit: int = 0) -> tuple[list[str], dict[str, str]]:
+    found = fill(offers, room, limit)
+    taken = [each.title for each in found.chunks]
+    return taken, {each.title: each.reason for each in found.left_out}
+
+
+def test_the_best_for_its_tokens_comes_first() -> None:
+    offers = [
+        Offer(chunk("long", 0.5, 800)),
+        Offer(chunk("best", 1.0, 300)),
+        Offer(chunk("short", 0.45, 100)),
+        Offer(chunk("weak", 0.05, 10)),
+    ]
+    assert told(offers, 500) == (
+        ["best", "short"],
+        {"long": budget.BUDGET, "weak": budget.WEAK},
+    )
+    assert told(offers, 5_000, limit=2) == (
+        ["best", "short"],
+        {"long": budget.ENOUGH, "weak": budget.WEAK},
+    )
+
+
+def test_where_there_is_little_room_a_chunk_is_brief() -> None:
+    offers = [
+        Offer(chunk("best", 1.0, 300)),
+        Offer(chunk("next", 0.9, 300), chunk("next in brief", 0.9, 40)),
+    ]
+    assert told(offers, 350)[0] == ["best", "next in brief"]
+
+
+def test_nothing_is_said_twice() -> None:
+    lines = "\n".join(f"line {number}" for number in range(10))
+    offers = [
+        Offer(chunk("class", 1.0, 100, lines, ("a.py", 1, 10))),
+        Offer(chunk("method", 0.9, 30, "line 3\nline 4", ("a.py", 4, 5))),
+        Offer(chunk("copy", 0.8, 100, f"{lines}\nline 11", ("b.py", 1, 11))),
+        Offer(chunk("other", 0.7, 30, "something\nelse\nhere", ("a.py", 20, 22))),
+    ]
+    assert told(offers, 1_000) == (
+        ["class", "other"],
+        {"method": budget.INSIDE, "copy": budget.REPEATED},
+    )
+
+
+def test_a_second_file_comes_before_the_third_part_of_the_first() -> None:
+    offers = [
+        Offer(
+            chunk(f"a{number}", 1.0 - number / 100, 100, place=("a.py", number * 10, number * 10))
+        )
+        for number in range(4)
+    ]
+    offers.append(Offer(chunk("b", 0.8, 100, place=("b.py", 1, 1))))
+    assert told(offers, 300)[0] == ["a0", "a1", "b"]
+
+
+def test_not_even_one_chunk_fits() -> None:
+    offers = [Offer(chunk("best", 1.0, 300), chunk("brief", 1.0, 50)), Offer(chunk("b", 0.9, 10))]
+    with pytest.raises(BudgetExceeded, match="takes 50 tokens, and there are 45"):
+        fill(offers, 45)
+    assert told(offers, 50)[0] == ["brief"]
+    assert (budget.smallest(offers), budget.smallest([])) == (50, 0)
+    assert fill([], 0) == ((), ())
+
+
+OFFERS = st.lists(
+    st.builds(
+        lambda number, score, tokens, brief, file: Offer(
+            chunk(f"c{number}", score, tokens, place=(f"{file}.py", number + 1, number + 1)),
+            chunk(f"c{number}", score, min(brief, tokens)) if brief else None,
+        ),
+        st.integers(0, 10_000),
+        st.floats(0.001, 1),
+        st.integers(1, 1_000),
+        st.integers(0, 100),
+        st.integers(0, 3),
+    ),
+    max_size=30,
+    unique_by=lambda offer: offer.chunk.title,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(OFFERS, st.integers(0, 3_000), st.integers(0, 5))
+def test_a_budget_is_never_exceeded_and_nothing_gets_lost(
+    offers: list[Offer], room: int, limit: int
+) -> None:
+    try:
+        found = fill(offers, room, limit)
+    except BudgetExceeded:
+        best = max(offers, key=lambda offer: offer.chunk.relevance_score)
+        assert (best.brief or best.chunk).tokens > room
+        return
+    assert sum(each.tokens for each in found.chunks) <= room
+    assert not limit or len(found.chunks) <= limit
+    titles = [each.title for each in found.chunks] + [each.title for each in found.left_out]
+    assert sorted(titles) == sorted(offer.chunk.title for offer in offers)

@@ -1,0 +1,96 @@
+"""Pieces of files: what is left out, and where it is cut."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx import tokens
+from ctx.retrieval import excerpts
+from ctx.retrieval.excerpts import Text
+
+FUNCTION = """\
+def connect(address, tries):
+    first = address.split(":")
+    host = first[0]
+
+    for number in range(tries):
+        if number:
+            wait(number)
+        if send(host):
+            return True
+
+    report(host)
+    raise TimeoutError(host)
+"""
+
+
+def text(content: str) -> Text:
+    return Text("a.py", "", content, is_indexed=True)
+
+
+def cut(content: str, most: int, *matter: int) -> str:
+    file = text(content)
+    every = range(1, len(file.lines) + 1)
+    kept = excerpts.fitting(file, every, dict.fromkeys(matter, 1.0), most)
+    return excerpts.joined(file, kept)
+
+
+def test_what_fits_is_whole() -> None:
+    assert cut(FUNCTION, 200) == FUNCTION.removesuffix("\n")
+
+
+def test_what_matters_is_kept_with_the_statement_it_is_in() -> None:
+    assert cut(FUNCTION, 50, 8) == (
+        "def connect(address, tries):\n"
+        "    …\n"
+        "    for number in range(tries):\n"
+        "        if number:\n"
+        "            wait(number)\n"
+        "        if send(host):\n"
+        "            return True"
+    )
+
+
+def test_without_a_hint_the_beginning_is_kept() -> None:
+    assert cut(FUNCTION, 30) == (
+        'def connect(address, tries):\n    first = address.split(":")\n    host = first[0]'
+    )
+
+
+def test_a_block_that_is_too_long_is_cut_around_what_matters() -> None:
+    table = "TABLE = {\n" + "".join(f'    "name {n}": {n},\n' for n in range(100)) + "}\n"
+    shown = cut(table, 60, 51)
+    assert shown.startswith("TABLE = {\n    …\n")
+    assert '"name 49": 49' in shown
+    assert tokens.estimate(shown) <= 65
+
+
+def test_a_line_without_end_is_shortened() -> None:
+    shown = cut("x = '" + "a" * 10_000 + "'\ny = 1\n", 200)
+    assert shown == "x = '" + "a" * 295 + "…\ny = 1"
+
+
+def test_comments_above_belong_to_an_item() -> None:
+    file = text("import os\n\n# About it,\n# in two lines.\n@once\ndef run():\n    pass\n")
+    assert excerpts.from_above(file, 6) == 3
+    assert excerpts.from_above(file, 6, lowest=5) == 5
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.text(alphabet="ab {}():\t日", max_size=40), max_size=60),
+    st.dictionaries(st.integers(1, 60), st.floats(0, 5), max_size=5),
+    st.integers(10, 300),
+)
+def test_any_text_fits_by_whole_lines(
+    lines: list[str], matters: dict[int, float], most: int
+) -> None:
+    file = text("\n".join(lines) + "\n")
+    every = range(1, len(file.lines) + 1)
+    kept = excerpts.fitting(file, every, matters, most)
+    assert set(kept) <= set(every)
+    assert kept == sorted(kept)
+    # The first line may be longer than all the room there is; nothing else may.
+    assert excerpts.cost(file, kept[1:]) <= most
+    shown = excerpts.joined(file, kept).split("\n") if kept else []
+    own = {line.rstrip() for line in file.lines} | {""}
+    assert all(line in own or line.strip() == excerpts.GAP for line in shown)

@@ -1,0 +1,55 @@
+"""What happened lately, within a share of the budget."""
+
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx import clock, tokens
+from ctx.ids import NodeId, derived_ulid
+from ctx.memory.model import Node
+from ctx.narrative import log
+from ctx.retrieval import recent
+from tests.retrieval.packs import DAY_MS, NOW_MS
+
+TODAY, YESTERDAY, LONG_AGO = (clock.iso(NOW_MS - n * DAY_MS)[:10] for n in (0, 1, 9))
+TASK = Node(
+    NodeId(derived_ulid(NOW_MS, "task")),
+    *("task", "Shorten it\n\nBy half.", None, (), 9, None, "", ""),
+    {},
+)
+
+
+def narrative(folder: Path) -> str:
+    (folder / "log").mkdir(parents=True, exist_ok=True)
+    for date, said in ((TODAY, "Did this"), (YESTERDAY, "Did that"), (LONG_AGO, "Was born")):
+        entry = log.note(f"{said}\n\nAnd more about it.", NOW_MS, "Ada", "")
+        (folder / "log" / f"{date}-1005-w4hz.md").write_text(entry)
+    return str(folder)
+
+
+def test_the_task_at_hand_and_the_last_days(tmp_path: Path) -> None:
+    folder = narrative(tmp_path)
+    assert recent.excerpt(folder, TASK, 7, NOW_MS, 1_000) == (
+        "## Active task\n\nShorten it\n\nBy half.\n\n"
+        f"## {TODAY}\n\n## 10:05 Did this\n\n*Ada*\n\nAnd more about it.\n\n"
+        f"## {YESTERDAY}\n\n## 10:05 Did that\n\n*Ada*\n\nAnd more about it."
+    )
+    assert "Was born" in recent.excerpt(folder, None, 30, NOW_MS, 1_000)
+    assert recent.excerpt(folder, None, 0, NOW_MS, 1_000) == ""
+    assert recent.excerpt(None, None, 7, NOW_MS, 1_000) == ""
+    assert recent.excerpt(str(tmp_path / "nowhere"), None, 7, NOW_MS, 1_000) == ""
+
+
+def test_what_does_not_fit_is_cut_at_a_line(tmp_path: Path) -> None:
+    folder = narrative(tmp_path)
+    long = TASK._replace(content="Shorten it\n" + "\n".join(f"- step {n}" for n in range(100)))
+    said = recent.excerpt(folder, long, 7, NOW_MS, 100)
+    assert said.startswith("## Active task\n\nShorten it\n- step 0\n")
+    assert "\n…\n\n## " in said or said.endswith("\n…")
+
+
+@given(st.integers(0, 300), st.text(alphabet="ab \n日#", max_size=200))
+def test_it_never_takes_more_than_its_share(room: int, content: str) -> None:
+    said = recent.excerpt(None, TASK._replace(content=content), 7, NOW_MS, room)
+    assert tokens.estimate(said) <= max(room, 0)
