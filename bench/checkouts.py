@@ -7,6 +7,7 @@ that the task asks for.
 import os
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 _QUIET = ("-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "-c", "gc.auto=0")
@@ -24,7 +25,15 @@ class Checkout:
 
     def move_to(self, commit: str) -> None:
         """Files that are the same in both stay untouched, so an index of them stays fresh."""
-        self._git("checkout", "-q", "--force", "--detach", commit)
+        try:
+            self._git("checkout", "-q", "--force", "--detach", commit)
+        except subprocess.CalledProcessError:
+            # A mirror may lack its largest files. All others are checked out without them.
+            self._git("update-ref", "--no-deref", "HEAD", commit)
+            self._git("read-tree", commit)
+            with suppress(subprocess.CalledProcessError):
+                self._git("checkout-index", "-q", "-f", "-a")
+            self._git("clean", "-q", "-f", "-d", "-x")
 
     def files(self) -> dict[str, str]:
         """The hash of each file that is tracked, links and submodules left out."""

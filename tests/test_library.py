@@ -83,6 +83,20 @@ def test_a_pack_comes_from_the_code_and_from_memory(shop: Path, ctx: Ctx) -> Non
     assert {chunk.chunk_kind for chunk in pack.retrieved} >= {"Decision"}
 
 
+def test_memory_of_strangers_is_withheld(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
+    assert ctx("add", "decision", "Failed payments are tried again").code == 0
+    assert ctx("commit", "-m", "Payments").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "Memory")
+    git("clone", "-q", str(shop), str(tmp_path / "clone"))
+    for folder, is_trusted in ((shop, True), (tmp_path / "clone", False)):
+        with opened(folder) as project:
+            pack = project.query("Why do payments fail?")
+            assert (project.is_trusted, pack.withheld) == (is_trusted, not is_trusted)
+            kinds = {chunk.chunk_kind for chunk in pack.retrieved}
+            assert ("Decision" in kinds) is is_trusted
+
+
 def test_a_flush_is_one_work_commit(shop: Path, ctx: Ctx) -> None:
     (shop / "src" / "backoff.py").write_text("DELAY = 2\n")
     with opened(shop) as project:
@@ -190,6 +204,9 @@ def test_what_makes_no_sense_is_refused_at_once(shop: Path) -> None:
         ):
             with pytest.raises((UsageError, ContentRefused)):
                 project.observe_relations([edge])  # type: ignore[list-item]
+        with pytest.raises(UsageError) as refused:
+            project.compact_session(" ")
+        assert refused.value.hint == "Without any, one is made of what was done."
         for path in ("a\0b", "\udcff.py", "x\ny"):
             with contextlib.suppress(PathRefused):
                 assert project.observe_file_write(path, "") is not None

@@ -28,7 +28,7 @@ from contextlib import closing, contextmanager
 from ctx import workspace
 from ctx.clock import Tick, no_tick
 from ctx.code.coverage import Coverage
-from ctx.errors import ContentRefused, PathRefused, UsageError
+from ctx.errors import ContentRefused, CtxError, PathRefused, UsageError
 from ctx.ids import SessionId, session_id
 from ctx.layout import UserStore
 from ctx.memory.graph import USER
@@ -44,11 +44,23 @@ from ctx.operations.observe import (
     NotKept,
     Observation,
 )
-from ctx.operations.relate import Options as Relation
-from ctx.retrieval.pack import PromptPack
+from ctx.operations.relate import Relation
+from ctx.retrieval.pack import Chunk, PromptPack, Signal
 from ctx.workspace import Memory, Surroundings, Workspace
 
-__all__ = ["Kept", "NotKept", "Project", "PromptPack", "Relation", "open_project"]
+__all__ = [
+    "Chunk",
+    "Committed",
+    "Coverage",
+    "CtxError",
+    "Kept",
+    "NotKept",
+    "Project",
+    "PromptPack",
+    "Relation",
+    "Signal",
+    "open_project",
+]
 
 _AUTHOR = "library"
 _ENDS_AND_LABEL = ("from", "label", "to")
@@ -118,12 +130,19 @@ class Project:
     def query(self, task: str, budget: int | None = None) -> PromptPack:
         """What is worth reading for a task, from code and memory, within a budget of tokens.
 
-        Without one, the budget of the settings holds. E010 where nothing useful fits into it.
+        Without one, the budget of the settings holds. E010 where nothing useful fits into it. The
+        memory of a project that is not trusted is not in it: `withheld` says so.
         """
         with self._memory(writing=False) as memory:
             # The store of a project may be a stranger's.
             trusted = memory if memory.is_trusted else memory.only(USER)
             return packing.pack(trusted, packing.Options(task, budget))
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the project's own memory is in what `query` gives: `ctx trust` says yes to it."""
+        with self._memory(writing=False) as memory:
+            return memory.is_trusted
 
     def build_pack(self, query: str, budget: int | None = None) -> PromptPack:
         """The same as `query`."""
@@ -198,6 +217,10 @@ class Project:
         from ctx.operations import stage
         from ctx.sessions import chains
 
+        if message is not None and not message.strip():
+            raise UsageError(
+                "A commit needs a message.", hint="Without any, one is made of what was done."
+            )
         with self._project() as project:
             self.flush_step()
             if not chains.has_work(project.repository, self.session):

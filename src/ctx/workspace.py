@@ -269,7 +269,13 @@ def open_memory(
     """
     path = surroundings.graph
     with explained(path), store.suspecting_damage(path):
-        opened = store.open_for_writing(path) if writing else store.open_for_reading(path)
+        if writing:
+            opened = store.open_for_writing(path)
+        elif surroundings.is_alone and not store.is_there(path):
+            # Whoever only looks at a place that was named, perhaps by mistake, makes nothing there.
+            opened = store.empty()
+        else:
+            opened = store.open_for_reading(path)
         with closing(opened), _beside(surroundings) as beside:
             yield Memory(Graph(opened), beside, surroundings, author)
 

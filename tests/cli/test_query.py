@@ -14,6 +14,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from ctx import tokens
+from ctx.operations import code_at_hand, code_background
 from ctx.retrieval.pack import PromptPack
 from tests.cli.conftest import Add, Piped
 from tests.cli.test_colours import seen_by_a_terminal
@@ -146,6 +147,10 @@ def test_a_budget(shop: Path, ctx: Ctx) -> None:
     assert (refused.code, refused.out) == (1, "")
     assert refused.err.startswith("error E010: ")
     assert len(ctx("query", TASK, "--limit=1").json["retrieved"]) == 1
+    assert ctx("query", TASK, "--budget", "9" * 20).err == (
+        "error E011: Argument --budget: 999999999999999… is too large.\n"
+        "  `ctx query --help` shows examples.\n"
+    )
 
 
 def test_without_the_graph(shop: Path, ctx: Ctx) -> None:
@@ -174,7 +179,10 @@ def test_into_a_file(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
         refused = ctx("query", TASK, "--output", path)
         assert (refused.code, told in refused.err) == (2, True)
     missing = ctx("query", TASK, "--output", "no/such/folder.json")
-    assert (missing.code, missing.err.startswith("error E0")) == (1, True)
+    assert (missing.code, missing.err) == (
+        2,
+        (f"error E011: There is no folder {shop}/no/such.\n  Make it, or name another file.\n"),
+    )
 
 
 def test_filters_hold_for_everything(shop: Path, ctx: Ctx) -> None:
@@ -265,10 +273,13 @@ def test_a_receipt_says_what_has_changed_since(project: Path, ctx: Ctx, add: Add
     node = add("--type=fact", "Deploys run on Fridays")
     receipt = ctx("query", "When do deploys run?").json["receipt"]
     assert "Not any more" not in ctx("why", receipt).out
+    assert "Fact: Deploys run on Fridays" in ctx("why", receipt).out
     assert ctx("delete", node, "--yes").code == 0
     assert ctx("why", receipt).out.endswith(
         f"\nNot any more what it was\n  fact:{node}    (deleted since)\n"
     )
+    # It is forgotten how it began, too.
+    assert "\nFact: (deleted since)\n" in ctx("why", receipt).out
 
 
 def test_no_secret_enters_a_receipt(folder: Path, ctx: Ctx, surroundings: Path) -> None:
@@ -278,6 +289,16 @@ def test_no_secret_enters_a_receipt(folder: Path, ctx: Ctx, surroundings: Path) 
     with closing(sqlite3.connect(surroundings / ".ctx" / "store.db")) as connection:
         [(kept,)] = connection.execute("SELECT items FROM receipts")
     assert secret not in kept
+
+
+def test_a_secret_of_many_lines_does_neither(folder: Path, ctx: Ctx, piped: Piped) -> None:
+    lines = [f"{number:02}{'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKc' * 2}"[:64] for number in range(25)]
+    key = "\n".join(["-----BEGIN PRIVATE KEY-----", *lines, "-----END PRIVATE KEY-----"])
+    piped(f"The server refuses this key\n{key}\nand says why".encode())
+    receipt = ctx("query", "-").json["receipt"]
+    assert ctx("why", receipt, "--format=json").json["packed"]["task"] == (
+        "The server refuses this key [redacted:private-key] and says why"
+    )
 
 
 def test_without_a_receipt_the_answer_is_the_same(
@@ -292,13 +313,140 @@ def test_without_a_receipt_the_answer_is_the_same(
     assert [chunk["chunk_kind"] for chunk in ran.json["retrieved"]] == ["Memory"]
 
 
+def test_edges_do_not_lead_through_what_is_out_of_sight(project: Path, ctx: Ctx, add: Add) -> None:
+    start = add("--user", "--type=fact", "The giraffe protocol has a handshake")
+    theirs = add("--user", "--type=fact", "Secret plan of others", "--tag", "project:other")
+    behind = add("--user", "--type=fact", "Walruses sing")
+    beside = add("--user", "--type=fact", "Penguins dance")
+    for one, other in ((start, theirs), (theirs, behind), (start, beside)):
+        assert ctx("link", one, other).code == 0
+
+    def answer(*words: str) -> str:
+        ran = ctx("query", *words)
+        assert ran.code == 0, ran.err
+        return ran.out + ctx("why", ran.json["receipt"]).out
+
+    told = answer("giraffe protocol handshake")
+    assert "Penguins dance" in told
+    assert "Secret plan" not in told
+    assert "Walruses" not in told
+    # What was replaced is named, but not to everybody.
+    for old, tag in ((theirs, "project:other"), (beside, "project:app")):
+        newer = add("--user", "--type=fact", "A newer one", "--tag", tag)
+        assert ctx("link", newer, old, "--type=SUPERSEDES").code == 0
+    told = answer("giraffe protocol handshake")
+    assert "Penguins dance" in told
+    assert "Secret plan" not in told
+    assert "Penguins" not in answer("type:decision giraffe protocol handshake")
+
+
+def test_filters_hold_for_what_is_named(project: Path, ctx: Ctx, add: Add) -> None:
+    assert ctx("add", "task", "Ship the walrus").code == 0
+    add("--type=fact", "A walrus is heavy")
+
+    def titles(task: str) -> list[str]:
+        return [chunk["title"] for chunk in ctx("query", task).json["retrieved"]]
+
+    assert titles("task_0001 walrus")[0] == "Task: Ship the walrus"
+    assert titles("type:fact task_0001 is a heavy walrus") == ["Fact: A walrus is heavy"]
+    assert titles("type:task task_0001") == ["Task: Ship the walrus"]
+
+
+def test_nothing_is_told_twice(project: Path, ctx: Ctx) -> None:
+    assert ctx("task", "start", "Round the walrus").code == 0
+    assert ctx("add", "decision", "A walrus has whole tusks").code == 0
+    assert ctx("commit", "-m", "About animals").code == 0
+    pack = ctx("query", "does a walrus have whole tusks").json
+    titles = [chunk["title"] for chunk in pack["retrieved"]]
+    assert titles[:2] == ["Decision: A walrus has whole tusks", "Task: Round the walrus"]
+    assert not any(title.endswith("› Decisions") for title in titles)
+    assert "About animals" in pack["recent_narrative"]
+    assert "walrus" not in pack["recent_narrative"]
+    assert pack["graph_context"]["seed_nodes"] == ["decision_0001", "task_0001"]
+
+
 def test_outside_of_any_project_memory_alone_is_asked(folder: Path, ctx: Ctx, add: Add) -> None:
     (folder / "deploys.py").write_text("def deploys_run():\n    pass\n")
     add("--type=fact", "Deploys run on Fridays")
     pack = ctx("query", "When do deploys run?").json
     assert [chunk["snippet"] for chunk in pack["retrieved"]] == ["Deploys run on Fridays"]
     assert (pack["files"], pack["code_index"]["state"]) == ([], "none")
-    assert ctx("query", "Where are elephants?", "--format=text").out == "Nothing was found.\n"
+    nothing = ctx("query", "Where are elephants?", "--format=text")
+    assert (nothing.out, nothing.err) == (
+        "Nothing was found.\n",
+        "Only memory was asked: this folder is no project. `ctx init` makes it one.\n",
+    )
+
+
+def test_what_to_do_where_nothing_was_found(shop: Path, ctx: Ctx) -> None:
+    for task, told in (
+        ("Where are elephants?", "Ask with other words, or by the names that the code uses."),
+        (
+            "connect fails with path:None",
+            "Only what `path:None` finds was looked for; in quotes it is words to search for.",
+        ),
+    ):
+        ran = ctx("query", task, "--format=text")
+        assert (ran.out, ran.err) == ("Nothing was found.\n", f"{told}\n")
+    assert paths(ctx("query", 'connect fails with "path:None"').json)
+
+
+def test_where_a_graph_lies_says_nothing_about_code(
+    shop: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To ask makes neither a folder nor a store.
+    named = tmp_path / "no" / "such" / "store.db"
+    ran = ctx("--db", str(named), "query", TASK)
+    assert (ran.code, paths(ran.json)[0], ran.json["receipt"]) == (0, "src/net.py", None)
+    assert ctx("--db", str(named), "list").out == "No nodes.\n"
+    assert not (tmp_path / "no").exists()
+    # Nor does an answer need a place for the user store.
+    monkeypatch.setenv("CTX_HOME", os.path.join(os.devnull, "home"))
+    ran = ctx("query", TASK)
+    assert (ran.code, paths(ran.json)[0], ran.json["receipt"]) == (0, "src/net.py", None)
+
+
+def test_what_git_refuses_is_not_looked_at(
+    repo: Path, ctx: Ctx, add: Add, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "deploys.py").write_text("def deploys_run():\n    pass\n")
+    add("--user", "--type=fact", "Deploys run on Fridays")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    pack = ctx("query", "When do deploys run?").json
+    assert [chunk["snippet"] for chunk in pack["retrieved"]] == ["Deploys run on Fridays"]
+    assert pack["code_index"]["state"] == "refused"
+    told = "The code was not looked at, because git refuses: `git status` says why.\n"
+    assert told in ctx("query", "When do deploys run?", "--format=text").out
+    assert told in ctx("recall", "deploys").out
+
+
+def test_a_receipt_elsewhere(
+    shop: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receipt = ctx("query", TASK).json["receipt"]
+    [given] = ctx("why", receipt, "--format=json").json["items"]
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    [there] = ctx("why", receipt, "--format=json").json["items"]
+    assert (given["changed"], there["changed"], there["content"]) == (False, None, None)
+    told = ctx("why", receipt).out
+    assert told.endswith(f"\nNot known here: {given['label']}\n")
+    assert "deleted" not in told
+
+
+def test_what_happened_lately_has_its_price(shop: Path, ctx: Ctx) -> None:
+    assert ctx("add", "task", "Longer timeouts").code == 0
+    assert ctx("commit", "-m", "A task for the timeouts").code == 0
+    pack = ctx("query", TASK).json
+    price = tokens.estimate(pack["recent_narrative"])
+    assert price
+    why = ctx("why", pack["receipt"], "--format=json").json
+    chunks = sum(chunk["tokens"] for chunk in pack["retrieved"])
+    assert why["packed"]["narrative"] == price
+    assert why["frame"] == pack["token_budget"]["used"] - chunks - price
+    line = f"\nWhat happened lately: {price:,} tokens.\n"
+    assert line in ctx("why", pack["receipt"]).out
+    assert line in ctx("query", TASK, "--format=text").out
 
 
 def test_a_stranger_gives_nothing_but_code(
@@ -313,8 +461,9 @@ def test_a_stranger_gives_nothing_but_code(
         "SymbolDefinition",
     }
     assert paths(ran.json)[0] == "src/net.py"
-    assert ran.json["recent_narrative"] == ""
+    assert (ran.json["recent_narrative"], ran.json["withheld"]) == ("", True)
     assert ctx("trust", "--yes").code == 0
+    assert ctx("query", TASK).json["withheld"] is False
     [decision] = [
         chunk for chunk in ctx("query", TASK).json["retrieved"] if chunk["chunk_kind"] == "Decision"
     ]
@@ -335,6 +484,8 @@ def test_a_long_one_comes_from_stdin(shop: Path, ctx: Ctx, piped: Piped) -> None
     pack = ctx("query", "-").json
     assert paths(pack)[0] == "src/net.py"
     assert pack["token_budget"]["used"] <= 16_000
+    # It was pasted, and is not given back.
+    assert len(pack["task"]) < 5_000
 
 
 @pytest.mark.parametrize(
@@ -362,10 +513,49 @@ def test_on_a_terminal_it_is_an_overview(folder: Path, add: Add) -> None:
     told = seen_by_a_terminal("query", "When do deploys run?", NO_COLOR="1")
     told = re.sub(r"\d{13}-\d+-\w{8}", "ID", told)
     assert re.sub(r"; by .*", "; by …", re.sub(r"\d[\d,]*\d|\d", "N", told)) == (
-        "N chunk, N of N tokens. Confidence N %.\n"
+        "N chunk, N of N tokens.\n"
         "\n"
         "Fact: Deploys run on Fridays\n"
         "  N tokens; by …\n"
         "    Deploys run on Fridays\n"
         "`ctx why ID` tells why.\n"
     )
+
+
+def test_a_damaged_index_of_the_code_is_made_anew(
+    shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ctx("query", TASK).json
+    (database,) = (shop / ".git" / "ctx").rglob("code.db")
+    pages = bytearray(database.read_bytes())
+    # All but the first pages, so that it can still be opened.
+    pages[2 * 4096 :] = bytes(len(pages) - 2 * 4096)
+    database.write_bytes(pages)
+    # As one that is too large to be brought up to date first.
+    monkeypatch.setattr(code_at_hand, "FEW_FILES", 0)
+    assert "E018" not in ctx("recall", "timeout retries").err
+    ran = ctx("query", TASK)
+    assert (ran.code, ran.json["files"][0]["path"]) == (0, before["files"][0]["path"])
+    for process in code_background._started.values():
+        process.wait(30)
+
+
+@pytest.mark.parametrize("table", ["edges", "items", "commits", "history_paths", "files"])
+@pytest.mark.parametrize("words", [("query", TASK), ("recall", "connection", "timeout")])
+def test_damage_in_one_place_is_mended_too(
+    shop: Path, ctx: Ctx, table: str, words: tuple[str, ...]
+) -> None:
+    assert ctx("query", TASK).code == 0
+    (database,) = (shop / ".git" / "ctx").rglob("code.db")
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        [(page,)] = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)
+        )
+    pages = bytearray(database.read_bytes())
+    pages[(page - 1) * 4096 : page * 4096] = b"\xa5" * 4096
+    database.write_bytes(pages)
+    ran = ctx(*words, "--format=json")
+    assert (ran.code, ran.err) == (0, "")
+    assert "src/net.py" in ran.out
+    assert ctx("query", TASK).json["code_index"]["state"] == "fresh"

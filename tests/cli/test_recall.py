@@ -152,3 +152,39 @@ def test_everything_that_speaks_of_it(project: Path, ctx: Ctx, add: Add) -> None
         ran = ctx("recall", "refresh token", f"--budget={budget}", "--format=markdown")
         assert tokens.estimate(ran.out) <= budget
     assert ctx("recall", "elephants").out == "No matching nodes.\n"
+    for kind, told in (("commits", "commits"), ("narrative", "sections of the narrative")):
+        assert ctx("recall", "elephants", f"--only={kind}").out == f"No matching {told}.\n"
+    assert ctx("recall", "refresh token", "--only=commits", "--format=markdown").out == (
+        f"## Recall Results\n\nQuery: `refresh token`\n\n- [commit] `{commit[:12]}`"
+        " Refresh tokens\n\n---\n"
+    )
+
+
+def test_code_is_as_fresh_as_in_a_pack(project: Path, ctx: Ctx) -> None:
+    (project / "cart.py").write_text("def cart():\n    pass\n")
+    git("add", "-A")
+    git("commit", "-qm", "A cart")
+    found = ctx("recall", "cart", "--format=json").json
+    assert [(each["kind"], each["title"]) for each in found["beside"]] == [
+        ("commit", "A cart"),
+        ("file", "cart.py"),
+    ]
+    assert found["code_index"]["state"] == "fresh"
+    git("mv", "cart.py", "basket.py")
+    git("commit", "-qm", "A cart is a basket")
+    found = ctx("recall", "cart", "--format=json").json
+    assert {each["title"] for each in found["beside"]} == {
+        "A cart",
+        "A cart is a basket",
+        "basket.py",
+    }
+
+
+def test_what_stands_for_code_is_no_answer(project: Path, ctx: Ctx, add: Add) -> None:
+    (project / "cart.py").write_text("def cart():\n    pass\n")
+    fact = add("--type=fact", "A cart is a promise")
+    assert ctx("relate", "cart.py", "MENTIONS", fact).code == 0
+    assert [node["type"] for node in ctx("recall", "type:file cart", "--format=json").json["nodes"]]
+    found = ctx("recall", "cart", "--format=json").json
+    assert [node["type"] for node in found["nodes"]] == ["fact"]
+    assert list(found["scores"].values()) == [1.0]

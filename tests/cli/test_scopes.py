@@ -1,5 +1,6 @@
 """In a project, what is the project's and what is yours are read as one, and told apart."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -200,3 +201,13 @@ def test_what_one_command_does_in_both_stores_is_one_change(ctx: Ctx, project: P
     assert ctx("list").out == "No nodes.\n"
     assert ctx("undo").code == 0
     assert {node["id"] for node in ctx("list", "--format=json").json["nodes"]} == {ours, mine}
+
+
+def test_what_is_at_rest_can_be_superseded(project: Path, ctx: Ctx) -> None:
+    old = ctx("add", "Deploy on Fridays", "--format=json").json["node"]["id"]
+    for document in (project / ".ctx" / "narrative").rglob("*.md"):
+        os.utime(document, (1_000_000_000, 1_000_000_000))
+    # It brings the index up to date; the next command opens it for reading first.
+    assert ctx("list").code == 0
+    assert ctx("add", "Deploy on Mondays", f"--supersedes={old}").code == 0
+    assert "Fridays" not in ctx("list").out

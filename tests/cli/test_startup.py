@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import Ctx
+
 LISTED = """
 import sys
 before = set(sys.modules)
@@ -84,7 +86,8 @@ def test_filters_load_nothing_of_packs(folder: Path) -> None:
     assert not THIRD_PARTY & loaded
 
 
-def test_a_pack_without_nodes_loads_no_vectors(repo: Path) -> None:
+def test_a_pack_of_few_nodes_loads_no_vectors(repo: Path, ctx: Ctx) -> None:
+    assert ctx("add", "--user", "--type=fact", "We connect by mail").code == 0
     (repo / "net.py").write_text("def connect():\n    pass\n")
     loaded_by("query", "how do we connect")
     loaded = loaded_by("query", "how do we connect")

@@ -58,6 +58,7 @@ def plain_bm25(texts: Mapping[int, str], weights: Mapping[str, float]) -> dict[i
             st.tuples(st.just("put"), st.integers(1, 9), TEXTS),
             st.tuples(st.just("remove"), st.integers(1, 9), st.just("")),
             st.tuples(st.just("settle"), st.just(0), st.just("")),
+            st.tuples(st.just("merge"), st.just(0), st.just("")),
         ),
         max_size=40,
     ),
@@ -75,12 +76,10 @@ def test_scores_are_those_of_the_textbook(
         elif step == "remove":
             postings.remove(connection, COMMITS, [id])
             texts.pop(id, None)
-        else:
+        elif step == "settle":
             postings.settle(connection, COMMITS)
-    # What no longer counts may still be counted where a word's rarity is reckoned, until many
-    # segments are made into one.
-    postings.settle(connection, COMMITS)
-    postings._merge(connection, COMMITS)
+        else:
+            postings._merge(connection, COMMITS)
     weights = {terms.of(word)[0]: 1.0 + place for place, word in enumerate(asked)}
     expected = plain_bm25(texts, weights)
     assert scored(connection, COMMITS, SUBJECT, weights) == pytest.approx(expected)

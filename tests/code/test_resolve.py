@@ -177,3 +177,13 @@ def test_what_stands_for_itself_leads_nowhere(tmp_path: Path) -> None:
     }
     called = ["a.f → a.one, high", "a.f → a.str, high", "b.g → a.str, high", "b.g → a.two, high"]
     assert calls(tmp_path, files) == called
+
+
+def test_an_alias_of_itself_leads_nowhere(tmp_path: Path) -> None:
+    files = {
+        "src/lib.rs": "type One = Two;\ntype Two = One;\ntype Own = Own;\n"
+        "fn make() -> One { todo!() }\nfn own() -> Own { todo!() }\n"
+        "fn run() { make().go(); own().go(); let a: Two = make(); a.go(); }\n",
+        "Cargo.toml": '[package]\nname = "a"\nversion = "1.0.0"\n',
+    }
+    assert calls(tmp_path, files) == ["a::run → a::make, high", "a::run → a::own, high"]

@@ -26,8 +26,7 @@ def narrative(tmp_path: Path) -> Path:
 
 
 def search(database: Path, narrative: Path, words: str) -> list[tuple[str, str, int]]:
-    with closing(index.opened(str(database), str(narrative))) as connection:
-        found = index.search(connection, terms.query(words), 10)
+    found = index.search(str(database), str(narrative), terms.query(words), 10)
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     return [(each.path, each.title, each.first_line) for each in found]
 
@@ -58,6 +57,38 @@ def test_a_damaged_index_is_made_anew(tmp_path: Path, narrative: Path, damage: b
     database.write_bytes(damage)
     assert len(search(database, narrative, "tea")) == 1
     assert len(search(database, narrative, "tea")) == 1
+
+
+def test_so_it_is_where_only_a_part_is_damaged(tmp_path: Path, narrative: Path) -> None:
+    database = tmp_path / "narrative.db"
+    assert len(search(database, narrative, "tea")) == 1
+    whole = database.read_bytes()
+    pages = len(whole) // 4096
+    assert pages > 5
+    noise = bytes(range(255, -1, -1)) * 16
+    # What only writing would meet is met by writing.
+    for word, text in (("tea", ""), ("green", "# Shop\n\nSells green tea.\n")):
+        if text:
+            (narrative / "README.md").write_text(text)
+        for damaged in (range(2, pages), *([page] for page in range(pages))):
+            data = bytearray(whole)
+            for page in damaged:
+                data[4096 * page : 4096 * (page + 1)] = noise
+            database.write_bytes(data)
+            assert len(search(database, narrative, word)) == 1
+
+
+def test_an_index_that_contradicts_itself_is_made_anew(tmp_path: Path, narrative: Path) -> None:
+    database = tmp_path / "narrative.db"
+    assert len(search(database, narrative, "tea")) == 1
+    with closing(sqlite3.connect(database)) as connection:
+        connection.executescript("DELETE FROM sections; DELETE FROM documents;")
+    assert len(search(database, narrative, "tea")) == 1
+
+
+def test_where_a_folder_is_in_its_place(tmp_path: Path, narrative: Path) -> None:
+    (tmp_path / "narrative.db").mkdir()
+    assert len(search(tmp_path / "narrative.db", narrative, "tea")) == 1
 
 
 def test_without_a_place_to_write(tmp_path: Path, narrative: Path) -> None:

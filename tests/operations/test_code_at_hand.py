@@ -93,6 +93,13 @@ def test_a_large_one_is_scanned_first_and_then_taken_as_it_is(
         assert names(fifth) == ["pay", "reconnect"]
 
 
+def test_where_no_index_can_be_made(codebase: Codebase, repo: Path) -> None:
+    beneath_a_file = codebase.place._replace(database=str(repo / "pay.py" / "index" / "code.db"))
+    with code_at_hand.opened(codebase._replace(place=beneath_a_file), "connect") as found:
+        assert (found.state.state, found.state.refreshed_at) == ("not writable", None)
+        assert "connect" in names(found)
+
+
 def test_files_that_somebody_works_on(codebase: Codebase, repo: Path) -> None:
     now = clock.now_ms()
     with code_at_hand.opened(codebase, "x") as found:

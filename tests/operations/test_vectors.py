@@ -1,8 +1,9 @@
 """Vectors of nodes: made in passing, asked for nearness, gone with the node."""
 
 import os
+import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,12 @@ from ctx.search.vectors import Vectors
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.cli.conftest import Add, add, project
 from tests.conftest import Ctx
+from tests.search.test_embedders import Fake, fake
 
 if TYPE_CHECKING:
     from ctx.search.embedders import Matrix
 
-__all__ = ["add", "project"]
+__all__ = ["add", "fake", "project"]
 
 QUESTION = "How do people log in?"
 
@@ -108,6 +110,41 @@ def test_without_vectors(folder: Path, surroundings: Path, ctx: Ctx, add: Add) -
     with opened(surroundings, folder, str(other)) as memory:
         assert vectors.nearness(memory, QUESTION) is None
     assert not (folder / "vectors.db").exists()
+
+
+def test_they_follow_what_was_changed_elsewhere(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+    lines = folder / "facts.jsonl"
+    lines.write_text("".join(f'{{"content": "Bananas, kind {n}"}}\n' for n in range(300)))
+    assert ctx("import", str(lines)).code == 0
+    with opened(surroundings, folder) as memory:
+        assert vectors.fill(memory) == 300
+    # All of them at once, and long ago.
+    with closing(sqlite3.connect(surroundings / ".ctx" / "store.db")) as store, store:
+        long_ago = "2020-01-01T00:00:00Z"
+        store.execute("UPDATE nodes SET content = 'Pools of sockets', updated_at = ?", (long_ago,))
+    with opened(surroundings, folder) as memory:
+        assert vectors.fill(memory) == 300
+        assert vectors.fill(memory) == 0
+        near = vectors.nearness(memory, "Bananas")
+        assert near is not None
+        assert max(near(None).values()) < 0.5
+
+
+def test_a_server_is_asked_for_a_question_once(
+    folder: Path, surroundings: Path, ctx: Ctx, add: Add, fake: Fake
+) -> None:
+    add("--type=fact", "Users log in")
+    for setting in ("embedder=openai", f"url={fake.url}", "model=small"):
+        assert ctx("config", "set", *f"search.{setting}".split("=", 1)).code == 0
+    with opened(surroundings, folder) as memory:
+        near = vectors.nearness(memory, QUESTION)
+        assert near is not None
+        # From here on it fails, and what it has said is enough.
+        fake.says = (500, b"")
+        assert near(None) == near(list(near(None)))
+        assert len(near(None)) == 1
+        assert [body["input"] for _, _, body in fake.asked].count([QUESTION]) == 1
+        assert vectors.nearness(memory, QUESTION) is None
 
 
 class Another:

@@ -1,11 +1,16 @@
 """Pieces of files: what is left out, and where it is cut."""
 
+import shutil
+from contextlib import closing
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import tokens
+from ctx.code import build, index_file
 from ctx.retrieval import excerpts
-from ctx.retrieval.excerpts import Text
+from ctx.retrieval.excerpts import Text, Texts
 
 FUNCTION = """\
 def connect(address, tries):
@@ -94,3 +99,18 @@ def test_any_text_fits_by_whole_lines(
     shown = excerpts.joined(file, kept).split("\n") if kept else []
     own = {line.rstrip() for line in file.lines} | {""}
     assert all(line in own or line.strip() == excerpts.GAP for line in shown)
+
+
+def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
+    root, elsewhere = tmp_path / "project", tmp_path / "private"
+    for folder in (root / "src", elsewhere):
+        folder.mkdir(parents=True)
+        (folder / "a.py").write_text("def f(): pass\n")
+    database = str(tmp_path / "code.db")
+    build.refresh(build.Place(str(root), None, database))
+    with closing(index_file.open_for_writing(database)) as connection:
+        (file_id,) = connection.execute("SELECT id FROM files").fetchone()
+        assert Texts(connection, str(root)).of(file_id) is not None
+        shutil.rmtree(root / "src")
+        (root / "src").symlink_to(elsewhere)
+        assert Texts(connection, str(root)).of(file_id) is None

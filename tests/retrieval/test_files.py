@@ -5,13 +5,15 @@ from pathlib import Path
 import pytest
 
 from ctx import git
-from ctx.code import build, index_file
+from ctx.code import build, index_file, postings, words
 from ctx.code.build import Place
 from ctx.code.history import refresh as history
+from ctx.code.segments import FILES
 from ctx.layout import Project
 from ctx.retrieval import files
 from ctx.retrieval.files import RankedFile
 from ctx.search import question
+from ctx.sqlite.connection import snapshot
 from tests.code.histories import Made, make
 
 CLIENT = "class Client:\n    def connect(self):\n        '''Open a socket.'''\n"
@@ -122,3 +124,19 @@ def test_a_commit_from_the_future_makes_nothing_else_old(tmp_path: Path) -> None
     (found,) = ranked(folder, "zebra stripes")
     assert found.path == "new.py"
     assert {"history", "recent"} <= {signal.name for signal in found.signals}
+
+
+def test_one_question_sees_one_state(root: Path) -> None:
+    database = str(root.parent / "code.db")
+    ranked(root, "connect")
+    reader, writer = index_file.open_for_writing(database), index_file.open_for_writing(database)
+    try:
+        with snapshot(reader):
+            before = files.rank(reader, question.read("connect the socket"))
+            postings.put(writer, FILES, 1, 0, words.of_file("connect.py", "connect socket", ()))
+            assert files.rank(reader, question.read("connect the socket")) == before
+        assert files.rank(reader, question.read("connect the socket")) != before
+    finally:
+        reader.close()
+        writer.close()
+        Path(database).unlink()

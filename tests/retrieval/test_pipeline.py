@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ctx import tokens
 from ctx.errors import BudgetExceeded
+from ctx.ids import anchor_id
 from ctx.memory.changes import changing
 from ctx.memory.model import Evidence
 from ctx.retrieval import pack_text
@@ -213,6 +215,133 @@ def test_a_task_that_is_named_is_there(remembering: Packing) -> None:
     assert pack.retrieved[0].title == "Task: Shorten it"
 
 
+def test_who_names_what_is_replaced_means_what_took_its_place(remembering: Packing) -> None:
+    with changing(remembering.memory, "add", WHO) as change:
+        place = {"file": "decisions/0007-wait-k3x9.md"}
+        old = change.add_node("decision", "Wait a second", metadata=place)
+        new = change.add_node("decision", "Doubling of delays")
+        change.link(new, old, "SUPERSEDES", Evidence("cli"))
+    pack = remembering.build("is decision_0007 right?", include_narrative=False)
+    assert [chunk.title for chunk in pack.retrieved] == ["Decision: Doubling of delays"]
+    assert [(each.title, each.reason) for each in pack.left_out] == [
+        ("Decision: Wait a second", "superseded")
+    ]
+
+
+def test_the_active_task_is_its_own_reason(remembering: Packing) -> None:
+    with changing(remembering.memory, "add", WHO) as change:
+        place = {"file": "tasks/task_0043-shorten-k3x9.md"}
+        made = change.add_node("task", "Shorten it\nNow", metadata=place)
+        anchor = anchor_id("item", "shop.retry.Backoff")
+        change.add_node(
+            "item", "shop.retry.Backoff", metadata={"name": "shop.retry.Backoff"}, node_id=anchor
+        )
+        change.link(made, anchor, "MENTIONS", Evidence("cli"))
+        change.link(change.add_node("fact", "Of interest"), made, "RELATES_TO", Evidence("cli"))
+    [task] = remembering.memory.nodes([made])
+    sources = remembering.sources._replace(task=task)
+    active = Packing(remembering.root, remembering.memory, sources)
+    pack = active.build("zxqv wkrp")
+    assert [(chunk.title, chunk.signals[0].name, chunk.via) for chunk in pack.retrieved] == [
+        ("Task: Shorten it", "active", ()),
+        (
+            "File: shop/retry.py",
+            "graph",
+            ("Shorten it", "MENTIONS", "shop.retry.Backoff"),
+        ),
+        ("Fact: Of interest", "graph", ("Shorten it", "<RELATES_TO", "Of interest")),
+    ]
+    context = pack.graph_context
+    assert context.seed_nodes == ("task_0043",)
+    item, fact = context.expanded_nodes
+    assert item == "shop.retry.Backoff"
+    assert fact.startswith("fact:")
+    assert not context.scc_dag_used
+    # Nothing of what was asked was found.
+    assert (pack.confidence, pack.files) == (0.0, ())
+    assert "Confidence" not in pack_text.as_markdown(pack)
+    # It is told once, and where there is no room for a chunk, below them.
+    assert pack.recent_narrative == ""
+    assert "## Active task\n\nShorten it" in active.build("connect", limit=1).recent_narrative
+    # What filters leave out is not there.
+    unseen = sources._replace(in_sight=lambda nodes: [each for each in nodes if each != made])
+    there = Packing(remembering.root, remembering.memory, unseen).build("zxqv wkrp")
+    assert (there.retrieved, there.graph_context.seed_nodes) == ((), ())
+
+
+def test_what_edges_lead_back_to_is_no_discovery(remembering: Packing) -> None:
+    first = remembering.add("fact", "Servers recover slowly", {"shop.retry.Backoff": "item"})
+    second = remembering.add("fact", "Slowly does it")
+    with changing(remembering.memory, "link", WHO) as change:
+        change.link(first, second, "RELATES_TO", Evidence("cli"))
+    context = remembering.build("servers recover slowly, Backoff").graph_context
+    assert "shop.retry.Backoff" in context.seed_nodes
+    assert len([name for name in context.seed_nodes if name.startswith("fact:")]) == 2
+    assert not set(context.seed_nodes) & set(context.expanded_nodes)
+
+
+def test_an_empty_file_is_nothing_to_read(tmp_path: Path) -> None:
+    with packing(
+        tmp_path / "app", {"shop/connect.py": "\n", "shop/other.py": "connect = 1\n"}
+    ) as it:
+        pack = it.build("connect")
+    assert [file.path for file in pack.files] == ["shop/connect.py", "shop/other.py"]
+    assert [chunk.path for chunk in pack.retrieved] == ["shop/other.py"]
+
+
+def test_files_stand_in_the_order_of_their_scores(tmp_path: Path) -> None:
+    files = {
+        "shop/client.py": "def connect():\n    return 1\n",
+        "shop/other.py": "# Does not connect.\n" + "def run():\n    return 2\n" * 20,
+        "tests/test_connect.py": "def test_connect():\n    connect()\n    connect()\n",
+    }
+    with packing(tmp_path / "app", files) as it:
+        found = it.build("connect").files
+    assert [file.path for file in found][-1] == "tests/test_connect.py"
+    scores = [file.score for file in found]
+    assert scores == sorted(scores, reverse=True)
+    for file in found:
+        assert sum(each.value for each in file.signals) == pytest.approx(file.score)
+
+
+def test_secrets_in_code_stay_where_they_are(tmp_path: Path) -> None:
+    key = "AKIA" + "Z7Q3M5X2KJ4T6WN2"
+    with packing(tmp_path / "app", {"keys.py": f'def connect():\n    return "{key}"\n'}) as it:
+        for budget in (8_000, 60):
+            pack = it.build("connect", budget=budget)
+            assert pack.retrieved
+            assert key not in pack_text.explained(pack)
+        assert "[redacted:" in it.build("connect").retrieved[0].snippet.lower()
+
+
+def test_how_sure_a_pack_is_without_a_file(remembering: Packing) -> None:
+    remembering.add("fact", "Servers recover slowly")
+    alone = Packing(remembering.root, remembering.memory, remembering.sources._replace(code=None))
+    whole, part = alone.build("servers recover slowly"), alone.build("servers zxqv wkrp plugh")
+    assert 0 < part.confidence < whole.confidence <= 0.5
+
+
+def test_nothing_is_sure_that_is_said_of_anything(shop: Packing) -> None:
+    assert shop.build("the of a").confidence == 0.0
+
+
+def test_all_that_is_left_out_is_counted(tmp_path: Path) -> None:
+    functions = [f"def connect_{n}():\n" + f"    wait({n})\n" * 20 for n in range(80)]
+    files = {f"shop/part_{n}.py": "\n".join(functions[n::8]) for n in range(8)}
+    with packing(tmp_path / "app", files) as it:
+        pack = it.build("connect", budget=16_000, limit=1)
+    assert (len(pack.retrieved), len(pack.left_out)) == (1, 30)
+    assert pack.more_left_out > 0
+    assert f"- and {pack.more_left_out} more" in pack_text.explained(pack)
+
+
+def test_what_is_used_is_what_it_takes(shop: Packing) -> None:
+    for task in ("Client.connect raises TimeoutError too early", "zxqv wkrp"):
+        pack = shop.build(task)
+        taken = tokens.estimate(pack_text.as_markdown(pack))
+        assert taken <= pack.token_budget.used <= taken + len(pack.retrieved) + 3
+
+
 def test_nothing_found(shop: Packing) -> None:
     pack = shop.build("zxqv wkrp")
     assert (pack.retrieved, pack.files, pack.confidence) == ((), (), 0.0)
@@ -226,8 +355,10 @@ def test_a_budget_that_is_too_small_says_how_much_is_needed(shop: Packing) -> No
     assert len(shop.build("Client.connect", budget=needed).retrieved) == 1
     with pytest.raises(BudgetExceeded):
         shop.build("Client.connect", budget=needed - 1)
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(BudgetExceeded) as error:
         shop.build("Client.connect", budget=1_000, reserved_for_response=990)
+    assert f"takes {needed:,}, and 990 are reserved for the response." in str(error.value)
+    assert f"{needed + 990:,} tokens or more" in (error.value.hint or "")
 
 
 @settings(

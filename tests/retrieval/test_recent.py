@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx import clock, tokens
-from ctx.ids import NodeId, derived_ulid
+from ctx.ids import NodeId, derived_ulid, short
 from ctx.memory.model import Node
-from ctx.narrative import log
+from ctx.narrative import blocks, log
 from ctx.retrieval import recent
+from ctx.retrieval.pack import Chunk
 from tests.retrieval.packs import DAY_MS, NOW_MS
 
 TODAY, YESTERDAY, LONG_AGO = (clock.iso(NOW_MS - n * DAY_MS)[:10] for n in (0, 1, 9))
@@ -30,26 +31,55 @@ def narrative(folder: Path) -> str:
 
 def test_the_task_at_hand_and_the_last_days(tmp_path: Path) -> None:
     folder = narrative(tmp_path)
-    assert recent.excerpt(folder, TASK, 7, NOW_MS, 1_000) == (
+    assert recent.excerpt(folder, TASK, 7, NOW_MS, 1_000).text == (
         "## Active task\n\nShorten it\n\nBy half.\n\n"
         f"## {TODAY}\n\n## 10:05 Did this\n\n*Ada*\n\nAnd more about it.\n\n"
         f"## {YESTERDAY}\n\n## 10:05 Did that\n\n*Ada*\n\nAnd more about it."
     )
-    assert "Was born" in recent.excerpt(folder, None, 30, NOW_MS, 1_000)
-    assert recent.excerpt(folder, None, 0, NOW_MS, 1_000) == ""
-    assert recent.excerpt(None, None, 7, NOW_MS, 1_000) == ""
-    assert recent.excerpt(str(tmp_path / "nowhere"), None, 7, NOW_MS, 1_000) == ""
+    assert "Was born" in recent.excerpt(folder, None, 30, NOW_MS, 1_000).text
+    assert recent.excerpt(folder, None, 0, NOW_MS, 1_000).text == ""
+    assert recent.excerpt(None, None, 7, NOW_MS, 1_000).text == ""
+    assert recent.excerpt(str(tmp_path / "nowhere"), None, 7, NOW_MS, 1_000).text == ""
 
 
 def test_what_does_not_fit_is_cut_at_a_line(tmp_path: Path) -> None:
     folder = narrative(tmp_path)
     long = TASK._replace(content="Shorten it\n" + "\n".join(f"- step {n}" for n in range(100)))
-    said = recent.excerpt(folder, long, 7, NOW_MS, 100)
+    said = recent.excerpt(folder, long, 7, NOW_MS, 100).text
     assert said.startswith("## Active task\n\nShorten it\n- step 0\n")
     assert "\n…\n\n## " in said or said.endswith("\n…")
 
 
+def test_what_stands_among_the_chunks_is_not_told_again() -> None:
+    node = NodeId(derived_ulid(NOW_MS, "decision"))
+    lines = (
+        f"+ decision {short(node)}: Wait a while (tier:reference)",
+        f"+ task {short(TASK.id)}: Shorten it",
+    )
+    sections = [("Changes", lines), ("Decisions", ("Wait a while",)), ("Files", ("a.py",))]
+    entry = log.Entry("Did this", NOW_MS, "Ada", "s1", "Did this", sections)
+    log_text = f"## 10:05 Did this\n\n{blocks.below(log.render(entry), 1)}".rstrip()
+    lately = recent.Lately("## Active task\n\nShorten it", log_text)
+    place = None, None, None, node
+    chunk = Chunk(
+        "Decision by Eve: Wait a while", node, "Because.", 0.5, "Decision", 9, *place, (), ()
+    )
+    of_task = chunk._replace(title="Task: Shorten it", object_id=TASK.id)
+    assert recent.beside(lately, TASK, ()) == lately.text
+    one = recent.beside(lately, TASK, [chunk])
+    assert "Wait a while" not in one
+    assert "### Decisions" not in one
+    assert one.startswith("## Active task\n\nShorten it\n\n## 10:05")
+    assert one.endswith(
+        f"### Changes\n\n- `+` task {short(TASK.id)}: Shorten it\n\n### Files\n\n- a.py"
+    )
+    both = recent.beside(lately, TASK, [chunk, of_task])
+    assert "Shorten it" not in both
+    assert "### Changes" not in both
+    assert both.endswith("-->\n\n### Files\n\n- a.py")
+
+
 @given(st.integers(0, 300), st.text(alphabet="ab \n日#", max_size=200))
 def test_it_never_takes_more_than_its_share(room: int, content: str) -> None:
-    said = recent.excerpt(None, TASK._replace(content=content), 7, NOW_MS, room)
+    said = recent.excerpt(None, TASK._replace(content=content), 7, NOW_MS, room).text
     assert tokens.estimate(said) <= max(room, 0)

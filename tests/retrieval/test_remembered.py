@@ -99,7 +99,7 @@ def test_a_score_is_the_sum_of_its_signals(store: Store) -> None:
     store.add("Tokens expire", "Tokens are refreshed", tags="session:s1")
     store.add("Nobody knows", "An old token")
     store.replace(3, 0)
-    near = store.near({0: 0.8, 2: 0.5})
+    near = store.near({0: 0.8, 1: 0.1, 2: 0.5, 3: 0.1})
     found = store.rank("token", Scope(include_superseded=True), near)
     assert found[0].score == 1
     assert {name for each in found for name, _ in each.signals} == {
@@ -136,6 +136,16 @@ def test_vectors_find_what_has_no_word_in_common(store: Store) -> None:
     assert [store.ids.index(each.node.id) for each in found] == [1, 0, 2]
     assert (found[1].nearness, found[1].coverage) == (0.9, 0.0)
     assert store.answer("type:decision login", near=near) == []
+
+
+def test_vectors_that_only_some_nodes_have_say_nothing(store: Store) -> None:
+    store.add("Login needs a form for login", "Login is somewhere", "The moon", tags="kind:x")
+    assert store.answer("login") == [0, 1]
+    some = store.near({1: 0.9, 2: 0.8})
+    assert store.answer("login", near=some) == [0, 1]
+    assert store.answer("lunar", near=some) == [1, 2]
+    every = store.near({0: 0.1, 1: 0.9, 2: 0.8})
+    assert store.answer("login", near=every) == [1, 0, 2]
 
 
 def test_what_was_replaced_is_left_out_or_comes_last(store: Store) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -235,6 +236,26 @@ def test_a_server_that_is_not_there(fake: Fake) -> None:
     with pytest.raises(ProgramFailure, match="cannot be reached"):
         # Nobody listens on the port that needs a privilege.
         Server("http://user:pass@127.0.0.1:1", "m").embed(["text"])
+
+
+def test_a_server_that_is_silent_is_waited_for_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        asked = Server(f"http://127.0.0.1:{silent.getsockname()[1]}", "m", patience_s=0.1)
+        for _ in range(3):
+            with pytest.raises(ProgramFailure, match="did not answer in time"):
+                asked.embed(["text"])
+        asked.close()
+        silent.setblocking(False)
+        silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
+
+
+def test_a_server_is_asked_as_long_as_patience_lasts(fake: Fake) -> None:
+    asked = Server(fake.url, "m", patience_s=0)
+    with pytest.raises(ProgramFailure, match="did not answer in time"):
+        asked.embed(["text"])
+    assert fake.asked == []
 
 
 @pytest.mark.parametrize("url", ["", "ftp://x", "http://", "http://[", "http://x:99999", "x"])

@@ -103,6 +103,16 @@ def test_every_model_has_its_own_rows(vectors: Vectors) -> None:
     assert dict(vectors.nearest(wider, NODES["b"])) == pytest.approx({"b": 1.0}, abs=0.01)
 
 
+def test_what_is_known_of_a_text_goes_with_it(vectors: Vectors) -> None:
+    newer = Seeded(version="2")
+    assert vectors.fill(Seeded(), NODES.items(), dict.fromkeys(NODES, "1")) == 4
+    assert vectors.fill(newer, NODES.items(), {"a": "1"}) == 4
+    assert vectors.stamps(newer) == {"a": "1", "b": "", "c": "", "d": ""}
+    assert vectors.fill(newer, [("a", "something else"), ("b", NODES["b"])], {"b": "2"}) == 1
+    assert vectors.stamps(newer) == {"a": "", "b": "2", "c": "", "d": ""}
+    assert vectors.stamps(Seeded()) == {"b": "1", "c": "1", "d": "1"}
+
+
 def test_what_is_forgotten_is_nowhere_in_the_file(vectors: Vectors, path: str) -> None:
     vectors.fill(Seeded(), NODES.items())
     [row] = Seeded().embed([NODES["a"]])

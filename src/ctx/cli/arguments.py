@@ -8,6 +8,9 @@ from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
 from ctx.workspace import Memory
 
+_DIGITS = 15
+"""Of a number that nobody can mean otherwise."""
+
 
 def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = False) -> None:
     told = "ids of nodes, or their beginnings" if several else "the id of a node, or its beginning"
@@ -109,8 +112,10 @@ def limit(parser: argparse.ArgumentParser, default: int = 20) -> None:
 def whole_number(word: str) -> int:
     if word.startswith("-") and word[1:].isdigit():
         raise argparse.ArgumentTypeError("must be 0 or more")
-    if not word.isascii() or not word.isdigit() or len(word) > 15:
+    if not word.isascii() or not word.isdigit():
         raise argparse.ArgumentTypeError(f"{word!r} is not a whole number")
+    if len(word) > _DIGITS:
+        raise argparse.ArgumentTypeError(f"{word[:_DIGITS]}… is too large")
     return int(word)
 
 

@@ -46,6 +46,7 @@ end of an edge, `assignment` a setting and its value, and `code` something in th
 
 # The options that take a value, so that the command's name can be told from it.
 _WITH_VALUE = {"--format", "-C", "--set", "--db"}
+_EVERYWHERE = "everywhere"
 _ANYWHERE = (*_WITH_VALUE, "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
@@ -129,7 +130,7 @@ def global_options(level: int = 0) -> Parser:
     what adds up has a place for each level.
     """
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
-    group = parser.add_argument_group("everywhere")
+    group = parser.add_argument_group(_EVERYWHERE)
     group.add_argument("--format", choices=FORMATS, help="how to print the answer (default: text)")
     folder = group.add_argument(
         "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
@@ -192,6 +193,8 @@ def command_parser(name: str, summary: str, module: ModuleType) -> argparse.Argu
         allow_abbrev=False,
     )
     module.configure(parser)
+    # What is the command's own stands above what every command takes.
+    parser._action_groups.sort(key=lambda group: group.title == _EVERYWHERE)
     return parser
 
 

@@ -143,11 +143,17 @@ class Output:
             text = self._data(value, form)
         else:
             text = _laid_out([self._shown(block) for block in render(value)], form, None)
+        if os.path.exists(path) and not os.path.isfile(path):
+            kind = "a folder" if os.path.isdir(path) else "no plain file"
+            raise UsageError(
+                f"{path} is {kind}.",
+                hint="Name a file that can be written, or `-` for stdout.",
+            )
         # A link stays what it is; what it leads to is written.
         path = os.path.realpath(path)
-        if os.path.lexists(path) and not os.path.isfile(path):
-            kind = "a folder" if os.path.isdir(path) else "no plain file"
-            raise UsageError(f"{path} is {kind}.", hint="Name a file that can be written over.")
+        folder = os.path.dirname(path)
+        if not os.path.isdir(folder):
+            raise UsageError(f"There is no folder {folder}.", hint="Make it, or name another file.")
         with disk.explained(f"writing {path}"):
             disk.replace(path, _text(text).encode())
 

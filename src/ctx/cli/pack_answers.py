@@ -6,6 +6,7 @@ it as markdown; programs take the value itself.
 
 from collections.abc import Sequence
 
+from ctx import tokens
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
 from ctx.retrieval.pack import Chunk, IndexState, PromptPack, Signal
 
@@ -22,8 +23,10 @@ def render(pack: PromptPack) -> list[Block]:
     for chunk in pack.retrieved:
         blocks += [Line(""), Line(_place(chunk), "heading"), Line(f"  {_reason(chunk)}", "dim")]
         blocks.append(Verbatim(_beginning(chunk.snippet)))
+    blocks += _recently(pack)
     if pack.left_out:
-        told = count(len(pack.left_out), "more was found", "more were found")
+        left_out = len(pack.left_out) + pack.more_left_out
+        told = count(left_out, "more was found", "more were found")
         blocks += [Line(""), Line(f"{told} and left out (--explain).", "dim")]
     return blocks
 
@@ -39,6 +42,7 @@ def render_explained(pack: PromptPack) -> list[Block]:
         ]
         if chunk.via:
             blocks.append(Line(f"  by way of {way(chunk.via)}"))
+    blocks += _recently(pack)
     if pack.files:
         rows = [
             (file.path, f"{file.score:.2f}", sums(file.signals))
@@ -52,7 +56,7 @@ def render_explained(pack: PromptPack) -> list[Block]:
             (each.title, f"{each.tokens:,} tokens", f"{each.relevance_score:.2f}", each.reason)
             for each in pack.left_out
         ]
-        blocks += left_out_rows(left_out)
+        blocks += left_out_rows(left_out, pack.more_left_out)
     return blocks
 
 
@@ -63,6 +67,17 @@ def left_out_rows(rows: Sequence[tuple[str, str, str, str]], more: int = 0) -> l
     blocks: list[Block] = [Line(""), Line("Left out", "heading")]
     blocks.append(Table(headings, rows[:_MOST_LEFT_OUT], ("text", "number", "number", "")))
     return [*blocks, Line(f"  … and {more:,} more", "dim")] if more else blocks
+
+
+def _recently(pack: PromptPack) -> list[Block]:
+    if not pack.recent_narrative:
+        return []
+    return [Line(""), Line(lately(tokens.estimate(pack.recent_narrative)), "dim")]
+
+
+def lately(cost: int) -> str:
+    """That what happened lately was given too."""
+    return f"What happened lately: {cost:,} tokens."
 
 
 def percent(share: float) -> str:
@@ -103,7 +118,8 @@ def render_markdown_explained(pack: PromptPack) -> list[Block]:
 def _head(pack: PromptPack) -> str:
     if not pack.retrieved:
         return "Nothing was found."
-    return f"{_amount(pack)}. Confidence {percent(pack.confidence)}."
+    # Without a file there is nothing that it says.
+    return f"{_amount(pack)}." + (f" Confidence {percent(pack.confidence)}." if pack.files else "")
 
 
 def _amount(pack: PromptPack) -> str:
@@ -113,13 +129,14 @@ def _amount(pack: PromptPack) -> str:
 
 
 def _warnings(pack: PromptPack) -> list[Block]:
-    told = [_state(pack.code_index)]
+    told = [state(pack.code_index)]
     if pack.files and pack.confidence < _UNSURE:
         told.append("The first file is a guess: look further, or name a file or a function.")
     return [Line(line, "dim") for line in told if line]
 
 
-def _state(index: IndexState) -> str:
+def state(index: IndexState) -> str:
+    """What is to be said about the code that was looked at, where it is not as it is now."""
     match index.state:
         case "scanned":
             return (
@@ -128,6 +145,13 @@ def _state(index: IndexState) -> str:
             )
         case "as it was" | "busy" | "not writable" if index.refreshed_at:
             return f"The code is as it was {since(index.refreshed_at)} ago."
+        case "refused":
+            return "The code was not looked at, because git refuses: `git status` says why."
+        case "not writable":
+            return (
+                "There is no index of the code, and none can be written here: this comes from a"
+                " quick look at the files."
+            )
         case _:
             return ""
 

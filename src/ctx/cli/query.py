@@ -15,6 +15,7 @@ from ctx.memory.graph import USER
 from ctx.memory.graphs import Graphs
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import Query, parse
+from ctx.memory.query.syntax import tokens
 from ctx.operations.query import Found, find
 
 if TYPE_CHECKING:
@@ -156,6 +157,7 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
     )
     with opening.reading_for_agents(settings, output) as memory:
         built = pack(arguments.within(memory, options), wanted)
+        is_in_project = memory.project is not None
     if getattr(options, "format", "text") == "markdown":
         explained, plain = pack_answers.render_markdown_explained, pack_answers.render_markdown
     else:
@@ -169,8 +171,21 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
     if not output.is_on_a_terminal:
         output.prefer("json")
     output.show(built, render)
-    if built.receipt:
+    if not built.retrieved:
+        output.note(_next_step(query, is_in_project=is_in_project or options.scope == USER))
+    elif built.receipt:
         output.note(_receipt(built).strip())
+
+
+def _next_step(query: Query, *, is_in_project: bool) -> str:
+    """What to do where nothing was found."""
+    if query.tree is not None:
+        filters = [each for each in tokens(query.text) if each.kind == "filter"]
+        told = ", ".join(f"`{query.text[each.start : each.end]}`" for each in filters[:3])
+        return f"Only what {told} finds was looked for; in quotes it is words to search for."
+    if not is_in_project:
+        return "Only memory was asked: this folder is no project. `ctx init` makes it one."
+    return "Ask with other words, or by the names that the code uses."
 
 
 def _receipt(built: "PromptPack") -> str:

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ctx import tokens
-from ctx.cli import arguments, opening
+from ctx.cli import arguments, opening, pack_answers
 from ctx.cli.compose import budget, note_other_projects, projects, visible
 from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table
@@ -12,6 +12,7 @@ from ctx.cli.settings import Settings
 from ctx.operations import vectors
 from ctx.operations.recall import (
     DEFAULT_LIMIT,
+    NODES,
     Options,
     Recalled,
     as_markdown,
@@ -37,8 +38,8 @@ LONGEST_LINE = 400
 
 _GLANCE = 100
 _HASH = 12
-_NODES = "nodes"
 _KINDS: "tuple[Kind, ...]" = ("narrative", "commits", "files")
+_CALLED = {"narrative": "sections of the narrative"}
 _HEADINGS = {"narrative": "Narrative", "commit": "Commits", "file": "Files"}
 
 
@@ -47,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only",
         action="append",
-        choices=(_NODES, *_KINDS),
+        choices=(NODES, *_KINDS),
         help="look there alone; may be given several times (default: everywhere)",
     )
     arguments.limit(parser, default=DEFAULT_LIMIT)
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     with opening.reading_for_agents(settings, output) as opened:
         memory = arguments.within(opened, options)
         found = recall_everything(memory, wanted, kinds, vectors.nearness(memory, wanted.query))
-    if options.only and _NODES not in options.only:
+    if options.only and NODES not in options.only:
         found = _without_nodes(found)
     if wanted.budget is not None:
         found = found._replace(beside=tuple(_fitting(found, wanted.budget)))
@@ -77,37 +78,51 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def _without_nodes(found: Recalled) -> Recalled:
     """What else speaks of it, alone."""
     without = found._replace(nodes=(), short_ids={}, authors={}, scores={}, signals={})
-    return without._replace(total=0, partial=False, other_projects=0, more_other_projects=False)
+    return without._replace(
+        total=0,
+        partial=False,
+        other_projects=0,
+        more_other_projects=False,
+        kinds=tuple(kind for kind in found.kinds if kind != NODES),
+    )
 
 
 def _fitting(found: Recalled, budget: int) -> "Iterator[Passage]":
     """As many of the passages as fit behind the nodes."""
     left = budget - tokens.estimate(as_markdown(found))
     for passage in found.beside:
-        left -= tokens.estimate(_as_item(passage))
+        left -= tokens.estimate(f"{_as_item(passage)}\n\n")
         if left < 0:
             return
         yield passage
 
 
 def render_markdown(found: Recalled) -> list[Block]:
-    return [Markdown(as_markdown(found) + "".join(map(_as_item, found.beside)))]
+    return [Markdown(as_markdown(found, [_as_item(each) for each in found.beside]))]
 
 
 def _as_item(passage: "Passage") -> str:
     """What is no node, as an agent is given it."""
     said = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
     first, *more = contained("\n\n".join(part.strip() for part in said if part.strip()))
-    lines = [f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more]
-    return "\n" + "\n".join(lines) + "\n"
+    return "\n".join([f"- [{passage.kind}] {code(_where(passage))} {first}".rstrip(), *more])
 
 
 def render(found: Recalled) -> list[Block]:
     blocks = [*_nodes(found), *_beside(found.beside)]
     if not blocks:
-        told = "No matching nodes." if not found.total else "Nothing of it fits into the budget."
-        return [Line(told)]
+        blocks.append(Line(_nothing(found)))
+    if found.code_index and (told := pack_answers.state(found.code_index)):
+        blocks.append(Line(told, "dim"))
     return blocks
+
+
+def _nothing(found: Recalled) -> str:
+    if found.total:
+        return "Nothing of it fits into the budget."
+    if NODES in found.kinds:
+        return "No matching nodes."
+    return f"No matching {' or '.join(_CALLED.get(kind, kind) for kind in found.kinds)}."
 
 
 def _nodes(found: Recalled) -> list[Block]:

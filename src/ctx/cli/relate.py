@@ -8,7 +8,7 @@ from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Line, Output
 from ctx.cli.settings import Settings
 from ctx.operations.link import CONFIDENCE
-from ctx.operations.relate import Options, Related, relate
+from ctx.operations.relate import Related, Relation, relate
 
 EXAMPLES = """
 ctx relate task_0042 Mentions src/net/client.rs
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    wanted = Options(
+    wanted = Relation(
         options.from_,
         options.label,
         options.to,

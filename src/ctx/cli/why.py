@@ -14,8 +14,8 @@ EXAMPLES = """
 ctx why                     what was given last in this project, and what it cost
 ctx why --list              the last receipts of this project; of all, where it has none
 ctx why --list --limit=0    all of them
-ctx why 1768906800123       one of them, by its id or by its session
-ctx why 1768906800123       of a pack: why each part is in it, and what was left out
+ctx why 1768906800123       one of them, by its id; of a pack also why each part is in it
+ctx why agent-7             the last one of a session
 """
 
 _GLANCE = 60
@@ -78,9 +78,13 @@ def _render_pack(explained: Explained, packed: Packed) -> list[Block]:
         blocks += [Line(""), Line(chunk.title, "heading"), Line(f"{told}{reasons}")]
         if chunk.via:
             blocks.append(Line(f"  by way of {pack_answers.way(chunk.via)}"))
+    if packed.narrative:
+        blocks += [Line(""), Line(pack_answers.lately(packed.narrative))]
     if changed := [(each.label, "", _now(each)) for each in explained.items if each.changed]:
         blocks += [Line(""), Line("Not any more what it was", "heading")]
         blocks.append(Table(("node", "", "content"), changed, ("id", "", "text")))
+    if unknown := [each.label for each in explained.items if each.changed is None]:
+        blocks += [Line(""), Line(f"Not known here: {', '.join(unknown)}", "dim")]
     if packed.left_out:
         rows = [
             (each.title, f"{each.tokens:,} tokens", f"{each.score:.2f}", each.reason)
@@ -100,7 +104,7 @@ def _amount(given: Explained | Receipt) -> str:
 
 def _now(each: Given) -> str:
     if each.content is None:
-        return "(deleted since)"
+        return "(deleted since)" if each.changed else "(not known here)"
     line = " ".join(each.content[:200].split())
     text = line if len(line) <= _GLANCE else f"{line[: _GLANCE - 1]}…"
     return f"{text} (changed since)" if each.changed else text

@@ -79,7 +79,7 @@ class Scores:
 
 
 class Asked:
-    """One collection, opened for questions."""
+    """One collection, opened for questions. To be used within one snapshot of the database."""
 
     def __init__(self, connection: Connection, collection: int) -> None:
         self._connection = connection
@@ -87,6 +87,7 @@ class Asked:
         self.segments = segments_of(connection, collection)
         self.total = sum(len(segment.ids) - len(segment.outdated) for segment in self.segments)
         """Texts that count."""
+        self._outdated = [frozenset(segment.outdated) for segment in self.segments]
 
     def scores(self, fields: Mapping[str, float], weights: Mapping[str, float]) -> Scores:
         """For weighted terms, in weighted fields."""
@@ -100,8 +101,10 @@ class Asked:
             slope = _SATURATION * _LENGTH_COUNTS / mean
             asked = {words.number(field, term): weights[term] for term in heaviest}
             for word, found in self._texts(asked).items():
-                times_found = sum(len(positions) for positions, _ in found.values())
-                rare = math.log(1 + max(self.total - times_found + 0.5, 0.0) / (times_found + 0.5))
+                times_found = sum(
+                    self._counting(number, positions) for number, (positions, _) in found.items()
+                )
+                rare = math.log(1 + (self.total - times_found + 0.5) / (times_found + 0.5))
                 if rare < _TELLING and self.total > _MANY:
                     continue
                 weight = factor * asked[word] * rare * (1 + _SATURATION)
@@ -111,6 +114,13 @@ class Asked:
                         _Having(weight, positions, times, lengths, slope)
                     )
         return Scores(self.segments, having)
+
+    def _counting(self, number: int, positions: Sequence[int]) -> int:
+        """How many of these texts say it still."""
+        outdated = self._outdated[number]
+        if not outdated:
+            return len(positions)
+        return sum(position not in outdated for position in positions)
 
     def _mean_length(self, place: int) -> float:
         if not self.total:

@@ -10,6 +10,7 @@ from sqlite3 import Connection
 
 from ctx.errors import AmbiguousId, NodeNotFound
 from ctx.ids import NodeId
+from ctx.memory.model import Node
 
 _ASKED = re.compile(r"(task|decision)_(\d{1,9})(?:-(.+))?", re.IGNORECASE | re.ASCII)
 _NUMBERED = {
@@ -43,8 +44,7 @@ def names(connection: Connection) -> dict[str, NodeId]:
     )
     called: dict[str, list[tuple[NodeId, str]]] = {}
     for node_id, node_type, file in rows:
-        name = str(file).rpartition("/")[2].removesuffix(".md")
-        if numbered := _NUMBERED[node_type].fullmatch(name):
+        if numbered := _numbered(node_type, str(file)):
             short = f"{node_type}_{numbered[1]}"
             called.setdefault(short, []).append((node_id, numbered[2] or ""))
     return {
@@ -52,6 +52,19 @@ def names(connection: Connection) -> dict[str, NodeId]:
         for short, found in called.items()
         for node_id, rest in found
     }
+
+
+def name(node: Node) -> str | None:
+    """What people call one node, be it that another is called so too."""
+    file = node.metadata.get("file")
+    numbered = _numbered(node.type, file) if isinstance(file, str) else None
+    return f"{node.type}_{numbered[1]}" if numbered else None
+
+
+def _numbered(node_type: str, file: str) -> re.Match[str] | None:
+    """The number in a file's name, and the rest of it."""
+    pattern = _NUMBERED.get(node_type)
+    return pattern.fullmatch(file.rpartition("/")[2].removesuffix(".md")) if pattern else None
 
 
 def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
@@ -67,8 +80,7 @@ def _meant(connection: Connection, text: str) -> Iterator[tuple[NodeId, str]]:
         if file in (path, f"{path}.md"):
             yield node_id, file
         elif asked and asked[1].lower() == node_type:
-            name = file.rpartition("/")[2].removesuffix(".md")
-            numbered = _NUMBERED[node_type].fullmatch(name)
+            numbered = _numbered(node_type, file)
             is_number = numbered is not None and int(numbered[1]) == int(asked[2])
             if numbered and is_number and _is_part(asked[3], numbered[2] or ""):
                 yield node_id, file

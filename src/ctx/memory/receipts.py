@@ -1,7 +1,7 @@
 """What agents were given: which nodes, in which state, at what cost; of a pack also why."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
@@ -14,6 +14,9 @@ QUERY = "query"
 
 _KEPT_DAYS = 90
 _DAY_MS = 86_400_000
+_GONE = "(deleted since)"
+_KNOWN_BY = 60
+"""Characters by which a line is known where only its beginning is kept."""
 
 
 class Item(NamedTuple):
@@ -67,6 +70,8 @@ class Packed(NamedTuple):
     left_out: tuple[NotPacked, ...]
     more_left_out: int
     """How many more were left out than are named."""
+    narrative: int = 0
+    """Tokens of what happened lately: the log, and the task at hand."""
 
 
 class Receipt(NamedTuple):
@@ -123,6 +128,43 @@ def forget_old(connection: Connection) -> None:
     connection.execute("DELETE FROM receipts WHERE at < ?", (before,))
 
 
+def forget(connection: Connection, lines: Iterable[str]) -> None:
+    """Inside a transaction. Take out of packs how nodes began that are gone."""
+    for line in lines:
+        rows = connection.execute(
+            "SELECT id, items FROM receipts WHERE event = ? AND instr(items, ?)",
+            (QUERY, json.dumps(line[:_KNOWN_BY])[1:-1]),
+        ).fetchall()
+        for receipt_id, kept in rows:
+            items, packed = _read_items(json.loads(kept))
+            if packed is not None:
+                without = {"items": items, "packed": _without(packed, line)}
+                connection.execute(
+                    "UPDATE receipts SET items = ? WHERE id = ?", (json.dumps(without), receipt_id)
+                )
+
+
+def _without(packed: Packed, line: str) -> Packed:
+    def told(said: str) -> str:
+        kind, found, title = said.partition(": ")
+        if _begins(line, said):
+            return _GONE
+        return f"{kind}: {_GONE}" if found and _begins(line, title) else said
+
+    return packed._replace(
+        chunks=tuple(
+            each._replace(title=told(each.title), via=tuple(map(told, each.via)))
+            for each in packed.chunks
+        ),
+        left_out=tuple(each._replace(title=told(each.title)) for each in packed.left_out),
+    )
+
+
+def _begins(line: str, title: str) -> bool:
+    beginning = title.removesuffix("…")
+    return title == line or (len(beginning) >= _KNOWN_BY and line.startswith(beginning))
+
+
 def _rows(connection: Connection, where: str, value: str | None, limit: int = 20) -> list[Receipt]:
     rows = connection.execute(
         "SELECT id, session, event, at, project, tokens, items FROM receipts"
@@ -149,6 +191,7 @@ def _read_pack(told: Sequence[Any]) -> Packed:
         tuple(map(_read_chunk, chunks)),
         tuple(NotPacked(*each[:4]) for each in left_out),
         more,
+        *told[8:9],
     )
 
 

@@ -1,13 +1,15 @@
 """The database file of the user store: opening it to read or to write."""
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from sqlite3 import Connection, DatabaseError, IntegrityError
 
-from ctx.errors import DatabaseFailure
+from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.memory.migrations import MIGRATIONS
 from ctx.sqlite import truth
+from ctx.sqlite.connection import closed_on_failure
 
 APPLICATION_ID = int.from_bytes(b"ctx1", "big")
 
@@ -24,14 +26,35 @@ def open_for_writing(path: str, busy_ms: int = 30_000) -> Connection:
 
 
 def open_for_reading(path: str) -> Connection:
-    """Open the store without writing to it, unless it must be made or brought up to date."""
+    """Open the store without writing to it, unless it must be made or brought up to date.
+
+    Where it is not there and cannot be made, it reads as an empty one.
+    """
     if os.path.exists(path) and os.path.getsize(path):
         try:
             return truth.read_truth(path, application_id=APPLICATION_ID, migrations=MIGRATIONS)
         except DatabaseFailure:
             if truth.application_id_of(path) != APPLICATION_ID:
                 raise
-    return open_for_writing(path)
+    try:
+        return open_for_writing(path)
+    except DiskFailure:
+        if os.path.exists(path):
+            raise
+        return empty()
+
+
+def is_there(path: str) -> bool:
+    """Whether somebody has made a store, also one that waits to take the place of another."""
+    return os.path.lexists(path) or os.path.lexists(path + truth.NEXT)
+
+
+def empty() -> Connection:
+    """A store that nobody has made yet, in memory."""
+    with closed_on_failure(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for migrate in MIGRATIONS:
+            migrate(connection)
+        return connection
 
 
 @contextmanager

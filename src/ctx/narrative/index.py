@@ -8,8 +8,8 @@ found as such.
 
 import os
 import sqlite3
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -66,30 +66,50 @@ class Found(NamedTuple):
     """The best has 1."""
 
 
-def opened(database: str, folder: str) -> Connection:
-    """The index of a narrative folder, up to date as far as it can be written. To be closed."""
+def search(database: str, folder: str, words: Iterable[str], limit: int) -> list[Found]:
+    """The sections of a narrative folder that have any of the terms, the best first."""
+    wanted = list(dict.fromkeys(words))[:_MOST_TERMS]
+    if not wanted:
+        return []
     try:
-        connection = _open(database)
-        with closed_on_failure(connection):
-            _refresh(connection, database, folder)
-            return connection
+        return _found(_up_to_date(database, folder), database, wanted, limit)
     except IndexCorrupt:
-        pass
-    except CtxError:
-        # Somebody else is at it, or it is not ours to write: it is what it is.
+        # Damage may be where only an answer is read from.
         with suppress(CtxError):
-            return _open(database)
-    try:
-        connection = _make(database)
-        with closed_on_failure(connection):
-            _refresh(connection, database, folder)
-            return connection
+            return _found(_made_anew(database, folder), database, wanted, limit)
     except CtxError:
-        connection = sqlite3.connect(":memory:", isolation_level=None)
-        with closed_on_failure(connection):
-            _lay_out(connection)
-            _refresh(connection, ":memory:", folder)
-            return connection
+        # It is not ours to read, or somebody else is at it.
+        pass
+    return _found(_in_memory(folder), database, wanted, limit)
+
+
+def _up_to_date(database: str, folder: str) -> Connection:
+    """The index that there is, up to date as far as it can be written. To be closed."""
+    connection = _open(database)
+    with closed_on_failure(connection):
+        try:
+            _refresh(connection, database, folder)
+        except IndexCorrupt:
+            raise
+        except CtxError:
+            # Somebody else is at it, or it is not ours to write: it is what it is.
+            pass
+        return connection
+
+
+def _made_anew(database: str, folder: str) -> Connection:
+    connection = _make(database)
+    with closed_on_failure(connection):
+        _refresh(connection, database, folder)
+        return connection
+
+
+def _in_memory(folder: str) -> Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    with closed_on_failure(connection):
+        _lay_out(connection)
+        _refresh(connection, ":memory:", folder)
+        return connection
 
 
 def _open(database: str) -> Connection:
@@ -106,9 +126,9 @@ def _open(database: str) -> Connection:
 
 
 def _make(database: str) -> Connection:
-    for suffix in ("", *JOURNALS):
-        disk.discard(database + suffix)
     with explained(database, IndexCorrupt), disk.explained("making the index of the narrative"):
+        for suffix in ("", *JOURNALS):
+            disk.discard(database + suffix)
         disk.make_folder(os.path.dirname(database))
         os.close(os.open(database, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
         with closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection:
@@ -136,11 +156,15 @@ def _refresh(connection: Connection, database: str, folder: str) -> None:
         changed = [path for path, stamp in present.items() if known.get(path) != stamp]
         gone = known.keys() - present.keys()
         if changed or gone:
-            with transaction(connection):
-                for path in (*gone, *changed):
-                    _forget(connection, path)
-                for path in changed:
-                    _read(connection, folder, path, present[path])
+            try:
+                with transaction(connection):
+                    for path in (*gone, *changed):
+                        _forget(connection, path)
+                    for path in changed:
+                        _read(connection, folder, path, present[path])
+            except sqlite3.IntegrityError as error:
+                # What was taken out is still there somewhere.
+                raise IndexCorrupt(f"The index {database} contradicts itself.") from error
 
 
 def _stamp(seen: Seen) -> str:
@@ -171,18 +195,15 @@ def _read(connection: Connection, folder: str, path: str, stamp: str) -> None:
         )
 
 
-def search(connection: Connection, words: Iterable[str], limit: int) -> list[Found]:
-    """The sections that have any of the terms, the best first."""
-    wanted = list(dict.fromkeys(words))[:_MOST_TERMS]
-    if not wanted:
-        return []
-    rows = connection.execute(
-        "SELECT s.path, s.title, s.text, s.first_line, s.last_line,"
-        f" -bm25(words, {_TITLE_COUNTS}, 1.0) AS score FROM words"
-        " JOIN sections AS s ON s.id = words.rowid WHERE words MATCH ?"
-        # Of what says as much, the newest: a log's name is its time.
-        " ORDER BY score DESC, s.path DESC, s.first_line LIMIT ?",
-        (" OR ".join(f'"{term}"' for term in wanted), limit),
-    ).fetchall()
+def _found(connection: Connection, database: str, wanted: Sequence[str], limit: int) -> list[Found]:
+    with closing(connection), explained(database, IndexCorrupt):
+        rows = connection.execute(
+            "SELECT s.path, s.title, s.text, s.first_line, s.last_line,"
+            f" -bm25(words, {_TITLE_COUNTS}, 1.0) AS score FROM words"
+            " JOIN sections AS s ON s.id = words.rowid WHERE words MATCH ?"
+            # Of what says as much, the newest: a log's name is its time.
+            " ORDER BY score DESC, s.path DESC, s.first_line LIMIT ?",
+            (" OR ".join(f'"{term}"' for term in wanted), limit),
+        ).fetchall()
     best = max((row[-1] for row in rows), default=0.0) or 1.0
     return [Found._make((*found, score / best)) for *found, score in rows]

@@ -42,11 +42,11 @@ def add(memory: Memory, options: Options) -> Added:
     the current task.
     """
     tags = model.tags(options.tags)
-    graph = memory.graph
     replaced_in = memory.scope_of(options.supersedes, "superseding")
     scope = replaced_in or (USER if options.everywhere else None)
     with memory.changing("add", scope) as change:
-        replaced = list(graph.nodes(options.supersedes))
+        # Not before: to change a project's memory may mean to open its index anew.
+        replaced = list(memory.graph.nodes(options.supersedes))
         given = _inherited(replaced, tags)
         if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
             task = pending.current_task(memory.user, memory.task_key)

@@ -6,19 +6,27 @@ as long as everything else. Where there is none yet, the answer comes from a sca
 while the index is being made.
 """
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ctx import clock
 from ctx.code import index_file, lookup
 from ctx.code.lookup import Code
-from ctx.errors import CtxError
+from ctx.errors import (
+    CtxError,
+    DiskFailure,
+    GitFailure,
+    IndexCorrupt,
+    LockConflict,
+    PathRefused,
+)
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
 from ctx.retrieval.pack import IndexState
-from ctx.sqlite.connection import explained
+from ctx.workspace import Memory
 
 FEW_FILES = 2_000
 """To look at so many takes a tenth of a second; to make an index of them, a second or two."""
@@ -43,8 +51,41 @@ class AtHand(NamedTuple):
 NOTHING = AtHand(None, "", IndexState("none", None, 0, 0))
 
 
+_Answer = TypeVar("_Answer")
+
+
 class _TimeIsUp(Exception):
     """More has changed than can be read in passing. What was read stays read."""
+
+
+def here(memory: Memory) -> Codebase | None:
+    """The code of the project that is asked in; None where there is none to be looked at."""
+    # Outside of any project there is no telling what lies around.
+    if memory.project is not None:
+        with suppress(PathRefused, GitFailure):
+            return code_index.at(memory.surroundings)
+    return None
+
+
+def asked(codebase: Codebase | None, question: str, answer: Callable[[AtHand], _Answer]) -> _Answer:
+    """An answer with what can be had of the code; a damaged index is made anew for it."""
+    if codebase is None:
+        return answer(NOTHING)
+
+    def attempt() -> _Answer:
+        with opened(codebase, question) as at_hand:
+            return answer(at_hand)
+
+    try:
+        return attempt()
+    except (sqlite3.DatabaseError, ValueError, IndexError, IndexCorrupt):
+        try:
+            if not code_index.remove_damaged(codebase):
+                raise
+        except (LockConflict, DiskFailure):
+            # Whoever is at it makes it anew, and where nothing can be written nobody does.
+            return answer(NOTHING._replace(root=codebase.place.root))
+    return attempt()
 
 
 @contextmanager
@@ -52,7 +93,7 @@ def opened(codebase: Codebase, question: str) -> Iterator[AtHand]:
     """What can be had of the code in a moment."""
     code, state = _known(codebase) or _first(codebase, question)
     if code is None:
-        yield NOTHING._replace(root=codebase.place.root)
+        yield AtHand(None, codebase.place.root, IndexState(state, None, 0, 0))
         return
     with code:
         yield AtHand(code, codebase.place.root, _index_state(code.connection, state))
@@ -80,12 +121,12 @@ def _known(codebase: Codebase) -> tuple[Code, str] | None:
     if refreshed_ms is not None and files > FEW_FILES:
         if not 0 <= clock.now_ms() - refreshed_ms < _YOUNG_MS:
             _refresh_behind(codebase)
-        return known, "as it was"
+        return known, _without_refresh(codebase)
     known.connection.close()
     if refreshed_ms is None:
         # Somebody is making it, or was interrupted: half of it is no better than a scan.
         return None
-    state = "fresh" if _refreshed(codebase) else "as it was"
+    state = "fresh" if _refreshed(codebase) else _without_refresh(codebase)
     code = code_index.readable(codebase)
     return (code, state) if code else None
 
@@ -93,11 +134,15 @@ def _known(codebase: Codebase) -> tuple[Code, str] | None:
 def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     """A first index if there is little to read, else a first look."""
     from ctx.code import listing, scan
+    from ctx.operations import code_background
     from ctx.search import question as questions
 
     began = clock.monotonic()
     place = codebase.place
-    files = listing.belonging(place.root, place.checkout, codebase.ignore_globs).files
+    try:
+        files = listing.belonging(place.root, place.checkout, codebase.ignore_globs).files
+    except GitFailure:
+        return None, "refused"
     if len(files) <= FEW_FILES and _refreshed(codebase):
         return code_index.readable(codebase), "fresh"
     left = max(_IN_ALL_SECONDS - (clock.monotonic() - began), _SCAN_SECONDS)
@@ -106,7 +151,10 @@ def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
         found = scan.scan(codebase.files, questions.read(question).weights, left, files)
     # Not before: the two would be in each other's way.
     _refresh_behind(codebase)
-    return (found, "scanned") if found else (None, "none")
+    if found is None:
+        return None, "none"
+    is_made = code_background.can_be_written(place)
+    return found, "scanned" if is_made else "not writable"
 
 
 def _refreshed(codebase: Codebase) -> bool:
@@ -119,25 +167,22 @@ def _refreshed(codebase: Codebase) -> bool:
     # Another process may be at it, or nothing can be written here: then it is what it is.
     try:
         code_index.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
-        _read_history(codebase, tick)
+        code_index.read_history(codebase, tick, _WAIT_SECONDS)
     except (_TimeIsUp, CtxError):
         return False
     return True
-
-
-def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
-    from ctx.code.history import refresh as history
-    from ctx.layout import Project
-
-    place = codebase.place
-    with explained(place.database), closing(index_file.open_for_writing(place.database)) as opened:
-        history.refresh(opened, Project(place.root, place.checkout), tick=tick)
 
 
 def _refresh_behind(codebase: Codebase) -> None:
     from ctx.operations import code_background
 
     code_background.start(codebase)
+
+
+def _without_refresh(codebase: Codebase) -> str:
+    from ctx.operations import code_background
+
+    return "as it was" if code_background.can_be_written(codebase.place) else "not writable"
 
 
 def _size_and_age(connection: Connection) -> tuple[int, int | None]:

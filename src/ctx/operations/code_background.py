@@ -34,7 +34,7 @@ def start(codebase: Codebase) -> int | None:
         del _started[path]
     place = codebase.place
     is_at_it = place.database in _started or lock.is_held(place.lock)
-    if is_at_it or not _can_be_written(place) or not sys.executable:
+    if is_at_it or not can_be_written(place) or not sys.executable:
         return None
     # Where we are, and nowhere else: the folder we stand in belongs to a stranger.
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -64,7 +64,8 @@ def run(told: str) -> None:
         code_index.index(codebase, clock.no_tick, wait_seconds=0)
 
 
-def _can_be_written(place: CodePlace) -> bool:
+def can_be_written(place: CodePlace) -> bool:
+    """Whether an index can be made there."""
     if os.path.exists(place.database):
         return os.access(place.database, os.W_OK)
     folder = os.path.dirname(place.database)

@@ -4,6 +4,7 @@ One process at a time brings it up to date, or follows names for an answer that 
 cannot wait reads what is there, and the answer says how old that is.
 """
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
 _DOING = "ctx code index"
+_FEW = 64
+"""Files that are followed in a moment."""
 
 State = Literal["fresh", "as it was", "busy", "not writable"]
 
@@ -44,19 +47,23 @@ class Age(NamedTuple):
 class _Follower:
     """Has names followed for an answer, if that can be."""
 
-    def __init__(self, codebase: "Codebase", tick: clock.Tick) -> None:
+    def __init__(self, codebase: "Codebase", tick: clock.Tick, most: float = math.inf) -> None:
         self._codebase = codebase
         self._tick = tick
+        self._most = most
         self.hindered: State | None = None
 
     def __call__(self, files: Sequence[int]) -> None:
-        if self.hindered:
+        if self.hindered or len(files) > self._most:
             return
         from ctx.code import build
 
         place = self._codebase.place
         try:
-            with lock.held(place.lock, _DOING, _WAIT_SECONDS), explained(place.database):
+            with (
+                lock.held(place.lock, _DOING, _WAIT_SECONDS),
+                explained(place.database, IndexCorrupt),
+            ):
                 build.follow(self._codebase.files, files, self._tick)
         except LockConflict:
             self.hindered = "busy"
@@ -172,9 +179,29 @@ def as_it_is(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
 
 
 def readable(codebase: Codebase) -> Code | None:
-    """The same for who can do without it; None where there is none. To be closed."""
+    """The same for who can do without it, and without edges that take long to find; None where
+    there is none. To be closed."""
     place = codebase.place
-    return lookup.opened(place.database, place.root, _Follower(codebase, clock.no_tick))
+    follower = _Follower(codebase, clock.no_tick, _FEW)
+    return lookup.opened(place.database, place.root, follower)
+
+
+def remove_damaged(codebase: Codebase) -> bool:
+    """Remove the index if it is damaged: it is derived, and made anew by whoever needs it."""
+    path = codebase.place.database
+    try:
+        with explained(path, IndexCorrupt):
+            code = lookup.opened(path, codebase.place.root)
+            if code is None:
+                return False
+            with code:
+                if code.connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok":
+                    return False
+    except IndexCorrupt:
+        pass
+    with lock.held(codebase.place.lock, _DOING, _WAIT_SECONDS):
+        _remove(path)
+    return True
 
 
 def refresh(
@@ -255,12 +282,21 @@ def _refresh(
             return build.refresh(codebase.files, tick, chosen=chosen)
 
 
+def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> None:
+    """Bring what is known of commits up to date."""
+    with lock.held(codebase.place.lock, _DOING, wait_seconds):
+        _read_history(codebase, tick)
+
+
 def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
     from ctx.code import index_file
     from ctx.code.history import refresh as history
 
     place = codebase.place
-    with explained(place.database), closing(index_file.open_for_writing(place.database)) as opened:
+    with (
+        explained(place.database, IndexCorrupt),
+        closing(index_file.open_for_writing(place.database)) as opened,
+    ):
         history.refresh(opened, Project(place.root, place.checkout), tick=tick)
 
 

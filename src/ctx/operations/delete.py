@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 from ctx.errors import CtxError, NodeNotFound
 from ctx.ids import NodeId, short
-from ctx.memory import records, replay, walk
+from ctx.memory import receipts, records, replay, walk
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
+from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
 
@@ -60,6 +61,7 @@ def deletion(graph: Graphs, node_ids: Sequence[NodeId], *, cascade: bool) -> Del
 
 def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -> None:
     there = [node_id for node_id in node_ids if memory.graph.has(node_id)]
+    lines = [_first_line(node) for node in memory.graph.nodes(there)]
 
     def remove(change: Change, part: Sequence[NodeId]) -> None:
         for node_id in part:
@@ -68,6 +70,13 @@ def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -
 
     memory.change_each(action, memory.by_scope(there), remove)
     _forget_vectors(memory, there)
+    with transaction(memory.user.connection):
+        receipts.forget(memory.user.connection, filter(None, lines))
+
+
+def _first_line(node: Node) -> str:
+    """What a receipt calls a node by."""
+    return " ".join(node.content.strip().partition("\n")[0].split())
 
 
 def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:

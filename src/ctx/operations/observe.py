@@ -18,7 +18,7 @@ from ctx.objects.store import blob
 from ctx.operations import add_command, add_note, compact, relate
 from ctx.operations.add_file import Known, rules_of, secret_in, version_of
 from ctx.operations.compact import Compacted
-from ctx.operations.relate import Options as Relation
+from ctx.operations.relate import Relation
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:

@@ -1,26 +1,28 @@
 """Build a pack: what an agent with a task should read, within a budget. It leaves a receipt."""
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import closing
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import clock
-from ctx.errors import CtxError, PathRefused
+from ctx import clock, layout, tokens
+from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import pending, receipts, store
-from ctx.memory.model import Node
+from ctx.memory.model import ANCHOR_TYPES, Node
 from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
-from ctx.memory.query.filters import Path, Tag
+from ctx.memory.query.filters import Path, Tag, Type
 from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
 from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
-from ctx.operations import code_at_hand, code_index
+from ctx.operations import code_at_hand
 from ctx.operations.code_at_hand import AtHand
-from ctx.operations.compose import Visible, in_sight, scope_of
+from ctx.operations.code_index import Codebase
+from ctx.operations.compose import Visible, scope_of
 from ctx.redaction import redact
 from ctx.retrieval import pipeline
 from ctx.retrieval.chunks import Section
+from ctx.retrieval.expand import InSight
 from ctx.retrieval.pack import PromptPack, Signal
 from ctx.retrieval.pipeline import RetrievalConfig, Sources
 from ctx.sessions import spool
@@ -31,14 +33,20 @@ if TYPE_CHECKING:
     from ctx.operations.passages import Kind
     from ctx.retrieval.remembered import Remembered
 
+FEW_NODES = 200
+"""Among so many, a pack finds by words alone."""
+
 _BUSY_MS = 500
 """A receipt waits for others that write, and no longer."""
-_MOST_LEFT_OUT = 50
-_SAID_BY_NODES = "› Changes"
-"""How the part of a log is headed that lists nodes, which are found themselves."""
+_SAID_BY_NODES = ("› Changes", "› Decisions")
+"""How the parts of a log are headed that list nodes, which are found themselves."""
 _NARRATIVE: "tuple[Kind, ...]" = ("narrative",)
 _LONGEST = 200
 """Characters of a title in a receipt."""
+_LONGEST_TASK = 2_000
+_LOOKED_AT = 20_000
+"""Characters in which secrets are looked for before a title is made of them."""
+_BETWEEN = "\n\0\n"
 _PLACES = 4
 
 
@@ -62,10 +70,30 @@ def pack(memory: Memory, options: Options) -> PromptPack:
     query = parse(options.query)
     task = query.words.strip() or query.text
     now = clock.now_ms()
-    with _code(memory, options, query) as at_hand:
+    config = _config(memory, options, query)
+
+    def build(at_hand: AtHand) -> PromptPack:
         sources = _sources(memory, options, query, at_hand)
-        built = pipeline.build(task, sources, _config(memory, options, query), now)
-    return built._replace(receipt=_keep(memory, built))
+        return pipeline.build(task, sources, config, now)
+
+    built = code_at_hand.asked(_codebase(memory, options, query), query.words, build)
+    return built._replace(
+        # Who pastes a log has it already, and a budget is there to be kept.
+        task=task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK]}…",
+        receipt=_keep(memory, built),
+        withheld=_is_withheld(memory),
+    )
+
+
+def _is_withheld(memory: Memory) -> bool:
+    """Whether the project has memory that its user did not say yes to."""
+    if memory.beside is not None or memory.is_alone:
+        return False
+    from ctx.sessions import trust
+
+    home = memory.surroundings.user_store.home
+    project = layout.find_project(memory.folder, home)
+    return project is not None and not trust.is_trusted(home, project)
 
 
 def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
@@ -80,17 +108,11 @@ def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
     )
 
 
-def _code(memory: Memory, options: Options, query: Query) -> AbstractContextManager[AtHand]:
+def _codebase(memory: Memory, options: Options, query: Query) -> Codebase | None:
     """The code of the project here, unless something else was asked for."""
-    # Outside of any project there is no telling what lies around.
-    wanted = options.code and not memory.is_alone and memory.project is not None
-    if not wanted or not _may_be_code(query.tree, memory.project):
-        return nullcontext(code_at_hand.NOTHING)
-    try:
-        codebase = code_index.at(memory.surroundings)
-    except PathRefused:
-        return nullcontext(code_at_hand.NOTHING)
-    return code_at_hand.opened(codebase, query.words)
+    if not options.code or not _may_be_code(query.tree, memory.project):
+        return None
+    return code_at_hand.here(memory)
 
 
 def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) -> Sources:
@@ -109,22 +131,44 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) ->
         task=_task(memory),
         touched=code_at_hand.touched(at_hand.code, clock.now_ms()) if at_hand.code else (),
         project_tag=memory.project_tag or "",
-        in_sight=lambda node: tree is None and in_sight(node, scope),
+        in_sight=_in_sight(memory, query, scope),
         head_commit=_head(memory),
         state=at_hand.state,
     )
+
+
+def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
+    """Which nodes a pack may tell of, when they are named or an edge leads to them."""
+    from ctx.memory.query import candidates
+
+    # What was replaced is told of as such. Filters say nothing about what stands for the code:
+    # it is no answer, and leads to one.
+    wide = scope._replace(include_superseded=True)
+    types: tuple[Expression, ...] = tuple(map(Type, ANCHOR_TYPES))
+    anchors = query._replace(tree=Or(types), names_project=False, names_task=False)
+    asked = [query] if query.tree is None else [query, anchors]
+
+    def in_sight(node_ids: Collection[NodeId]) -> set[NodeId]:
+        connections, now = memory.graph.connections, clock.now_ms()
+        found = (candidates.in_sight(connections, each, wide, now, node_ids) for each in asked)
+        return set().union(*found)
+
+    return in_sight
 
 
 def _remembering(
     memory: Memory, query: Query, scope: Scope
 ) -> "Callable[[str, int], Sequence[Remembered]]":
     """What ranks the nodes for a question; filters hold for all of them."""
-    from ctx.operations import vectors
     from ctx.retrieval import remembered
 
     def rank(question: str, limit: int) -> "Sequence[Remembered]":
         asked = query._replace(words=question)
-        nearness = vectors.nearness(memory, question)
+        nearness = None
+        if _are_many(memory, query, scope):
+            from ctx.operations import vectors
+
+            nearness = vectors.nearness(memory, question)
         return remembered.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
 
     def newest(_question: str, limit: int) -> "Sequence[Remembered]":
@@ -141,12 +185,26 @@ def _remembering(
     return newest if query.mode == "filters" else rank
 
 
+def _are_many(memory: Memory, query: Query, scope: Scope) -> bool:
+    """Whether there are so many nodes that words alone do not tell them apart.
+
+    What vectors need takes as long to load as all the rest of an answer.
+    """
+    anchors = Not(Or(tuple(map(Type, ANCHOR_TYPES))))
+    tree = anchors if query.tree is None else And((query.tree, anchors))
+    every = query._replace(mode="filters", tree=tree, words="")
+    found = evaluate.matching(
+        memory.graph.connections, every, scope, clock.now_ms(), limit=FEW_NODES + 1
+    )
+    return sum(1 for _ in found.ids) > FEW_NODES
+
+
 def _sections(memory: Memory) -> Callable[[str, int], Sequence[Section]]:
     """What finds the parts of the narrative that speak of something."""
     from ctx.operations import passages
 
     def find(question: str, limit: int) -> Sequence[Section]:
-        found = passages.speaking_of(memory, question, _NARRATIVE)
+        found = passages.speaking_of(memory, question, _NARRATIVE).passages
         return [
             Section(
                 each.id,
@@ -158,7 +216,7 @@ def _sections(memory: Memory) -> Callable[[str, int], Sequence[Section]]:
                 each.signals,
             )
             for each in found
-            if not each.title.endswith(_SAID_BY_NODES)
+            if not ("/log/" in each.id and each.title.endswith(_SAID_BY_NODES))
         ][:limit]
 
     return find
@@ -234,8 +292,11 @@ def _is_at(path: str, pattern: str) -> bool:
 
 def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
-    receipt = _receipt(memory, built)
     path = memory.path
+    if memory.is_alone and not store.is_there(path):
+        # To ask makes no store at a place that somebody named, perhaps by mistake.
+        return None
+    receipt = _receipt(memory, built)
     try:
         with (
             explained(path),
@@ -255,7 +316,7 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
         [
             built.task,
             *(text for chunk in built.retrieved for text in (chunk.title, *chunk.via)),
-            *(each.title for each in built.left_out[:_MOST_LEFT_OUT]),
+            *(each.title for each in built.left_out),
         ]
     )
     budget = built.token_budget
@@ -280,9 +341,10 @@ def _receipt(memory: Memory, built: PromptPack) -> Receipt:
             NotPacked(
                 told[each.title], each.tokens, round(each.relevance_score, _PLACES), each.reason
             )
-            for each in built.left_out[:_MOST_LEFT_OUT]
+            for each in built.left_out
         ),
-        max(0, len(built.left_out) - _MOST_LEFT_OUT),
+        built.more_left_out,
+        tokens.estimate(built.recent_narrative),
     )
     place = memory.session, receipts.QUERY, clock.iso(now), memory.project
     return Receipt(spool.new_id(now), *place, budget.used, _items(memory, built), packed)
@@ -311,12 +373,14 @@ def _reasons(signals: Sequence[Signal]) -> tuple[Reason, ...]:
 def _told(texts: Iterable[str]) -> dict[str, str]:
     """Texts as a receipt keeps them: the beginning of each in one line, without secrets."""
     wanted = list(dict.fromkeys(texts))
-    lines = [" ".join(text[: 2 * _LONGEST].split()) for text in wanted]
-    kept = redact("\n".join(lines)).text.split("\n")
-    if len(kept) != len(lines):
+    # A secret is known by all of it, so nothing is cut before.
+    looked_at = [text[:_LOOKED_AT] for text in wanted]
+    kept = redact(_BETWEEN.join(looked_at)).text.split(_BETWEEN)
+    if len(kept) != len(wanted):
         # Something that goes over several lines began in one of them and ended in another.
-        kept = [redact(line).text for line in lines]
+        kept = [redact(text).text for text in looked_at]
+    lines = [" ".join(text.split()) for text in kept]
     return {
         text: line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
-        for text, line in zip(wanted, kept, strict=True)
+        for text, line in zip(wanted, lines, strict=True)
     }

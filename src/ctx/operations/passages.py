@@ -1,22 +1,21 @@
 """What is no node and speaks of a question: sections of the narrative, commits, files.
 
-They are read as they are: the index of the code is not brought up to date for this, and where there
-is none, there are no commits and no files in the answer.
+Of the code it is what can be had in a moment, as for a pack; the answer says how old that is.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from ctx import clock, layout
-from ctx.code import lookup
+from ctx import clock
 from ctx.code.history import questions as history
 from ctx.code.lookup import Code
-from ctx.errors import PathRefused
 from ctx.layout import STORE_NAME
 from ctx.narrative import index
+from ctx.operations import code_at_hand
+from ctx.operations.code_at_hand import AtHand
 from ctx.retrieval import files
-from ctx.retrieval.pack import Signal
+from ctx.retrieval.pack import IndexState, Signal
 from ctx.search import entities
 from ctx.search import question as questions
 from ctx.search.question import Question
@@ -51,30 +50,43 @@ class Passage(NamedTuple):
     signals: tuple[Signal, ...]
 
 
-def speaking_of(memory: Memory, words: str, kinds: Collection[Kind]) -> list[Passage]:
-    """The passages of some kinds, by kind, the best first."""
+class Spoken(NamedTuple):
+    passages: tuple[Passage, ...]
+    """By kind, the best first."""
+    code_index: IndexState | None
+    """Of the code that was looked at; None where none was."""
+
+
+def speaking_of(memory: Memory, words: str, kinds: Collection[Kind]) -> Spoken:
+    """The passages of some kinds."""
     asked = questions.read(words)
     if not asked.weights:
-        return []
+        return Spoken((), None)
     found: list[Passage] = []
     if "narrative" in kinds:
         found += _sections(memory, asked)
-    if "commits" in kinds or "files" in kinds:
-        with _code(memory) as code:
-            if code is not None:
-                for kind in kinds:
-                    if kind in _OF_CODE:
-                        found += _OF_CODE[kind](code, asked)
-    return [each for each in found if each.score >= _RELEVANT]
+    of_code = [_OF_CODE[kind] for kind in kinds if kind in _OF_CODE]
+    state: IndexState | None = None
+    if of_code and (codebase := code_at_hand.here(memory)):
+
+        def look(at_hand: AtHand) -> tuple[list[Passage], IndexState]:
+            there: list[Passage] = []
+            if at_hand.code is not None:
+                for find in of_code:
+                    there += _there(at_hand.root, find(at_hand.code, asked))[:_MOST]
+            return there, at_hand.state
+
+        of_it, state = code_at_hand.asked(codebase, words, look)
+        found += of_it
+    return Spoken(tuple(each for each in found if each.score >= _RELEVANT), state)
 
 
 def _sections(memory: Memory, asked: Question) -> list[Passage]:
     if memory.beside is None:
         return []
     project = memory.beside.project
-    with closing(index.opened(project.narrative_index, project.narrative)) as connection:
-        wanted = sorted(asked.weights, key=lambda term: -asked.weights[term])
-        sections = index.search(connection, wanted, _MOST)
+    wanted = sorted(asked.weights, key=lambda term: -asked.weights[term])
+    sections = index.search(project.narrative_index, project.narrative, wanted, _MOST)
     return [
         Passage(
             "narrative",
@@ -92,22 +104,13 @@ def _sections(memory: Memory, asked: Question) -> list[Passage]:
     ]
 
 
-@contextmanager
-def _code(memory: Memory) -> Iterator[Code | None]:
-    """The index of the code here as it is; None where there is none."""
-    code = None
-    # Outside of any project there is no telling what lies around.
-    if not memory.is_alone and memory.project is not None:
-        try:
-            place = layout.code_at(memory.folder, memory.surroundings.user_store)
-            code = lookup.opened(place.database, place.root)
-        except PathRefused:
-            pass
-    if code is None:
-        yield None
-        return
-    with closing(code.connection):
-        yield code
+def _there(root: str, found: Sequence[Passage]) -> list[Passage]:
+    """Without files that were removed since the index was made."""
+    return [
+        each
+        for each in found
+        if each.path is None or os.path.lexists(os.path.join(root, each.path))
+    ]
 
 
 def _commits(code: Code, asked: Question) -> list[Passage]:
@@ -132,7 +135,7 @@ def _commits(code: Code, asked: Question) -> list[Passage]:
 
 def _files(code: Code, asked: Question) -> list[Passage]:
     named = entities.find(asked.text).paths
-    found = files.rank(code.connection, asked, named, _MOST)
+    found = files.rank(code.connection, asked, named, 2 * _MOST)
     best = max((each.score for each in found), default=0.0) or 1.0
     return [
         Passage(

@@ -1,6 +1,6 @@
 """Recall: what memory has to say to a question, in a form that can be given to an agent."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
@@ -16,18 +16,21 @@ from ctx.operations.query import first
 from ctx.retrieval import authors, remembered
 from ctx.retrieval.compose import Entry, item, short_item
 from ctx.retrieval.markdown import code
-from ctx.retrieval.pack import Signal
-from ctx.retrieval.remembered import Nearness
+from ctx.retrieval.pack import IndexState, Signal
+from ctx.retrieval.remembered import Nearness, Remembered
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.operations.passages import Kind, Passage
 
 DEFAULT_LIMIT = 10
+NODES = "nodes"
 
 _MOST_RANKED = 50
 """Of a question, so many are compared with the best to tell how many answer it."""
 _EVERYTHING = 0.999
+_PLACES = ("file", "item", "package")
+"""What stands for code says nothing by itself; the code is found as such."""
 
 
 class Options(NamedTuple):
@@ -66,6 +69,10 @@ class Recalled(NamedTuple):
     """What makes up these scores."""
     beside: "tuple[Passage, ...]" = ()
     """What else speaks of it: sections of the narrative, commits, files."""
+    code_index: IndexState | None = None
+    """How old what is said of commits and files is; None where nobody looked for them."""
+    kinds: tuple[str, ...] = (NODES,)
+    """What was looked for: `nodes`, `narrative`, `commits`, `files`."""
 
 
 class _Answer(NamedTuple):
@@ -117,12 +124,13 @@ def recall_everything(
     """
     from ctx.operations import passages
 
-    found = recall(memory, options, nearness)
+    found = recall(memory, options, nearness)._replace(kinds=(NODES, *kinds))
     query = parse(options.query)
     is_here = options.visible.project in (None, memory.project)
     if query.mode == "filters" or query.tree is not None or not is_here:
         return found
-    return found._replace(beside=tuple(passages.speaking_of(memory, query.words, kinds)))
+    beside, code_index = passages.speaking_of(memory, query.words, kinds)
+    return found._replace(beside=beside, code_index=code_index)
 
 
 def _answer(
@@ -131,7 +139,7 @@ def _answer(
     """What answers a question, as far as relevance goes."""
     most = max(limit, _MOST_RANKED) if limit else 0
     found = remembered.rank(memory.graph, query, scope, clock.now_ms(), most, nearness)
-    answers = remembered.relevant(found)
+    answers = remembered.relevant(found if query.tree else _without_places(found))
     best = answers[: limit or None]
     return _Answer(
         tuple(each.node for each in best),
@@ -142,9 +150,22 @@ def _answer(
     )
 
 
-def as_markdown(recalled: Recalled) -> str:
-    """The block that is put into a prompt."""
-    return _block(recalled, items(recalled))
+def _without_places(found: Sequence[Remembered]) -> list[Remembered]:
+    """What says something, compared with the best of it."""
+    said = [each for each in found if each.node.type not in _PLACES]
+    most = said[0].score if said else 1.0
+    return [
+        each._replace(
+            score=each.score / most,
+            signals=tuple(Signal(name, value / most) for name, value in each.signals),
+        )
+        for each in said
+    ]
+
+
+def as_markdown(recalled: Recalled, beside: Sequence[str] = ()) -> str:
+    """The block that is put into a prompt. What is no node stands below the nodes."""
+    return _block(recalled, [*items(recalled), *beside])
 
 
 def items(recalled: Recalled) -> list[str]:
@@ -201,7 +222,8 @@ def _item(recalled: Recalled, node: Node) -> str:
 
 
 def _block(recalled: Recalled, nodes: Iterable[str]) -> str:
-    parts = ["## Recall Results", f"Query: {code(recalled.query)}", _found(recalled), *nodes, "---"]
+    told = [_found(recalled)] if NODES in recalled.kinds else []
+    parts = ["## Recall Results", f"Query: {code(recalled.query)}", *told, *nodes, "---"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -48,7 +48,9 @@ _TRIED = """Looked for:
   something in the code, such as core::net::Client"""
 
 
-class Options(NamedTuple):
+class Relation(NamedTuple):
+    """What is to be related."""
+
     from_: str
     label: str
     """The type of the edge, in any spelling."""
@@ -76,7 +78,7 @@ class Related(NamedTuple):
     """Names that the index of the code does not have: they are kept as they were said."""
 
 
-def relate(memory: Memory, options: Options) -> Related:
+def relate(memory: Memory, options: Relation) -> Related:
     """Add an edge between two things. What stands for a file or an item is made if needed."""
     kind = model.edge_type(options.label)
     unknown: list[Unknown] = []

@@ -8,6 +8,7 @@ named (`--db`), nothing is written beside it, and words are all there is.
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ctx import clock
 from ctx.errors import CtxError
@@ -19,16 +20,36 @@ from ctx.search.embedders import Embedder
 from ctx.search.vectors import Vectors
 from ctx.workspace import Memory, Workspace
 
+if TYPE_CHECKING:
+    from ctx.search.embedders import Matrix
+
 IN_PASSING_S = 0.25
 """What a question spends on vectors that are missing."""
 
+_PATIENCE_S = 2.0
+"""How long a question is ready to wait for a server."""
 _LONGEST_TEXT = 400
 """Characters of a node. A vector of all of a long text says little about any of it, and what it is
 about stands at its beginning."""
 _NEAREST = 200
 _NEWEST = 100
-"""Nodes that were changed last, whose text is compared with what was embedded."""
+"""Nodes that were changed last, and as many documents, whose text is compared with what was
+embedded."""
 _PART = 400
+
+
+class _Asked:
+    """An embedder that was asked for the vector of a question, and is not again."""
+
+    def __init__(self, embedder: Embedder, question: str) -> None:
+        self._embedder = embedder
+        self._question = question
+        self._vector = embedder.embed([question])
+        self.name, self.version = embedder.name, embedder.version
+        self.dimensions = embedder.dimensions
+
+    def embed(self, texts: Sequence[str]) -> "Matrix":
+        return self._vector if list(texts) == [self._question] else self._embedder.embed(texts)
 
 
 class _Near:
@@ -59,15 +80,20 @@ def nearness(memory: Memory, question: str) -> Nearness | None:
     """What tells how near nodes are in meaning; None where there are no vectors to tell it."""
     # Nothing is loaded for stores without a node.
     stores = [(graph, path) for graph, path in _stores(memory) if _has_nodes(graph)]
-    embedder = _embedder(memory) if stores else None
+    embedder = _embedder(memory, _PATIENCE_S) if stores else None
     if embedder is None:
+        return None
+    try:
+        asked = _Asked(embedder, question)
+    except CtxError:
+        # A server that does not answer in time: words alone.
         return None
     files = [Vectors(path) for _, path in stores]
     is_in_time = clock.deadline(IN_PASSING_S)
     for (graph, _), file in zip(stores, files, strict=True):
         with suppress(CtxError):
-            bring_up_to_date(graph, file, embedder, is_in_time)
-    return _Near(files, embedder, question)
+            bring_up_to_date(graph, file, asked, is_in_time)
+    return _Near(files, asked, question)
 
 
 def fill(memory: Memory) -> int:
@@ -124,9 +150,9 @@ def _has_nodes(graph: Graph) -> bool:
     return graph.connection.execute("SELECT 1 FROM nodes LIMIT 1").fetchone() is not None
 
 
-def _embedder(memory: Memory) -> Embedder | None:
+def _embedder(memory: Memory, patience_s: float | None = None) -> Embedder | None:
     with suppress(CtxError):
-        return embedders.configured(memory.config, memory.surroundings.environment)
+        return embedders.configured(memory.config, memory.surroundings.environment, patience_s)
     return None
 
 
@@ -142,17 +168,24 @@ def bring_up_to_date(
     graph: Graph, file: Vectors, embedder: Embedder, go_on: Callable[[], bool] = lambda: True
 ) -> int:
     """Embed what is new and what has changed, forget what is gone; how many were embedded."""
-    newest = "SELECT id FROM nodes ORDER BY updated_at DESC, id DESC LIMIT ?"
-    wanted = [row[0] for row in graph.connection.execute(newest, (_NEWEST,))]
-    nodes = graph.connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
-    # Who asks needs all vectors in memory anyway, so that counting them costs nothing.
-    if nodes != file.count(embedder):
-        present = {row[0] for row in graph.connection.execute("SELECT id FROM nodes")}
-        known = {*file.keys(embedder), *wanted}
-        wanted += sorted(present - known, reverse=True)
-        if gone := set(file.keys()) - present:
-            file.forget(gone)
-    return file.fill(embedder, _texts(graph, wanted), limit=len(wanted), go_on=go_on)
+    connection = graph.connection
+    stamps = dict(connection.execute("SELECT id, updated_at FROM nodes"))
+    # Who asks needs all vectors in memory anyway.
+    known = file.stamps(embedder)
+    # What came from elsewhere may have been changed long ago: each node is compared with its own.
+    changed = [node_id for node_id, stamp in stamps.items() if known.get(node_id) != stamp]
+    changed.sort(key=lambda node_id: (stamps[node_id], node_id), reverse=True)
+    if known.keys() != stamps.keys() and (gone := set(file.keys()) - stamps.keys()):
+        file.forget(gone)
+    # Within one second a text can change twice, and documents do not tell when they did.
+    looked_at = (
+        "SELECT id FROM nodes ORDER BY updated_at DESC, id DESC LIMIT ?",
+        "SELECT id FROM nodes WHERE type IN ('task', 'decision') ORDER BY id DESC LIMIT ?",
+    )
+    wanted = {row[0]: None for sql in looked_at for row in connection.execute(sql, (_NEWEST,))}
+    wanted.update(dict.fromkeys(changed))
+    texts = _texts(graph, list(wanted))
+    return file.fill(embedder, texts, stamps, limit=len(wanted), go_on=go_on)
 
 
 def _texts(graph: Graph, node_ids: Sequence[NodeId]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,8 @@ from ctx import clock, disk
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.ids import NodeId
 from ctx.memory import receipts
-from ctx.memory.receipts import Packed, Receipt
+from ctx.memory.model import Node
+from ctx.memory.receipts import Item, Packed, Receipt
 from ctx.sessions import spool
 from ctx.workspace import Memory
 
@@ -24,9 +25,10 @@ class Given(NamedTuple):
     updated_at: str
     """The state in which it was given."""
     content: str | None
-    """As it is now; None where it was deleted since."""
-    changed: bool
-    """Whether it is not any more what was given."""
+    """As it is now; None where it was deleted since, and where it is not known here."""
+    changed: bool | None
+    """Whether it is not any more what was given; None where it is not known here: what was given
+    in a project, or on a branch, may be in no store that is open now."""
 
 
 class Explained(NamedTuple):
@@ -40,8 +42,8 @@ class Explained(NamedTuple):
     tokens: int
     """Of everything that was given."""
     frame: int
-    """Of what stood around the nodes: how to use memory, headings, what was left out; of a pack
-    also what was no node."""
+    """Of what stood around the nodes, or the chunks of a pack: how to use memory, headings, what
+    was left out."""
     items: tuple[Given, ...]
     packed: Packed | None = None
     """Of a pack: why each part is in it, and what was left out."""
@@ -123,16 +125,18 @@ def read_receipt(name: str, said: bytes) -> Receipt:
 
 def _explained(memory: Memory, receipt: Receipt) -> Explained:
     now = {node.id: node for node in memory.graph.nodes(item.id for item in receipt.items)}
-    items = tuple(
-        Given(
-            item.id,
-            item.label,
-            item.tokens,
-            item.updated_at,
-            now[item.id].content if item.id in now else None,
-            item.id not in now or now[item.id].updated_at != item.updated_at,
-        )
-        for item in receipt.items
-    )
-    frame = receipt.tokens - sum(item.tokens for item in items)
-    return Explained(*receipt[:6], frame, items, receipt.packed)
+    items = tuple(_given(memory, item, now.get(item.id)) for item in receipt.items)
+    told = sum(item.tokens for item in items)
+    if receipt.packed is not None:
+        told = receipt.packed.narrative + sum(each.tokens for each in receipt.packed.chunks)
+    return Explained(*receipt[:6], receipt.tokens - told, items, receipt.packed)
+
+
+def _given(memory: Memory, item: Item, now: Node | None) -> Given:
+    changed: bool | None = None
+    if now is not None:
+        changed = now.updated_at != item.updated_at
+    elif any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
+        changed = True
+    content = now.content if now else None
+    return Given(item.id, item.label, item.tokens, item.updated_at, content, changed)

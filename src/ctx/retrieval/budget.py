@@ -9,6 +9,8 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
+from ctx.redaction import redact
+from ctx.retrieval import pack_text
 from ctx.retrieval.pack import Chunk, LeftOut
 
 THRESHOLD = 0.12
@@ -103,12 +105,9 @@ def fill(offers: Sequence[Offer], room: int, limit: int = 0) -> Filled:
             left_out.append(_left_out(offer.chunk, ENOUGH))
         elif reason := taken.objection(offer.chunk):
             left_out.append(_left_out(offer.chunk, reason))
-        elif offer.chunk.tokens <= room:
-            taken.add(offer.chunk)
-            room -= offer.chunk.tokens
-        elif offer.brief and offer.brief.tokens <= room:
-            taken.add(offer.brief)
-            room -= offer.brief.tokens
+        elif chunk := _fitting(offer, room):
+            taken.add(chunk)
+            room -= chunk.tokens
         else:
             left_out.append(_left_out(offer.chunk, BUDGET))
     return Filled(
@@ -127,17 +126,34 @@ def _best(offers: Sequence[Offer]) -> int:
 
 
 def _smallest(offer: Offer) -> Chunk:
-    return offer.brief or offer.chunk
+    return _without_secrets(offer.brief or offer.chunk)
 
 
 def _first(offer: Offer, room: int) -> Chunk:
     """The most relevant chunk, whole or in brief: without it a pack is of no use. E010."""
-    if offer.chunk.tokens <= room:
-        return offer.chunk
-    brief = _smallest(offer)
-    if brief.tokens > room:
-        raise BudgetExceeded(f"One chunk takes {brief.tokens:,} tokens, and there are {room:,}.")
-    return brief
+    if chunk := _fitting(offer, room):
+        return chunk
+    needed = _smallest(offer).tokens
+    raise BudgetExceeded(f"One chunk takes {needed:,} tokens, and there are {room:,}.")
+
+
+def _fitting(offer: Offer, room: int) -> Chunk | None:
+    """An offer as it is taken, whole or in brief; None where it does not fit."""
+    for each in (offer.chunk, offer.brief):
+        if each is not None and each.tokens <= room:
+            chunk = _without_secrets(each)
+            if chunk.tokens <= room:
+                return chunk
+    return None
+
+
+def _without_secrets(chunk: Chunk) -> Chunk:
+    """Memory has none. Code may, and nobody looks through a pack before a model reads it."""
+    said = redact(chunk.snippet)
+    if not said.findings:
+        return chunk
+    clean = chunk._replace(snippet=said.text)
+    return clean._replace(tokens=pack_text.cost(clean))
 
 
 def _lines(chunk: Chunk) -> frozenset[str]:

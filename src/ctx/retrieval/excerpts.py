@@ -50,8 +50,9 @@ class Texts:
 
     def __init__(self, connection: Connection, root: str) -> None:
         self._connection = connection
-        self._root = root
+        self._root = os.path.realpath(root)
         self._read: dict[int, Text | None] = {}
+        self._inside: dict[str, bool] = {}
 
     def of(self, file_id: int) -> Text | None:
         """None where there is no such file any more, or it is no text."""
@@ -66,6 +67,8 @@ class Texts:
         if row is None:
             return None
         path, known, skipped = row
+        if not self._is_inside(os.path.dirname(path)):
+            return None
         try:
             content = disk.read_plain(os.path.join(self._root, path), LARGEST_FILE)
         except (OSError, ValueError):
@@ -75,6 +78,13 @@ class Texts:
         digest = blake2b(content, digest_size=16).digest()
         text = encoding.decode(content).text
         return Text(path, digest.hex(), text, is_indexed=digest == known and skipped is None)
+
+    def _is_inside(self, folder: str) -> bool:
+        """Whether a folder is still one of the project, and no link to somewhere else."""
+        if folder not in self._inside:
+            path = os.path.join(self._root, folder) if folder else self._root
+            self._inside[folder] = os.path.realpath(path) == path
+        return self._inside[folder]
 
 
 def line_of(text: Text, number: int) -> str:

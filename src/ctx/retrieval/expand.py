@@ -5,7 +5,7 @@ others lead to the same place, because what everybody uses says little about a t
 reach each other are one step away together: a cycle has no inside that is nearer than the rest.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
@@ -243,8 +243,20 @@ def anchors(names: Iterable[tuple[str, str]], project_tag: str) -> dict[NodeId, 
     return found
 
 
-def in_memory(graphs: Graphs, starts: Mapping[NodeId, float], limits: Limits) -> list[Recollected]:
-    """What the edges of memory lead to, in both directions, the best first."""
+InSight = Callable[[Collection[NodeId]], Collection[NodeId]]
+"""Those of some nodes that may be known of, also where something newer took their place."""
+
+
+def in_memory(
+    graphs: Graphs,
+    starts: Mapping[NodeId, float],
+    limits: Limits,
+    in_sight: InSight | None = None,
+) -> list[Recollected]:
+    """What the edges of memory lead to, in both directions, the best first.
+
+    What is out of sight is neither reached nor passed: how things hang together tells of it, too.
+    """
     types = list(limits.labels)
     if not types or not limits.depth or not limits.most or not starts:
         return []
@@ -260,6 +272,9 @@ def in_memory(graphs: Graphs, starts: Mapping[NodeId, float], limits: Limits) ->
                 if step.previous is not None and score > max(known, _LEAST):
                     label = step.type if step.outward else f"<{step.type}"
                     new[step.id] = Recollected(step.id, score, depth, label, here)
+        if in_sight is not None:
+            seen = in_sight(new)
+            new = {node_id: each for node_id, each in new.items() if node_id in seen}
         ring = sorted(new, key=lambda node_id: (-new[node_id].score, node_id))[: limits.most]
         scores.update((node_id, new[node_id].score) for node_id in ring)
         found.update((node_id, new[node_id]) for node_id in ring)

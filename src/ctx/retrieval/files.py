@@ -21,6 +21,7 @@ from ctx.code.segments import FILES
 from ctx.code.words import BODY, NAMES, PATH, SUBJECT
 from ctx.retrieval.pack import Signal
 from ctx.search.question import Question
+from ctx.sqlite.connection import snapshot
 
 _WEIGHTS = {BODY: 1.0, PATH: 1.5, NAMES: 0.5}
 _SIGNALS = {BODY: "text", PATH: "path", NAMES: "names"}
@@ -48,7 +49,7 @@ class RankedFile(NamedTuple):
     id: int
     path: str
     score: float
-    """The best has about 1."""
+    """A sum of signals: what the words alone give is at most 1."""
     signals: tuple[Signal, ...]
 
 
@@ -61,6 +62,17 @@ def rank(
 ) -> list[RankedFile]:
     """The files that fit best. `mentioned` are paths that the task names; signals in `without` are
     left out."""
+    with snapshot(connection):
+        return _rank(connection, question, mentioned, limit, without)
+
+
+def _rank(
+    connection: Connection,
+    question: Question,
+    mentioned: Sequence[str],
+    limit: int,
+    without: Container[str],
+) -> list[RankedFile]:
     signals: dict[str, Mapping[int, float]] = {}
     if "history" not in without:
         signals["history"] = _scaled(_HISTORY, _touched(connection, question))

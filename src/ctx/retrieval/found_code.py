@@ -1,7 +1,7 @@
 """What the code has for a task: files ranked, their parts, and what the graph leads to."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import terms
@@ -13,7 +13,7 @@ from ctx.retrieval.budget import Offer
 from ctx.retrieval.excerpts import Texts
 from ctx.retrieval.files import RankedFile
 from ctx.retrieval.items import Candidate, Rows, Sought
-from ctx.retrieval.pack import Signal
+from ctx.retrieval.pack import FoundFile, Signal
 from ctx.search.entities import Entities
 from ctx.search.question import Question
 
@@ -124,7 +124,18 @@ class FoundCode:
             )
             for item, each in self._scored.items()
         ]
-        return [*offers, *self._reached]
+        # There is nothing to read in an empty file, be it the right one.
+        return [each for each in (*offers, *self._reached) if each.chunk.snippet.strip()]
+
+    def ranked(self) -> Iterator[FoundFile]:
+        """The files in their order, with the scores that it comes from."""
+        least = inf
+        for file in self.files:
+            # A test is below all that it may test, whatever words it has.
+            least = min(least, file.score)
+            factor = least / file.score if file.score else 1.0
+            signals = tuple(Signal(each.name, each.value * factor) for each in file.signals)
+            yield FoundFile(file.path, least, signals)
 
     @property
     def margin(self) -> float | None:
@@ -137,7 +148,9 @@ class FoundCode:
     def anchors(self) -> dict[tuple[str, str], float]:
         """What memory may speak of: the best items and files, with their scores."""
         found: dict[tuple[str, str], float] = {}
-        for item, each in list(self._scored.items())[:_ANCHORED]:
+        # Where memory led to it, that is what memory says about it.
+        own = [(item, each) for item, each in self._scored.items() if not each.via]
+        for item, each in own[:_ANCHORED]:
             found.setdefault(("file", each.candidate.seen.file.path), each.score)
             inside = self._code.within([item])[:_MOST_INSIDE] if each.is_whole else [item]
             for one in inside:
@@ -233,7 +246,8 @@ class FoundCode:
     def _expand(self) -> None:
         starts = {item: each.score for item, each in self._scored.items()}
         self._learn_names(starts)
-        self.seed_names = [self._name(item) for item in [*self._named.items, *starts][:_ANCHORED]]
+        own = [item for item, each in self._scored.items() if not each.via]
+        self.seed_names = [self._name(item) for item in [*self._named.items, *own][:_ANCHORED]]
         for item, each in self._scored.items():
             if each.is_whole and not each.via:
                 # A file that is shown whole leads to where anything in it leads.
@@ -246,7 +260,6 @@ class FoundCode:
             self._config.min_confidence,
         )
         found = expand.in_code(self._code, starts, limits)
-        self.condensed = found.condensed
         by_id = {each.id: each for each in found.found}
         least = budget.THRESHOLD * max(starts.values(), default=0.0)
         worth = [each for each in found.found if each.score >= least][: self._most_parts]
@@ -260,6 +273,7 @@ class FoundCode:
             self.reached_names.append(there.name)
             if there.kind != "module" and file_of(there.id) not in shown:
                 self._reached.append(self._offer(there, reached, self._way(reached, by_id)))
+        self.condensed = found.condensed and bool(self.reached_names)
 
     def _offer(self, item: Located, reached: expand.Reached, via: tuple[str, ...]) -> Offer:
         is_test = roles.is_test(item.path)

@@ -72,7 +72,8 @@ class IndexState(NamedTuple):
     """How far the answer can be relied on, as far as the index goes."""
 
     state: str
-    """`fresh`, `as it was`, `busy`, `not writable`, `scanned`, `none`."""
+    """`fresh`, `as it was`, `busy`, `not writable`, `scanned`, `none`; `refused` where git does not
+    let anybody look."""
     refreshed_at: str | None
     files: int
     history: int
@@ -81,6 +82,7 @@ class IndexState(NamedTuple):
 
 class PromptPack(NamedTuple):
     task: str
+    """As it was asked; of a very long one the beginning."""
     head_commit: str | None
     """The commit of the project's memory that it was built from; None where there is none."""
     retrieved: tuple[Chunk, ...]
@@ -89,9 +91,14 @@ class PromptPack(NamedTuple):
     token_budget: TokenBudget
     confidence: float
     """How likely it is that the first file is the right one, from 0 to 1: an agent that gets a low
-    one looks further."""
+    one looks further. Without a file at most 0.5, by how well the first node answers."""
     files: tuple[FoundFile, ...]
     left_out: tuple[LeftOut, ...]
     code_index: IndexState
     receipt: str | None
     """What `ctx why` explains."""
+    withheld: bool = False
+    """Whether the project has memory of its own that is not trusted, so that nothing of it is
+    here."""
+    more_left_out: int = 0
+    """How many more were left out than are named."""

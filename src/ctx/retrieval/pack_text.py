@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from ctx import tokens
 from ctx.retrieval.markdown import code, flat
-from ctx.retrieval.pack import Chunk, PromptPack, Signal, TokenBudget
+from ctx.retrieval.pack import Chunk, LeftOut, PromptPack, Signal, TokenBudget
 
 UNSURE = 0.5
 """Below this an agent is told to look further."""
@@ -78,6 +78,8 @@ def explained(pack: PromptPack) -> str:
         f" score {each.relevance_score:.2f}, {each.tokens:,} tokens"
         for each in pack.left_out
     ]
+    if pack.more_left_out:
+        left_out.append(f"- and {pack.more_left_out:,} more")
     files = [f"- {code(file.path)}: {_figures(file.score, file.signals)}" for file in pack.files]
     return _whole(pack, texts, left_out, files)
 
@@ -93,9 +95,18 @@ def cost(chunk: Chunk) -> int:
 
 
 def cost_of_frame(pack: PromptPack) -> int:
-    """The tokens that all of a pack takes but its chunks, whatever figures will stand in it."""
-    longest = pack._replace(token_budget=_LONGEST_FIGURES)
-    return tokens.estimate(_whole(longest, [], _left_out(pack))) + _FIGURES
+    """The tokens that all of a pack takes but its chunks. Of what it uses, it says an upper
+    bound."""
+    return tokens.estimate(_whole(pack, [], _left_out(pack)))
+
+
+def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
+    """The most that this can be, for chunks with these titles, some of which may be left out."""
+    longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
+    left_out = tuple(LeftOut(title, 0, 0, "budget") for title in longest)
+    named = _left_out(pack._replace(left_out=left_out))
+    framed = pack._replace(token_budget=_LONGEST_FIGURES, left_out=left_out)
+    return tokens.estimate(_whole(framed, [], named)) + _FIGURES
 
 
 def fenced(text: str, path: str | None = None) -> list[str]:
@@ -129,8 +140,11 @@ def _told(pack: PromptPack) -> str:
         return (
             "Nothing was found. Look for it with other words, or by the names that the code uses."
         )
-    said = f"Confidence {pack.confidence:.0%}. {len(pack.retrieved)} chunks,"
-    said += f" {budget.used:,} of {budget.total:,} tokens."
+    said = f"{len(pack.retrieved)} {'chunk' if len(pack.retrieved) == 1 else 'chunks'},"
+    said += f" {budget.used:,} of {budget.total - budget.reserved_for_response:,} tokens."
+    if not pack.files:
+        return said
+    said = f"Confidence {pack.confidence:.0%}. {said}"
     if pack.confidence < UNSURE:
         said += " The right place may be elsewhere: check it before you change anything, and look"
         said += " at the other files, or ask again with the names that the code uses."

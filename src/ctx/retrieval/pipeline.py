@@ -10,7 +10,7 @@ Nothing here writes. Whoever asks opens what a pack is built from, and keeps the
 """
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx.code.lookup import Code
@@ -18,18 +18,17 @@ from ctx.errors import BudgetExceeded
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.retrieval import budget, pack_text, recent
-from ctx.retrieval.budget import Offer
 from ctx.retrieval.chunks import Section
+from ctx.retrieval.expand import InSight
 from ctx.retrieval.found_code import FoundCode
 from ctx.retrieval.found_memory import FoundMemory
 from ctx.retrieval.pack import (
-    FoundFile,
     GraphContext,
     IndexState,
-    LeftOut,
     PromptPack,
     TokenBudget,
 )
+from ctx.retrieval.recent import Lately
 from ctx.retrieval.remembered import Remembered
 from ctx.search import entities
 from ctx.search import question as questions
@@ -91,8 +90,8 @@ class Sources(NamedTuple):
     """Files that were worked on, the latest first."""
     project_tag: str = ""
     """Of a project without a store of its own."""
-    in_sight: Callable[[Node], bool] | None = None
-    """Which of the nodes that edges lead to may be shown; None: all."""
+    in_sight: InSight | None = None
+    """Which of the nodes that are named or that edges lead to may be shown; None: all."""
     head_commit: str | None = None
     state: IndexState = NOWHERE
     """Of the index of the code."""
@@ -125,59 +124,56 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         memory.look_at(code.anchors())
     offers = [*(code.offers() if code else ()), *memory.offers()]
     offers.sort(key=lambda offer: -offer.chunk.relevance_score)
-    lately = ""
+    lately = Lately("", "")
     if config.include_narrative:
         share = room // _NARRATIVE_SHARE
         lately = recent.excerpt(
             sources.narrative, sources.task, config.narrative_days, now_ms, share
         )
-    files = code.files if code else []
     empty = PromptPack(
         task,
         sources.head_commit,
         (),
         _graph_context(code, memory, config),
-        lately,
-        TokenBudget(config.budget, config.budget, config.reserved_for_response),
-        _confidence(code.margin if code else None, memory.margin),
-        tuple(FoundFile(file.path, file.score, file.signals) for file in files[:_MOST_FILES]),
+        lately.text,
+        TokenBudget(config.budget, room, config.reserved_for_response),
+        _confidence(code.margin if code else None, memory.sureness) if asked.is_telling else 0.0,
+        tuple(islice(code.ranked(), _MOST_FILES)) if code else (),
         (),
         sources.state,
         None,
     )
-    return _filled(empty, offers, memory.superseded, config, room)
-
-
-def _filled(
-    empty: PromptPack,
-    offers: Sequence[Offer],
-    superseded: Sequence[LeftOut],
-    config: RetrievalConfig,
-    room: int,
-) -> PromptPack:
+    titles = [offer.chunk.title for offer in offers]
     # What is left out is named below the chunks, and which that will be is not known yet.
-    longest = sorted((offer.chunk.title for offer in offers), key=lambda title: -len(title))[:6]
-    framed = empty._replace(
-        left_out=tuple(LeftOut(title, 0, 0, budget.BUDGET) for title in longest)
-    )
-    taken = pack_text.cost_of_frame(framed)
-    smallest = taken + budget.smallest(offers)
-    if smallest > room and empty.recent_narrative:
+    taken = pack_text.most_for_frame(empty, titles)
+    if taken + budget.smallest(offers) > room and lately.text:
         # What happened lately is the first that can be done without.
-        return _filled(empty._replace(recent_narrative=""), offers, superseded, config, room)
-    if smallest > room:
-        needed = smallest + config.reserved_for_response
-        raise BudgetExceeded(
-            f"A budget of {config.budget:,} tokens is too small: the smallest pack takes"
-            f" {needed:,}.",
-            hint=f"Give a budget of {needed:,} tokens or more.",
-        )
+        lately = Lately("", "")
+        empty = empty._replace(recent_narrative="")
+        taken = pack_text.most_for_frame(empty, titles)
+    if (smallest := taken + budget.smallest(offers)) > room:
+        raise _too_small(smallest, config)
     filled = budget.fill(offers, room - taken, config.limit)
-    used = taken + sum(chunk.tokens for chunk in filled.chunks)
-    return empty._replace(
+    left_out = (*filled.left_out, *memory.superseded)
+    pack = empty._replace(
         retrieved=filled.chunks,
-        token_budget=empty.token_budget._replace(used=used),
-        left_out=(*filled.left_out, *superseded)[:_MOST_LEFT_OUT],
+        recent_narrative=recent.beside(lately, sources.task, filled.chunks),
+        left_out=left_out[:_MOST_LEFT_OUT],
+        more_left_out=max(0, len(left_out) - _MOST_LEFT_OUT),
+    )
+    used = pack_text.cost_of_frame(pack) + sum(chunk.tokens for chunk in filled.chunks)
+    return pack._replace(token_budget=empty.token_budget._replace(used=used))
+
+
+def _too_small(smallest: int, config: RetrievalConfig) -> BudgetExceeded:
+    reserved = config.reserved_for_response
+    needed = f"a budget of {smallest + reserved:,} tokens or more"
+    told = f"A budget of {config.budget:,} tokens is too small: the smallest pack takes"
+    if not reserved:
+        return BudgetExceeded(f"{told} {smallest:,}.", hint=f"Give {needed}.")
+    return BudgetExceeded(
+        f"{told} {smallest:,}, and {reserved:,} are reserved for the response.",
+        hint=f"Give {needed}, or lower `retrieval.reserved_for_response`.",
     )
 
 
@@ -186,19 +182,23 @@ def _graph_context(
 ) -> GraphContext:
     seeds = [*(code.seed_names if code else ()), *memory.seed_names]
     reached = [*(code.reached_names if code else ()), *memory.reached_names]
+    beyond = dict.fromkeys(name for name in reached if name not in seeds)
     return GraphContext(
         tuple(dict.fromkeys(seeds))[:_MOST_NAMED],
-        tuple(dict.fromkeys(reached))[: config.max_expanded_nodes],
+        tuple(beyond)[: config.max_expanded_nodes],
         config.depth,
         code.condensed if code else False,
     )
 
 
-def _confidence(of_files: float | None, of_memory: float | None) -> float:
+def _confidence(of_files: float | None, of_memory: tuple[float, float] | None) -> float:
     """How likely the first file is the right one, from how far it is ahead of the second."""
     if of_files is not None:
         return round(_likely(of_files), 2)
-    return 0.0 if of_memory is None else round(_MEMORY_ALONE * _likely(of_memory), 2)
+    if of_memory is None:
+        return 0.0
+    margin, answered = of_memory
+    return round(_MEMORY_ALONE * _likely(margin) * answered, 2)
 
 
 def _likely(margin: float) -> float:

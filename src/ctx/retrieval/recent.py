@@ -1,22 +1,40 @@
 """What happened lately, as a project's narrative tells it: the task at hand, and the log."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from ctx import clock, tokens
+from ctx.ids import short
 from ctx.memory.model import Node
 from ctx.narrative import log
+from ctx.retrieval.pack import Chunk
 
 _DAY_MS = 86_400_000
 _LEAST = 40
 """Tokens below which an excerpt says nothing."""
+_NEW_NODE = re.compile(r"- `\+` [a-z-]+ (\w+): .*")
+"""How a log names a node that was added."""
+_EMPTY = re.compile(r"^### .*\n\s*(?=^#|\Z)", re.MULTILINE)
+"""A part of an entry of which only the heading is left."""
 
 
-def excerpt(folder: str | None, task: Node | None, days: int, now_ms: int, room: int) -> str:
+class Lately(NamedTuple):
+    """What happened lately."""
+
+    task: str
+    log: str
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(part for part in self if part)
+
+
+def excerpt(folder: str | None, task: Node | None, days: int, now_ms: int, room: int) -> Lately:
     """The active task and the log of the last days, the newest first, within so many tokens."""
+    at_hand = _fitted(f"## Active task\n\n{task.content}", room // 2) if task else ""
+    room -= tokens.estimate(at_hand)
     parts: list[str] = []
-    if task is not None:
-        parts.append(_fitted(f"## Active task\n\n{task.content}", room // 2))
-        room -= tokens.estimate(parts[0])
     for date in _last_days(folder, days, now_ms) if folder else ():
         if room < _LEAST:
             break
@@ -25,7 +43,22 @@ def excerpt(folder: str | None, task: Node | None, days: int, now_ms: int, room:
         if part:
             parts.append(part)
             room -= tokens.estimate(part) + 2
-    return "\n\n".join(part for part in parts if part)
+    return Lately(at_hand, "\n\n".join(parts))
+
+
+def beside(lately: Lately, task: Node | None, chunks: Iterable[Chunk]) -> str:
+    """What happened lately, without what stands among the chunks itself."""
+    nodes = {chunk.object_id: chunk.title for chunk in chunks if chunk.path is None}
+    ids = {short(node_id) for node_id in nodes}
+    titles = {f"- {title.partition(': ')[2]}" for title in nodes.values()}
+    kept = [
+        line
+        for line in lately.log.split("\n")
+        if line not in titles and not ((new := _NEW_NODE.fullmatch(line)) and new[1] in ids)
+    ]
+    said = _EMPTY.sub("", "\n".join(kept)).rstrip()
+    is_there = task is not None and task.id in nodes
+    return Lately("" if is_there else lately.task, said).text
 
 
 def _last_days(folder: str, days: int, now_ms: int) -> Sequence[str]:

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import log
 from sqlite3 import Connection
-from statistics import median
 from typing import NamedTuple
 
 from ctx.ids import NodeId
@@ -49,9 +48,13 @@ _SHORT = 100
 """Of a node of so many words, neighbours count half."""
 _ENOUGH = 8
 """Nodes of which the nearness tells what is usual."""
+_ALMOST_ALL = 0.95
+"""Of the nodes that words find, so many must have a vector for vectors to count."""
 _CANDIDATES = 200
 _WITH_NEIGHBOURS = 100
 """So many of the best are looked at together with what is beside them."""
+_LEAST_NODES = 200
+"""In a store of fewer, a word is not common for being in all of them: it is what they are about."""
 _MOST_TERMS, _MOST_LOOKED_UP = 32, 256
 _MISSPELT_COUNTS, _MOST_MISSPELT = 0.7, 5
 _SAME_DAY, _SUPERSEDED_LOSES = 0.5, 0.5
@@ -95,8 +98,10 @@ class _Asked(NamedTuple):
     """How much the question makes of each of its terms."""
     worth: Mapping[str, float]
     """The same, with how rare they are in the stores."""
+    covering: Mapping[str, float]
+    """How much of the question each of them is."""
     all_of_it: float
-    """What they are worth together, also those that no node has."""
+    """What they are together, also those that no node has."""
     rarest: tuple[str, ...]
     """What to look for."""
 
@@ -124,10 +129,14 @@ def rank(
     found = candidates.having(connections, query, scope, now_ms, asked.rarest, _CANDIDATES)
     near: dict[NodeId, float] = {}
     if nearness is not None and VECTORS not in without:
-        nearest = nearness(None)
-        seen = candidates.in_sight(connections, query, scope, now_ms, nearest.keys() - set(found))
-        found += sorted(seen)
-        near = {**nearness(found)}
+        having = nearness(found)
+        # While vectors are being made, they would speak for who has one, whatever it says.
+        if len(having) >= _ALMOST_ALL * len(found):
+            nearest = nearness(None)
+            others = nearest.keys() - set(found)
+            seen = candidates.in_sight(connections, query, scope, now_ms, others)
+            found += sorted(seen)
+            near = {**having, **{node_id: nearest[node_id] for node_id in seen}}
     texts = {text.id: text for text in candidates.texts(connections, found)}
     compared = _compared(asked, texts.values())
     parts = _parts(compared, near, without)
@@ -151,12 +160,13 @@ def _asked(words: str, connections: Sequence[Connection]) -> _Asked:
     """What the words of a question are worth here, by how rare they are in these stores."""
     said = dict(questions.read(words).weights)
     vocabulary = Vocabulary(connections)
+    many = max(vocabulary.nodes, _LEAST_NODES)
     counts: dict[str, int] = {}
     all_of_it = 0.0
     misspelt = 0
     for term in sorted(said, key=lambda term: -said[term])[:_MOST_LOOKED_UP]:
         counts[term] = vocabulary.count(term)
-        all_of_it += said[term] * _rarity(counts[term], vocabulary.nodes)
+        all_of_it += said[term] * _rarity(counts[term], many)
         if counts[term] or _is_lone(term):
             continue
         del counts[term]
@@ -170,6 +180,7 @@ def _asked(words: str, connections: Sequence[Connection]) -> _Asked:
     return _Asked(
         {term: said[term] for term in telling},
         {term: worth[term] for term in telling},
+        {term: said[term] * _rarity(counts[term], many) for term in telling},
         all_of_it,
         _rarest(telling, counts),
     )
@@ -239,8 +250,8 @@ def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
 
 def _covered(asked: _Asked, words: Sequence[str]) -> float:
     """How much of the question a text has in its own words."""
-    there = (term for term, count in _times(asked.worth, words).items() if count)
-    return sum(asked.worth[term] for term in there) / (asked.all_of_it or 1.0)
+    there = (term for term, count in _times(asked.covering, words).items() if count)
+    return sum(asked.covering[term] for term in there) / (asked.all_of_it or 1.0)
 
 
 def _parts(
@@ -248,7 +259,7 @@ def _parts(
 ) -> dict[NodeId, dict[str, float]]:
     """What each signal adds to the score of each node: its share of the best there is."""
     # Everything is a little near to everything: what counts is to be nearer than that.
-    usual = max(0.0, median(near.values())) if len(near) >= _ENOUGH else 0.0
+    usual = max(0.0, _median(near.values())) if len(near) >= _ENOUGH else 0.0
     values: dict[str, Mapping[NodeId, float]] = {
         TEXT: {node_id: each.text for node_id, each in compared.items()},
         BEGINNING: {node_id: each.beginning for node_id, each in compared.items()},
@@ -262,6 +273,12 @@ def _parts(
                 if score:
                     parts[node_id][name] = _WEIGHTS[name] * score / best
     return parts
+
+
+def _median(values: Collection[float]) -> float:
+    """That of `statistics`, which takes longer to load than a question has."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _add_neighbours(

@@ -40,8 +40,13 @@ def default() -> Embedder:
     return Table(DATA, CHECKSUM)
 
 
-def configured(config: "Config", environment: Mapping[str, str]) -> Embedder | None:
-    """The embedder that a user chose; None where vectors are not wanted."""
+def configured(
+    config: "Config", environment: Mapping[str, str], patience_s: float | None = None
+) -> Embedder | None:
+    """The embedder that a user chose; None where vectors are not wanted.
+
+    A server is asked for about as long as `patience_s` in all; None: for as long as it takes.
+    """
     if not config.flag("search.vectors"):
         return None
     if config.choice("search.embedder") == "static":
@@ -52,4 +57,5 @@ def configured(config: "Config", environment: Mapping[str, str]) -> Embedder | N
         config.text("search.url"),
         config.text("search.model"),
         environment.get(config.text("search.api_key_env"), ""),
+        patience_s,
     )

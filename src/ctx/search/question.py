@@ -77,6 +77,7 @@ _SAID_OF_ANYTHING = frozenset(
         " over own rather same see since such through two under until use used using via"
     )
 )
+_SILENT = terms.STOP_WORDS | _SAID_OF_ANYTHING
 
 
 class Question(NamedTuple):
@@ -89,6 +90,11 @@ class Question(NamedTuple):
     weights: Mapping[str, float]
     """Of each term, how much it counts."""
     is_about_tests: bool
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it has any word that is not in every task."""
+        return not self.weights.keys() <= _SILENT
 
 
 def read(text: str) -> Question:
@@ -159,8 +165,7 @@ def _weights(text: str) -> dict[str, float]:
         for term in said.keys() | shown.keys()
         if len(term) >= _SHORTEST or term > "\x7f"
     }
-    silent = terms.STOP_WORDS | _SAID_OF_ANYTHING
-    return {term: weight for term, weight in weights.items() if term not in silent} or weights
+    return {term: weight for term, weight in weights.items() if term not in _SILENT} or weights
 
 
 def _is_about_tests(text: str) -> bool:

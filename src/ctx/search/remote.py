@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from ctx import clock
 from ctx.errors import ConfigInvalid, ProgramFailure
 
 if TYPE_CHECKING:
@@ -32,12 +33,19 @@ class Server:
 
     name = "openai"
 
-    def __init__(self, url: str, model: str, api_key: str = "") -> None:
+    def __init__(
+        self, url: str, model: str, api_key: str = "", patience_s: float | None = None
+    ) -> None:
+        """With `patience_s`, it is asked for so long in all, and what is under way then is given as
+        long again."""
         self._url = _endpoint(url)
         self._model = model
         self._api_key = api_key
         self._client: httpx.Client | None = None
         self._dimensions = 0
+        self._answer_s = _ANSWER_S if patience_s is None else patience_s
+        self._is_in_time = clock.deadline(patience_s) if patience_s is not None else lambda: True
+        self._gone: ProgramFailure | None = None
 
     @property
     def version(self) -> str:
@@ -88,6 +96,10 @@ class Server:
     def _ask(self, texts: list[str]) -> list[list[float]]:
         import httpx
 
+        if self._gone is not None:
+            raise self._gone
+        if not self._is_in_time():
+            raise self._late()
         # A lone surrogate cannot be sent.
         sent = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         try:
@@ -95,13 +107,14 @@ class Server:
                 self._url, json={"model": self._model, "input": sent, "encoding_format": "float"}
             )
         except httpx.TimeoutException as error:
-            raise ProgramFailure(
-                f"The server for vectors at {self._shown} did not answer in time.", hint=_HINT
-            ) from error
+            # Who waited once does not wait again.
+            self._gone = self._late()
+            raise self._gone from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ProgramFailure(
+            self._gone = ProgramFailure(
                 f"The server for vectors at {self._shown} cannot be reached: {error}.", hint=_HINT
-            ) from error
+            )
+            raise self._gone from error
         if answer.status_code != httpx.codes.OK:
             raise self._refusal(answer)
         return self._rows(answer, len(texts))
@@ -134,6 +147,11 @@ class Server:
             hint=hint,
         )
 
+    def _late(self) -> ProgramFailure:
+        return ProgramFailure(
+            f"The server for vectors at {self._shown} did not answer in time.", hint=_HINT
+        )
+
     def _nonsense(self, what: str) -> ProgramFailure:
         return ProgramFailure(
             f"The server for vectors at {self._shown} answered with {what}.", hint=_HINT
@@ -146,7 +164,7 @@ class Server:
             headers = {"Authorization": f"Bearer {self._api_key}"} if self._api_key else {}
             self._client = httpx.Client(
                 headers=headers,
-                timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
+                timeout=httpx.Timeout(self._answer_s, connect=min(self._answer_s, _CONNECT_S)),
                 # A proxy of the surroundings cannot reach this machine's own servers.
                 trust_env=urlsplit(self._url).hostname not in ("127.0.0.1", "localhost", "::1"),
             )

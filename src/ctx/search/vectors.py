@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ctx.search.embedders import Matrix
 
 APPLICATION_ID = 0x63747876  # "ctxv"
-VERSION = 1
+VERSION = 2
 """Raised when the tables, or the meaning of what is in them, change."""
 
 _SCHEMA = """
@@ -53,12 +53,14 @@ CREATE TABLE vectors (
     model INTEGER NOT NULL,
     key TEXT NOT NULL,
     hash BLOB NOT NULL,
+    stamp TEXT NOT NULL,
     scale REAL NOT NULL,
     bytes BLOB NOT NULL,
     PRIMARY KEY (model, key)
 ) WITHOUT ROWID;
 """
-_BATCH = 256
+_NOTHING = (b"", "")
+_BATCH = 32
 """Texts that are embedded together, and written in one transaction."""
 _MANY = 20_000
 _CLOSELY = 4_000
@@ -72,6 +74,7 @@ class _Loaded(NamedTuple):
     model: int
     data_version: int
     keys: Sequence[str]
+    stamps: Sequence[str]
     places: dict[str, int]
     scales: "NDArray[numpy.float32]"
     rows: "NDArray[numpy.int8]"
@@ -95,12 +98,15 @@ class Vectors:
         self,
         embedder: Embedder,
         texts: Iterable[tuple[str, str]],
+        stamps: Mapping[str, str] | None = None,
         *,
         limit: int = 10_000,
         go_on: Callable[[], bool] = lambda: True,
     ) -> int:
         """Embed what is missing or has changed, of texts with their keys; how many those were.
 
+        `stamps` say by their keys which state of the texts this is: they are kept, for who has too
+        many texts to compare them all.
         It ends after `limit` of them, or when `go_on` says so, and the next call takes up there:
         what a batch wrote stays.
         """
@@ -108,26 +114,37 @@ class Vectors:
         done = 0
         while done < limit and go_on() and (batch := dict(islice(waiting, _BATCH))):
             try:
-                done += self._fill(embedder, batch, limit - done)
+                done += self._fill(embedder, batch, stamps or {}, limit - done)
             except IndexCorrupt:
                 # The damaged file is gone by now.
-                done += self._fill(embedder, batch, limit - done)
+                done += self._fill(embedder, batch, stamps or {}, limit - done)
         return done
 
-    def _fill(self, embedder: Embedder, texts: Mapping[str, str], limit: int) -> int:
-        hashes = {key: _hash(text) for key, text in texts.items()}
-        known = self._known_hashes(embedder, list(texts))
-        missing = [key for key in texts if known.get(key) != hashes[key]][:limit]
-        if missing:
-            rows = _quantised(embedder.embed([texts[key] for key in missing]))
+    def _fill(
+        self, embedder: Embedder, texts: Mapping[str, str], stamps: Mapping[str, str], limit: int
+    ) -> int:
+        now = {key: (_hash(text), stamps.get(key, "")) for key, text in texts.items()}
+        known = self._known(embedder, list(texts))
+        missing = [key for key in texts if known.get(key, _NOTHING)[0] != now[key][0]][:limit]
+        same = [key for key in texts if key in known and known[key][0] == now[key][0]]
+        stamped = [key for key in same if known[key][1] != now[key][1]]
+        if missing or stamped:
+            rows = _quantised(embedder.embed([texts[key] for key in missing])) if missing else ()
             with self._writing() as connection:
                 model = _model(connection, embedder)
                 connection.executemany(
-                    "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)",
-                    [
-                        (model, key, hashes[key], *row)
-                        for key, row in zip(missing, rows, strict=True)
-                    ],
+                    "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?, ?)",
+                    [(model, key, *now[key], *row) for key, row in zip(missing, rows, strict=True)],
+                )
+                connection.executemany(
+                    "UPDATE vectors SET stamp = ? WHERE model = ? AND key = ?",
+                    [(now[key][1], model, key) for key in stamped],
+                )
+                # What another model made of an older text tells of that text.
+                connection.executemany(
+                    "DELETE FROM vectors WHERE model IN (SELECT id FROM models WHERE id <> ?)"
+                    " AND key = ? AND hash <> ?",
+                    [(model, key, now[key][0]) for key in missing],
                 )
         return len(missing)
 
@@ -184,6 +201,11 @@ class Vectors:
         loaded = self._load(embedder)
         return len(loaded.keys) if loaded else 0
 
+    def stamps(self, embedder: Embedder) -> dict[str, str]:
+        """Which state of each text this embedder has made a vector of."""
+        loaded = self._load(embedder)
+        return dict(zip(loaded.keys, loaded.stamps, strict=True)) if loaded else {}
+
     def keys(self, embedder: Embedder | None = None) -> list[str]:
         """The keys of whatever was embedded, by one model or by any."""
         if not os.path.exists(self.path):
@@ -195,15 +217,15 @@ class Vectors:
         with self._reading() as connection:
             return [key for (key,) in connection.execute(sql + by, identity)]
 
-    def _known_hashes(self, embedder: Embedder, keys: Sequence[str]) -> dict[str, bytes]:
+    def _known(self, embedder: Embedder, keys: Sequence[str]) -> dict[str, tuple[bytes, str]]:
         with self._reading() as connection:
             marks = ", ".join("?" * len(keys))
             rows = connection.execute(
-                "SELECT key, hash FROM vectors JOIN models ON model = id"
+                "SELECT key, hash, stamp FROM vectors JOIN models ON model = id"
                 f" WHERE name = ? AND version = ? AND dimensions = ? AND key IN ({marks})",
                 (embedder.name, embedder.version, embedder.dimensions, *keys),
             )
-            return dict(rows)
+            return {key: (digest, stamp) for key, digest, stamp in rows}
 
     def _load(self, embedder: Embedder) -> _Loaded | None:
         """What there is in the file; nothing where there is none, or a damaged one."""
@@ -314,11 +336,11 @@ def _read(connection: Connection, model: int, data_version: int, dimensions: int
     import numpy
 
     found = connection.execute(
-        "SELECT key, scale, bytes FROM vectors WHERE model = ? AND length(bytes) = ?",
+        "SELECT key, stamp, scale, bytes FROM vectors WHERE model = ? AND length(bytes) = ?",
         (model, dimensions),
     ).fetchall()
-    keys = [key for key, _, _ in found]
-    rows = numpy.frombuffer(b"".join(row for _, _, row in found), numpy.int8)
+    keys = [key for key, _, _, _ in found]
+    rows = numpy.frombuffer(b"".join(row for _, _, _, row in found), numpy.int8)
     rows = rows.reshape(len(keys), dimensions)
     signs = None
     if len(keys) > _MANY:
@@ -327,8 +349,9 @@ def _read(connection: Connection, model: int, data_version: int, dimensions: int
         model,
         data_version,
         keys,
+        [stamp for _, stamp, _, _ in found],
         {key: place for place, key in enumerate(keys)},
-        numpy.array([scale for _, scale, _ in found], numpy.float32),
+        numpy.array([scale for _, _, scale, _ in found], numpy.float32),
         rows,
         signs,
     )

@@ -58,6 +58,22 @@ def transaction(connection: Connection) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def snapshot(connection: Connection) -> Iterator[None]:
+    """Read one state, whatever others write meanwhile."""
+    nested: bool = connection.in_transaction
+    if nested:
+        yield
+        return
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        # SQLite may have ended it by itself.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
 def execute_script(connection: Connection, script: str) -> None:
     """Run several statements. `executescript` would commit an open transaction first."""
     statement = ""

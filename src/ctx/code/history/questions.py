@@ -14,6 +14,7 @@ from ctx.code.asked import Asked
 from ctx.code.history.tables import key_of, unpack, unshrink
 from ctx.code.segments import COMMITS
 from ctx.code.words import EXPLANATION, SUBJECT
+from ctx.sqlite.connection import snapshot
 
 LARGEST_SHARED = 30
 """A commit that touches more files says nothing about which of them belong together."""
@@ -130,7 +131,8 @@ def spoken_of(
     connection: Connection, fields: Mapping[str, float], weights: Mapping[str, float]
 ) -> dict[int, float]:
     """How much the messages of commits have to do with weighted terms; only those that have."""
-    scores = Asked(connection, COMMITS).scores(fields, weights)
+    with snapshot(connection):
+        scores = Asked(connection, COMMITS).scores(fields, weights)
     return {
         id: score
         for segment, totals in scores.totals()

@@ -283,7 +283,11 @@ class Evaluator:
         _, file, place = found
         item = file.items[place]
         if item.kind == "type_alias" and item.type:
-            return self.typed(file, item.parent, item.type)
+            # A question of its own: an alias may lead to itself.
+            key = (file.id, place, "=")
+            if key in self._known:
+                return self._known[key]
+            return self._answer(key, self.typed, file, item.parent, item.type)
         return True, file, place
 
     def call(self, value: Value) -> Found:
