@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from ctx.code.lookup import Code
+from ctx.config.schema import EXPAND_LABELS as LABELS
 from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.retrieval import expand
 from ctx.retrieval.expand import Limits
-from ctx.retrieval.pipeline import LABELS
 from tests.memory.graphs import WHO, graph
 from tests.retrieval.packs import packing
 

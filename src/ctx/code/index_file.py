@@ -16,12 +16,13 @@ from ctx.code import segments
 from ctx.code.history import tables as history
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.sqlite.connection import (
-    JOURNALS,
     closed_on_failure,
     connect,
+    discard,
     execute_script,
+    expect_mark,
     explained,
-    pragma,
+    mark,
     transaction,
 )
 
@@ -37,7 +38,7 @@ def open_for_writing(path: str) -> Connection:
     try:
         return _open(path, "mode=rw")
     except IndexCorrupt:
-        _remove(path)
+        discard(path)
         return _make(path)
 
 
@@ -65,9 +66,7 @@ def _open(path: str, mode: str) -> Connection:
     if not os.path.isfile(path) or os.path.islink(path):
         raise IndexCorrupt(f"There is no index at {path}.")
     with explained(path, IndexCorrupt), closed_on_failure(connect(path, mode)) as connection:
-        found = pragma(connection, "application_id"), pragma(connection, "user_version")
-        if found != (APPLICATION_ID, VERSION):
-            raise IndexCorrupt(f"The index {path} has another layout.")
+        expect_mark(connection, path, APPLICATION_ID, VERSION)
         connection.execute("SELECT count(*) FROM meta").fetchone()
         _tune(connection)
         return connection
@@ -93,8 +92,7 @@ def _lay_out(connection: Connection) -> None:
         execute_script(connection, schema)
         execute_script(connection, history.SCHEMA)
         execute_script(connection, segments.SCHEMA)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-        connection.execute(f"PRAGMA user_version = {VERSION:d}")
+        mark(connection, APPLICATION_ID, VERSION)
 
 
 def _tune(connection: Connection) -> None:
@@ -102,11 +100,6 @@ def _tune(connection: Connection) -> None:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA cache_size = -32000")
     connection.execute("PRAGMA temp_store = MEMORY")
-
-
-def _remove(path: str) -> None:
-    for suffix in ("", *JOURNALS):
-        disk.discard(path + suffix)
 
 
 @contextmanager

@@ -53,6 +53,12 @@ def choice(name: str, default: str, choices: tuple[str, ...], doc: str) -> Setti
     return Setting(name, "choice", default, doc, choices=choices)
 
 
+EXPAND_LABELS = (
+    *("CALLS", "IMPORTS", "REFERENCES", "USES_TYPE", "IMPLEMENTS", "CONTAINS"),
+    *("DEPENDS_ON", "MENTIONS", "RELATES_TO", "SUPERSEDES", "DERIVED_FROM"),
+)
+"""What a pack follows, where nobody says otherwise."""
+
 _TABLE = (
     # The project itself.
     text("repo.id", "", "The project's name; empty: the name of its folder."),
@@ -123,10 +129,7 @@ _TABLE = (
     ),
     texts(
         "retrieval.expand_labels",
-        (
-            *("CALLS", "IMPORTS", "REFERENCES", "USES_TYPE", "IMPLEMENTS", "CONTAINS"),
-            *("DEPENDS_ON", "MENTIONS", "RELATES_TO", "SUPERSEDES", "DERIVED_FROM"),
-        ),
+        EXPAND_LABELS,
         "Types of the edges that a pack follows.",
     ),
     whole(

@@ -39,7 +39,7 @@ from ctx.memory.present import (
     path_for,
 )
 from ctx.memory.records import Record
-from ctx.sqlite.connection import connect, execute_script, transaction
+from ctx.sqlite.connection import connect, execute_script, mark, transaction
 from ctx.sqlite.truth import connect_for_reading
 
 if TYPE_CHECKING:
@@ -345,8 +345,7 @@ def _create(connection: Connection) -> None:
     connection.execute("DELETE FROM records")
     connection.execute("DELETE FROM views")
     execute_script(connection, _SCHEMA)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-    connection.execute(f"PRAGMA user_version = {VERSION:d}")
+    mark(connection, APPLICATION_ID, VERSION)
 
 
 def _nearest(repository: "Repository", now: State) -> str | None:

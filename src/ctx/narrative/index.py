@@ -19,12 +19,13 @@ from ctx.narrative import roles, scan
 from ctx.narrative.scan import Seen
 from ctx.narrative.sections import sections
 from ctx.sqlite.connection import (
-    JOURNALS,
     closed_on_failure,
     connect,
+    discard,
     execute_script,
+    expect_mark,
     explained,
-    pragma,
+    mark,
     transaction,
 )
 
@@ -119,16 +120,13 @@ def _open(database: str) -> Connection:
         explained(database, IndexCorrupt),
         closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection,
     ):
-        found = pragma(connection, "application_id"), pragma(connection, "user_version")
-        if found != (APPLICATION_ID, VERSION):
-            raise IndexCorrupt(f"The index {database} has another layout.")
+        expect_mark(connection, database, APPLICATION_ID, VERSION)
         return connection
 
 
 def _make(database: str) -> Connection:
     with explained(database, IndexCorrupt), disk.explained("making the index of the narrative"):
-        for suffix in ("", *JOURNALS):
-            disk.discard(database + suffix)
+        discard(database)
         disk.make_folder(os.path.dirname(database))
         os.close(os.open(database, os.O_RDWR | os.O_CREAT, disk.FILE_MODE))
         with closed_on_failure(connect(database, "mode=rw", _BUSY_MS)) as connection:
@@ -140,8 +138,7 @@ def _make(database: str) -> Connection:
 def _lay_out(connection: Connection) -> None:
     with transaction(connection):
         execute_script(connection, _SCHEMA)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-        connection.execute(f"PRAGMA user_version = {VERSION:d}")
+        mark(connection, APPLICATION_ID, VERSION)
 
 
 def _refresh(connection: Connection, database: str, folder: str) -> None:

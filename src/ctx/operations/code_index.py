@@ -20,7 +20,7 @@ from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.objects import lock
 from ctx.operations import code_left_behind
-from ctx.sqlite.connection import JOURNALS, explained, size_of
+from ctx.sqlite.connection import discard, explained, size_of
 from ctx.workspace import Surroundings
 
 if TYPE_CHECKING:
@@ -302,8 +302,7 @@ def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
 
 def _remove(path: str) -> None:
     with disk.explained("removing the index of the code"):
-        for suffix in ("", *JOURNALS):
-            disk.discard(path + suffix)
+        discard(path)
 
 
 def _without_refresh(

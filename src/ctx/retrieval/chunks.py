@@ -16,6 +16,7 @@ _TYPES = ("struct", "class", "enum", "trait", "interface", "type_alias")
 _LONGEST_TITLE = 100
 _BRIEF = 60
 """Tokens of a node in brief."""
+_COVERAGE = 0.5
 
 
 class Section(NamedTuple):
@@ -33,6 +34,12 @@ class Section(NamedTuple):
 
 Why = tuple[float, tuple[Signal, ...], tuple[str, ...]]
 """A score, the signals that it is made of, and the way through the graph."""
+
+
+def by_coverage(covered: float) -> float:
+    """What a score counts where so much of the task is spoken of: code that hardly speaks of it is
+    to stand below a node of memory that does, and the other way round."""
+    return 1 - _COVERAGE + _COVERAGE * covered
 
 
 def of_part(part: Part, name: str, why: Why) -> Offer:

@@ -35,9 +35,6 @@ _NAMED = 0.15
 _TOUCHED = 0.05
 _BESIDE = 0.35
 """What a test or a page of documentation counts, unless it is what the task is about."""
-_COVERAGE = 0.5
-"""How much of the score depends on how much of the task the best file speaks of: so that code that
-hardly does stands below a node of memory that does, and the other way round."""
 _MOST_INSIDE = 20
 _ANCHORED = 12
 _LONGEST_WAY = 20
@@ -225,7 +222,7 @@ class FoundCode:
             (fsum(weights.get(term, 0.0) for term in said) for said in covered.values()),
             default=0.0,
         )
-        return 1 - _COVERAGE + _COVERAGE * (most / every if every else 0.0)
+        return chunks.by_coverage(most / every if every else 0.0)
 
     def _led(self, led: Sequence[Led]) -> dict[int, Led]:
         """The items that memory speaks of; a file stands for itself."""

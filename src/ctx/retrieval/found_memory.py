@@ -28,8 +28,6 @@ _AT_HAND = 0.3
 """What the task at hand says about a question, where nothing else does."""
 _ALSO = 0.05
 """Of two ways in which a node was found, what the weaker one counts: it decides between equals."""
-_COVERAGE = 0.5
-"""How much of the score depends on how much of the question the node has: see found_code."""
 _SECTION = 0.7
 """What a section counts beside a node: it says the same with less care."""
 _OF_A_DOCUMENT = 2
@@ -70,7 +68,7 @@ class FoundMemory:
         found = list(sources.remembered(asked.cleaned or asked.text, _NODES))
         self._found = [each for each in found if _is_about_it(each)]
         for each in self._found:
-            scale = 1 - _COVERAGE + _COVERAGE * _answered(each)
+            scale = chunks.by_coverage(_answered(each))
             signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
             self._know(_Known(each.node, each.score * scale, signals))
         self._take_named(seeds.in_memory(sources.graphs, said))
@@ -157,7 +155,7 @@ class FoundMemory:
             # The title of a document stands above each of its sections: it is not what they say.
             said = terms.counts(each.text)
             covered = sum(weight for term, weight in weights.items() if term in said) / every
-            scale = _SECTION * (1 - _COVERAGE + _COVERAGE * covered)
+            scale = _SECTION * chunks.by_coverage(covered)
             signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
             yield chunks.of_section(each, (scale * each.score, signals, ()), self._most)
 

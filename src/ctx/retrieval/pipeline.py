@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx.code.lookup import Code
+from ctx.config.schema import EXPAND_LABELS
 from ctx.errors import BudgetExceeded
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
@@ -36,10 +37,6 @@ from ctx.search import question as questions
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
 
-LABELS = (
-    *("CALLS", "IMPORTS", "REFERENCES", "USES_TYPE", "IMPLEMENTS", "CONTAINS"),
-    *("DEPENDS_ON", "MENTIONS", "RELATES_TO", "SUPERSEDES", "DERIVED_FROM"),
-)
 NOWHERE = IndexState("none", None, 0, 0)
 
 _NARRATIVE_SHARE = 6
@@ -61,7 +58,7 @@ class RetrievalConfig(NamedTuple):
     reserved_for_response: int = 0
     depth: int = 2
     """Steps along edges; 0: none."""
-    labels: tuple[str, ...] = LABELS
+    labels: tuple[str, ...] = EXPAND_LABELS
     max_expanded_nodes: int = 50
     min_confidence: str = "medium"
     include_narrative: bool = True

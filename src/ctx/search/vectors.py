@@ -20,12 +20,14 @@ from ctx import disk
 from ctx.errors import IndexCorrupt
 from ctx.search.embedders import Embedder
 from ctx.sqlite.connection import (
-    JOURNALS,
     closed_on_failure,
     connect,
+    discard,
     execute_script,
+    expect_mark,
     explained,
     folder_of,
+    mark,
     pragma,
     temporary_file,
     transaction,
@@ -279,15 +281,12 @@ class Vectors:
 
     def _remove(self) -> None:
         self.close()
-        for suffix in ("", *JOURNALS):
-            disk.discard(self.path + suffix)
+        discard(self.path)
 
 
 def _open(path: str) -> Connection:
     with explained(path, IndexCorrupt), closed_on_failure(connect(path, "mode=rw")) as connection:
-        found = pragma(connection, "application_id"), pragma(connection, "user_version")
-        if found != (APPLICATION_ID, VERSION):
-            raise IndexCorrupt(f"The vectors at {path} have another layout.")
+        expect_mark(connection, path, APPLICATION_ID, VERSION)
         connection.execute("SELECT count(*) FROM models").fetchone()
         _tune(connection)
         return connection
@@ -301,8 +300,7 @@ def _make(path: str) -> None:
             with closing(connect(temporary, "mode=rw")) as connection:
                 with transaction(connection):
                     execute_script(connection, _SCHEMA)
-                    connection.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-                    connection.execute(f"PRAGMA user_version = {VERSION:d}")
+                    mark(connection, APPLICATION_ID, VERSION)
                 connection.execute("PRAGMA journal_mode = WAL")
             try:
                 os.link(temporary, path)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from sqlite3 import Connection
 
 from ctx import clock, disk
-from ctx.errors import CtxError, DatabaseFailure, DiskFailure
+from ctx.errors import CtxError, DatabaseFailure, DiskFailure, IndexCorrupt
 
 Change = Callable[[Connection], object]
 """A migration, or the making of a derived file. It runs inside a transaction."""
@@ -155,6 +155,25 @@ def _refusal(path: str) -> str:
 def pragma(connection: Connection, name: str) -> int:
     value: int = connection.execute(f"PRAGMA {name}").fetchone()[0]
     return value
+
+
+def mark(connection: Connection, application_id: int, version: int) -> None:
+    """Let a derived file say what it is."""
+    connection.execute(f"PRAGMA application_id = {application_id:d}")
+    connection.execute(f"PRAGMA user_version = {version:d}")
+
+
+def expect_mark(connection: Connection, name: str, application_id: int, version: int) -> None:
+    """Refuse a derived file that says something else."""
+    found = pragma(connection, "application_id"), pragma(connection, "user_version")
+    if found != (application_id, version):
+        raise IndexCorrupt(f"The index {name} has another layout.")
+
+
+def discard(path: str) -> None:
+    """Remove a database and its journals, as far as they are there."""
+    for suffix in ("", *JOURNALS):
+        disk.discard(path + suffix)
 
 
 def integrity_problems(connection: Connection) -> list[str]:

@@ -14,10 +14,11 @@ from ctx.sqlite.connection import (
     Change,
     closed_on_failure,
     connect,
+    expect_mark,
     explained,
     folder_of,
     integrity_problems,
-    pragma,
+    mark,
     shown,
     temporary_file,
     transaction,
@@ -43,9 +44,7 @@ def read_derived(path: str, *, application_id: int, version: int) -> Connection:
     with explained(path, IndexCorrupt):
         _verify_seal(path)
         with closed_on_failure(connect(path, IMMUTABLE)) as connection:
-            found = pragma(connection, "application_id"), pragma(connection, "user_version")
-            if found != (application_id, version):
-                raise IndexCorrupt(f"The index {shown(path)} has another layout.")
+            expect_mark(connection, shown(path), application_id, version)
             return connection
 
 
@@ -69,8 +68,7 @@ def build_derived(
                 building.execute("PRAGMA journal_mode = MEMORY")
                 building.execute("PRAGMA synchronous = OFF")
                 with transaction(building):
-                    building.execute(f"PRAGMA application_id = {application_id:d}")
-                    building.execute(f"PRAGMA user_version = {version:d}")
+                    mark(building, application_id, version)
                     build(building)
             seal(temporary)
             # Opened before it has its name, the connection is to this file and no other's.
