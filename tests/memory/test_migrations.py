@@ -71,7 +71,7 @@ def test_the_golden_stores_have_every_kind_of_record() -> None:
     assert kinds == set(documented)
 
 
-def m004_colours(connection: Connection) -> None:
+def m999_colours(connection: Connection) -> None:
     """A migration that only this test knows."""
     connection.execute("ALTER TABLE nodes ADD COLUMN colour TEXT NOT NULL DEFAULT 'grey'")
 
@@ -82,14 +82,16 @@ def m004_colours(connection: Connection) -> None:
 def test_the_next_version_migrates_it_after_a_backup(
     old: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, command: list[str]
 ) -> None:
-    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m004_colours))
+    monkeypatch.setattr(store, "MIGRATIONS", (*MIGRATIONS, m999_colours))
     monkeypatch.setattr(clock, "now_ms", lambda: 1_794_708_660_000)
     with closing(sqlite3.connect(old)) as connection:
         before = list(connection.iterdump())
     ran = ctx(*command, "--db", str(old))
     assert ran.code == 0, ran.err
     with closing(sqlite3.connect(old)) as connection:
-        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (4,)
+        assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (
+            len(MIGRATIONS) + 1,
+        )
         assert connection.execute("SELECT DISTINCT colour FROM nodes").fetchall() == [("grey",)]
     backup = old.with_name("store.db.backup-v001-20261115T021100Z")
     with closing(sqlite3.connect(backup)) as connection:

@@ -201,6 +201,32 @@ _TABLE = (
         60,
         "How long a hook reads a transcript before it leaves the rest to the worker.",
     ),
+    # What sessions leave behind.
+    flag("capture.enabled", True, "Whether what agents do is taken in."),
+    texts(
+        "capture.ignore_tools",
+        ("Glob", "Grep", "LS", "ListMcpResourcesTool", "ToolSearch"),
+        "Tools whose use is not taken in.",
+    ),
+    texts("capture.ignore_projects", (), "Names of projects, or folders, that are not taken in."),
+    texts(
+        "capture.ignore_paths",
+        (),
+        "Files that are never taken in, as in a `.gitignore`; `.ctxignore` files add to them.",
+    ),
+    whole(
+        "capture.keep_days", 30, 1, _DAYS, "Days that steps are kept; what was made of them stays."
+    ),
+    whole("capture.max_mb", 200, 1, 1_000_000, "Megabytes of steps that are kept; the oldest go."),
+    texts(
+        "capture.project_names",
+        (),
+        "Names for folders that are to have another than their own, as `~/work/shop-2=shop`.",
+    ),
+    number("worker.idle_seconds", 45.0, 0, _SECONDS, "When a worker without a session goes."),
+    whole("worker.memory_mb", 512, 64, 1_000_000, "A worker that takes more is replaced."),
+    flag("worker.autostart", True, "Whether hooks start the worker when there is none."),
+    whole("backup.keep", 7, 0, 1_000, "Daily backups of the user store that are kept."),
     # Models.
     choice(
         "llm.backend",

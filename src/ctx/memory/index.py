@@ -48,7 +48,10 @@ if TYPE_CHECKING:
 MEMORY = ":memory:"
 
 _BUSY_MS = 30_000
-_PERSONAL = ("pending", "receipts", "events", "commands", "contexts")
+_PERSONAL = (
+    *("pending", "receipts", "events", "commands", "contexts"),
+    *("sessions", "symbol_changes", "event_log"),
+)
 _SCHEMA = """
 CREATE TABLE present (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE commits (

@@ -38,6 +38,11 @@ def m003_outside(connection: Connection) -> None:
     execute_script(connection, _OUTSIDE)
 
 
+def m004_capture(connection: Connection) -> None:
+    """What sessions remember themselves by."""
+    execute_script(connection, _CAPTURE)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -205,4 +210,56 @@ CREATE TABLE outside (
 CREATE INDEX idx_outside_to ON outside(to_id);
 """
 
-MIGRATIONS = (m001_graph, m002_sessions, m003_outside)
+_CAPTURE = """
+CREATE INDEX idx_events_tool_use ON events(tool_use, session) WHERE tool_use IS NOT NULL;
+CREATE INDEX idx_events_status ON events(status, id);
+
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    project TEXT,
+    folder TEXT NOT NULL,
+    repository TEXT,
+    branch TEXT,
+    head TEXT,
+    client TEXT NOT NULL DEFAULT '',
+    transcript TEXT NOT NULL DEFAULT '',
+    seen INTEGER NOT NULL DEFAULT 0,
+    goes_on_from TEXT,
+    status TEXT NOT NULL DEFAULT 'active',
+    started_at TEXT NOT NULL,
+    last_at TEXT NOT NULL,
+    ended_at TEXT,
+    request TEXT NOT NULL DEFAULT '',
+    synthesised TEXT NOT NULL DEFAULT '',
+    summary TEXT
+);
+CREATE INDEX idx_sessions_project ON sessions(project, last_at);
+CREATE INDEX idx_sessions_status ON sessions(status, last_at);
+
+CREATE TABLE symbol_changes (
+    session TEXT NOT NULL,
+    path TEXT NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    change TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    project TEXT,
+    at TEXT NOT NULL,
+    PRIMARY KEY (session, path, name, kind)
+) WITHOUT ROWID;
+CREATE INDEX idx_symbol_changes_at ON symbol_changes(project, at);
+
+CREATE TABLE event_log (
+    id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    session TEXT NOT NULL DEFAULT '',
+    type TEXT NOT NULL,
+    data TEXT NOT NULL DEFAULT '{}',
+    duration_ms INTEGER,
+    tokens_out INTEGER
+);
+CREATE INDEX idx_event_log_at ON event_log(type, at);
+"""
+
+MIGRATIONS = (m001_graph, m002_sessions, m003_outside, m004_capture)

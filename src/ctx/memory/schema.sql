@@ -114,9 +114,9 @@ CREATE TABLE receipts (
 );
 CREATE INDEX idx_receipts_session ON receipts(session, id);
 
--- What hooks reported. The id is the name of the file that the hook wrote; the body is its JSON,
--- without secrets and with long texts cut. `status`, `attempts` and `reason` belong to whoever
--- makes memory out of them.
+-- What hooks and transcripts reported. The id is the name of the file that the hook wrote. A `new`
+-- one has as its body what the client said, without secrets; of a `step` it is what policy took of
+-- it; what was `dropped`, or `skipped` after three failures, has a reason instead.
 CREATE TABLE events (
     id TEXT PRIMARY KEY,
     session TEXT NOT NULL,
@@ -132,6 +132,59 @@ CREATE TABLE events (
 );
 CREATE INDEX idx_events_session ON events(session, id);
 CREATE INDEX idx_events_at ON events(at);
+CREATE INDEX idx_events_tool_use ON events(tool_use, session) WHERE tool_use IS NOT NULL;
+CREATE INDEX idx_events_status ON events(status, id);
+
+-- The stretches of work that agents had here. `seen` is how much of its transcript was taken in,
+-- `synthesised` the last event that memory was made of, `summary` the node that tells it.
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    project TEXT,
+    folder TEXT NOT NULL,
+    repository TEXT,
+    branch TEXT,
+    head TEXT,
+    client TEXT NOT NULL DEFAULT '',
+    transcript TEXT NOT NULL DEFAULT '',
+    seen INTEGER NOT NULL DEFAULT 0,
+    goes_on_from TEXT,
+    status TEXT NOT NULL DEFAULT 'active',
+    started_at TEXT NOT NULL,
+    last_at TEXT NOT NULL,
+    ended_at TEXT,
+    request TEXT NOT NULL DEFAULT '',
+    synthesised TEXT NOT NULL DEFAULT '',
+    summary TEXT
+);
+CREATE INDEX idx_sessions_project ON sessions(project, last_at);
+CREATE INDEX idx_sessions_status ON sessions(status, last_at);
+
+-- What sessions did to the items of code: `new`, `modified` or `deleted` since the session began.
+CREATE TABLE symbol_changes (
+    session TEXT NOT NULL,
+    path TEXT NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    change TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    line INTEGER NOT NULL,
+    project TEXT,
+    at TEXT NOT NULL,
+    PRIMARY KEY (session, path, name, kind)
+) WITHOUT ROWID;
+CREATE INDEX idx_symbol_changes_at ON symbol_changes(project, at);
+
+-- What ctx itself did, for whoever wants to know how well it works.
+CREATE TABLE event_log (
+    id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    session TEXT NOT NULL DEFAULT '',
+    type TEXT NOT NULL,
+    data TEXT NOT NULL DEFAULT '{}',
+    duration_ms INTEGER,
+    tokens_out INTEGER
+);
+CREATE INDEX idx_event_log_at ON event_log(type, at);
 
 -- The commands that agents wrote into their answers: each is done once. The id says in which
 -- message of which session it stood, and where. A `problem` is why it was not done.

@@ -1,0 +1,96 @@
+"""A step: what policy took of an event.
+
+It is small, without secrets, and says what was done rather than what it looked like: which file,
+which command and how it ended, which items of code a write has changed. Memory is made of steps
+alone. In the store a step is the body of its event.
+"""
+
+import json
+from typing import Any, Literal, NamedTuple
+
+Kind = Literal["prompt", "say", "read", "write", "command", "search", "plan", "agent", "mark"]
+"""What was asked, said, read, written, run, looked for, planned, given to a subagent; or a mark:
+the session began, went on, was compacted, or ended (`text` says which)."""
+
+STEP = "step"
+NEW = "new"
+DROPPED = "dropped"
+SKIPPED = "skipped"
+"""What the `status` of an event can be."""
+
+SAID = "AssistantMessage"
+"""What an agent said, which no hook reports: its transcript does."""
+
+
+class SymbolChange(NamedTuple):
+    change: str
+    """new, modified or deleted."""
+    kind: str
+    name: str
+    """From the file inward."""
+    signature: str
+    line: int
+
+
+class Finding(NamedTuple):
+    """What a compiler or a test complained about."""
+
+    path: str
+    """From the project's root; empty where it names no file of the project."""
+    line: int | None
+    code: str
+    """`E0433`, `TS2304`, `AssertionError`."""
+    message: str
+    test: str
+    """The test that failed, where it is one."""
+
+
+class Step(NamedTuple):
+    id: str
+    """Of its event."""
+    session: str
+    at: str
+    kind: Kind
+    tool: str = ""
+    tool_use: str = ""
+    agent: str = ""
+    """The subagent that did it; empty: the agent itself."""
+    text: str = ""
+    """The prompt, what was said, the command, the pattern, the plan, the mark."""
+    path: str = ""
+    """The file, from the project's root with `/`; as it was named where it lies outside."""
+    ok: bool = True
+    exit_code: int | None = None
+    output: str = ""
+    """The end of what a failing command printed, or its beginning and end."""
+    findings: tuple[Finding, ...] = ()
+    passed: bool | None = None
+    """Whether tests or a compiler said that all is well; None where nobody said."""
+    changes: tuple[SymbolChange, ...] = ()
+    added: int = 0
+    removed: int = 0
+    """Lines of a write."""
+    excerpt: str = ""
+    """The first lines of a write that changed, with `+` and `-`."""
+
+
+def body(step: Step) -> str:
+    """As it is kept: without what its row says already, and without what is not there."""
+    empty = Step("", "", "", "mark")
+    said = {
+        name: value
+        for name, value in step._asdict().items()
+        if name not in ("id", "session", "at", "tool", "tool_use")
+        and (name == "kind" or value != getattr(empty, name))
+    }
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def read(row: tuple[str, str, str, str | None, str | None, str]) -> Step:
+    """A step out of its row: id, session, at, tool, tool_use, body."""
+    event_id, session, at, tool, tool_use, text = row
+    said: dict[str, Any] = json.loads(text)
+    said["findings"] = tuple(Finding(*each) for each in said.get("findings", ()))
+    said["changes"] = tuple(SymbolChange(*each) for each in said.get("changes", ()))
+    known = {name: value for name, value in said.items() if name in Step._fields}
+    return Step(event_id, session, at, tool=tool or "", tool_use=tool_use or "", **known)
