@@ -21,6 +21,7 @@ CREATE TABLE files (
     problems INTEGER NOT NULL DEFAULT 0,
     resolved INTEGER NOT NULL DEFAULT 1  -- 0: what it mentions has to be looked up
 );
+CREATE INDEX files_by_change ON files (mtime_ns);
 CREATE INDEX files_unresolved ON files (id) WHERE resolved = 0;
 
 -- The id of an item is the id of its file, and its slot in the low 16 bits: the items of a file are

@@ -26,6 +26,7 @@ from ctx.retrieval.expand import InSight
 from ctx.retrieval.pack import PromptPack, Signal
 from ctx.retrieval.pipeline import RetrievalConfig, Sources
 from ctx.sessions import spool
+from ctx.sqlite import truth
 from ctx.sqlite.connection import explained, transaction
 from ctx.workspace import Memory
 
@@ -301,10 +302,13 @@ def _keep(memory: Memory, built: PromptPack) -> str | None:
         with (
             explained(path),
             closing(store.open_for_writing(path, _BUSY_MS)) as connection,
-            transaction(connection),
         ):
-            receipts.keep(connection, receipt)
-            receipts.forget_old(connection)
+            # Nobody waits for the disk: a power cut may take the last receipts, and nothing else.
+            truth.commit_without_sync(connection)
+            with transaction(connection):
+                receipts.keep(connection, receipt)
+                receipts.forget_old(connection)
+            truth.shorten_log(connection, path)
     except CtxError:
         return None
     return receipt.id

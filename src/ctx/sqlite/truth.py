@@ -7,7 +7,7 @@ handle on it would drop the locks of every connection that this process has to i
 import os
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from sqlite3 import Connection
 
 from ctx import clock, disk
@@ -32,6 +32,8 @@ from ctx.sqlite.connection import (
 BACKUPS_KEPT = 5
 NEXT = ".next"
 """How the name of a file ends that waits to take the place of a damaged database."""
+
+_LONG_LOG = 1 << 20
 
 
 def open_truth(
@@ -141,6 +143,25 @@ def copy(source: Connection, target: str) -> None:
     source.execute("COMMIT")
     with open(target, "rb") as file:
         disk.sync(file.fileno())
+
+
+def commit_without_sync(connection: Connection) -> None:
+    """Let commits from here on be whole, but not durable: for what can be done without."""
+    # Without a log, only a sync keeps the file whole.
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def shorten_log(connection: Connection, path: str) -> None:
+    """Bring a long log into the file, if nobody reads it now: the last that a connection does.
+
+    SQLite does so when the last connection closes, unless that one only reads. Where it always
+    does, the log would grow without end, and whoever opens the file reads all of it first.
+    """
+    if size_of(f"{path}-wal") > _LONG_LOG:
+        connection.execute("PRAGMA busy_timeout = 0")
+        with suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def dated(path: str, word: str, ms: int) -> str:
