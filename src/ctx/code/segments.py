@@ -74,19 +74,21 @@ def segments_of(connection: Connection, collection: int) -> list[Segment]:
         found.append(Segment(0, loose, roles_of_each, list(told_of_each), ()))
         seen.update(loose)
     seen |= gone
-    for id, packed, roles, told in connection.execute(
+    segments = connection.execute(
         "SELECT id, ids, roles, lengths FROM segments WHERE collection = ? ORDER BY id DESC",
         (collection,),
-    ):
+    ).fetchall()
+    for place, (id, packed, roles, told) in enumerate(segments):
         ids = array("I", packed)
         length = len(told) // fields
         lengths = [
             array("I", told[field * length : (field + 1) * length]) for field in range(fields)
         ]
         outdated: Sequence[int] = ()
-        if not seen.isdisjoint(ids):
+        if seen and not seen.isdisjoint(ids):
             outdated = [position for position, each in enumerate(ids) if each in seen]
-        seen.update(ids)
+        if place < len(segments) - 1:
+            seen.update(ids)
         found.append(Segment(id, ids, roles, lengths, outdated))
     return found
 

@@ -35,6 +35,7 @@ _CANDIDATES = 150
 _BESIDE = 50
 _COMMITS = 100
 _LOOKED_AT = 400
+_AT_ONCE = 120
 _MOST_FILES = 12
 _HALF_LIFE_DAYS = 1000
 _OLDEST_DAYS = 20_000
@@ -118,14 +119,13 @@ def _texts(
     best = best_beside = 0.0
     for number, (segment, totals) in enumerate(scores.totals()):
         ids, role_of = segment.ids, segment.roles
-        having = [position for position, total in enumerate(totals) if total]
-        source = {each: totals[each] * _BY_ROLE[role_of[each]] for each in having}
+        source = [total * _BY_ROLE[role] for total, role in zip(totals, role_of, strict=True)]
         chosen = {
-            *heapq.nlargest(_CANDIDATES, having, key=source.__getitem__),
-            *heapq.nlargest(_BESIDE, having, key=totals.__getitem__),
-            *(each for each in having if ids[each] in others),
+            *_best(source, _CANDIDATES),
+            *_best(totals, _BESIDE),
+            *(each for each, id in enumerate(ids) if id in others and totals[each]),
         }
-        best = max(best, max(source.values(), default=0.0))
+        best = max(best, max(source))
         best_beside = max(best_beside, max(totals))
         for position in chosen:
             id, role = ids[position], role_of[position]
@@ -139,6 +139,12 @@ def _texts(
         for id in found:
             found[id] /= most
     return _Texts(dict(signals), beside)
+
+
+def _best(scores: Sequence[float], most: int) -> list[int]:
+    """The places of the best scores, with all that are as good as the last of them."""
+    least = heapq.nlargest(most, scores)[-1]
+    return [place for place, score in enumerate(scores) if score >= least and score]
 
 
 def _scaled(weight: float, found: Mapping[int, float]) -> dict[int, float]:
@@ -166,14 +172,22 @@ def _touched(connection: Connection, question: Question) -> dict[int, float]:
         (4 * 4 * _MOST_FILES, clock.now_s(), json.dumps(likely)),
     ).fetchall()
     newest = max((time for _, time, _ in rows), default=0)
-    files_of = _present(connection, {path for _, _, packed in rows for path in unpack(packed)})
-    told: list[tuple[float, list[int]]] = []
+    faded: list[tuple[float, tuple[int, ...]]] = []
     for id, time, packed in rows:
-        files = [files_of[path] for path in unpack(packed) if path in files_of]
-        if 1 <= len(files) <= _MOST_FILES:
-            age = min((newest - time) / _DAY, _OLDEST_DAYS)
-            told.append((spoken[id] * 0.5 ** (age / _HALF_LIFE_DAYS), files))
-    told.sort(key=lambda each: -each[0])
+        age = min((newest - time) / _DAY, _OLDEST_DAYS)
+        faded.append((spoken[id] * 0.5 ** (age / _HALF_LIFE_DAYS), unpack(packed)))
+    faded.sort(key=lambda each: -each[0])
+    told: list[tuple[float, list[int]]] = []
+    # Most of them have files that are still there, so that few more than are wanted are looked at.
+    for start in range(0, len(faded), _AT_ONCE):
+        part = faded[start : start + _AT_ONCE]
+        files_of = _present(connection, {path for _, paths in part for path in paths})
+        for score, paths in part:
+            files = [files_of[path] for path in paths if path in files_of]
+            if 1 <= len(files) <= _MOST_FILES:
+                told.append((score, files))
+        if len(told) >= _COMMITS:
+            break
     found: dict[int, float] = defaultdict(float)
     for score, files in told[:_COMMITS]:
         for file in files:

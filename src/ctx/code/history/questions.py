@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import chain, repeat
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -156,12 +157,11 @@ def ages(connection: Connection, paths: Iterable[str], newest: int) -> dict[str,
         " ORDER BY time DESC LIMIT ?",
         (4 * LARGEST_SHARED, clock.now_s(), newest),
     ).fetchall()
-    found: dict[str, int] = {}
-    for time, packed in rows:
-        for id in unpack(packed):
-            if id in names:
-                found.setdefault(names[id], rows[0][0] - time)
-    return found
+    # From the oldest on, so that the newest is what stays; without a step of ours for each file.
+    rows.reverse()
+    times = chain.from_iterable(repeat(time, len(packed) // 4) for time, packed in rows)
+    last = dict(zip(unpack(b"".join([packed for _, packed in rows])), times, strict=True))
+    return {path: rows[-1][0] - last[id] for id, path in names.items() if id in last}
 
 
 def recent(connection: Connection, since: int, limit: int) -> list[Recent]:
