@@ -33,7 +33,7 @@ def scored(
         for position, (id, score) in enumerate(zip(segment.ids, totals, strict=True)):
             if score:
                 found[id] = score
-                assert scores.parts(number, position) == pytest.approx({field: score})
+                assert scores.parts(number, [position])[position] == pytest.approx({field: score})
     return found
 
 

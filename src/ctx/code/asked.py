@@ -3,7 +3,8 @@
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import repeat
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ class _Having(NamedTuple):
 
 
 _BASE = _SATURATION * (1 - _LENGTH_COUNTS)
+_BASES = [times + _BASE for times in range(256)]
 
 
 class Scores:
@@ -57,24 +59,25 @@ class Scores:
             totals = [0.0] * len(segment.ids)
             for having in fields.values():
                 for weight, positions, every, lengths, slope in having:
+                    weighted = [weight * times for times in range(max(every, default=0) + 1)]
                     for position, times in zip(positions, every, strict=True):
-                        norm = times + _BASE + slope * lengths[position]
-                        totals[position] += weight * times / norm
+                        norm = _BASES[times] + slope * lengths[position]
+                        totals[position] += weighted[times] / norm
             for position in segment.outdated:
                 totals[position] = 0.0
             yield segment, totals
 
-    def parts(self, segment: int, position: int) -> dict[str, float]:
-        """What each field adds to the score of a text."""
-        found = {}
+    def parts(self, segment: int, positions: Collection[int]) -> dict[int, dict[str, float]]:
+        """What each field adds to the scores of some texts."""
+        found: dict[int, dict[str, float]] = {position: {} for position in positions}
         for field, having in self._having[segment].items():
-            score = 0.0
             for each in having:
-                place = bisect_left(each.positions, position)
-                if place < len(each.positions) and each.positions[place] == position:
-                    score += each.score(place)
-            if score:
-                found[field] = score
+                places = map(bisect_left, repeat(each.positions), positions)
+                last = len(each.positions) - 1
+                for position, place in zip(positions, places, strict=False):
+                    if place <= last and each.positions[place] == position:
+                        own = found[position]
+                        own[field] = own.get(field, 0.0) + each.score(place)
         return found
 
 

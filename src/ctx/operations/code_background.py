@@ -6,9 +6,9 @@ terminal; below everybody else's work; silent. The lock of the index lets one be
 
 import json
 import os
-import subprocess
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from ctx import clock, git
 from ctx.code.vocabulary import LARGEST_FILE
@@ -18,13 +18,16 @@ from ctx.objects import lock
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
 
+if TYPE_CHECKING:
+    import subprocess
+
 _NICE = 10
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ctx.operations.code_background import run; run(sys.argv[2])"
 )
 
-_started: dict[str, subprocess.Popen[bytes]] = {}
+_started: "dict[str, subprocess.Popen[bytes]]" = {}
 """By this process, for which index: whoever lives long has to take note of their end."""
 
 
@@ -36,6 +39,9 @@ def start(codebase: Codebase) -> int | None:
     is_at_it = place.database in _started or lock.is_held(place.lock)
     if is_at_it or not can_be_written(place) or not sys.executable:
         return None
+    # Loading it takes longer than all else here, and mostly nothing is to be started.
+    import subprocess
+
     # Where we are, and nowhere else: the folder we stand in belongs to a stranger.
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:

@@ -20,6 +20,7 @@ _LONGEST_LINE = 300
 _LONGEST_BLOCK = 20
 _LONGEST_HEAD = 5
 _MOST_ABOVE = 12
+_CLOSING = ("}", ")", "]", "else", "elif", "except", "end")
 _COMMENTS = ("//", "#", "@", "/*", "*", '"""', "--", ";")
 
 
@@ -43,6 +44,30 @@ class Text:
         if not lines[-1]:
             lines.pop()
         return lines
+
+    @cached_property
+    def shown(self) -> list[str]:
+        """The lines as they are read: without blanks at their ends, and none of them too long."""
+        lines = [line.rstrip() for line in self.lines]
+        return [
+            line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}" for line in lines
+        ]
+
+    @cached_property
+    def plain(self) -> list[int]:
+        """The characters of each line that count as ASCII, with its end; 0 where it is not."""
+        return [min(len(line), _LONGEST_LINE) + 1 if line.isascii() else 0 for line in self.lines]
+
+    @cached_property
+    def foreign(self) -> dict[int, int]:
+        """The tokens of each line that is not ASCII, by its place."""
+        if self.content.isascii():
+            return {}
+        return {
+            place: tokens.estimate(line[:_LONGEST_LINE]) + 2
+            for place, line in enumerate(self.lines)
+            if not line.isascii()
+        }
 
 
 class Texts:
@@ -88,8 +113,7 @@ class Texts:
 
 
 def line_of(text: Text, number: int) -> str:
-    line = text.lines[number - 1].rstrip() if 0 < number <= len(text.lines) else ""
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}"
+    return text.shown[number - 1] if 0 < number <= len(text.shown) else ""
 
 
 def joined(text: Text, numbers: Sequence[int]) -> str:
@@ -98,11 +122,10 @@ def joined(text: Text, numbers: Sequence[int]) -> str:
     previous = numbers[0] - 1 if numbers else 0
     for number in numbers:
         line = line_of(text, number)
-        left_out = range(previous + 1, number)
-        if any(line_of(text, each).strip() for each in left_out):
-            found.append(f"{_indentation(line)}{GAP}")
-        elif left_out:
-            found.append("")
+        if number != previous + 1:
+            # Nothing is left of a blank line.
+            is_said = any(text.shown[previous : number - 1])
+            found.append(f"{_indentation(line)}{GAP}" if is_said else "")
         found.append(line)
         previous = number
     return "\n".join(found).rstrip("\n")
@@ -110,12 +133,15 @@ def joined(text: Text, numbers: Sequence[int]) -> str:
 
 def cost(text: Text, numbers: Sequence[int]) -> float:
     """The tokens of some lines, before they are rounded up."""
-    last = len(text.lines)
-    lines = [text.lines[number - 1] for number in numbers if number <= last]
-    plain = sum(min(len(line), _LONGEST_LINE) + 1 for line in lines if line.isascii())
-    return plain * 2 / 7 + sum(
-        tokens.estimate(line[:_LONGEST_LINE]) + 2 for line in lines if not line.isascii()
-    )
+    plain, foreign = text.plain, text.foreign
+    last = len(plain)
+    if isinstance(numbers, range) and not foreign:
+        return sum(plain[numbers.start - 1 : numbers.stop - 1]) * 2 / 7 if numbers else 0.0
+    places = [number - 1 for number in numbers if number <= last]
+    found = sum(map(plain.__getitem__, places)) * 2 / 7
+    if not foreign:
+        return found
+    return found + sum(foreign[place] for place in places if place in foreign)
 
 
 def from_above(text: Text, first: int, lowest: int = 1) -> int:
@@ -164,17 +190,19 @@ def _head(text: Text, numbers: Sequence[int]) -> list[int]:
 def _blocks(text: Text, numbers: Sequence[int]) -> list[list[int]]:
     """Lines that belong together."""
     lines = [line_of(text, number) for number in numbers]
-    base = min((len(_indentation(line)) for line in lines if line.strip()), default=0)
+    bare = [line.lstrip() for line in lines]
+    depths = [len(line) - len(rest) for line, rest in zip(lines, bare, strict=True)]
+    base = min((depth for depth, rest in zip(depths, bare, strict=True) if rest), default=0)
     blocks: list[list[int]] = []
+    block: list[int] = []
     was_blank = True
-    for number, line in zip(numbers, lines, strict=True):
-        begins = bool(line.strip()) and len(_indentation(line)) <= base
-        closes = line.lstrip().startswith(("}", ")", "]", "else", "elif", "except", "end"))
-        is_apart = was_blank or (begins and not closes) or number != blocks[-1][-1] + 1
-        if not blocks or is_apart or len(blocks[-1]) >= _LONGEST_BLOCK:
-            blocks.append([])
-        blocks[-1].append(number)
-        was_blank = not line.strip()
+    for number, rest, depth in zip(numbers, bare, depths, strict=True):
+        is_apart = was_blank or number != block[-1] + 1 or len(block) >= _LONGEST_BLOCK
+        if is_apart or (rest and depth <= base and not rest.startswith(_CLOSING)):
+            block = []
+            blocks.append(block)
+        block.append(number)
+        was_blank = not rest
     return blocks
 
 

@@ -9,6 +9,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import compress
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ _MENTIONED = 0.4
 _RECENT = 0.15
 _AUXILIARY = 0.7
 _BY_ROLE = {roles.SOURCE: 1.0, roles.AUXILIARY: _AUXILIARY, roles.BESIDE: 0.0}
+_IS_SOURCE = bytes([role == roles.SOURCE for role in range(256)])
 
 _CANDIDATES = 150
 _BESIDE = 50
@@ -119,20 +121,22 @@ def _texts(
     best = best_beside = 0.0
     for number, (segment, totals) in enumerate(scores.totals()):
         ids, role_of = segment.ids, segment.roles
-        source = [total * _BY_ROLE[role] for total, role in zip(totals, role_of, strict=True)]
+        near = _near(totals, role_of)
+        source = {each: totals[each] * _BY_ROLE[role_of[each]] for each in near}
+        wanted = compress(range(len(ids)), map(others.__contains__, ids))
         chosen = {
-            *_best(source, _CANDIDATES),
-            *_best(totals, _BESIDE),
-            *(each for each, id in enumerate(ids) if id in others and totals[each]),
+            *heapq.nlargest(_CANDIDATES, near, key=source.__getitem__),
+            *heapq.nlargest(_BESIDE, near, key=totals.__getitem__),
+            *(each for each in wanted if totals[each]),
         }
-        best = max(best, max(source))
-        best_beside = max(best_beside, max(totals))
-        for position in chosen:
+        best = max(best, max(source.values(), default=0.0))
+        best_beside = max(best_beside, max(map(totals.__getitem__, near), default=0.0))
+        for position, parts in scores.parts(number, chosen).items():
             id, role = ids[position], role_of[position]
             if role == roles.BESIDE:
                 beside.add(id)
             factor = _AUXILIARY if role == roles.AUXILIARY else 1.0
-            for field, score in scores.parts(number, position).items():
+            for field, score in parts.items():
                 signals[_SIGNALS[field]][id] = factor * score
     most = best or best_beside
     for found in signals.values():
@@ -141,10 +145,12 @@ def _texts(
     return _Texts(dict(signals), beside)
 
 
-def _best(scores: Sequence[float], most: int) -> list[int]:
-    """The places of the best scores, with all that are as good as the last of them."""
-    least = heapq.nlargest(most, scores)[-1]
-    return [place for place, score in enumerate(scores) if score >= least and score]
+def _near(totals: Sequence[float], role_of: bytes) -> list[int]:
+    """The positions of texts that may be among the best, in whatever role: all that have no less
+    than the last of the best that is source."""
+    best = heapq.nlargest(_CANDIDATES, compress(totals, role_of.translate(_IS_SOURCE)))
+    least = best[-1] if len(best) == _CANDIDATES else 0.0
+    return [place for place, total in enumerate(totals) if total >= least and total]
 
 
 def _scaled(weight: float, found: Mapping[int, float]) -> dict[int, float]:

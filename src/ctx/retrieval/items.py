@@ -346,7 +346,7 @@ def _shown(
         parent = rows.get(parent.parent)
     first = excerpts.from_above(text, row.line, above[-1] + 1 if above else 1)
     last = min(row.end_line, len(text.lines))
-    numbers = list(range(first, last + 1))
+    numbers: Sequence[int] = range(first, last + 1)
     if row.kind in CONTAINERS and excerpts.cost(text, numbers) > min(most, SHORT):
         numbers = _outline(rows, row, numbers)
         most = min(most, SHORT)

@@ -110,7 +110,7 @@ def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
 
 
 def fenced(text: str, path: str | None = None) -> list[str]:
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    longest = max(map(len, re.findall("`+", text))) if "`" in text else 0
     fence = "`" * max(3, longest + 1)
     ending = _ENDING.search(path) if path else None
     return [f"{fence}{ending[1] if ending else ''}", text, fence]

@@ -7,7 +7,6 @@ from typing import NamedTuple
 from ctx import clock, tokens
 from ctx.ids import short
 from ctx.memory.model import Node
-from ctx.narrative import log
 from ctx.retrieval.pack import Chunk
 
 _DAY_MS = 86_400_000
@@ -34,11 +33,16 @@ def excerpt(folder: str | None, task: Node | None, days: int, now_ms: int, room:
     """The active task and the log of the last days, the newest first, within so many tokens."""
     at_hand = _fitted(f"## Active task\n\n{task.content}", room // 2) if task else ""
     room -= tokens.estimate(at_hand)
+    if not folder or days <= 0:
+        return Lately(at_hand, "")
+    # Most projects have no narrative, and to load what reads it takes longer than to look at it.
+    from ctx.narrative import log
+
     parts: list[str] = []
-    for date in _last_days(folder, days, now_ms) if folder else ():
+    for date in _last_days(log.days(folder), days, now_ms):
         if room < _LEAST:
             break
-        said = log.day(folder, date).strip() if folder else ""
+        said = log.day(folder, date).strip()
         part = _fitted(said.replace("# ", "## ", 1), room - 2)
         if part:
             parts.append(part)
@@ -61,12 +65,10 @@ def beside(lately: Lately, task: Node | None, chunks: Iterable[Chunk]) -> str:
     return Lately("" if is_there else lately.task, said).text
 
 
-def _last_days(folder: str, days: int, now_ms: int) -> Sequence[str]:
-    if days <= 0:
-        return ()
+def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:
     since = clock.iso(now_ms - (days - 1) * _DAY_MS)[:10]
     today = clock.iso(now_ms)[:10]
-    return [date for date in reversed(log.days(folder)) if since <= date <= today]
+    return [date for date in reversed(dates) if since <= date <= today]
 
 
 def _fitted(text: str, room: int) -> str:

@@ -7,6 +7,7 @@ whoever has the code or the graph looks it up.
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -42,24 +43,30 @@ _IN_WORDS = re.compile(
 )
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 
-# One frame a line. Each pattern is tried at the beginning of a line that has its mark in it.
-_PYTHON = re.compile(r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?')
-_JAVASCRIPT = re.compile(
+# One frame a line. Each pattern is tried at the beginning of a line that has its mark in it, and
+# compiled for the first that has.
+_PYTHON = r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?'
+_JAVASCRIPT = (
     r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
 )
-_JAVA = re.compile(r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)")
-_GDB = re.compile(
+_JAVA = r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)"
+_GDB = (
     r"\s*#\d{1,4}\s+(?:0x[0-9a-fA-F]{1,16} in )?([^\s(]{1,160})"
     r"[^\n]{0,300} at ([^\s:]{1,300}):(\d{1,9})"
 )
-_SANITIZER = re.compile(
+_SANITIZER = (
     r"\s*#\d{1,4}\s+0x[0-9a-fA-F]{1,16} in (\S{1,160}) (/[^\s:]{1,300}):(\d{1,9})"
 )
-_RUST_NAME = re.compile(r"\s{1,8}\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(\S{1,200})\s*$")
-_RUST_PLACE = re.compile(r"\s+at (\S{1,300}?):(\d{1,9})(?::\d{1,9})?\s*$")
-_PANIC = re.compile(r".{0,120}?panicked at (?:'[^']{0,200}', )?([^\s:]{1,300}):(\d{1,9}):\d{1,9}")
-_GO_NAME = re.compile(r"([\w./*()-]{1,250})\([^)]{0,200}\)\s*$")
-_GO_PLACE = re.compile(r"\t(\S{1,300}\.go):(\d{1,9})")
+_RUST_NAME = r"\s{1,8}\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(\S{1,200})\s*$"
+_RUST_PLACE = r"\s+at (\S{1,300}?):(\d{1,9})(?::\d{1,9})?\s*$"
+_PANIC = r".{0,120}?panicked at (?:'[^']{0,200}', )?([^\s:]{1,300}):(\d{1,9}):\d{1,9}"
+_GO_NAME = r"([\w./*()-]{1,250})\([^)]{0,200}\)\s*$"
+_GO_PLACE = r"\t(\S{1,300}\.go):(\d{1,9})"
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
 
 
 class Frame(NamedTuple):
@@ -227,24 +234,24 @@ def _turn_round(found: dict[int, Frame | None], numbers: list[int], line: str) -
 
 
 def _frame(lines: list[str], number: int, line: str) -> Frame | None:
-    if 'File "' in line and (found := _PYTHON.match(line)):
+    if 'File "' in line and (found := _pattern(_PYTHON).match(line)):
         return Frame(found[1], int(found[2]), _function(found[3]))
     above = lines[number - 1] if number else ""
     bare = line.lstrip()
     if bare.startswith("at "):
-        if found := _JAVA.match(line):
+        if found := _pattern(_JAVA).match(line):
             return _java(found)
-        if named := _RUST_NAME.match(above):
-            if found := _RUST_PLACE.match(line):
+        if named := _pattern(_RUST_NAME).match(above):
+            if found := _pattern(_RUST_PLACE).match(line):
                 return Frame(found[1], int(found[2]), _function(named[1]))
-        elif found := _JAVASCRIPT.match(line):
+        elif found := _pattern(_JAVASCRIPT).match(line):
             return Frame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
-    elif bare.startswith("#") and (found := _SANITIZER.match(line) or _GDB.match(line)):
+    elif bare.startswith("#") and (found := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)):
         return Frame(found[2], int(found[3]), _function(found[1]))
-    elif line.startswith("\t") and (found := _GO_PLACE.match(line)):
-        said = _GO_NAME.match(above)
+    elif line.startswith("\t") and (found := _pattern(_GO_PLACE).match(line)):
+        said = _pattern(_GO_NAME).match(above)
         return Frame(found[1], int(found[2]), _function(said[1].rpartition("/")[2] if said else ""))
-    elif "panicked at" in line and (found := _PANIC.match(line)):
+    elif "panicked at" in line and (found := _pattern(_PANIC).match(line)):
         return Frame(found[1], int(found[2]), "")
     return None
 
@@ -252,8 +259,8 @@ def _frame(lines: list[str], number: int, line: str) -> Frame | None:
 def _names_next(above: str, line: str) -> bool:
     """Whether a line only says the name of the place in the next one."""
     if line.startswith("\t"):
-        return _GO_NAME.match(above) is not None
-    return line.lstrip().startswith("at ") and _RUST_NAME.match(above) is not None
+        return _pattern(_GO_NAME).match(above) is not None
+    return line.lstrip().startswith("at ") and _pattern(_RUST_NAME).match(above) is not None
 
 
 def _java(found: re.Match[str]) -> Frame:
@@ -282,13 +289,13 @@ def innermost(frames: Iterable[Frame]) -> Iterator[Frame]:
         if (frame.path, frame.line) in seen:
             continue
         seen.add((frame.path, frame.line))
-        if _OF_OTHERS.search(frame.path):
+        if _pattern(_OF_OTHERS).search(frame.path):
             others.append(frame)
         else:
             yield frame
     yield from others
 
 
-_OF_OTHERS = re.compile(
+_OF_OTHERS = (
     r"site-packages|dist-packages|node_modules|/rustc/|\.cargo/|^node:|/lib/python\d|/usr/"
 )

@@ -8,6 +8,7 @@ has is taken out, and a word counts the more the more often it is said, in prose
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from math import log2
 from typing import NamedTuple
 
@@ -40,12 +41,14 @@ _TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULT
 """What somebody typed at a prompt."""
 
 
-def _any_of(*patterns: str) -> re.Pattern[str]:
+@cache
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    # Compiled for the first heading: most tasks have none.
     return re.compile(rf"\W*(?:{'|'.join(patterns)})\W*", re.IGNORECASE)
 
 
 # What forms ask for, and nobody looks for in code.
-_FORM = _any_of(
+_FORM = (
     r"(?:issue )?description|bug (?:report|summary)|describe the (?:bug|issue|problem)",
     r"(?:how |steps?(?:/code)? )?to reproduce(?: the (?:bug|issue|behaviou?r))?|reproduc\w+",
     r"(?:minimal )?(?:reproducible |code )?(?:sample|example)s?|code for reproduction",
@@ -56,7 +59,7 @@ _FORM = _any_of(
     r"is your feature request related.{0,60}|describe (?:the solution|alternatives).{0,60}",
     r"related (?:issues?|problems?)|comments?|question|feature|bug",
 )
-_SURROUNDINGS = _any_of(
+_SURROUNDINGS = (
     r"(?:your |system |software )?(?:environment|versions?|system|platform|setup|os)"
     r"(?: (?:info\w*|details|and .{0,40}|of .{0,40}))?",
     r".{0,20}version(?: info\w*)?|what version .{0,80}|library versions?",
@@ -133,9 +136,9 @@ def _without_sections(text: str) -> str:
             kept.append(text[start : found.start()])
         elif depth > depth_left_out:
             continue
-        is_surroundings = bool(_SURROUNDINGS.fullmatch(title)) and bool(found.start())
+        is_surroundings = bool(_any_of(_SURROUNDINGS).fullmatch(title)) and bool(found.start())
         depth_left_out = depth if is_surroundings else 0
-        if not is_surroundings and not _FORM.fullmatch(title):
+        if not is_surroundings and not _any_of(_FORM).fullmatch(title):
             kept.append(f"{title}\n")
         start = found.end()
     if not depth_left_out:

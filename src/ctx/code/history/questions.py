@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -134,12 +134,10 @@ def spoken_of(
     """How much the messages of commits have to do with weighted terms; only those that have."""
     with snapshot(connection):
         scores = Asked(connection, COMMITS).scores(fields, weights)
-    return {
-        id: score
-        for segment, totals in scores.totals()
-        for id, score in zip(segment.ids, totals, strict=True)
-        if score
-    }
+    found: dict[int, float] = {}
+    for segment, totals in scores.totals():
+        found.update(compress(zip(segment.ids, totals, strict=True), totals))
+    return found
 
 
 def ages(connection: Connection, paths: Iterable[str], newest: int) -> dict[str, int]:
