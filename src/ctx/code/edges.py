@@ -71,20 +71,19 @@ class Graph:
         self, end: str, items: Iterable[int], labels: Sequence[str], least: int
     ) -> list[Edge]:
         """The edges at some items, the surest first, then those of items in their order."""
-        found: list[Edge] = []
+        place_of = {item: place for place, item in enumerate(items)}
         numbers = ", ".join(str(LABELS.index(label)) for label in labels)
-        for item in items:
-            rows = self.connection.execute(
-                "SELECT source, label, target, confidence, line, times FROM edges"
-                f" WHERE {end} = ? AND label IN ({numbers}) AND confidence >= ?",
-                (item, least),
-            )
-            for source, label, target, confidence, line, times in rows:
-                edge = Edge(source, LABELS[label], target, CONFIDENCES[confidence], line, times)
-                found.append(edge)
-        return sorted(
-            found, key=lambda edge: (-CONFIDENCES.index(edge.confidence), edge.source, edge.line)
-        )
+        rows = self.connection.execute(
+            f"SELECT source, label, target, confidence, line, times, {end} FROM edges"
+            f" WHERE {end} IN (SELECT value FROM json_each(?))"
+            f" AND label IN ({numbers}) AND confidence >= ?",
+            (str(list(place_of)), least),
+        ).fetchall()
+        rows.sort(key=lambda row: (-row[3], row[0], row[4], place_of[row[6]], row[1], row[2]))
+        return [
+            Edge(source, LABELS[label], target, CONFIDENCES[confidence], line, times)
+            for source, label, target, confidence, line, times, _ in rows
+        ]
 
     def imports(self, file_id: int) -> list[tuple[int, Imported]]:
         """The imports of a file, each with the item that has it."""

@@ -1,12 +1,13 @@
 """What part a file has in a project, as far as its path tells."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 SOURCE, AUXILIARY, BESIDE = range(3)
 """What the project is made of; what surrounds that, such as settings, demos and what tools have
 made; and what is about it: tests, documentation, examples."""
 
+_PATHS_KEPT = 1 << 12
 _BESIDE = (
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|testdata|test_data|fixtures|e2e|benches|benchmarks?"
     r"|examples?|playground|docs?|docs_src|integration)(?:/|$)"
@@ -30,12 +31,14 @@ _AUXILIARY = (
 )
 
 
+@lru_cache(maxsize=_PATHS_KEPT)
 def of(path: str) -> int:
     if _pattern(_BESIDE).search(path):
         return BESIDE
     return AUXILIARY if _pattern(_AUXILIARY).search(path) else SOURCE
 
 
+@lru_cache(maxsize=_PATHS_KEPT)
 def is_test(path: str) -> bool:
     return bool(_pattern(_TEST).search(path))
 

@@ -46,17 +46,13 @@ _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 # One frame a line. Each pattern is tried at the beginning of a line that has its mark in it, and
 # compiled for the first that has.
 _PYTHON = r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?'
-_JAVASCRIPT = (
-    r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
-)
+_JAVASCRIPT = r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
 _JAVA = r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)"
 _GDB = (
     r"\s*#\d{1,4}\s+(?:0x[0-9a-fA-F]{1,16} in )?([^\s(]{1,160})"
     r"[^\n]{0,300} at ([^\s:]{1,300}):(\d{1,9})"
 )
-_SANITIZER = (
-    r"\s*#\d{1,4}\s+0x[0-9a-fA-F]{1,16} in (\S{1,160}) (/[^\s:]{1,300}):(\d{1,9})"
-)
+_SANITIZER = r"\s*#\d{1,4}\s+0x[0-9a-fA-F]{1,16} in (\S{1,160}) (/[^\s:]{1,300}):(\d{1,9})"
 _RUST_NAME = r"\s{1,8}\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(\S{1,200})\s*$"
 _RUST_PLACE = r"\s+at (\S{1,300}?):(\d{1,9})(?::\d{1,9})?\s*$"
 _PANIC = r".{0,120}?panicked at (?:'[^']{0,200}', )?([^\s:]{1,300}):(\d{1,9}):\d{1,9}"
@@ -246,7 +242,9 @@ def _frame(lines: list[str], number: int, line: str) -> Frame | None:
                 return Frame(found[1], int(found[2]), _function(named[1]))
         elif found := _pattern(_JAVASCRIPT).match(line):
             return Frame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
-    elif bare.startswith("#") and (found := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)):
+    elif bare.startswith("#") and (
+        found := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)
+    ):
         return Frame(found[2], int(found[3]), _function(found[1]))
     elif line.startswith("\t") and (found := _pattern(_GO_PLACE).match(line)):
         said = _pattern(_GO_NAME).match(above)
@@ -296,6 +294,4 @@ def innermost(frames: Iterable[Frame]) -> Iterator[Frame]:
     yield from others
 
 
-_OF_OTHERS = (
-    r"site-packages|dist-packages|node_modules|/rustc/|\.cargo/|^node:|/lib/python\d|/usr/"
-)
+_OF_OTHERS = r"site-packages|dist-packages|node_modules|/rustc/|\.cargo/|^node:|/lib/python\d|/usr/"

@@ -60,8 +60,10 @@ _FORM = (
     r"related (?:issues?|problems?)|comments?|question|feature|bug",
 )
 _SURROUNDINGS = (
-    r"(?:your |system |software )?(?:environment|versions?|system|platform|setup|os)"
-    r"(?: (?:info\w*|details|and .{0,40}|of .{0,40}))?",
+    (
+        r"(?:your |system |software )?(?:environment|versions?|system|platform|setup|os)"
+        r"(?: (?:info\w*|details|and .{0,40}|of .{0,40}))?"
+    ),
     r".{0,20}version(?: info\w*)?|what version .{0,80}|library versions?",
     r"output of .{0,60}|installed packages|dependencies|(?:operating|affected) .{0,30}",
     r".{0,30}(?:go|node|npm|python|rust\w*) (?:env|version).{0,30}",
