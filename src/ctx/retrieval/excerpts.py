@@ -49,6 +49,8 @@ class Text:
     def shown(self) -> list[str]:
         """The lines as they are read: without blanks at their ends, and none of them too long."""
         lines = [line.rstrip() for line in self.lines]
+        if max(map(len, lines), default=0) <= _LONGEST_LINE:
+            return lines
         return [
             line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}" for line in lines
         ]
@@ -56,7 +58,10 @@ class Text:
     @cached_property
     def plain(self) -> list[int]:
         """The characters of each line that count as ASCII, with its end; 0 where it is not."""
-        return [min(len(line), _LONGEST_LINE) + 1 if line.isascii() else 0 for line in self.lines]
+        lengths = [min(length, _LONGEST_LINE) + 1 for length in map(len, self.lines)]
+        for place in self.foreign:
+            lengths[place] = 0
+        return lengths
 
     @cached_property
     def foreign(self) -> dict[int, int]:

@@ -170,7 +170,7 @@ def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
 def _touched(connection: Connection, question: Question) -> dict[int, float]:
     """What was touched by commits whose messages sound like the task."""
     spoken = questions.spoken_of(connection, {SUBJECT: 1.0}, question.weights)
-    likely = sorted(spoken, key=lambda id: -spoken[id])[:_LOOKED_AT]
+    likely = sorted(spoken, key=spoken.__getitem__, reverse=True)[:_LOOKED_AT]
     rows = connection.execute(
         "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " AND id IN (SELECT value FROM json_each(?))",

@@ -178,7 +178,16 @@ def _look_through(code: Code, texts: Texts, file: RankedFile, words: _Words) -> 
 
 def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
     """The lines that have words of the task, and how often each."""
-    lines: dict[int, dict[str, int]] = {}
+    if not text.isascii():
+        # Few lines are not, and only they are taken apart.
+        every = text.split("\n")
+        foreign = {place: line for place, line in enumerate(every) if not line.isascii()}
+        lines = _lines_with("\n".join([line * line.isascii() for line in every]), words)
+        for place, line in foreign.items():
+            if counted := _counted(_WORD.findall(line), words):
+                lines[place + 1] = counted
+        return lines
+    lines = {}
     number, at = 1, 0
     for start, word in _words_in(text, words):
         number += text.count("\n", at, start)
@@ -189,9 +198,18 @@ def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
     return lines
 
 
+def _counted(every: Iterable[str], words: _Words) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word in every:
+        for term in words[word] if words.may_be(word) else ():
+            found[term] = found.get(term, 0) + 1
+    return found
+
+
 def _words_in(text: str, words: _Words) -> Iterable[tuple[int, str]]:
-    """The words that stand for terms of the task, and where each begins, in their order."""
-    if not text.isascii() or len(words.begun) > _FEW_BEGUN:
+    """The words of an ASCII text that stand for terms of the task, and where each begins, in their
+    order."""
+    if len(words.begun) > _FEW_BEGUN:
         telling = {word for word in set(_WORD.findall(text)) if words.may_be(word) and words[word]}
         return [(each.start(), each[0]) for each in _WORD.finditer(text) if each[0] in telling]
     lower, apart = text.lower(), text.translate(_NO_WORD)
@@ -199,6 +217,10 @@ def _words_in(text: str, words: _Words) -> Iterable[tuple[int, str]]:
     for begun in words.begun:
         at = lower.find(begun)
         while at >= 0:
+            if text[at - 1 : at].isalnum() and text[at] > "Z":
+                # No part of a name begins here.
+                at = lower.find(begun, at + 1)
+                continue
             start = apart.rfind(" ", 0, at) + 1
             end = apart.find(" ", at)
             end = len(text) if end < 0 else end
