@@ -375,6 +375,8 @@ def _abandon(stream: "TextIO") -> None:
 
 def _text(text: str) -> str:
     """Text that any stream of ours takes: bytes of a name that are not UTF-8 as escapes."""
+    if text.isascii():
+        return str(text)
     try:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     except UnicodeEncodeError:
@@ -383,6 +385,11 @@ def _text(text: str) -> str:
 
 def plain(value: Any) -> Any:
     """A value as JSON has it: named tuples and structs become objects."""
+    # Most values are one of these.
+    if isinstance(value, str):
+        return _text(value)
+    if value is None or isinstance(value, int | float):
+        return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {name: plain(getattr(value, name)) for name in value._fields}
     if hasattr(value, "__struct_fields__"):
@@ -391,11 +398,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [plain(item) for item in value]
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    return value if value is None or isinstance(value, int | float) else str(value)
+    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 def _laid_out(blocks: Sequence[Block], form: str, screen: Screen | None) -> str:
