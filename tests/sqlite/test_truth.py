@@ -70,6 +70,22 @@ def test_opening_again_runs_nothing_and_keeps_what_was_committed(path: str) -> N
     assert truth.backups(path) == []
 
 
+def test_where_a_reader_is_always_the_last_to_close_the_log_stays_short(path: str) -> None:
+    open_truth(path).close()
+    longest = 0
+    for number in range(40):
+        with closing(truth.connect_for_reading(path)) as reader:
+            with closing(open_truth(path)) as connection:
+                truth.commit_without_sync(connection)
+                with transaction(connection):
+                    connection.execute("INSERT INTO nodes (text) VALUES (?)", ("x" * 100_000,))
+                truth.shorten_log(connection, path)
+            assert rows(reader, "SELECT count(*) FROM nodes") == [(number + 1,)]
+        longest = max(longest, os.path.getsize(path + "-wal"))
+    assert longest < 1_500_000
+    assert truth.check_truth(path) == []
+
+
 @pytest.mark.usefixtures("no_shared_memory")
 def test_without_shared_memory_a_database_uses_a_rollback_journal(path: str) -> None:
     for _ in range(2):
