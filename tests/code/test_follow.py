@@ -124,6 +124,24 @@ def test_only_what_matters_is_followed(tmp_path: Path) -> None:
         assert asked.followed[3:] == [ids["d.py"], ids["e.py"]]
 
 
+def test_only_files_that_are_asked_about_are_followed(tmp_path: Path) -> None:
+    root, kept = tmp_path / "tree", tmp_path / "kept.db"
+    root.mkdir()
+    (root / "a.py").write_text("import b\ndef f(): b.g()\n")
+    (root / "b.py").write_text("def g(): g()\n")
+    (root / "c.py").write_text("from a import f\n")
+    (root / "d.py").write_text("from a import f\nf()\n")
+    build.refresh(place(root, kept), at_once=0)
+    with closing((asked := Asked(root, kept)).code.connection):
+        a, b, c, d = (
+            id for (id,) in asked.code.connection.execute("SELECT id FROM files ORDER BY path")
+        )
+        assert asked.code.joined_files([c, a, b]) == {a: {b, c}, b: {a}, c: {a}}
+        assert asked.followed == sorted([a, b, c])
+        assert asked.code.joined_files([a, c, d], ("CALLS",)) == {a: {d}, c: set(), d: {a}}
+        assert asked.followed == [*sorted([a, b, c]), d]
+
+
 def test_a_name_that_most_speak_of(tmp_path: Path) -> None:
     root, kept = tmp_path / "tree", tmp_path / "kept.db"
     root.mkdir()

@@ -304,6 +304,27 @@ def test_files_stand_in_the_order_of_their_scores(tmp_path: Path) -> None:
         assert sum(each.value for each in file.signals) == pytest.approx(file.score)
 
 
+def test_files_that_have_to_do_with_each_other_stand_above_one_that_is_apart(
+    tmp_path: Path,
+) -> None:
+    rounding = "    # The rounding of the total on an invoice.\n    return round(value)\n"
+    files = {
+        "shop/alone.py": f"import decimal\n\n\ndef printed(value):\n{rounding}",
+        "shop/cart.py": f"from shop.tax import total\n\n\ndef cart(value=total):\n{rounding}",
+        "shop/tax.py": f"import decimal\n\n\ndef total(value):\n{rounding}",
+        "shop/page.py": "def page():\n    return 1\n",
+    }
+    with packing(tmp_path / "app", files) as it:
+        task = "The rounding of the invoice is wrong"
+        together, each_alone = it.build(task), it.build(task, depth=0)
+    alone, cart, tax = "shop/alone.py", "shop/cart.py", "shop/tax.py"
+    assert [chunk.path for chunk in each_alone.retrieved] == [alone, tax, cart]
+    assert [chunk.path for chunk in together.retrieved] == [tax, cart, alone]
+    # How the files are ranked is another matter.
+    assert together.files == each_alone.files
+    assert together.files[0].path == alone
+
+
 def test_secrets_in_code_stay_where_they_are(tmp_path: Path) -> None:
     key = "AKIA" + "Z7Q3M5X2KJ4T6WN2"
     with packing(tmp_path / "app", {"keys.py": f'def connect():\n    return "{key}"\n'}) as it:

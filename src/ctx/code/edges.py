@@ -85,6 +85,28 @@ class Graph:
             for source, label, target, confidence, line, times, _ in rows
         ]
 
+    def joined_files(
+        self, files: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
+    ) -> dict[int, set[int]]:
+        """Of each of some files, those others of them that an edge joins it to, whichever of the
+        two it begins in."""
+        wanted = set(files)
+        if waiting := self._waiting():
+            self._have_followed(waiting, wanted)
+        numbers = ", ".join(str(LABELS.index(label)) for label in labels)
+        joined: dict[int, set[int]] = {file_id: set() for file_id in wanted}
+        for file_id in wanted:
+            rows = self.connection.execute(
+                "SELECT DISTINCT target >> 16 FROM edges WHERE source BETWEEN ? AND ?"
+                f" AND label IN ({numbers}) AND confidence >= ?",
+                (item_id(file_id, 0), item_id(file_id + 1, 0) - 1, least),
+            )
+            for (other,) in rows:
+                if other in wanted and other != file_id:
+                    joined[file_id].add(other)
+                    joined[other].add(file_id)
+        return joined
+
     def imports(self, file_id: int) -> list[tuple[int, Imported]]:
         """The imports of a file, each with the item that has it."""
         from ctx.code.resolve import facts

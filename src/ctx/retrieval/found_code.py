@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import terms
 from ctx.code import roles
 from ctx.code.lookup import Located
-from ctx.code.vocabulary import file_of, item_id
+from ctx.code.vocabulary import CONFIDENCES, LABELS, file_of, item_id
 from ctx.retrieval import budget, chunks, expand, files, items, seeds
 from ctx.retrieval.budget import Offer
 from ctx.retrieval.excerpts import Texts
@@ -31,6 +31,11 @@ _SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 1_200, 6
 # What makes up the score of a part.
 _FILE_ALONE = 0.6
 """What its file is worth to a part, whatever is in it."""
+_APART = 0.7
+"""What a file counts that has nothing to do with the others, as far as that goes: what has to be
+read for a task hangs together."""
+_SHARPENED = 3
+"""Among the files that hang together, the best of them count far more than the rest."""
 _NAMED = 0.15
 _TOUCHED = 0.05
 _BESIDE = 0.35
@@ -158,9 +163,10 @@ class FoundCode:
 
     def _score(self, looked_at: Sequence[RankedFile], led: Mapping[int, Led]) -> None:
         found = items.candidates(self._code, self._texts, looked_at, self._sought)
-        best = max(map(self._worth, looked_at), default=0.0) or 1.0
+        shares = self._held_together(looked_at)
+        best = max((self._worth(file) * shares[file.id] for file in looked_at), default=0.0) or 1.0
         scale = self._scale(found) / best
-        scored = [self._scored_one(each, scale, led) for each in found]
+        scored = [self._scored_one(each, scale * shares[each.seen.file.id], led) for each in found]
         scored = [each for each in scored if each.score > 0]
         scored.sort(key=lambda each: (-each.score, each.candidate.id))
         # What the task names may have more than the best that search can give.
@@ -207,6 +213,22 @@ class FoundCode:
         is_wanted = self._asked.is_about_tests and roles.is_test(file.path)
         # A test repeats the words of what it tests: it may well have more of them.
         return file.score if is_wanted else _BESIDE * min(file.score, 1.0)
+
+    def _held_together(self, looked_at: Sequence[RankedFile]) -> dict[int, float]:
+        """What counts of each file, by how much of all that fits is in it or joined to it."""
+        every = dict.fromkeys((file.id for file in looked_at), 1.0)
+        labels = [label for label in LABELS if label in self._config.labels]
+        if not self._config.depth or not labels:
+            return every
+        least = CONFIDENCES.index(self._config.min_confidence)
+        joined = self._code.joined_files(every, labels, least)
+        if not any(joined.values()):
+            # Nobody knows, or nothing has to do with anything.
+            return every
+        fits = {file.id: self._worth(file) ** _SHARPENED for file in looked_at}
+        around = {id: fsum((fits[id], *map(fits.__getitem__, joined[id]))) for id in every}
+        most = max(around.values()) or 1.0
+        return {id: _APART + (1 - _APART) * around[id] / most for id in every}
 
     def _scale(self, found: Sequence[Candidate]) -> float:
         """How much of the task the best of the files speaks of."""
