@@ -326,6 +326,21 @@ def test_every_spelling_finds_every_other(words: list[str]) -> None:
     assert all(finds(flat, spelling) and finds(spelling, flat) for spelling in joined)
 
 
+ENDINGS = ["", "s", "es", "ies", "ied", "ed", "ing", "ings", "ly", "ally", "ically", "e", "ie", "y"]
+
+
+@quick
+@given(st.from_regex("[a-z]{1,8}", fullmatch=True), st.sampled_from(ENDINGS))
+def test_a_word_begins_as_its_stem_says(root: str, ending: str) -> None:
+    word = root + ending
+    assert word.startswith(terms.beginning(terms.stem(word)))
+
+
+@pytest.mark.parametrize("word", "axes children indices matrices queued queuing vertices".split())
+def test_so_does_an_irregular_one(word: str) -> None:
+    assert word.startswith(terms.beginning(terms.stem(word)))
+
+
 @quick
 @given(st.data(), st.text(CJK, min_size=2, max_size=20))
 def test_any_two_neighbours_find_the_text(

@@ -27,6 +27,7 @@ from bisect import bisect
 from collections import Counter
 from functools import cache, lru_cache
 from itertools import chain, groupby, pairwise
+from posixpath import commonprefix
 
 LONGEST = 64  # A SHA-256 in hexadecimal. Nobody types more than this to find something again.
 
@@ -138,6 +139,14 @@ def stem(word: str) -> str:
     elif regions and regions[2] and word.endswith("ll"):
         return word[:-1]  # controll(ed)
     return word
+
+
+def beginning(term: str) -> str:
+    """What every word of ASCII begins with, in lower case, that has this stem: all of it, but for
+    what takes the place of an end."""
+    if term in _BEGINNINGS:
+        return _BEGINNINGS[term]
+    return term[:-1] if len(term) > 2 and term.endswith(("e", "y")) else term
 
 
 def _words(text: str) -> list[str]:
@@ -283,6 +292,9 @@ everything express https hundred jenkins kubernetes lens macos morning naked new
 postgres readonly sacred series setting something species windows
 """
 _IRREGULAR = dict(pair.split("=") for pair in _IRREGULAR_FORMS.split())
+_BEGINNINGS: dict[str, str] = {}
+for _word, _stem in _IRREGULAR.items():
+    _BEGINNINGS[_stem] = commonprefix((_word, _BEGINNINGS.get(_stem, _stem)))
 _IRREGULAR |= {word: word for word in _NOT_INFLECTED.split()}
 
 _COMMON = """

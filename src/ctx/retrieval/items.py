@@ -120,9 +120,8 @@ class _Words(dict[str, tuple[str, ...]]):
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = weights
-        # A stem is a word without its end, but for the last letters: most words need no more
-        # than a look at that.
-        self.begun = sorted({term[: max(2, len(term) - 2)] for term in weights})
+        # Most words need no more than a look at how they begin.
+        self.begun = sorted(set(map(terms.beginning, weights)))
         few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
         self._begins = re.compile(few)
 
@@ -189,11 +188,14 @@ def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
         return lines
     lines = {}
     number, at = 1, 0
-    for start, word in _words_in(text, words):
+    for start, told in _words_in(text, words):
         number += text.count("\n", at, start)
         at = start
-        here = lines.setdefault(number, {})
-        for term in words[word]:
+        here = lines.get(number)
+        if here is None:
+            lines[number] = dict.fromkeys(told, 1)
+            continue
+        for term in told:
             here[term] = here.get(term, 0) + 1
     return lines
 
@@ -206,26 +208,31 @@ def _counted(every: Iterable[str], words: _Words) -> dict[str, int]:
     return found
 
 
-def _words_in(text: str, words: _Words) -> Iterable[tuple[int, str]]:
-    """The words of an ASCII text that stand for terms of the task, and where each begins, in their
-    order."""
+def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
+    """Where the words of an ASCII text begin that stand for terms of the task, in their order, and
+    for which."""
     if len(words.begun) > _FEW_BEGUN:
-        telling = {word for word in set(_WORD.findall(text)) if words.may_be(word) and words[word]}
-        return [(each.start(), each[0]) for each in _WORD.finditer(text) if each[0] in telling]
+        telling = {
+            word: told
+            for word in set(_WORD.findall(text))
+            if words.may_be(word) and (told := words[word])
+        }
+        every = _WORD.finditer(text)
+        return [(each.start(), telling[each[0]]) for each in every if each[0] in telling]
     lower, apart = text.lower(), text.translate(_NO_WORD)
-    found: dict[int, str] = {}
+    found: dict[int, tuple[str, ...]] = {}
     for begun in words.begun:
         at = lower.find(begun)
         while at >= 0:
-            if text[at - 1 : at].isalnum() and text[at] > "Z":
+            if text[at] > "Z" and text[at - 1 : at].isalnum():
                 # No part of a name begins here.
                 at = lower.find(begun, at + 1)
                 continue
             start = apart.rfind(" ", 0, at) + 1
             end = apart.find(" ", at)
             end = len(text) if end < 0 else end
-            if words[word := text[start:end]]:
-                found[start] = word
+            if start not in found and (told := words[text[start:end]]):
+                found[start] = told
             at = lower.find(begun, end)
     return sorted(found.items())
 
