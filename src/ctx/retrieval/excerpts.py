@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
+from itertools import accumulate
 from sqlite3 import Connection
 
 from ctx import disk, tokens
@@ -17,6 +18,8 @@ from ctx.code.vocabulary import LARGEST_FILE
 GAP = "…"
 
 _LONGEST_LINE = 300
+_LINE_ENDS = 2
+"""Sevenths of a token that the end of a line takes."""
 _LONGEST_BLOCK = 20
 _LONGEST_HEAD = 5
 _MOST_ABOVE = 12
@@ -56,23 +59,19 @@ class Text:
         ]
 
     @cached_property
-    def plain(self) -> list[int]:
-        """The characters of each line that count as ASCII, with its end; 0 where it is not."""
-        lengths = [min(length, _LONGEST_LINE) + 1 for length in map(len, self.lines)]
-        for place in self.foreign:
-            lengths[place] = 0
-        return lengths
-
-    @cached_property
-    def foreign(self) -> dict[int, int]:
-        """The tokens of each line that is not ASCII, by its place."""
+    def sevenths(self) -> list[int]:
+        """What all lines before each take, in sevenths of a token, without the ends of lines; so
+        what any lines take that follow each other is a difference. A character of ASCII is two."""
+        lengths = list(map(len, self.lines))
+        if max(lengths, default=0) > _LONGEST_LINE:
+            lengths = [min(length, _LONGEST_LINE) for length in lengths]
         if self.content.isascii():
-            return {}
-        return {
-            place: tokens.estimate(line[:_LONGEST_LINE]) + 2
-            for place, line in enumerate(self.lines)
-            if not line.isascii()
-        }
+            return [2 * length for length in accumulate(lengths, initial=0)]
+        taken = [2 * length for length in lengths]
+        for place, line in enumerate(self.lines):
+            if not line.isascii():
+                taken[place] = 7 * (tokens.estimate(line[:_LONGEST_LINE]) + 2) - _LINE_ENDS
+        return list(accumulate(taken, initial=0))
 
 
 class Texts:
@@ -137,16 +136,18 @@ def joined(text: Text, numbers: Sequence[int]) -> str:
 
 
 def cost(text: Text, numbers: Sequence[int]) -> float:
-    """The tokens of some lines, before they are rounded up."""
-    plain, foreign = text.plain, text.foreign
-    last = len(plain)
-    if isinstance(numbers, range) and not foreign:
-        return sum(plain[numbers.start - 1 : numbers.stop - 1]) * 2 / 7 if numbers else 0.0
-    places = [number - 1 for number in numbers if number <= last]
-    found = sum(map(plain.__getitem__, places)) * 2 / 7
-    if not foreign:
-        return found
-    return found + sum(foreign[place] for place in places if place in foreign)
+    """The tokens of some lines in their order, before they are rounded up."""
+    if not numbers:
+        return 0.0
+    before = text.sevenths
+    first, last = numbers[0] - 1, min(numbers[-1], len(before) - 1)
+    if numbers[-1] - first == len(numbers):
+        if first >= last:
+            return 0.0
+        return (before[last] - before[first] + _LINE_ENDS * (last - first)) / 7
+    places = [number for number in numbers if number <= last]
+    taken = sum([before[place] - before[place - 1] for place in places])
+    return (taken + _LINE_ENDS * len(places)) / 7
 
 
 def from_above(text: Text, first: int, lowest: int = 1) -> int:
@@ -170,7 +171,7 @@ def fitting(
     chosen = set(head)
     left = most - cost(text, head)
     blocks = _blocks(text, numbers[len(head) :])
-    worth = [sum(matters.get(number, 0.0) for number in block) for block in blocks]
+    worth = [sum([matters[line] for line in block if line in matters]) for block in blocks]
     # What matters first; of the rest what comes first.
     for place in sorted(range(len(blocks)), key=lambda place: (-worth[place], place)):
         taken = cost(text, blocks[place]) + 2
