@@ -29,11 +29,11 @@ def scored(
 ) -> dict[int, float]:
     scores = Asked(connection, collection).scores({field: 1.0}, weights)
     found = {}
-    for number, (segment, totals) in enumerate(scores.totals()):
+    for segment, totals, fields in scores:
         for position, (id, score) in enumerate(zip(segment.ids, totals, strict=True)):
             if score:
                 found[id] = score
-                assert scores.parts(number, [position])[position] == pytest.approx({field: score})
+                assert fields[field][position] == score
     return found
 
 

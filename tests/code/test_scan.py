@@ -47,10 +47,10 @@ def found(place: Place, weights: dict[str, float], field: str = BODY) -> dict[st
     assert code is not None
     with code:
         paths = dict(code.connection.execute("SELECT id, path FROM files"))
-        scored = Asked(code.connection, FILES).scores({field: 1.0}, weights).totals()
+        scored = Asked(code.connection, FILES).scores({field: 1.0}, weights)
         scores = {
             paths[id]: round(score, 3)
-            for segment, totals in scored
+            for segment, totals, _ in scored
             for id, score in zip(segment.ids, totals, strict=True)
             if score
         }

@@ -3,8 +3,8 @@
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Mapping, Sequence
+from itertools import compress
 from sqlite3 import Connection
 from typing import NamedTuple
 
@@ -20,6 +20,22 @@ _SATURATION = 1.2
 _LENGTH_COUNTS = 0.75
 
 
+class Scored(NamedTuple):
+    """How much each text of a segment has to do with a question: BM25 of each field, weighted, in a
+    sum.
+
+    A rare word counts more than a common one, a second time less than the first, and a word in a
+    short text more than in a long one.
+    """
+
+    segment: Segment
+    totals: list[float]
+    """By the places of the texts."""
+    fields: dict[str, list[float]]
+    """What each field adds to them, where it has any of the words. What it says of texts that are
+    outdated does not count."""
+
+
 class _Having(NamedTuple):
     """Those texts of a segment that have a word."""
 
@@ -27,58 +43,10 @@ class _Having(NamedTuple):
     """What the word counts: more if it is rare."""
     positions: Sequence[int]
     times: Sequence[int]
-    lengths: Sequence[int]
-    """Of all texts of the segment, in the field of the word."""
-    slope: float
-    """What the length of a text takes from what its words count."""
-
-    def score(self, place: int) -> float:
-        times = self.times[place]
-        length = self.lengths[self.positions[place]]
-        return self.weight * times / (times + _BASE + self.slope * length)
 
 
 _BASE = _SATURATION * (1 - _LENGTH_COUNTS)
 _BASES = [times + _BASE for times in range(256)]
-
-
-class Scores:
-    """How much each text has to do with a question: BM25 of each field, weighted, in a sum.
-
-    A rare word counts more than a common one, a second time less than the first, and a word in a
-    short text more than in a long one.
-    """
-
-    def __init__(self, segments: Sequence[Segment], having: Sequence[Mapping[str, list[_Having]]]):
-        self._segments = segments
-        self._having = having
-
-    def totals(self) -> Iterator[tuple[Segment, list[float]]]:
-        """Each segment with the scores of its texts."""
-        for segment, fields in zip(self._segments, self._having, strict=True):
-            totals = [0.0] * len(segment.ids)
-            for having in fields.values():
-                for weight, positions, every, lengths, slope in having:
-                    weighted = [weight * times for times in range(max(every, default=0) + 1)]
-                    for position, times in zip(positions, every, strict=True):
-                        norm = _BASES[times] + slope * lengths[position]
-                        totals[position] += weighted[times] / norm
-            for position in segment.outdated:
-                totals[position] = 0.0
-            yield segment, totals
-
-    def parts(self, segment: int, positions: Collection[int]) -> dict[int, dict[str, float]]:
-        """What each field adds to the scores of some texts."""
-        found: dict[int, dict[str, float]] = {position: {} for position in positions}
-        for field, having in self._having[segment].items():
-            for each in having:
-                places = map(bisect_left, repeat(each.positions), positions)
-                last = len(each.positions) - 1
-                for position, place in zip(positions, places, strict=False):
-                    if place <= last and each.positions[place] == position:
-                        own = found[position]
-                        own[field] = own.get(field, 0.0) + each.score(place)
-        return found
 
 
 class Asked:
@@ -92,31 +60,45 @@ class Asked:
         """Texts that count."""
         self._outdated = [frozenset(segment.outdated) for segment in self.segments]
 
-    def scores(self, fields: Mapping[str, float], weights: Mapping[str, float]) -> Scores:
+    def scores(self, fields: Mapping[str, float], weights: Mapping[str, float]) -> list[Scored]:
         """For weighted terms, in weighted fields."""
         heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
-        having: list[dict[str, list[_Having]]] = [{} for _ in self.segments]
+        scored = [Scored(segment, [0.0] * len(segment.ids), {}) for segment in self.segments]
         for field, factor in fields.items():
             place = FIELDS[self._collection].index(field)
             mean = self._mean_length(place)
             if not mean:
                 continue
             slope = _SATURATION * _LENGTH_COUNTS / mean
-            asked = {words.number(field, term): weights[term] for term in heaviest}
-            for word, found in self._texts(asked).items():
-                times_found = sum(
-                    self._counting(number, positions) for number, (positions, _) in found.items()
-                )
-                rare = math.log(1 + (self.total - times_found + 0.5) / (times_found + 0.5))
-                if rare < _TELLING and self.total > _MANY:
-                    continue
-                weight = factor * asked[word] * rare * (1 + _SATURATION)
-                for number, (positions, times) in found.items():
-                    lengths = self.segments[number].lengths[place]
-                    having[number].setdefault(field, []).append(
-                        _Having(weight, positions, times, lengths, slope)
-                    )
-        return Scores(self.segments, having)
+            asked = {words.number(field, term): factor * weights[term] for term in heaviest}
+            for number, having in self._having(asked).items():
+                segment, totals, found = scored[number]
+                own = _summed(having, segment.lengths[place], slope)
+                if found:
+                    for position in compress(range(len(own)), own):
+                        totals[position] += own[position]
+                else:
+                    totals[:] = own
+                found[field] = own
+        for segment, totals, _ in scored:
+            for position in segment.outdated:
+                totals[position] = 0.0
+        return scored
+
+    def _having(self, asked: Mapping[int, float]) -> dict[int, list[_Having]]:
+        """Of weighted words, in each segment who has them."""
+        having: dict[int, list[_Having]] = {}
+        for word, found in self._texts(asked).items():
+            times_found = sum(
+                self._counting(number, positions) for number, (positions, _) in found.items()
+            )
+            rare = math.log(1 + (self.total - times_found + 0.5) / (times_found + 0.5))
+            if rare < _TELLING and self.total > _MANY:
+                continue
+            weight = asked[word] * rare * (1 + _SATURATION)
+            for number, (positions, times) in found.items():
+                having.setdefault(number, []).append(_Having(weight, positions, times))
+        return having
 
     def _counting(self, number: int, positions: Sequence[int]) -> int:
         """How many of these texts say it still."""
@@ -166,3 +148,15 @@ class Asked:
                     positions.append(position)
                     every.append(times[place])
         return found
+
+
+def _summed(having: Sequence[_Having], lengths: Sequence[int], slope: float) -> list[float]:
+    """What words add to the scores of the texts of a segment, of which these are the lengths; the
+    slope is what a length takes from that."""
+    found = [0.0] * len(lengths)
+    known = list(lengths)
+    for weight, positions, every in having:
+        weighted = [weight * times for times in range(max(every, default=0) + 1)]
+        for position, times in zip(positions, every, strict=True):
+            found[position] += weighted[times] / (_BASES[times] + slope * known[position])
+    return found

@@ -27,7 +27,7 @@ from ctx.sqlite.connection import (
 )
 
 APPLICATION_ID = 0x63747863  # "ctxc"
-VERSION = 3
+VERSION = 4
 """Raised when the tables, or the meaning of what is in them, change."""
 ROOT = "root"
 """Noted: the bytes of the path of the folder that the index is about."""

@@ -284,7 +284,7 @@ def _best(
     """Where the files are that are worth looking into, as far as it can be told from outside."""
     fields = {BODY: 1.0, PATH: _PATH_COUNTS}
     # There is one segment, of all of them.
-    ((_, totals),) = Asked(connection, FILES).scores(fields, weights).totals()
+    ((_, totals, _),) = Asked(connection, FILES).scores(fields, weights)
     scores = [
         # Nobody knows how long a grammar takes for a large one.
         0.0 if each.size >= LARGE else total * (_BESIDE_COUNTS if each.role == BESIDE else 1)

@@ -41,7 +41,6 @@ _AT_ONCE = 120
 _MOST_FILES = 12
 _HALF_LIFE_DAYS = 1000
 _OLDEST_DAYS = 20_000
-_NEWEST = 2_000
 _FADES_IN_DAYS = 30
 _DAY = 86_400
 
@@ -119,7 +118,7 @@ def _texts(
     signals: dict[str, dict[int, float]] = {_SIGNALS[field]: {} for field in fields}
     beside: set[int] = set()
     best = best_beside = 0.0
-    for number, (segment, totals) in enumerate(scores.totals()):
+    for segment, totals, added in scores:
         ids, role_of = segment.ids, segment.roles
         near = _near(totals, role_of)
         source = {each: totals[each] * _BY_ROLE[role_of[each]] for each in near}
@@ -131,13 +130,14 @@ def _texts(
         }
         best = max(best, max(source.values(), default=0.0))
         best_beside = max(best_beside, max(map(totals.__getitem__, near), default=0.0))
-        for position, parts in scores.parts(number, chosen).items():
+        for position in chosen:
             id, role = ids[position], role_of[position]
             if role == roles.BESIDE:
                 beside.add(id)
             factor = _AUXILIARY if role == roles.AUXILIARY else 1.0
-            for field, score in parts.items():
-                signals[_SIGNALS[field]][id] = factor * score
+            for field, own in added.items():
+                if own[position]:
+                    signals[_SIGNALS[field]][id] = factor * own[position]
     most = best or best_beside
     for found in signals.values():
         for id in found:
@@ -170,7 +170,7 @@ def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
 def _touched(connection: Connection, question: Question) -> dict[int, float]:
     """What was touched by commits whose messages sound like the task."""
     spoken = questions.spoken_of(connection, {SUBJECT: 1.0}, question.weights)
-    likely = sorted(spoken, key=spoken.__getitem__, reverse=True)[:_LOOKED_AT]
+    likely = heapq.nlargest(_LOOKED_AT, spoken, key=spoken.__getitem__)
     rows = connection.execute(
         "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " AND id IN (SELECT value FROM json_each(?))",
@@ -178,15 +178,15 @@ def _touched(connection: Connection, question: Question) -> dict[int, float]:
         (4 * 4 * _MOST_FILES, clock.now_s(), json.dumps(likely)),
     ).fetchall()
     newest = max((time for _, time, _ in rows), default=0)
-    faded: list[tuple[float, tuple[int, ...]]] = []
+    faded: list[tuple[float, bytes]] = []
     for id, time, packed in rows:
         age = min((newest - time) / _DAY, _OLDEST_DAYS)
-        faded.append((spoken[id] * 0.5 ** (age / _HALF_LIFE_DAYS), unpack(packed)))
+        faded.append((spoken[id] * 0.5 ** (age / _HALF_LIFE_DAYS), packed))
     faded.sort(key=lambda each: -each[0])
     told: list[tuple[float, list[int]]] = []
     # Most of them have files that are still there, so that few more than are wanted are looked at.
     for start in range(0, len(faded), _AT_ONCE):
-        part = faded[start : start + _AT_ONCE]
+        part = [(score, unpack(packed)) for score, packed in faded[start : start + _AT_ONCE]]
         files_of = _present(connection, {path for _, paths in part for path in paths})
         for score, paths in part:
             files = [files_of[path] for path in paths if path in files_of]
@@ -204,7 +204,7 @@ def _touched(connection: Connection, question: Question) -> dict[int, float]:
 def _recent(connection: Connection, files: Sequence[int]) -> dict[int, float]:
     """How lately each of these files was touched by a commit that is not about everything."""
     paths = _paths(connection, files)
-    ages = questions.ages(connection, paths.values(), _NEWEST)
+    ages = questions.ages(connection, paths.values())
     return {
         id: 1 / (1 + ages[path] / _DAY / _FADES_IN_DAYS)
         for id, path in paths.items()

@@ -3,22 +3,20 @@
 import heapq
 import json
 import math
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from itertools import chain, compress, repeat
+from itertools import compress
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, layout, terms
+from ctx import layout, terms
 from ctx.code.asked import Asked
-from ctx.code.history.tables import key_of, unpack, unshrink
+from ctx.code.history.tables import LARGEST_SHARED, key_of, unpack, unshrink
 from ctx.code.segments import COMMITS
 from ctx.code.words import EXPLANATION, SUBJECT
 from ctx.sqlite.connection import snapshot
-
-LARGEST_SHARED = 30
-"""A commit that touches more files says nothing about which of them belong together."""
 
 _NEWEST_SHARED = 2000
 _SUBJECT_COUNTS = 2.0
@@ -135,31 +133,26 @@ def spoken_of(
     with snapshot(connection):
         scores = Asked(connection, COMMITS).scores(fields, weights)
     found: dict[int, float] = {}
-    for segment, totals in scores.totals():
+    for segment, totals, _ in scores:
         found.update(compress(zip(segment.ids, totals, strict=True), totals))
     return found
 
 
-def ages(connection: Connection, paths: Iterable[str], newest: int) -> dict[str, int]:
+def ages(connection: Connection, paths: Iterable[str]) -> dict[str, int]:
     """Of files that there are, how many seconds before the newest commit they were touched last, as
     far as the newest small commits tell."""
-    keys = json.dumps([key_of(path) for path in paths])
-    names = dict(
-        connection.execute(
-            "SELECT id, path FROM history_paths WHERE key IN (SELECT value FROM json_each(?))",
-            (keys,),
-        )
-    )
-    rows = connection.execute(
-        "SELECT time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
-        " ORDER BY time DESC LIMIT ?",
-        (4 * LARGEST_SHARED, clock.now_s(), newest),
-    ).fetchall()
-    # From the oldest on, so that the newest is what stays; without a step of ours for each file.
-    rows.reverse()
-    times = chain.from_iterable(repeat(time, len(packed) // 4) for time, packed in rows)
-    last = dict(zip(unpack(b"".join([packed for _, packed in rows])), times, strict=True))
-    return {path: rows[-1][0] - last[id] for id, path in names.items() if id in last}
+    row = connection.execute("SELECT lately FROM history_state").fetchone()
+    told = unpack(row[0] if row else b"")
+    count = len(told) // 2
+    found: dict[str, int] = {}
+    for id, path in connection.execute(
+        "SELECT id, path FROM history_paths WHERE key IN (SELECT value FROM json_each(?))",
+        (json.dumps([key_of(path) for path in paths]),),
+    ):
+        place = bisect_left(told, id, 0, count)
+        if place < count and told[place] == id:
+            found[path] = told[count + place]
+    return found
 
 
 def recent(connection: Connection, since: int, limit: int) -> list[Recent]:

@@ -15,11 +15,14 @@ from typing import NamedTuple
 from ctx import clock, git, layout
 from ctx.code import postings, segments, words
 from ctx.code.history import log
-from ctx.code.history.tables import key_of, pack, shrink, unpack
+from ctx.code.history.tables import LARGEST_SHARED, key_of, pack, shrink, unpack
 from ctx.layout import STORE_NAME, Project
 from ctx.sqlite.connection import transaction
 
 MOST = 20_000
+_NEWEST = 2_000
+"""Commits that tell which files are being worked on."""
+_OLDEST = (1 << 32) - 1
 
 
 class Read(NamedTuple):
@@ -67,7 +70,10 @@ def refresh(
         connection.execute("DELETE FROM history_state")
         # Nothing is up to date until the end, also for whoever finds this after an interruption.
         begun = wanted._replace(head=None)
-        connection.execute("INSERT INTO history_state VALUES (?, ?, ?, ?, 0, ?)", (*begun, reader))
+        connection.execute(
+            "INSERT INTO history_state VALUES (?, ?, ?, ?, 0, ?, ?)",
+            (*begun, reader, _lately(connection)),
+        )
     paths = _PathIds(connection)
     new = 0
     tick(new, len(missing))
@@ -84,10 +90,23 @@ def refresh(
         with transaction(connection):
             postings.settle(connection, segments.COMMITS)
     connection.execute(
-        "UPDATE history_state SET head = ?, complete = ? WHERE reader = ?",
-        (wanted.head, complete, reader),
+        "UPDATE history_state SET head = ?, complete = ?, lately = ? WHERE reader = ?",
+        (wanted.head, complete, _lately(connection), reader),
     )
     return Read(new, _count(connection), complete)
+
+
+def _lately(connection: Connection) -> bytes:
+    """When paths were touched last, as far as the newest small commits tell; see `tables.py`."""
+    rows = connection.execute(
+        "SELECT time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
+        " ORDER BY time DESC LIMIT ?",
+        # What was committed in the future says nothing about how old the others are.
+        (4 * LARGEST_SHARED, clock.now_s(), _NEWEST),
+    ).fetchall()
+    last = {path_id: time for time, packed in reversed(rows) for path_id in unpack(packed)}
+    touched = sorted(last)
+    return pack(touched) + pack([min(rows[0][0] - last[each], _OLDEST) for each in touched])
 
 
 def known(connection: Connection) -> Read:

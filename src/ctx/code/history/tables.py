@@ -4,6 +4,9 @@ import struct
 import zlib
 from collections.abc import Sequence
 
+LARGEST_SHARED = 30
+"""A commit that touches more files says nothing about which of them belong together."""
+
 SCHEMA = """
 CREATE TABLE history_state (
     head TEXT,                  -- NULL while commits are being added or taken out
@@ -11,7 +14,9 @@ CREATE TABLE history_state (
     edge TEXT NOT NULL,         -- the commits at which a shallow clone ends
     most INTEGER NOT NULL,
     complete INTEGER NOT NULL,
-    reader TEXT NOT NULL        -- who brings it up to date; whoever comes later takes over
+    reader TEXT NOT NULL,       -- who brings it up to date; whoever comes later takes over
+    lately BLOB NOT NULL        -- ids of paths that small commits have touched, sorted; then, for
+                                -- each, how many seconds before the newest commit that was
 );
 CREATE TABLE commits (
     id INTEGER PRIMARY KEY,
