@@ -18,8 +18,6 @@ from ctx.code.vocabulary import LARGEST_FILE
 GAP = "…"
 
 _LONGEST_LINE = 300
-_LINE_ENDS = 2
-"""Sevenths of a token that the end of a line takes."""
 _LONGEST_BLOCK = 20
 _LONGEST_HEAD = 5
 _MOST_ABOVE = 12
@@ -59,19 +57,35 @@ class Text:
         ]
 
     @cached_property
-    def sevenths(self) -> list[int]:
-        """What all lines before each take, in sevenths of a token, without the ends of lines; so
-        what any lines take that follow each other is a difference. A character of ASCII is two."""
+    def characters(self) -> list[int]:
+        """How many are in all lines before each, without the ends of lines, where those are ASCII;
+        so what any lines have that follow each other is a difference."""
         lengths = list(map(len, self.lines))
         if max(lengths, default=0) > _LONGEST_LINE:
             lengths = [min(length, _LONGEST_LINE) for length in lengths]
-        if self.content.isascii():
-            return [2 * length for length in accumulate(lengths, initial=0)]
-        taken = [2 * length for length in lengths]
-        for place, line in enumerate(self.lines):
-            if not line.isascii():
-                taken[place] = 7 * (tokens.estimate(line[:_LONGEST_LINE]) + 2) - _LINE_ENDS
+        for place in self._foreign:
+            # Nor does its end count.
+            lengths[place] = -1
+        return list(accumulate(lengths, initial=0))
+
+    @cached_property
+    def foreign_tokens(self) -> list[int]:
+        """What all lines before each take that are not ASCII; empty where there is none."""
+        if not self._foreign:
+            return []
+        taken = [self._foreign.get(place, 0) for place in range(len(self.lines))]
         return list(accumulate(taken, initial=0))
+
+    @cached_property
+    def _foreign(self) -> dict[int, int]:
+        """The tokens of each line that is not ASCII, by its place."""
+        if self.content.isascii():
+            return {}
+        return {
+            place: tokens.estimate(line[:_LONGEST_LINE]) + 2
+            for place, line in enumerate(self.lines)
+            if not line.isascii()
+        }
 
 
 class Texts:
@@ -139,15 +153,16 @@ def cost(text: Text, numbers: Sequence[int]) -> float:
     """The tokens of some lines in their order, before they are rounded up."""
     if not numbers:
         return 0.0
-    before = text.sevenths
-    first, last = numbers[0] - 1, min(numbers[-1], len(before) - 1)
+    first, last = numbers[0] - 1, min(numbers[-1], len(text.lines))
     if numbers[-1] - first == len(numbers):
-        if first >= last:
-            return 0.0
-        return (before[last] - before[first] + _LINE_ENDS * (last - first)) / 7
-    places = [number for number in numbers if number <= last]
-    taken = sum([before[place] - before[place - 1] for place in places])
-    return (taken + _LINE_ENDS * len(places)) / 7
+        spans = [(first, last)] if first < last else []
+    else:
+        spans = [(number - 1, number) for number in numbers if number <= last]
+    before, foreign = text.characters, text.foreign_tokens
+    found = sum([before[end] - before[start] + end - start for start, end in spans]) * 2 / 7
+    if foreign:
+        found += sum([foreign[end] - foreign[start] for start, end in spans])
+    return found
 
 
 def from_above(text: Text, first: int, lowest: int = 1) -> int:
