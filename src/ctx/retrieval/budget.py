@@ -4,8 +4,10 @@ What is worth most for its tokens comes first. The second chunk of a file is wor
 first, and what says nearly the same as another is worth nothing.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
@@ -49,7 +51,8 @@ class Filled(NamedTuple):
 class _Taken:
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
-        self.lines: list[frozenset[str]] = []
+        self.having: dict[str, list[int]] = {}
+        """The chunks that have a line, by their places."""
         self.of_file: dict[str, int] = {}
 
     def worth(self, chunk: Chunk) -> float:
@@ -58,8 +61,9 @@ class _Taken:
         return chunk.relevance_score * fades / price
 
     def add(self, chunk: Chunk) -> None:
+        for line in _lines(chunk):
+            self.having.setdefault(line, []).append(len(self.chunks))
         self.chunks.append(chunk)
-        self.lines.append(_lines(chunk))
         group = chunk.path or chunk.object_id
         self.of_file[group] = self.of_file.get(group, 0) + 1
 
@@ -70,9 +74,9 @@ class _Taken:
         own = _lines(chunk)
         if len(own) < _FEW_LINES:
             return None
-        for lines in self.lines:
-            if len(own & lines) > _ALIKE * len(own):
-                return REPEATED
+        shared = Counter(chain.from_iterable(self.having.get(line, ()) for line in own))
+        if max(shared.values(), default=0) > _ALIKE * len(own):
+            return REPEATED
         return None
 
 

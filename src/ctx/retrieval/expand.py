@@ -119,7 +119,8 @@ def _forward(edge: Edge) -> _Way:
 def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Way]:
     """Who leads to these items. Who only imports one is not asked: it says so in its body too."""
     wanted = [label for label in labels if label != "IMPORTS"]
-    quiet = [item for item in items if _leading_to(code, item) <= _MOST_LEADING]
+    leading_to = _leading_to(code, items)
+    quiet = [item for item in items if leading_to[item] <= _MOST_LEADING]
     edges = code.edges_to(quiet, wanted, least) if wanted else []
     tests = _in_tests(code, {edge.source for edge in edges})
     leading: dict[int, int] = {}
@@ -149,11 +150,12 @@ def _step(
 ) -> list[int]:
     """Follow one ring of edges; the items that were reached for the first time."""
     new: dict[int, None] = {}
+    leading_to = _leading_to(code, {way.target for way in ways if way.target not in scores})
     for way in sorted(ways, key=lambda way: (-way.weight * scores.get(way.source, 0.0), way)):
         score = scores.get(way.source, 0.0) * way.weight
         if score < _LEAST or way.target in scores:
             continue
-        score /= 1 + log2(1 + _leading_to(code, way.target)) / 4
+        score /= 1 + log2(1 + leading_to[way.target]) / 4
         for item in together.get(way.target, (way.target,)):
             if item not in scores:
                 scores[item] = score if item == way.target else score * _SAME_CYCLE
@@ -199,13 +201,14 @@ def _reached(start: int, leads: Mapping[int, Sequence[int]]) -> set[int]:
     return found
 
 
-def _leading_to(code: Code, item: int) -> int:
-    row = code.connection.execute(
-        "SELECT count(*) FROM (SELECT 1 FROM edges WHERE target = ? LIMIT ?)",
-        (item, _MOST_LEADING + 1),
-    ).fetchone()
-    count: int = row[0]
-    return count
+def _leading_to(code: Code, items: Iterable[int]) -> dict[int, int]:
+    """How many lead to each item, as far as that is telling."""
+    rows = code.connection.execute(
+        "SELECT value, (SELECT count(*) FROM (SELECT 1 FROM edges WHERE target = value LIMIT ?))"
+        " FROM json_each(?)",
+        (_MOST_LEADING + 1, str(list(items))),
+    )
+    return dict(rows)
 
 
 def _in_tests(code: Code, items: Collection[int]) -> set[int]:

@@ -12,7 +12,7 @@ from ctx.retrieval import budget, chunks, expand, files, items, seeds
 from ctx.retrieval.budget import Offer
 from ctx.retrieval.excerpts import Texts
 from ctx.retrieval.files import RankedFile
-from ctx.retrieval.items import Candidate, Rows, Sought
+from ctx.retrieval.items import Candidate, Sought
 from ctx.retrieval.pack import FoundFile, Signal
 from ctx.search.entities import Entities
 from ctx.search.question import Question
@@ -97,7 +97,6 @@ class FoundCode:
         self._scored: dict[int, _Scored] = {}
         self._reached: list[Offer] = []
         self._names: dict[int, str] = {}
-        self._rows: dict[int, Rows] = {}
         self.seed_names: list[str] = []
         self.reached_names: list[str] = []
         self.condensed = False
@@ -301,9 +300,8 @@ class FoundCode:
         if item.kind in _SHOWN or is_test:
             text = self._texts.of(file_id)
             if text is not None and text.is_indexed:
-                if file_id not in self._rows:
-                    self._rows[file_id] = items.rows_of(self._code, file_id)
-                rows = self._rows[file_id]
+                # What it is in, and what is in it.
+                rows = items.rows_of(self._code, file_id, item.line, item.end_line)
                 row = rows.get(item.id)
                 if row is not None:
                     most = min(_SOME if is_test else _LITTLE, self._sought.most_tokens)

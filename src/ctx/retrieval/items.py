@@ -8,7 +8,6 @@ body, and by how few items have them. What the task names is above what only sou
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 from ctx import terms
@@ -28,7 +27,8 @@ _NO_WORD = "".join(
 )
 """What each character of ASCII is where words are apart by spaces."""
 _MOST_ITEMS = 2_000
-_IN_ORDER = itemgetter(0, 1, 2)
+_NO_LINE = 1 << 40
+"""Behind the last of any file."""
 _MOST_OF_A_FILE = 8
 """Parts of one file that are worth offering."""
 
@@ -151,15 +151,15 @@ def candidates(
     ]
 
 
-def rows_of(code: Code, file_id: int) -> Rows:
-    """The items of a file in its order, the file itself first."""
+def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_LINE) -> Rows:
+    """The items of a file in its order, the file itself first; those that some lines are in."""
     found = code.connection.execute(
         "SELECT start, -stop, id, parent, kind, name, line, end_line, signature FROM items"
-        " WHERE id BETWEEN ? AND ?",
-        (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1)),
+        " WHERE id BETWEEN ? AND ? AND line <= ? AND end_line >= ?",
+        (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1), last_line, first_line),
     ).fetchall()
     # They lie nearly in this order, so that this takes less than to have them sorted.
-    found.sort(key=_IN_ORDER)
+    found.sort()
     return {
         id: Row(id, parent, KINDS[kind], name, line, end_line, signature)
         for _, _, id, parent, kind, name, line, end_line, signature in found[:_MOST_ITEMS]
@@ -252,8 +252,11 @@ def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
             place += 1
         while around and around[-1].end_line < line:
             around.pop()
-        inside = (row for row in reversed(around) if row.end_line >= line and row.parent)
-        owners[line] = next((row.id for row in inside), whole)
+        owners[line] = whole
+        for row in reversed(around):
+            if row.end_line >= line and row.parent:
+                owners[line] = row.id
+                break
     return owners
 
 
