@@ -113,7 +113,7 @@ class Asked:
         words_in_all = 0
         for segment in self.segments:
             lengths = segment.lengths[place]
-            words_in_all += sum(lengths) - sum(lengths[each] for each in segment.outdated)
+            words_in_all += segment.words[place] - sum(lengths[each] for each in segment.outdated)
         return words_in_all / self.total
 
     def _texts(

@@ -47,11 +47,7 @@ def put_segment(
 ) -> None:
     """Write a segment down as it is: at each place a text with its role and its length in each
     field; and for each word, by its number, the places of those that have it, and how often."""
-    told = b"".join(array("I", field).tobytes() for field in lengths)
-    segment = connection.execute(
-        "INSERT INTO segments (collection, ids, roles, lengths) VALUES (?, ?, ?, ?)",
-        (collection, array("I", ids).tobytes(), roles, told),
-    ).lastrowid
+    segment = _begin_segment(connection, collection, ids, roles, lengths)
     connection.executemany(
         "INSERT INTO postings VALUES (?, ?, ?)",
         (
@@ -59,6 +55,22 @@ def put_segment(
             for word, (positions, times) in having.items()
         ),
     )
+
+
+def _begin_segment(
+    connection: Connection,
+    collection: int,
+    ids: Sequence[int],
+    roles: bytes,
+    lengths: Sequence[Sequence[int]],
+) -> int | None:
+    """Write down which texts are in a segment. Its id, for those that have words."""
+    told = b"".join(array("I", field).tobytes() for field in lengths)
+    words = array("Q", map(sum, lengths)).tobytes()
+    return connection.execute(
+        "INSERT INTO segments (collection, ids, roles, lengths, words) VALUES (?, ?, ?, ?, ?)",
+        (collection, array("I", ids).tobytes(), roles, told, words),
+    ).lastrowid
 
 
 def remove(connection: Connection, collection: int, ids: Iterable[int]) -> None:
@@ -135,16 +147,9 @@ def _make_segment(connection: Connection, collection: int, rows: Sequence[_Loose
     numbers = numbers[order]
     ends = numpy.flatnonzero(numpy.diff(numbers)) + 1
     bounds = [0, *ends.tolist(), len(numbers)] if len(numbers) else []
-    lengths = numpy.array([array("I", row[2]).tolist() for row in rows], dtype=numpy.uint32)
-    segment = connection.execute(
-        "INSERT INTO segments (collection, ids, roles, lengths) VALUES (?, ?, ?, ?)",
-        (
-            collection,
-            array("I", [row[0] for row in rows]).tobytes(),
-            bytes([row[1] for row in rows]),
-            lengths.T.tobytes(),
-        ),
-    ).lastrowid
+    lengths = list(zip(*(array("I", row[2]) for row in rows), strict=True))
+    ids, roles = [row[0] for row in rows], bytes([row[1] for row in rows])
+    segment = _begin_segment(connection, collection, ids, roles, lengths)
     by_word, times_by_word = positions[order].tobytes(), times[order].tobytes()
     connection.executemany(
         "INSERT INTO postings VALUES (?, ?, ?)",
@@ -192,13 +197,8 @@ def _merge(connection: Connection, collection: int) -> None:
     made = []
     for first in range(0, len(ids), _POSITIONS):
         span = slice(first, first + _POSITIONS)
-        parts = b"".join(field[span].tobytes() for field in lengths)
-        made.append(
-            connection.execute(
-                "INSERT INTO segments (collection, ids, roles, lengths) VALUES (?, ?, ?, ?)",
-                (collection, ids[span].tobytes(), bytes(roles[span]), parts),
-            ).lastrowid
-        )
+        own = [field[span] for field in lengths]
+        made.append(_begin_segment(connection, collection, ids[span], bytes(roles[span]), own))
     connection.executemany("INSERT INTO postings VALUES (?, ?, ?)", _moved(rows, moved, made))
 
 

@@ -26,7 +26,8 @@ CREATE TABLE segments (
     collection INTEGER NOT NULL,
     ids BLOB NOT NULL,              -- of the texts in it; a position is a place in this list
     roles BLOB NOT NULL,            -- a byte each
-    lengths BLOB NOT NULL           -- words in the first field, four bytes each; in the next …
+    lengths BLOB NOT NULL,          -- words in the first field, four bytes each; in the next …
+    words BLOB NOT NULL             -- in all texts together in each field, eight bytes each
 );
 CREATE TABLE postings (
     word INTEGER NOT NULL,
@@ -51,6 +52,8 @@ class Segment(NamedTuple):
     roles: bytes
     lengths: Sequence[Sequence[int]]
     """In each field, of each text."""
+    words: Sequence[int]
+    """The sums of these."""
     outdated: Sequence[int]
     """The positions of texts that say something else by now, or are gone."""
 
@@ -69,16 +72,17 @@ def segments_of(connection: Connection, collection: int) -> list[Segment]:
     seen: set[int] = set()
     if rows:
         loose = [row[0] for row in rows]
-        told_of_each = zip(*(array("I", row[2]) for row in rows), strict=True)
+        told_of_each = list(zip(*(array("I", row[2]) for row in rows), strict=True))
         roles_of_each = bytes(row[1] for row in rows)
-        found.append(Segment(0, loose, roles_of_each, list(told_of_each), ()))
+        words_of_all = list(map(sum, told_of_each))
+        found.append(Segment(0, loose, roles_of_each, told_of_each, words_of_all, ()))
         seen.update(loose)
     seen |= gone
     segments = connection.execute(
-        "SELECT id, ids, roles, lengths FROM segments WHERE collection = ? ORDER BY id DESC",
+        "SELECT id, ids, roles, lengths, words FROM segments WHERE collection = ? ORDER BY id DESC",
         (collection,),
     ).fetchall()
-    for place, (id, packed, roles, told) in enumerate(segments):
+    for place, (id, packed, roles, told, words) in enumerate(segments):
         ids = array("I", packed)
         length = len(told) // fields
         lengths = [
@@ -89,7 +93,7 @@ def segments_of(connection: Connection, collection: int) -> list[Segment]:
             outdated = [position for position, each in enumerate(ids) if each in seen]
         if place < len(segments) - 1:
             seen.update(ids)
-        found.append(Segment(id, ids, roles, lengths, outdated))
+        found.append(Segment(id, ids, roles, lengths, array("Q", words), outdated))
     return found
 
 

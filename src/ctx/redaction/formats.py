@@ -115,9 +115,7 @@ FORMATS = (
            r"AGE-SECRET-KEY-1[QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L]{58}"),
 )
 # fmt: on
-_ANCHORED = [
-    (anchor, format_) for format_ in FORMATS for anchor in format_.anchors.encode().split()
-]
+_ANCHORED = [(anchor, format_) for format_ in FORMATS for anchor in format_.anchors.split()]
 
 # A value may follow an escaped line end (`\nghp_…`) or a percent-encoded sign (`%3Dghp_…`).
 _START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
@@ -125,9 +123,11 @@ _STOP = r"(?![A-Za-z0-9])"
 
 
 def find(page: Page) -> Iterator[Span]:
-    for anchor, format_ in _ANCHORED:
-        if anchor in page.long:
-            yield from _find_format(page, anchor, format_)
+    # To look into a text takes a tenth of what it takes to look into bytes.
+    long = page.long.decode("ascii")
+    for anchor, format_ in _ANCHORED if long else ():
+        if anchor in long:
+            yield from _find_format(page, anchor.encode(), format_)
     yield from _find_private_keys(page)
     yield from _find_url_passwords(page)
     yield from _find_curl_passwords(page)
