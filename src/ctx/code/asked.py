@@ -154,9 +154,8 @@ def _summed(having: Sequence[_Having], lengths: Sequence[int], slope: float) -> 
     """What words add to the scores of the texts of a segment, of which these are the lengths; the
     slope is what a length takes from that."""
     found = [0.0] * len(lengths)
-    known = list(lengths)
     for weight, positions, every in having:
         weighted = [weight * times for times in range(max(every, default=0) + 1)]
         for position, times in zip(positions, every, strict=True):
-            found[position] += weighted[times] / (_BASES[times] + slope * known[position])
+            found[position] += weighted[times] / (_BASES[times] + slope * lengths[position])
     return found

@@ -47,16 +47,6 @@ class Text:
         return lines
 
     @cached_property
-    def shown(self) -> list[str]:
-        """The lines as they are read: without blanks at their ends, and none of them too long."""
-        lines = [line.rstrip() for line in self.lines]
-        if max(map(len, lines), default=0) <= _LONGEST_LINE:
-            return lines
-        return [
-            line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}" for line in lines
-        ]
-
-    @cached_property
     def characters(self) -> list[int]:
         """How many are in all lines before each, without the ends of lines, where those are ASCII;
         so what any lines have that follow each other is a difference."""
@@ -131,7 +121,11 @@ class Texts:
 
 
 def line_of(text: Text, number: int) -> str:
-    return text.shown[number - 1] if 0 < number <= len(text.shown) else ""
+    """A line as it is read: without blanks at its end, and not too long."""
+    if not 0 < number <= len(text.lines):
+        return ""
+    line = text.lines[number - 1].rstrip()
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}"
 
 
 def joined(text: Text, numbers: Sequence[int]) -> str:
@@ -142,7 +136,7 @@ def joined(text: Text, numbers: Sequence[int]) -> str:
         line = line_of(text, number)
         if number != previous + 1:
             # Nothing is left of a blank line.
-            is_said = any(text.shown[previous : number - 1])
+            is_said = any(map(str.strip, text.lines[previous : number - 1]))
             found.append(f"{_indentation(line)}{GAP}" if is_said else "")
         found.append(line)
         previous = number

@@ -86,7 +86,8 @@ def _rank(
     if "recent" not in without:
         likely = heapq.nlargest(_CANDIDATES, scores, key=scores.__getitem__)
         signals["recent"] = _scaled(_RECENT, _recent(connection, likely))
-        scores = _sums(signals)
+        for id, value in signals["recent"].items():
+            scores[id] += value
     beside = set() if question.is_about_tests or "roles" in without else texts.beside
     first = sorted(scores, key=lambda id: (id in beside, -scores[id], id))[:limit]
     return _ranked(connection, first, scores, signals)
@@ -175,7 +176,7 @@ def _touched(connection: Connection, question: Question) -> dict[int, float]:
         "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " AND id IN (SELECT value FROM json_each(?))",
         # What was committed in the future says nothing about how old the others are.
-        (4 * 4 * _MOST_FILES, clock.now_s(), json.dumps(likely)),
+        (4 * 4 * _MOST_FILES, clock.now_s(), str(likely)),
     ).fetchall()
     newest = max((time for _, time, _ in rows), default=0)
     faded: list[tuple[float, bytes]] = []
@@ -217,7 +218,7 @@ def _present(connection: Connection, paths: set[int]) -> dict[int, int]:
     rows = connection.execute(
         "SELECT history_paths.id, files.id FROM history_paths JOIN files USING (path)"
         " WHERE history_paths.id IN (SELECT value FROM json_each(?)) AND files.skipped IS NULL",
-        (json.dumps(list(paths)),),
+        (str(list(paths)),),
     )
     return dict(rows)
 
@@ -245,6 +246,6 @@ def _paths(connection: Connection, ids: Iterable[int]) -> dict[int, str]:
     return dict(
         connection.execute(
             "SELECT id, path FROM files WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(ids)),),
+            (str(list(ids)),),
         )
     )

@@ -134,7 +134,8 @@ def spoken_of(
         scores = Asked(connection, COMMITS).scores(fields, weights)
     found: dict[int, float] = {}
     for segment, totals, _ in scores:
-        found.update(compress(zip(segment.ids, totals, strict=True), totals))
+        ids = segment.ids
+        found.update((ids[place], totals[place]) for place in compress(range(len(ids)), totals))
     return found
 
 
@@ -147,7 +148,7 @@ def ages(connection: Connection, paths: Iterable[str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for id, path in connection.execute(
         "SELECT id, path FROM history_paths WHERE key IN (SELECT value FROM json_each(?))",
-        (json.dumps([key_of(path) for path in paths]),),
+        (str([key_of(path) for path in paths]),),
     ):
         place = bisect_left(told, id, 0, count)
         if place < count and told[place] == id:
