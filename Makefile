@@ -1,4 +1,4 @@
-# try: see it work. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
+# try: see it work. tour: see the rest. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
 # clients: the real agents that some tests talk to.
 PYTHON ?= python3
 VENV := .venv
@@ -6,10 +6,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OLDER_CLAUDE := 2.0.47
 
-.PHONY: try test check bench clients docs format clean
+.PHONY: try tour test check bench clients docs format clean
 
 try: $(STAMP)
-	@scripts/try $(BIN)/ctx
+	@$(BIN)/python scripts/try $(BIN)/ctx
+
+tour: $(STAMP)
+	@scripts/tour $(BIN)/ctx
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2

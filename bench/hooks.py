@@ -3,6 +3,7 @@
 The floor of a hook that only keeps an event is an interpreter that does nothing; that of one that
 answers from the store is an interpreter that loads `json` and `sqlite3`. Each round runs every
 side once. `node -e 0` stands beside them, because most hooks of other programs begin with that.
+There is a worker only where it says that one is *woken*.
 
 The store has 10,000 nodes, and so has that of the project where *in a project* says so. A context
 that is *ready* was made before and is only given; one that is *composed* is made while the agent
@@ -38,6 +39,8 @@ from ctx.memory import store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
+from ctx.sessions import spool
+from ctx.worker.bell import Bell
 from ctx.workspace import Surroundings, open_project
 
 ROUNDS = 100
@@ -116,6 +119,14 @@ class Bench:
     def run_entry(self, word: str) -> Cost:
         return self.run([*PYTHON, ENTRY, word], word)
 
+    def wake(self, word: str) -> Cost:
+        """The same where a worker listens."""
+        bell = Bell(f"{self.home}/{spool.WAKE}")
+        try:
+            return self.run_entry(word)
+        finally:
+            bell.close()
+
     def compose(self) -> Cost:
         """A session starts after memory was changed, and leaves a context for the next one."""
         with closing(sqlite3.connect(self.database)) as connection, connection:
@@ -140,7 +151,12 @@ def surroundings(space: str) -> Mapping[str, str]:
     """This environment, but with a home of its own and no settings for ctx or by an agent."""
     ours = ("CTX_", "CLAUDE")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return {**kept, "HOME": space, "CTX_HOME": f"{space}/.ctx"}
+    return {
+        **kept,
+        "HOME": space,
+        "CTX_HOME": f"{space}/.ctx",
+        "CTX_WORKER_AUTOSTART": "0",
+    }
 
 
 class BenchInProject(Bench):
@@ -193,6 +209,7 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
         sides["node -e 0"] = partial(child, [node, "-e", "0"])
     limits = {
         "post-tool-use": (EMPTY, "1.5 ×"),
+        "post-tool-use, a worker is woken": (EMPTY, "1.5 ×"),
         "stop, no commands": (EMPTY, "1.5 ×"),
         "ctx hook post-tool-use": (EMPTY, ""),
         "prompt-submit, nothing waits": (LOADED, ""),
@@ -204,6 +221,7 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
     }
     ours: list[Callable[[], Cost]] = [
         partial(bench.run_entry, "post-tool-use"),
+        partial(bench.wake, "post-tool-use"),
         partial(bench.run_entry, "stop"),
         partial(bench.run, [CTX, "hook", "post-tool-use"], "post-tool-use"),
         partial(bench.run_entry, "prompt-submit"),

@@ -36,6 +36,8 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(home)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CTX_HOME", str(home / ".ctx"))
+    # A test that wants a worker starts it, and ends it.
+    monkeypatch.setenv("CTX_WORKER_AUTOSTART", "0")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for role in ("AUTHOR", "COMMITTER"):

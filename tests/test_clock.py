@@ -1,3 +1,6 @@
+import time
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -82,3 +85,30 @@ def test_times_are_read_in_many_forms() -> None:
 @given(st.integers(-30_000_000_000, 250_000_000_000))
 def test_a_time_that_was_written_is_read(seconds: int) -> None:
     assert clock.parse_iso(clock.iso(seconds * 1000)) == seconds * 1000
+
+
+def test_days_are_those_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = 1_768_950_000_000  # 2026-01-20T23:00:00Z
+    for zone, day in (("UTC", "20473 +0"), ("XXX-2", "20474 +7200"), ("XXX+5", "20473 -18000")):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert clock.day(late) == day
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_days_ago_as_people_say_it() -> None:
+    told = {days: clock.days_ago(days) for days in (-1, 0, 1, 2, 13, 14, 59, 60, 364, 729, 730)}
+    assert told == {
+        -1: "today",
+        0: "today",
+        1: "yesterday",
+        2: "2 days ago",
+        13: "13 days ago",
+        14: "2 weeks ago",
+        59: "8 weeks ago",
+        60: "2 months ago",
+        364: "12 months ago",
+        729: "24 months ago",
+        730: "2 years ago",
+    }

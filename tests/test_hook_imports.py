@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ctx.worker import starting
+from ctx.worker.bell import Bell
 from tests.agents.claude_code.running import WORDS, Hooks, command
 from tests.conftest import Ctx
 
@@ -35,20 +37,36 @@ ANSWERING = {
     "ctx.git",
     "ctx.ids",
     "ctx.layout",
+    "ctx.repositories",
     "ctx.retrieval",
     "ctx.retrieval.contexts",
+    "ctx.sessions.shown",
 }
+CONTEXT = {*ANSWERING, "ctx.agents.claude_code.session_context"}
+TOLD = {"ctx.agents.claude_code.notices"}
+"""What is loaded beside for what a person reads."""
+ASKING = {*ANSWERING, "ctx.agents.claude_code.asking"}
+"""The worker is asked, also where there is none."""
+STARTING = {"ctx.worker", "ctx.worker.starting"}
+"""What is loaded beside where a process is started."""
 COMPOSING = {
-    *ANSWERING,
+    *CONTEXT,
     "ctx.memory",
     "ctx.memory.model",
     "ctx.memory.naming",
     "ctx.retrieval.compose",
+    "ctx.retrieval.default_view",
     "ctx.retrieval.entries",
+    "ctx.retrieval.layer_lines",
     "ctx.retrieval.layers",
+    "ctx.retrieval.limits",
     "ctx.retrieval.markdown",
+    "ctx.retrieval.page",
+    "ctx.retrieval.session_layers",
     "ctx.tokens",
 }
+WHERE = {"ctx.retrieval.where_you_were"}
+"""What is loaded beside for a conversation that is compacted."""
 CONFIGURED = {
     *COMPOSING,
     "ctx.config",
@@ -75,6 +93,7 @@ IN_PROJECT = {
 # Of the standard library an answer takes these, with what they need themselves. Others cost as
 # much as a whole hook, or more: argparse, dataclasses, logging, pathlib, subprocess, tempfile, …
 ANSWERING_LIBRARY = "contextlib, errno, fcntl, json, os, select, sqlite3, typing, zlib"
+ASKING_LIBRARY = f"{ANSWERING_LIBRARY}, _socket"
 COMPOSING_LIBRARY = f"{ANSWERING_LIBRARY}, datetime, encodings.utf_16_le, itertools"
 CONFIGURED_LIBRARY = f"{COMPOSING_LIBRARY}, encodings.utf_8_sig, tomllib"
 PROJECT_LIBRARY = "_blake2, heapq, stat"
@@ -120,6 +139,25 @@ def test_an_event_that_is_kept(hooks: Hooks, word: str) -> None:
     assert modules - CAPTURING <= of_library(hooks, "os")
 
 
+@pytest.mark.parametrize("word", ["post-tool-use", "stop"])
+def test_a_worker_that_is_woken(hooks: Hooks, word: str) -> None:
+    bell = Bell(str(hooks.home / "worker.wake"))
+    modules = loaded(hooks, word)
+    assert bell.has_rung()
+    bell.close()
+    assert ours(modules) == CAPTURING
+    assert modules - CAPTURING <= of_library(hooks, "os")
+
+
+def test_a_worker_that_is_missing(hooks: Hooks) -> None:
+    """Somebody has started one just now, so that this hook need not."""
+    (hooks.home / starting.MARK).touch()
+    del hooks.environment["CTX_WORKER_AUTOSTART"]
+    modules = loaded(hooks, "post-tool-use")
+    assert ours(modules) == CAPTURING | STARTING
+    assert modules - CAPTURING - STARTING <= of_library(hooks, "os")
+
+
 def test_a_stop_without_commands(hooks: Hooks, tmp_path: Path) -> None:
     transcript = tmp_path / "transcript.jsonl"
     transcript.write_text("{}\n" * 1000)
@@ -130,20 +168,20 @@ def test_a_stop_without_commands(hooks: Hooks, tmp_path: Path) -> None:
 
 def test_a_stop_with_commands(hooks: Hooks) -> None:
     modules = loaded(hooks, "stop", last_assistant_message="<ctx:status/>")
-    assert ours(modules) == ANSWERING
-    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+    assert ours(modules) == ASKING | STARTING
+    assert modules - ASKING - STARTING <= of_library(hooks, ASKING_LIBRARY)
 
 
 def test_the_end_of_a_session(hooks: Hooks) -> None:
     modules = loaded(hooks, "session-end")
-    assert ours(modules) == ANSWERING
-    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+    assert ours(modules) == ANSWERING | STARTING
+    assert modules - ANSWERING - STARTING <= of_library(hooks, ANSWERING_LIBRARY)
 
 
 def test_a_prompt_for_which_nothing_waits(hooks: Hooks) -> None:
     modules = loaded(hooks, "prompt-submit")
-    assert ours(modules) == ANSWERING
-    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+    assert ours(modules) == ASKING
+    assert modules - ASKING <= of_library(hooks, ASKING_LIBRARY)
 
 
 def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
@@ -151,52 +189,53 @@ def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
     hooks.run("stop", hooks.event("stop", last_assistant_message=asked))
     hooks.settle()
     modules = loaded(hooks, "prompt-submit")
-    expected = {*COMPOSING, "ctx.agents.claude_code.waiting"}
+    expected = {*COMPOSING, *ASKING, "ctx.agents.claude_code.waiting"}
     assert ours(modules) == expected
-    assert modules - expected <= of_library(hooks, COMPOSING_LIBRARY)
+    assert modules - expected <= of_library(hooks, f"{COMPOSING_LIBRARY}, _socket")
 
 
 def test_a_context_that_is_ready(hooks: Hooks) -> None:
     hooks.run("session-start", hooks.event("session-start"))
     hooks.settle()
     modules = loaded(hooks, "session-start", session_id="another")
-    assert ours(modules) == ANSWERING
-    assert modules - ANSWERING <= of_library(hooks, ANSWERING_LIBRARY)
+    assert ours(modules) == CONTEXT | TOLD
+    assert modules - CONTEXT - TOLD <= of_library(hooks, ANSWERING_LIBRARY)
 
 
 @pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])
 def test_a_context_that_is_composed(hooks: Hooks, source: str) -> None:
     modules = loaded(hooks, "session-start", source=source)
-    assert ours(modules) == COMPOSING
-    assert modules - COMPOSING <= of_library(hooks, COMPOSING_LIBRARY)
+    expected = COMPOSING | TOLD | (WHERE if source == "compact" else STARTING)
+    assert ours(modules) == expected
+    assert modules - expected <= of_library(hooks, COMPOSING_LIBRARY)
 
 
 def test_the_state_before_compaction(hooks: Hooks) -> None:
     modules = loaded(hooks, "pre-compact")
-    assert ours(modules) == COMPOSING
-    assert modules - COMPOSING <= of_library(hooks, COMPOSING_LIBRARY)
+    assert ours(modules) == COMPOSING | WHERE
+    assert modules - COMPOSING - WHERE <= of_library(hooks, COMPOSING_LIBRARY)
 
 
 def test_settings_are_read_where_there_are_some(hooks: Hooks) -> None:
     (hooks.home / "config.toml").write_text("[context]\nbudget = 1000\n")
     modules = loaded(hooks, "session-start")
-    assert ours(modules) == CONFIGURED
-    assert modules - CONFIGURED <= of_library(hooks, CONFIGURED_LIBRARY)
+    assert ours(modules) == CONFIGURED | STARTING | TOLD
+    assert modules - CONFIGURED - STARTING - TOLD <= of_library(hooks, CONFIGURED_LIBRARY)
 
 
 def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "--tag=tier:reference", "What is ours.").code == 0
-    composed = {*COMPOSING, *IN_PROJECT, "ctx.retrieval.authors"}
+    composed = {*COMPOSING, *STARTING, *TOLD, *IN_PROJECT, "ctx.retrieval.authors"}
     modules = loaded(hooks, "session-start")
     assert ours(modules) == composed
     assert modules - composed <= of_library(hooks, f"{COMPOSING_LIBRARY}, {PROJECT_LIBRARY}")
     hooks.settle()
-    given = {*ANSWERING, *IN_PROJECT}
+    given = {*CONTEXT, *TOLD, *IN_PROJECT}
     modules = loaded(hooks, "session-start", session_id="another")
     assert ours(modules) == given
     assert modules - given <= of_library(hooks, f"{ANSWERING_LIBRARY}, {PROJECT_LIBRARY}")
-    assert ours(loaded(hooks, "prompt-submit")) == ANSWERING
+    assert ours(loaded(hooks, "prompt-submit")) == ASKING
     assert ours(loaded(hooks, "post-tool-use")) == CAPTURING
 
 

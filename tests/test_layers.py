@@ -24,7 +24,7 @@ memory | narrative | code | search | llm
 objects
 sqlite | config | ids | tokens | terms | redaction
 layout
-clock | git
+clock | git | repositories
 disk
 errors
 """
@@ -117,7 +117,7 @@ ONLY = {
         {"clock.py", HOOK, "agents/claude_code/applying.py"},
     ),
     "runs git": (('"git"',), {"git.py", "code/files.py"}),
-    "catches everything": (("except Exception",), {"cli/main.py", HOOK}),
+    "catches everything": (("except Exception",), {"cli/main.py", HOOK, "worker/run.py"}),
 }
 
 

@@ -131,7 +131,10 @@ def test_a_flush_is_one_work_commit(shop: Path, ctx: Ctx) -> None:
         assert steps(project) == ["file_write"]
     assert observed(ctx) == {
         "The gateway answers 429.",
-        "pytest -q failed with exit code 1 (2 lines of output)",
+        (
+            "pytest -q failed with exit code 1: 1 error (tests/test_pay.py::test_x"
+            " tests/test_pay.py), 2 lines of output"
+        ),
     }
 
 

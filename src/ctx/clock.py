@@ -59,6 +59,33 @@ def parse_iso(text: str) -> int | None:
     return (found - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
+def day(ms: int) -> str:
+    """The day of a moment where this runs, `20407 +3600`: a number, and how far UTC is away."""
+    return f"{day_number(ms)} {_offset(ms):+d}"
+
+
+def day_number(ms: int) -> int:
+    """Days since 1970 that have begun, where this runs."""
+    return (ms // 1000 + _offset(ms)) // 86_400
+
+
+def _offset(ms: int) -> int:
+    try:
+        return time.localtime(ms // 1000).tm_gmtoff
+    except (OverflowError, OSError, ValueError):
+        return 0
+
+
+def days_ago(days: int) -> str:
+    """How long ago that is, as people say it: `yesterday`, `3 days ago`, `2 weeks ago`."""
+    if days <= 1:
+        return "yesterday" if days == 1 else "today"
+    for size, unit in ((365, "year"), (30, "month"), (7, "week")):
+        if days >= 2 * size:
+            return f"{days // size} {unit}s ago"
+    return f"{days} days ago"
+
+
 def age(seconds: float) -> str:
     """A duration as people say it: `45 s`, `3 min`, `2 h`, `5 d`."""
     for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):

@@ -29,7 +29,8 @@
     ├── HookFailed             E026  a hook that was to be registered does not work
     ├── SettingsUnreadable     E027  another program's settings cannot be changed safely
     ├── ReceiptNotFound        E028  no receipt has this id
-    └── ProgramFailure         E029  a program that was to be asked is missing or refused
+    ├── ProgramFailure         E029  a program that was to be asked is missing or refused
+    └── SessionNotFound        E030  no session has that id
 
 Each class carries its code and its exit code; each instance carries one sentence and, where
 there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
@@ -191,3 +192,8 @@ class ReceiptNotFound(CtxError):
 
 class ProgramFailure(CtxError):
     code = "E029"
+
+
+class SessionNotFound(CtxError):
+    code = "E030"
+    default_hint = "`ctx sessions list --all` shows them."

@@ -5,6 +5,7 @@ Everything else asks the `git` program.
 """
 
 import os
+import stat
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterable, Iterator, Mapping
     from typing import BinaryIO
+
+_LONGEST_LINE = 8192
 
 
 class Checkout(NamedTuple):
@@ -84,10 +87,53 @@ def _common_dir(git_dir: str) -> str:
 
 def _first_line(path: str) -> str | None:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.readline().rstrip("\n")
+        # A pipe in its place must not keep anybody waiting.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        first = os.read(fd, _LONGEST_LINE).partition(b"\n")[0]
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return first.rstrip(b"\r").decode("utf-8", "surrogateescape")
+
+
+def standing(checkout: Checkout) -> tuple[str | None, str | None]:
+    """The branch and the commit that are checked out, as far as plain files say so.
+
+    No process is started: whoever takes in events asks for every session.
+    """
+    said = _first_line(os.path.join(checkout.git_dir, "HEAD")) or ""
+    ref = said.removeprefix("ref: ").strip()
+    if ref == said:
+        return None, _commit_id(said)
+    if not ref.startswith("refs/heads/") or ".." in ref.split("/"):
+        return None, None
+    commit = _first_line(os.path.join(checkout.common_dir, *ref.split("/")))
+    return ref.removeprefix("refs/heads/"), _commit_id(commit or _packed(checkout, ref))
+
+
+def _packed(checkout: Checkout, ref: str) -> str:
+    """What git has written down for a ref together with many others."""
+    wanted = f" {ref}\n"
+    try:
+        # A pipe in its place must not keep anybody waiting.
+        fd = os.open(os.path.join(checkout.common_dir, "packed-refs"), os.O_RDONLY | os.O_NONBLOCK)
+        with open(fd, encoding="utf-8", errors="surrogateescape") as lines:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return ""
+            return next((line[: -len(wanted)] for line in lines if line.endswith(wanted)), "")
+    except OSError:
+        return ""
+
+
+def _commit_id(text: str) -> str | None:
+    text = text.strip()
+    return text if len(text) in (40, 64) and not text.strip("0123456789abcdef") else None
 
 
 # What git sets for its hooks, and what changes how paths are read. A command that runs inside

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ctx import disk, git
+from ctx import disk, git, repositories
 from ctx.errors import NotAProject, PathRefused
 
 STORE_NAME = ".ctx"
@@ -25,6 +25,8 @@ INDEX_KEY = 32
 _LARGEST_CONFIG = 256 * 1024
 _NOT_IN_TAGS = "\"'`,;()"
 _LONGEST_NAME = 100
+# Linux takes 107 bytes, macOS 103.
+_LONGEST_SOCKET = 100
 
 
 class UserStore(NamedTuple):
@@ -44,6 +46,36 @@ class UserStore(NamedTuple):
     def vectors(self) -> str:
         """The vectors of the nodes in it."""
         return os.path.join(self.home, VECTORS)
+
+    @property
+    def worker_lock(self) -> str:
+        """Held by the worker as long as it lives; it says who that is."""
+        return os.path.join(self.home, "worker.lock")
+
+    @property
+    def worker_wake(self) -> str:
+        """The pipe on which hooks tell the worker that there is something to do."""
+        return os.path.join(self.home, "worker.wake")
+
+    @property
+    def worker_log(self) -> str:
+        return os.path.join(self.home, "worker.log")
+
+    @property
+    def worker_socket(self) -> str:
+        """Where the worker listens. Systems refuse long names for that, so it may lie elsewhere.
+
+        Whoever asks finds the same place whatever their variables say: a worker outlives the
+        session that has started it.
+        """
+        path = os.path.join(self.home, "worker.sock")
+        if len(os.fsencode(path)) < _LONGEST_SOCKET:
+            return path
+        user = os.getuid()
+        folder = f"/run/user/{user}"
+        # Who uses it looks whose folder it is.
+        folder = f"{folder}/ctx" if os.path.isdir(folder) else f"/tmp/ctx-{user}"  # noqa: S108
+        return f"{folder}/{_digest(os.fsencode(self.home), 8)}.sock"
 
     @property
     def code(self) -> str:
@@ -116,6 +148,11 @@ class Project(NamedTuple):
         return os.path.join(self.store, "narrative")
 
     @property
+    def replaced(self) -> str:
+        """Which objects were scrubbed, and what stands in for them."""
+        return os.path.join(self.store, "replaced")
+
+    @property
     def local(self) -> str:
         """What stays on this machine, one folder per working tree and project store."""
         if self.checkout is None:
@@ -148,14 +185,8 @@ class Project(NamedTuple):
 
     def index_of(self, heads: Iterable[str]) -> str:
         """Where the indexes of a set of heads lie. The key needs no third-party hash."""
-        try:
-            # A hook asks too, and hashlib with all its hashes costs more than the rest of it.
-            from _blake2 import blake2b
-        except ImportError:
-            from hashlib import blake2b
-
-        key = blake2b("\n".join(sorted(heads)).encode(), digest_size=INDEX_KEY // 2)
-        return os.path.join(self.indexes, key.hexdigest())
+        key = _digest("\n".join(sorted(heads)).encode(), INDEX_KEY // 2)
+        return os.path.join(self.indexes, key)
 
     @property
     def stage(self) -> str:
@@ -184,6 +215,16 @@ class Project(NamedTuple):
     def code(self) -> CodePlace:
         database = os.path.join(self.indexes, CODE_INDEX)
         return CodePlace(self.root, self.checkout, database, self.local)
+
+
+def _digest(data: bytes, size: int) -> str:
+    try:
+        # A hook asks too, and hashlib with all its hashes costs more than the rest of it.
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+
+    return blake2b(data, digest_size=size).hexdigest()
 
 
 def project_at(root: str) -> Project:
@@ -245,7 +286,8 @@ def _can_hold_files(folder: str) -> bool:
 
 
 def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = None) -> Place:
-    """Where a folder is: a project is named by its store, else by its repository's folder.
+    """Where a folder is. A project is called what its user says, else what its store says, else
+    what its repository was called first, wherever that lies now (`new_name`).
 
     Whoever asks on behalf of an agent says which stores are trusted: a stranger's could take the
     name of another project, to be told what is known about that one.
@@ -253,18 +295,70 @@ def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = Non
     folder = os.path.realpath(folder)
     checkout = git.find_checkout(folder)
     store = find_project(folder, home)
-    name = None
-    if store and (trusts is None or trusts(store)):
-        name = _declared_name(store.config_file) or os.path.basename(store.root)
-    elif checkout and os.path.basename(checkout.common_dir) == ".git":
-        name = os.path.basename(os.path.dirname(checkout.common_dir))
-    elif checkout:
-        name = os.path.basename(checkout.top)
-    name = fit_for_a_tag(name) if name else None
+    called = _chosen_name(home, folder, checkout)
+    if not called and store and (trusts is None or trusts(store)):
+        called = _declared_name(store.config_file) or os.path.basename(store.root)
+    if not called and checkout:
+        called = repositories.name_of(home, checkout.common_dir) or new_name(home, checkout)
+    name = fit_for_a_tag(called) if called else None
     top = checkout.top if checkout else store.root if store else folder
     if name is None or checkout is None:
         return Place(top, name, "current_task")
     return Place(top, name, f"current_task:{name}:{checkout.worktree}")
+
+
+def repository_name(checkout: git.Checkout) -> str:
+    """What a repository is called by where it lies: all of its working trees share the name."""
+    above, last = os.path.split(checkout.common_dir)
+    if last in (".git", ".bare"):
+        return os.path.basename(above)
+    # Of a bare repository there are only further working trees. A submodule is one of its own.
+    is_shared = checkout.git_dir != checkout.common_dir
+    return last.removesuffix(".git") if is_shared else os.path.basename(checkout.top)
+
+
+def new_name(home: str, checkout: git.Checkout) -> str:
+    """What a repository is called that has no name yet.
+
+    Where another one has its name, the folder that it lies in is named too: what somebody does for
+    one customer must not be told to another because both call their repository `api`.
+    """
+    name = repository_name(checkout)
+    taken = set(map(fit_for_a_tag, repositories.taken(home, checkout.common_dir)))
+    if not taken or fit_for_a_tag(name) not in taken:
+        return name
+    is_shared = checkout.git_dir != checkout.common_dir
+    root = checkout.common_dir if is_shared else checkout.top
+    if os.path.basename(root) in (".git", ".bare"):
+        root = os.path.dirname(root)
+    outer = f"{os.path.basename(os.path.dirname(root))}-{name}".lstrip("-")
+    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+    return next(each for each in (outer, *numbered) if fit_for_a_tag(each) not in taken)
+
+
+def _chosen_name(home: str, folder: str, checkout: git.Checkout | None) -> str:
+    """What a person's own configuration calls the folder, or the nearest one above it that it
+    names; of a further working tree, what it calls the first."""
+    try:
+        text = disk.read_plain(os.path.join(home, CONFIG_NAME), _LARGEST_CONFIG)
+        if b"project_names" not in text:
+            return ""
+        # A hook has no time for a parser where there is nothing to find.
+        import tomllib
+
+        found = tomllib.loads(text.decode("utf-8-sig")).get("capture", {}).get("project_names", ())
+        pairs = [str(each).rpartition("=") for each in found]
+    except (OSError, ValueError, AttributeError, TypeError):
+        return ""
+    names = {os.path.realpath(os.path.expanduser(path)): name for path, _, name in pairs if path}
+    first = os.path.dirname(checkout.common_dir) if checkout else folder
+    for start in dict.fromkeys((folder, os.path.realpath(first))):
+        here = start
+        while here not in names and here != os.path.dirname(here):
+            here = os.path.dirname(here)
+        if name := names.get(here, "").strip():
+            return name
+    return ""
 
 
 def fit_for_a_tag(name: str) -> str | None:
@@ -318,13 +412,13 @@ def refuse_links(project: Project) -> None:
     take copies of them or to write over them.
     """
     local = os.path.join(project.store, "local")
-    places = (project.store, project.objects, project.heads, project.narrative, local)
+    places = (project.store, project.objects, project.heads, project.narrative, project.replaced)
     inside = [
         os.path.join(local, name)
         for name in ("DERIVED", "LOCK", "PUBLISHING", "index", "mine", "refs", "stage")
     ]
     pointers = [os.path.join(local, "refs", name) for name in ("work", "aborted", "damaged")]
-    for place in (*places, *inside, *pointers, project.config_file):
+    for place in (*places, local, *inside, *pointers, project.config_file):
         if os.path.islink(place):
             raise PathRefused(
                 f"{place} is a symbolic link.", hint="A project store must be plain folders."

@@ -122,7 +122,10 @@ def test_the_surroundings_decide(folder: Path) -> None:
     assert seen_by_a_terminal("frobnicate", TERM="dumb") == bare
 
 
-def test_a_terminal_is_given_the_headings_of_a_table(folder: Path) -> None:
+def test_a_terminal_is_given_the_headings_of_a_table(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CTX_WORKER_AUTOSTART")
     words = ("config", "list", "--changed", "--set", "gc.keep_days=9")
     assert seen_by_a_terminal(*words, NO_COLOR="1") == (
         "  setting       value  from\n  gc.keep_days  9      --set gc.keep_days=9\n"

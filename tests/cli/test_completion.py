@@ -111,7 +111,11 @@ def test_subcommands_and_options_are_those_of_the_parsers(name: str, offered: Of
     if not hasattr(command_named(name)[0], "prepare"):
         parsers.append(([], parser))
     for words, each in parsers:
-        known = {text for text in each._option_string_actions if text.startswith("--")}
+        known = {
+            text
+            for text, action in each._option_string_actions.items()
+            if text.startswith("--") and action.help != argparse.SUPPRESS
+        }
         assert set(words_of(offered(name, *words, "--"))) == known, words
 
 

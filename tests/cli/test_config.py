@@ -11,6 +11,12 @@ from ctx.config.template import project_template
 from tests.conftest import Ctx
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_set(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests keep hooks from starting a worker; here nothing does so by itself."""
+    monkeypatch.delenv("CTX_WORKER_AUTOSTART")
+
+
 @pytest.fixture
 def project(folder: Path) -> Path:
     """The project file of the folder that commands run in."""

@@ -40,7 +40,7 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
   warning  store  ~/.ctx/store.db is not there yet.
   → `ctx install` makes it, and so does the first `ctx add`.
   ok  room  N MB free
-  ok  settings  nothing set, so all defaults
+  ok  settings  1 set
   ok  capture  no event has come yet
   ok  trouble of hooks  none in the last day
   ok  client  Claude Code 2.1.325: BIN/claude
@@ -60,7 +60,7 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
   ok  store  ~/.ctx/store.db: 0 nodes, 0.N MB, whole
   ok  permissions  ~/.ctx is yours alone
   ok  room  N MB free
-  ok  settings  nothing set, so all defaults
+  ok  settings  1 set
   ok  capture  no event has come yet
   ok  trouble of hooks  none in the last day
   ok  client  Claude Code 2.1.325: BIN/claude

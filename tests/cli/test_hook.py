@@ -527,7 +527,8 @@ def test_what_it_was_at_comes_first_after_a_compaction(
     conversation.start()
     client.hook("pre-compact", conversation.said("PreCompact", trigger="auto"))
     state = Path(live.path_of(client.home, f"{SESSION}.state"))
-    assert len(json.loads(state.read_text())) == 3
+    nodes, lines = json.loads(state.read_text())
+    assert (len(nodes), lines) == (3, [])
     text = context_of(conversation.start("compact"))
     assert re.findall(r"^## .*|\] .*", text, re.MULTILINE) == [
         "## Where you were",

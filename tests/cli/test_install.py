@@ -112,6 +112,10 @@ def test_in_and_out_again(ctx: Ctx, home: Path, binaries: Path) -> None:
     assert ran.err == (
         "Start a new conversation to use it. `ctx doctor` checks everything; `ctx uninstall` "
         "takes it out again.\n"
+        "From then on it is remembered what you ask and agents answer, which files they read, what "
+        "they change and which commands they run: on this machine alone, and without secrets. "
+        "`ctx sessions list` shows it, `ctx pause` stops it, <private>…</private> keeps a part of "
+        "a prompt out.\n"
     )
     assert hooks_of(settings) == {
         "SessionStart": [entry("session-start")],

@@ -52,8 +52,8 @@ ctx ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.list ctx.cli.main ctx.cli.
 ctx.cli.opening ctx.cli.options ctx.cli.output ctx.cli.settings ctx.cli.terminal ctx.clock ctx.disk
 ctx.errors ctx.git ctx.ids ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
 ctx.memory.migrations ctx.memory.model ctx.memory.naming ctx.memory.records ctx.memory.store
-ctx.operations ctx.operations.list ctx.operations.listing ctx.sqlite ctx.sqlite.connection
-ctx.sqlite.truth ctx.workspace
+ctx.operations ctx.operations.list ctx.operations.listing ctx.repositories ctx.sqlite
+ctx.sqlite.connection ctx.sqlite.truth ctx.workspace
 """
 # Of the standard library, these would be felt: each costs several milliseconds.
 TOO_HEAVY = {

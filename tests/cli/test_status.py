@@ -1,8 +1,15 @@
 """`ctx status`"""
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import pytest
+
+from ctx import clock
+from ctx.sessions import spool
+from ctx.worker import lock
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 
@@ -46,6 +53,9 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
     add("--type=fact", "--tag=tier:pinned", "One")
     answer = ctx("status", "--format=json").json
     assert answer.pop("bytes") > 4096
+    sizes = answer["health"].pop("sizes")
+    assert sizes.pop("store") > 4096
+    assert sizes == {"backups": 0, "indexes": 0, "spool": 0}
     assert answer == {
         "database": str(surroundings / ".ctx" / "store.db"),
         "new": False,
@@ -67,7 +77,113 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
         "project": None,
         "task": None,
         "staged": [],
+        "health": {
+            "sessions": 0,
+            "queue": {
+                "waiting": 0,
+                "failed": 0,
+                "new": 0,
+                "skipped": 0,
+                "last_stored": None,
+                "live": 0,
+            },
+            "worker": None,
+            "tokens_today": 0,
+            "tokens_a_day": 0,
+            "model_tokens_today": 0,
+            "paused": [],
+            "problems": [],
+        },
     }
+
+
+def test_what_was_taken_in_and_given(
+    repo: Path, ctx: Ctx, add: Add, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("--type=fact", "One")
+    monkeypatch.setattr(clock, "now_ms", lambda: 1_794_700_000_000)
+    home = str(surroundings / ".ctx")
+    with closing(sqlite3.connect(f"{home}/store.db", isolation_level=None)) as store:
+        store.execute(
+            "INSERT INTO sessions (id, folder, started_at, last_at) VALUES ('s', '/', 'x', 'x')"
+        )
+        for at, tokens in (("2026-11-14T23:00:00Z", 1400), ("2026-11-10T10:00:00Z", 700)):
+            store.execute(
+                "INSERT INTO event_log (at, type, tokens_out) VALUES (?, 'hook.context_inject', ?)",
+                (at, tokens),
+            )
+        store.execute(
+            "INSERT INTO events (id, session, event, at, status, body)"
+            " VALUES ('1', 's', 'Stop', '2026-11-14T22:00:00Z', 'skipped', '{}')"
+        )
+    spool.put(home, spool.new_id(1_794_600_000_000), "stop", b"{}")
+    told = ctx("status").out.partition("Project: app\n")[2].splitlines()
+    assert told[:6] == [
+        "Sessions: 1, last stored 2026-11-14T22:00:00Z",
+        "Capture: 1 waiting, 1 skipped; worker not running",
+        "Given to agents: 1,400 tokens today, 300 a day over a week; models used 0",
+        told[3],
+        "Problem: 1 event could not be understood; `ctx doctor` says more.",
+        "Problem: Nobody takes in what hooks report (1 event); `ctx worker start` does.",
+    ]
+    assert re.fullmatch(
+        r"On disk: store 0\.\d MB, backups 0.0 MB, indexes 0.0 MB, spool 0.0 MB", told[3]
+    )
+
+
+def test_what_was_given_up_is_news_for_a_day(
+    repo: Path, ctx: Ctx, add: Add, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("--type=fact", "One")
+    with closing(sqlite3.connect(surroundings / ".ctx/store.db", isolation_level=None)) as store:
+        store.execute(
+            "INSERT INTO events (id, session, event, at, status, body)"
+            " VALUES ('1', 's', 'Stop', '2026-11-14T22:00:00Z', 'skipped', '')"
+        )
+    at_ms = 1_794_700_000_000
+    monkeypatch.setattr(clock, "now_ms", lambda: at_ms)
+    assert len(ctx("status", "--format=json").json["health"]["problems"]) == 1
+    monkeypatch.setattr(clock, "now_ms", lambda: at_ms + 86_400_000)
+    assert ctx("status", "--format=json").json["health"]["problems"] == []
+
+
+def test_a_worker_that_hangs(repo: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
+    add("--type=fact", "One")
+    home = str(surroundings / ".ctx")
+    spool.put(home, spool.new_id(clock.now_ms() - 3_600_000), "stop", b"{}")
+    with lock.held(f"{home}/worker.lock", 0):
+        (told,) = ctx("status", "--format=json").json["health"]["problems"]
+        assert told.startswith("The worker takes in nothing (1 event waiting); `ctx worker stop` ")
+        # On a full disk it could not write down who it is.
+        Path(home, "worker.lock").write_text("")
+        assert "worker running (pid ?)" in ctx("status").out
+
+
+def test_who_takes_nothing_in_is_told(repo: Path, ctx: Ctx, add: Add) -> None:
+    add("--type=fact", "One")
+
+    def told() -> list[str]:
+        lines = ctx("status").out.splitlines()
+        return [line.partition(": ")[2] for line in lines if line.startswith("Not taken in: ")]
+
+    assert told() == []
+    ctx("pause")
+    ctx("pause", "--project", "--for=2h")
+    everywhere, here = told()
+    assert re.fullmatch(r"paused everywhere since [\dTZ:-]{20}; `ctx resume` goes on\.", everywhere)
+    assert here.startswith(f"paused in {repo} since ")
+    assert " until 2" in here
+    assert len(ctx("status", "--format=json").json["health"]["paused"]) == 2
+    ctx("resume")
+    ctx("config", "set", "capture.ignore_projects", "~/")
+    assert told() == []
+    ctx("config", "set", "capture.ignore_projects", "app", "--user")
+    left_out = "the project is left out by capture.ignore_projects"
+    assert told() == [f"{left_out}; `ctx config explain capture.ignore_projects` shows who set it."]
+    ctx("config", "set", "capture.enabled", "false", "--user")
+    assert told() == [
+        "capture.enabled is false; `ctx config explain capture.enabled` shows who set it."
+    ]
 
 
 def test_another_store(folder: Path, ctx: Ctx) -> None:

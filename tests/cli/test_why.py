@@ -13,7 +13,11 @@ from tests.sessions.conversations import SESSION, Client, context_of
 
 @pytest.fixture
 def client(repo: Path, surroundings: Path) -> Client:
-    return Client(surroundings / ".ctx", repo)
+    home = surroundings / ".ctx"
+    home.mkdir(exist_ok=True)
+    # The user was told before what is captured.
+    (home / "first-run").touch()
+    return Client(home, repo)
 
 
 def receipt_of(client: Client) -> str:
@@ -64,6 +68,7 @@ def test_what_an_agent_was_given(client: Client, ctx: Ctx, add: Add, taken_in: b
                 "updated_at": item["updated_at"],
                 "content": content,
                 "changed": content is None,
+                "layer": "memory",
             }
             for item, label, content in zip(
                 found["items"],

@@ -55,6 +55,27 @@ def test_the_output_of_a_tool(path: Path) -> None:
     assert found == json.loads(expected.read_text())
 
 
+def test_the_end_of_what_pytest_prints_says_which_tests_failed() -> None:
+    """`make test | tail`: the heading of the summary may be gone."""
+    lines = [
+        "FAILED tests/test_a.py::test_f[a b] - ZeroDivisionError: division by zero",
+        "FAILED tests/test_a.py::test_g - assert 2 == 1",
+        "========== 2 failed, 41 passed in 2.31s ==========",
+        "make: *** [Makefile:2: test] Error 1",
+    ]
+    found = read(lines, "make test 2>&1 | tail -4")
+    told = [(each.test, each.code, each.message.partition("\n")[0]) for each in found.diagnostics]
+    assert told == [
+        (
+            "tests/test_a.py::test_f[a b]",
+            "ZeroDivisionError",
+            "ZeroDivisionError: division by zero",
+        ),
+        ("tests/test_a.py::test_g", "", "assert 2 == 1"),
+    ]
+    assert found.outcome == "failed"
+
+
 def test_every_output_ends_as_it_says() -> None:
     """By their names: a tool that was content is said to be."""
     for path in OUTPUTS:

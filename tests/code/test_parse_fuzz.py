@@ -92,6 +92,10 @@ mutations = st.tuples(
 )
 
 
+def test_a_name_that_is_missing_is_no_mention() -> None:
+    assert parse("Broken.java", b"([\x00", "java").mentions == ()
+
+
 @settings(max_examples=120, deadline=None)
 @given(st.sampled_from(SOURCES), st.lists(mutations, min_size=1, max_size=4))
 def test_any_bytes(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.memory import store
+from ctx.operations import backups
 from tests.conftest import Ctx
 
 PAGE = 4096
@@ -173,6 +174,58 @@ def test_random_damage_never_ends_in_a_mistake_of_ours(ctx: Ctx, path: Path) -> 
         checked = ctx("store", "check")
         assert checked.code == 0, checked.out
     assert {"", "error E018"} <= seen
+
+
+def test_with_a_backup_nothing_that_is_in_it_is_lost(ctx: Ctx, path: Path) -> None:
+    """Readable rows, the newest backup, what came since: in these steps, and told as such."""
+    query = ("list", "--limit=0", "--include-superseded", "--format", "json")
+    before = {node["id"]: node["content"] for node in ctx(*query).json["nodes"]}
+    made = backups.daily(str(path), 7)
+    assert made is not None
+    later = ctx("add", "--type=fact", "Said after the backup.")
+    assert later.code == 0
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    whole = path.read_bytes()
+    chance = random.Random(5)
+    pages = len(whole) // PAGE
+    seen = set()
+    for number in (1, 3, pages // 3, pages // 2, pages - 1, pages):
+        data = bytearray(whole)
+        for page in chance.sample(range(pages), number):
+            data[page * PAGE : (page + 1) * PAGE] = chance.randbytes(PAGE)
+        for found in path.parent.glob("store.db*"):
+            found.unlink()
+        path.write_bytes(data)
+        ran = ctx("store", "recover", "--format", "json")
+        assert ran.code == 0, ran.err
+        if not ran.json["damaged"]:
+            # Only pages that nobody uses were hit.
+            continue
+        names = [step["name"] for step in ran.json["steps"]]
+        assert names == ["readable rows", "newest backup", "records and spool since"]
+        assert ran.json["steps"][1]["told"].startswith(f"{made.name}: ")
+        assert ctx("store", "check").code == 0
+        after = {node["id"]: node["content"] for node in ctx(*query).json["nodes"]}
+        assert before.items() <= after.items()
+        seen.add("Said after the backup." in after.values())
+    # Where all of the file is gone, so is what only it had.
+    assert seen == {True, False}
+
+
+def test_a_backup_that_is_damaged_too_is_passed_over(ctx: Ctx, path: Path) -> None:
+    older = backups.daily(str(path), 7)
+    assert older is not None
+    newer = Path(older.path).with_name("store-20991231T000000Z.db")
+    newer.write_bytes(b"SQLite format 3\0" + b"\x99" * PAGE * 4)
+    path.write_bytes(b"\x99" * path.stat().st_size)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    ran = ctx("store", "recover")
+    assert ran.code == 0, ran.err
+    assert f"  2. newest backup: {newer.name} cannot be read either.\n" in ran.out
+    assert f"  3. newest backup: {older.name}: " in ran.out
+    assert ctx("list", "--limit=0", "--include-superseded", "--format", "json").json["total"] == 30
 
 
 def test_a_copy_of_a_store_in_use_is_whole(ctx: Ctx, path: Path, tmp_path: Path) -> None:

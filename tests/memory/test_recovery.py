@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx.ids import NodeId, derived_ulid
-from ctx.memory import migrations, pending, recovery, store
+from ctx.memory import migrations, pending, recovery, salvaged, store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.memory.recovery import Recovered
@@ -62,6 +62,28 @@ def lived() -> Iterator[Path]:
                 ("receipts", "r2", "s", "SessionStart", at, "shop", 120, "[]"),
                 ("events", "e1", "s", "Stop", at, "/shop", None, None, "new", 0, None, "{}"),
                 ("events", "e2", "s", "PostToolUse", at, "", "Bash", "t1", "new", 1, "", "{}"),
+                (
+                    "sessions",
+                    "s",
+                    "shop",
+                    "/shop",
+                    "/shop/.git",
+                    "main",
+                    "ab12",
+                    "claude",
+                    "/t",
+                    7,
+                    None,
+                    "active",
+                    at,
+                    at,
+                    None,
+                    "Do it.",
+                    "",
+                    None,
+                ),
+                ("symbol_changes", "s", "a.py", "f", "function", "new", "def f()", 3, "shop", at),
+                ("event_log", 1, at, "s", "hook.context_inject", "{}", 12, 340),
             ):
                 places = ", ".join("?" * (len(values) - 1))
                 connection.execute(f"INSERT INTO {values[0]} VALUES ({places})", values[1:])
@@ -77,12 +99,15 @@ def path(lived: Path, tmp_path: Path) -> Path:
 
 def recovered(path: Path) -> tuple[Recovered, Path]:
     new = path.with_name("new.db")
-    return recovery.make_store(recovery.salvage(str(path)), str(new)), new
+    return recovery.make_store(salvaged.salvage(str(path)), str(new)), new
 
 
 def everything(path: Path) -> tuple[object, ...]:
     with closing(store.open_for_reading(str(path))) as connection:
-        told = ("pending", "commands", "receipts", "events")
+        told = (
+            *("pending", "commands", "receipts", "events"),
+            *("sessions", "symbol_changes", "event_log"),
+        )
         rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
         return tables(connection), all_records(connection), rows
 
@@ -109,6 +134,9 @@ def test_every_table_is_known() -> None:
         "events": 11,
         "commands": 5,
         "contexts": 8,
+        "sessions": 17,
+        "symbol_changes": 9,
+        "event_log": 7,
     }
 
 

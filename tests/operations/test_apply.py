@@ -21,7 +21,7 @@ from ctx.memory import receipts
 from ctx.operations import apply, asked
 from ctx.operations.apply import Applied, Refused, Stop
 from ctx.retrieval import contexts, layers
-from ctx.sessions import events, spool
+from ctx.sessions import deleted, events, spool
 from ctx.sessions.events import Event
 from ctx.workspace import Memory
 from tests.conftest import Ctx
@@ -585,9 +585,33 @@ def test_what_makes_no_sense_is_refused_and_does_not_stop_the_rest(
     assert (stops(applied), applied.events) == ([(1, 0, 0)], 1)
     assert client.waiting() == []
     assert known(client) == ["Good."]
-    # They can be looked at, and are not reported again.
+    # They can be looked at, and are not reported again. What they said is nobody's business.
     assert spool.failed(client.home) == [f"{n:013d}-1-a.{kind}" for n, kind in enumerate(kinds)]
+    folder = Path(spool.path_of(client.home, spool.FAILED))
+    assert {path.name.partition(".")[2]: path.read_text() for path in folder.iterdir()} == {
+        kind: f"{reason}\n" for kind, reason in expected.items()
+    }
     assert client.apply() == apply.NOTHING
+
+
+def test_what_was_given_up_is_not_kept_for_ever(client: Client) -> None:
+    spool.put(client.home, "0000000000001-1-a", "nonsense", b"{}")
+    client.apply()
+    (name,) = spool.failed(client.home)
+    os.utime(f"{spool.path_of(client.home, spool.FAILED)}/{name}", (0, 0))
+    client.apply()
+    assert spool.failed(client.home) == []
+
+
+def test_what_waits_of_a_session_that_is_deleted_stays_away(
+    client: Client, conversation: Conversation
+) -> None:
+    leave(client, conversation.said("UserPromptSubmit", prompt="Before"), "prompt-submit")
+    deleted.add(client.home, conversation.session, clock.now_ms())
+    client.apply()
+    with client.memory() as memory:
+        count = memory.user.connection.execute("SELECT count(*) FROM events").fetchone()
+    assert count == (0,)
 
 
 def test_what_cannot_be_read_does_not_stop_the_rest(
@@ -791,7 +815,7 @@ def test_receipts_are_kept_once(client: Client, conversation: Conversation, ctx:
 def ready(client: Client, folder: Path, part: int = 1) -> str | None:
     with client.memory() as memory:
         place = layout.place(str(folder), client.home)
-        key = contexts.Key(place, contexts.settings(client.home, {}), part)
+        key = contexts.key_of(place, client.home, {}, part)
         found = contexts.ready(memory.user.connection, key)
     return found.text if found else None
 
@@ -854,22 +878,20 @@ def test_a_budget_that_is_too_small_stops_nothing(
     assert (applied.events, stops(applied)) == (1, [(1, 0, 0)])
 
 
-def test_old_events_and_receipts_are_forgotten(
+def test_old_receipts_are_forgotten(
     client: Client, conversation: Conversation, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
     conversation.start()
     client.apply()
 
-    def counts() -> list[int]:
+    def count() -> int:
         with client.memory() as memory:
-            return [
-                memory.user.connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-                for table in ("events", "receipts")
-            ]
+            found = memory.user.connection.execute("SELECT count(*) FROM receipts")
+            return int(found.fetchone()[0])
 
     now = clock.now_ms()
-    for days, expected in ((0, [1, 1]), (29, [1, 1]), (31, [0, 1]), (91, [0, 0])):
+    for days, expected in ((0, 1), (89, 1), (91, 0)):
         monkeypatch.setattr(clock, "now_ms", lambda days=days: now + days * DAY_MS)
         client.apply()
-        assert counts() == expected
+        assert count() == expected

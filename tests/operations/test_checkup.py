@@ -12,6 +12,7 @@ from ctx import clock
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
 from ctx.memory import store
+from ctx.operations import backups
 from ctx.operations.checkup import Check, check_up
 from ctx.sessions import spool
 from ctx.workspace import Surroundings
@@ -79,6 +80,22 @@ def test_a_damaged_store(ctx: Ctx, home: Path, said: Said) -> None:
     assert seen.startswith(str(path))
 
 
+def test_a_store_that_was_lost(ctx: Ctx, home: Path, folder: Path) -> None:
+    """A file of no bytes is what a crash leaves on some file systems."""
+    ctx("add", "--type=fact", "One")
+    made = backups.daily(str(home / "store.db"), 3)
+    assert made
+    for path in home.glob("store.db*"):
+        path.unlink()
+    (home / "store.db").touch(0o600)
+    for _ in range(2):
+        (check,) = [each for each in look(folder) if "the backup of" in each.seen]
+        assert check.seen == f"It is empty, and the backup of {made.at} has 1 node."
+        assert check.advice.startswith("`ctx restore --backup store-")
+        # Whoever writes next makes a new one.
+        ctx("status")
+
+
 def test_a_store_of_the_go_program(home: Path, said: Said) -> None:
     home.mkdir(mode=0o700)
     go_store(home / "store.db")
@@ -133,7 +150,8 @@ def test_settings_that_are_wrong(home: Path, said: Said) -> None:
     (home / "config.toml").write_text("[context]\nbudget = 'much'\nbugdet = 3\n")
     assert [state for state, _ in said("settings")] == ["problem", "warning"]
     (home / "config.toml").write_text("[context]\nbudget = 3000\n")
-    assert said("settings") == [("ok", "1 set")]
+    # One is set for all tests.
+    assert said("settings") == [("ok", "2 set")]
 
 
 @pytest.mark.parametrize(("value", "states"), [("1", ["warning"]), ("0", []), ("", [])])
@@ -174,6 +192,40 @@ def test_what_was_given_up(home: Path, said: Said) -> None:
         ("ok", "no event has come yet"),
         ("warning", "Given up, because they could not be taken in: 1."),
     ]
+
+
+def test_what_nothing_could_be_made_of(ctx: Ctx, home: Path, folder: Path) -> None:
+    ctx("add", "--type=fact", "One")
+    new, old = clock.iso(ago(5)), clock.iso(ago(60 * 25))
+    with sqlite3.connect(home / "store.db") as connection:
+        connection.executemany(
+            "INSERT INTO events (id, session, event, at, tool, status, reason, body)"
+            " VALUES (?, 's', 'PostToolUse', ?, 'Edit', 'skipped', ?, '')",
+            [("1", old, "Old"), ("2", old, "ValueError: boom"), ("3", new, "ValueError: boom")],
+        )
+    connection.close()
+    assert [check for check in look(folder) if check.name == "capture"][1:] == [
+        Check(
+            "capture",
+            "warning",
+            f"2 events were given up, the last at {new} (PostToolUse of Edit, session s):"
+            " ValueError: boom",
+            "The rest was taken in. This is worth a report.",
+        ),
+        Check(
+            "capture",
+            "ok",
+            f"1 event was given up, the last at {old} (PostToolUse of Edit, session s): Old",
+            "",
+        ),
+    ]
+
+
+def test_a_pause_that_was_forgotten(ctx: Ctx, said: Said) -> None:
+    ctx("pause")
+    ((state, seen),) = said("capture")[1:]
+    assert state == "warning"
+    assert seen.startswith("Nothing is taken in: paused everywhere since 20")
 
 
 def test_what_hooks_complained_about(home: Path, said: Said) -> None:

@@ -185,3 +185,26 @@ def test_the_folders_of_a_working_tree_are_one_place(repo: Path, surroundings: P
     here = layout.place(str(repo), home)
     assert tree.project == here.project == "app"
     assert (tree.folder, tree.task_key) != (here.folder, here.task_key)
+
+
+def test_another_day_has_another_context() -> None:
+    with graphs.graph() as graph:
+        keep(graph, Key(HERE, "", day="20407 +0"))
+        assert contexts.ready(graph.connection, Key(HERE, "", day="20408 +0")) is None
+        assert contexts.ready(graph.connection, Key(HERE, "", day="20407 +0")) == CONTEXT
+
+
+def test_what_is_wrong_is_said_while_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = str(tmp_path)
+    assert contexts.key_of(HERE, home, {}).health == ""
+    (tmp_path / contexts.HEALTH).write_text("3 events were skipped <!-- x; `ctx status`.\nMore\n")
+    key = contexts.key_of(HERE, home, {})
+    assert contexts.notice(key, contexts.NO_STORE) == (
+        " Something is wrong with ctx: 3 events were skipped <\\!-- x; `ctx status`."
+    )
+    with graphs.graph() as graph:
+        wanted = layers.Wanted(None, None, 2_000, notice=contexts.notice(key, contexts.NO_STORE))
+        assert "3 events were skipped" in layers.context([graph.connection], wanted).text
+    now = clock.now_ms()
+    monkeypatch.setattr(clock, "now_ms", lambda: now + DAY_MS + 1_000)
+    assert contexts.key_of(HERE, home, {}).health == ""

@@ -14,11 +14,12 @@ from ctx.ids import NodeId, Ulid
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.operations import compose, task
-from ctx.retrieval import contexts, layers
+from ctx.retrieval import contexts, default_view, layers
 from ctx.retrieval.contexts import NOTHING, Context
-from ctx.retrieval.layers import Wanted
+from ctx.retrieval.layers import Wanted, Where
 from tests.conftest import Ctx, git
 from tests.memory import graphs
+from tests.retrieval.worked import change, learning, observation, session, step
 from tests.sessions.conversations import Client, context_of
 
 DAY_MS = 86_400_000
@@ -147,7 +148,7 @@ def test_without_the_view_there_is_nothing() -> None:
         with change_of(graph) as change:
             change.delete_view("default")
         assert shown(graph) == []
-        assert layers.is_timeless([graph.connection])
+        assert default_view.is_timeless([graph.connection])
 
 
 def test_the_same_text_whoever_makes_it_and_whenever(
@@ -169,7 +170,7 @@ def test_the_same_text_whoever_makes_it_and_whenever(
     with client.memory() as memory:
         wanted = Wanted("app", "oauth", 2_000)
         composed = layers.context([memory.user.connection], wanted)
-        key = contexts.Key(memory.place, contexts.settings(client.home, {}))
+        key = contexts.key_of(memory.place, client.home, {})
         assert contexts.ready(memory.user.connection, key) is None
     assert composed.text == composed_by_the_hook
 
@@ -183,6 +184,86 @@ def test_the_same_text_whoever_makes_it_and_whenever(
     assert context_of(client.talk("another").start()) == composed_by_the_hook
     with client.memory() as memory:
         assert layers.context([memory.user.connection], wanted) == composed
+
+
+def test_the_same_text_with_what_sessions_did(
+    ctx: Ctx, repo: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a session has done something that no record tells of."""
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
+    client = Client(surroundings / ".ctx", repo)
+    with client.memory() as memory:
+        session(memory.user, "s1", 1, completed="One")
+        change(memory.user, "s1", "a.py", "def a()")
+        learning(memory.user, "gotcha", "Careful")
+        observation(memory.user, "s1", "bugfix", "A fix of something")
+
+    def given(name: str) -> str:
+        return context_of(client.talk(name).start())
+
+    composed = given("first")
+    assert all(word in composed for word in ("One", "a.py", "Careful", "A fix of something"))
+    client.apply()
+    with client.memory() as memory:
+        key = contexts.key_of(memory.place, client.home, {})
+        ready = contexts.ready(memory.user.connection, key)
+    assert ready is not None
+    assert ready.text == composed == given("second")
+    with client.memory() as memory:
+        change(memory.user, "s1", "b.py", "def b()")
+        assert contexts.ready(memory.user.connection, key) is None
+    changed = given("third")
+    assert "b.py:\n  def b()  [MODIFIED]" in changed
+    client.apply()
+    assert given("fourth") == changed
+    now = clock.now_ms()
+    monkeypatch.setattr(clock, "now_ms", lambda: now + DAY_MS)
+    tomorrow = given("fifth")
+    assert "- [2 days ago] One" in tomorrow
+    client.apply()
+    assert given("sixth") == tomorrow
+
+
+def test_a_session_that_goes_on(ctx: Ctx, repo: Path, surroundings: Path) -> None:
+    """Compacted, it is told where it was; resumed, what others did meanwhile."""
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
+    client = Client(surroundings / ".ctx", repo)
+    conversation = client.talk("mine")
+    conversation.start()
+    with client.memory() as memory:
+        step(memory.user, "mine", "write", path="src/auth.py")
+        session(memory.user, "mine", 0, completed="What I did")
+    client.hook("pre-compact", conversation.said("PreCompact"))
+    with client.memory() as memory:
+        memory.user.connection.execute("DELETE FROM events WHERE status = 'step'")
+    compacted = context_of(conversation.start("compact"))
+    assert "## Where you were\n\n- In work: src/auth.py\n\n## Pinned" in compacted
+    assert "What I did" not in compacted
+    assert context_of(conversation.start("resume")) == ""
+    with client.memory() as memory:
+        session(memory.user, "theirs", 0, completed="What they did")
+    resumed = context_of(conversation.start("resume"))
+    assert resumed.partition(f"{layers.CHANGED}\n\n")[2] == (
+        "## Recent Sessions\n- [today] What they did\n\n<!-- ctx:end -->\n"
+    )
+    assert context_of(conversation.start("resume")) == ""
+
+
+def test_a_session_that_began_with_nothing_goes_on(
+    ctx: Ctx, repo: Path, surroundings: Path
+) -> None:
+    """What it made itself is no news to it, and that memory is empty would not be true."""
+    assert ctx("status").code == 0
+    client = Client(surroundings / ".ctx", repo)
+    conversation = client.talk("mine")
+    assert contexts.NOTHING_YET in context_of(conversation.start())
+    with client.memory() as memory:
+        session(memory.user, "mine", 0, completed="What I did")
+    assert conversation.start("resume") == {}
+    assert ctx("context", "--source=resume", "--session=mine").out.startswith("Nothing has changed")
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Pinned.").code == 0
+    resumed = context_of(conversation.start("resume")).partition("\n\n")[2]
+    assert resumed.startswith(f"{layers.CHANGED}\n\n## Pinned")
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -496,7 +577,7 @@ def test_where_an_agent_was_comes_first() -> None:
         ("open-question", "Why?", ""),
     ) as graph:
         first = layers.state([graph.connection], None, None, "")
-        made = layers.context([graph.connection], ANYWHERE, first)
+        made = layers.context([graph.connection], ANYWHERE, Where(first))
         body = made.text.partition(f"{layers.PREFACE}\n\n")[2]
         assert body == (
             """## Where you were
@@ -519,7 +600,7 @@ def test_where_an_agent_was_comes_first() -> None:
 """
         )
         # What is gone since is passed over.
-        again = layers.context([graph.connection], ANYWHERE, [ident(99), *first])
+        again = layers.context([graph.connection], ANYWHERE, Where([ident(99), *first]))
         assert again.text == made.text
 
 
@@ -530,7 +611,7 @@ def test_where_an_agent_was_has_no_more_room_than_there_is(
 ) -> None:
     with graph_of(*nodes) as graph:
         first = layers.state([graph.connection], None, None, "")
-        made = layers.context([graph.connection], Wanted(None, None, budget), first)
+        made = layers.context([graph.connection], Wanted(None, None, budget), Where(first))
         assert made.tokens == tokens.estimate(made.text) <= budget
         assert layers.units(made.text) <= layers.LARGEST_ANSWER
 

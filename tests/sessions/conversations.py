@@ -120,6 +120,10 @@ class Client:
     def hook(self, word: str, said: dict[str, Any], *options: str) -> dict[str, Any]:
         """What a hook answers."""
         environment = {"HOME": os.path.dirname(self.home), "CTX_HOME": self.home}
+        environment["CTX_WORKER_AUTOSTART"] = "0"
+        if os.path.isdir(self.home):
+            # Somebody who has heard what is captured.
+            Path(self.home, "first-run").touch()
         if self.process:
             environment["CLAUDE_PID"] = self.process
         running = Hook(word, list(options), environment)

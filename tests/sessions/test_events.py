@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx import clock
 from ctx.errors import ContentRefused
 from ctx.sessions import events, spool
 from ctx.sqlite.connection import transaction
@@ -193,12 +192,71 @@ def test_numbers_that_are_none_are_not_written() -> None:
         json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
 
-def test_old_events_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_use_of_a_tool_is_one_event() -> None:
+    """Whoever reports it: a second hook, or later the transcript."""
     with graphs.graph() as graph:
-        kept(graph.connection, read(said()))
-        for days, left in ((29, 1), (31, 0)):
-            monkeypatch.setattr(clock, "now_ms", lambda days=days: AT + days * 86_400_000)
-            with transaction(graph.connection):
-                events.forget_old(graph.connection)
-            count = graph.connection.execute("SELECT count(*) FROM events").fetchone()[0]
-            assert count == left
+        first = kept(graph.connection, read(said()))
+        other = read(said(tool_response={"stdout": "more"}))._replace(
+            id=f"{AT + 90_000}-t-0011aabb"
+        )
+        assert kept(graph.connection, other) == first
+        with transaction(graph.connection):
+            assert not events.keep(graph.connection, other)
+            assert events.keep(graph.connection, other._replace(session="another"))
+            assert events.keep(graph.connection, other._replace(id="x", tool_use="toolu_02"))
+
+
+@pytest.mark.parametrize("later_ms", [-2_900, 0, 2_900])
+def test_what_is_said_twice_at_once_is_one_event(later_ms: int) -> None:
+    without = {key: value for key, value in SAID.items() if key != "tool_use_id"}
+    data = json.dumps({**without, "prompt": "Go on."}).encode()
+    with graphs.graph() as graph:
+        first = kept(graph.connection, read(data))
+        again = read(data)._replace(id=f"{AT + later_ms}-77-00000000")
+        assert kept(graph.connection, again) == first
+        with transaction(graph.connection):
+            assert events.keep(graph.connection, again._replace(id=f"{AT + 3_100}-77-00000000"))
+
+
+def test_of_a_file_that_is_read_nothing_is_kept() -> None:
+    file = {"filePath": "/a.py", "content": "the text", "numLines": 1, "base64": "AAAA"}
+    for response in ({"type": "text", "file": file}, "the text", ["the text"], None):
+        found = body(read(said(tool_name="Read", tool_response=response, tool_output="the text")))
+        assert "the text" not in json.dumps(found)
+        assert "AAAA" not in json.dumps(found)
+
+
+def test_a_file_that_is_written_is_kept_whole() -> None:
+    before, after = "a\n" * 40_000, "a\n" * 39_999 + "b\n"
+    given = {"file_path": "/a.txt", "content": after}
+    response = {"type": "update", "originalFile": before, "content": after, "structuredPatch": [1]}
+    found = body(read(said(tool_name="Write", tool_input=given, tool_response=response)))
+    assert found["tool_input"] == {"file_path": "/a.txt"}
+    written = {"before": before, "after": after, "whole": True}
+    assert found["tool_response"] == {"written": written}
+
+
+def test_secrets_in_files_that_are_written() -> None:
+    given = {"file_path": "/a.py", "old_string": "x = 1", "new_string": f"x = '{SECRET}'"}
+    response = {"originalFile": f"x = 1\ntoken = '{SECRET}'\n", "structuredPatch": [SECRET]}
+    found = json.dumps(body(read(said(tool_name="Edit", tool_input=given, tool_response=response))))
+    assert SECRET not in found
+    given = {"file_path": "/app/.env", "content": "PIN=1234 and more"}
+    assert "1234" not in json.dumps(body(read(said(tool_name="Write", tool_input=given))))
+
+
+PLACES = st.recursive(
+    st.sampled_from(
+        ("plain", "a\0b", f"{SECRET}", "<private>hidden</private>", "x <private>hidden")
+    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.dictionaries(st.text(max_size=12), PLACES, max_size=5))
+def test_wherever_a_secret_stands_it_is_not_kept(more: dict[str, Any]) -> None:
+    found = json.dumps(body(read(json.dumps({**more, **SAID}).encode())))
+    assert SECRET not in found
+    assert "hidden" not in found

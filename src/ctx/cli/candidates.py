@@ -91,6 +91,8 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
         case "code":
             named = offer(_code(typed, settings), typed)
             return named if named.candidates else Offer(how="files")
+        case "past-session":
+            return offer(_stored(what, typed, settings), typed)
         case "node" | "deleted" | "change" | "receipt" | "tag" | "project" | "view" | "task":
             return offer(_stored(what, typed, settings), typed)
 
@@ -120,6 +122,7 @@ def _stored(what: str, typed: str, settings: "Settings") -> list[Candidate]:
         "deleted": _deleted,
         "change": _changes,
         "receipt": _receipts,
+        "past-session": _past_sessions,
         "tag": _tags,
         "own-tag": _own_tags,
         "project": _projects,
@@ -306,6 +309,16 @@ def _receipts(store: "Connection", typed: str) -> Iterator[Candidate]:
         (typed, typed + _BEHIND_ALL, MOST),
     ):
         yield Candidate(receipt, f"{event}, {at}")
+
+
+def _past_sessions(store: "Connection", typed: str) -> Iterator[Candidate]:
+    """Stretches of work, the one that was heard of last first."""
+    for session, at, request in store.execute(
+        "SELECT id, last_at, request FROM sessions WHERE id >= ? AND id < ?"
+        " ORDER BY last_at DESC LIMIT ?",
+        (typed, typed + _BEHIND_ALL, MOST),
+    ):
+        yield Candidate(session, f"{at[:10]}: {request}")
 
 
 def _projects(store: "Connection", typed: str) -> Iterator[Candidate]:

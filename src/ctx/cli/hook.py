@@ -1,8 +1,9 @@
 """`ctx hook`"""
 
 import argparse
-from collections.abc import Sequence
-from contextlib import suppress
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from ctx.agents.claude_code import hook
@@ -10,11 +11,11 @@ from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
 from ctx.cli.settings import Settings, variables
-from ctx.config.resolve import survey
 from ctx.errors import CtxError
-from ctx.operations import apply
-from ctx.operations.apply import Applied, Refused, Stop
-from ctx.sessions import hook_log, spool
+from ctx.operations import apply, tend
+from ctx.operations.apply import Applied
+from ctx.operations.tend import Tending
+from ctx.sessions import hook_log
 from ctx.workspace import Memory
 
 EXAMPLES = """
@@ -94,25 +95,30 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
     home = settings.user_store.home
-    with apply.alone(home) as held:
-        if not held:
-            output.show(apply.NOTHING._replace(waiting=len(spool.waiting(home))), render)
-            return
-        with opening.writing(settings, output) as memory:
+    with opening.writing(settings, output) as memory:
+        with apply.alone(home) as held:
+            if not held:
+                output.show(
+                    apply.NOTHING._replace(waiting=len(apply.waiting(memory, home))), render
+                )
+                return
             done, more = _applied(memory, home, output, quick=quick)
-    for told in _problems((*done.stops, *more.stops), (*done.refused, *more.refused)):
-        output.warn(told)
-        hook_log.add(home, "apply", told)
-    if not quick:
         stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
-        output.show(more._replace(stops=stops, refused=refused), render)
+        applied = more._replace(stops=stops, refused=refused)
+        told = tend.problems(applied)
+        tending = Tending(home, _Guard(told))
+        tending.remember(memory)
+        tending.upkeep(memory)
+    for each in told:
+        output.warn(each)
+        hook_log.add(home, "apply", each)
+    if not quick:
+        output.show(applied, render)
 
 
 def _applied(memory: Memory, home: str, output: Output, *, quick: bool) -> tuple[Applied, Applied]:
-    """What agents asked for, and then everything else."""
-    # What is wrong with other settings is no reason not to do it.
-    config = survey(f"{home}/config.toml", None, memory.surroundings.environment, ())
-    timeout_s = config.number("hooks.transcript_timeout_seconds")
+    """What agents asked for, and then everything else that is in the spool."""
+    timeout_s = tend.transcript_timeout_s(memory, home)
     done = apply.commands(memory, home, timeout_s)
     if quick:
         # A hook waits for this, and for no more; it may have gone meanwhile.
@@ -122,14 +128,18 @@ def _applied(memory: Memory, home: str, output: Output, *, quick: bool) -> tuple
     return done, apply.events(memory, home, timeout_s)
 
 
-def _problems(stops: Sequence[Stop], refused: Sequence[Refused]) -> list[str]:
-    told = [f"{each.kind} {each.event} was not kept: {each.reason}" for each in refused]
-    for stop in stops:
-        if stop.large:
-            told.append(f"a command of {stop.session} has {stop.large:,} characters of content")
-        if stop.problem:
-            told.append(f"the answer of {stop.session} could not be read whole: {stop.problem}")
-    return told
+class _Guard:
+    """What is wrong with one part is said, and is no harm to the others."""
+
+    def __init__(self, told: list[str]) -> None:
+        self._told = told
+
+    @contextmanager
+    def __call__(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except (CtxError, OSError, sqlite3.Error) as error:
+            self._told.append(f"{doing}: {error}")
 
 
 def render(applied: Applied) -> list[Block]:

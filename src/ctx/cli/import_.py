@@ -22,6 +22,7 @@ ctx import < backup.json                     what `ctx export` wrote
 ctx import --merge other.json                where both differ, the newer one wins
 ctx import --from claude-mem --dry-run       what would come from ~/.claude-mem
 ctx import --from claude-code                CLAUDE.md files, and what Claude Code noted
+ctx import --from claude-code --transcripts  the sessions of the past, to be remembered
 ctx import notes.jsonl --project shop        one JSON object a line
 ctx import notes.jsonl --scope project       into the store of the project you are in
 ctx import --from ctx /old/.ctx/store.db     a store of the Go program ctx
@@ -63,10 +64,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with-prompts", action="store_true", help="also the prompts that claude-mem kept"
     )
+    parser.add_argument(
+        "--transcripts",
+        action="store_true",
+        help="the sessions that Claude Code has kept, instead of CLAUDE.md files",
+    )
     shared.session_option(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.transcripts:
+        from ctx.cli import import_transcripts
+
+        import_transcripts.run(options, settings, output)
+        return
     sources = _sources(options, settings)
     wanted = Options(
         options.merge,

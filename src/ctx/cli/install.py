@@ -20,6 +20,7 @@ from ctx.agents.claude_code import (
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part, Place
+from ctx.agents.claude_code.notices import CAPTURED
 from ctx.agents.claude_code.registration import Group
 from ctx.cli import opening
 from ctx.cli import options as shared
@@ -148,6 +149,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             "Start a new conversation to use it. `ctx doctor` checks everything; "
             f"`ctx uninstall{asked.option}` takes it out again."
         )
+        if asked.hooks:
+            output.note(f"From then on {CAPTURED}")
 
 
 def _warnings(asked: _Asked, settings: Settings, change: Change | None) -> Iterator[str]:

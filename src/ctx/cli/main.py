@@ -30,7 +30,7 @@ GROUPS = {
         "edit": "change a node's content in your editor",
         "delete": "delete nodes",
         "forget": "find nodes by words or filters, and delete them",
-        "restore": "bring deleted nodes back",
+        "restore": "bring deleted nodes back, or the whole store from a backup",
         "undo": "take back a change",
         "pin": "make nodes part of every context",
         "unpin": "take nodes' pins away",
@@ -54,6 +54,7 @@ GROUPS = {
     },
     "compose": {
         "compose": "put the right nodes together, within a budget",
+        "context": "show what a session that starts here would be given",
         "view": "named queries: create, list, render, update, delete",
         "summarize": "make one node out of several",
     },
@@ -66,11 +67,19 @@ GROUPS = {
         "review": "settle what was changed on two branches at once",
         "rebuild": "make the index of the project anew",
         "trust": "trust a project store, so that agents are given what it holds",
+        "scrub": "take a word or a secret out of everything that was stored",
         "gc": "delete objects that nothing refers to",
         "debug": "look inside: cat, refs, history, verify, index, graph",
     },
     "code": {
         "code": "what the code is made of: outline, callers, callees, imports, cycles, changed",
+    },
+    "sessions": {
+        "sessions": "what agents have worked on: list, show, replay, delete",
+        "pause": "take in nothing of what agents do, for a while",
+        "resume": "take in what agents do again",
+        "learnings": "what several sessions have shown: list, add, confirm, reject",
+        "worker": "the process that makes memory of sessions: start, stop, status, logs",
     },
     "exchange": {
         "export": "write nodes, edges and views as JSON",

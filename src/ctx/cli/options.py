@@ -28,6 +28,7 @@ Completes = Literal[
     "task",
     "session",
     "chain",
+    "past-session",
     "end",
     "edge-type",
     "node-type",
@@ -40,8 +41,9 @@ Completes = Literal[
 """What an argument holds, for the shell to offer.
 
 `deleted` is a deleted node, `own-tag` a tag of the node that the line names before it, `session`
-one with staged work, `chain` the same or one that was aborted, `end` a file or a document at the
-end of an edge, `assignment` a setting and its value, and `code` something in the code.
+one with staged work, `chain` the same or one that was aborted, `past-session` one that is known,
+`end` a file or a document at the end of an edge, `assignment` a setting and its value, and `code`
+something in the code.
 """
 
 # The options that take a value, so that the command's name can be told from it.

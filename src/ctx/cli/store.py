@@ -165,6 +165,10 @@ def render_recovery(recovery: Recovery) -> list[Block]:
     blocks: list[Block] = [
         Line(f"{verb} {parts} and {count(found.views, 'view')}: {count(found.records, 'record')}.")
     ]
+    blocks += [
+        Line(f"  {number}. {step.name}: {step.told}.")
+        for number, step in enumerate(recovery.steps, 1)
+    ]
     if found.from_tables:
         made = count(found.from_tables, "record")
         blocks.append(Line(f"{made} made anew from what the tables knew."))

@@ -85,6 +85,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     for path in skill.put_aside(place.skill) if part.state == "removed" else ():
         output.note(f"{short(path, home)} stays: you had changed it.")
     is_one = any(each.state == "removed" for each in answer.parts)
+    if is_one and not options.project:
+        from ctx.cli import worker
+
+        # No hook wakes it any more.
+        worker.stop(settings)
     if is_one and not options.project and os.path.isdir(store):
         output.note(
             f"What is remembered stays in {short(store, home)}; "

@@ -19,11 +19,12 @@ ctx why agent-7             the last one of a session
 """
 
 _GLANCE = 60
+_LAYERS = {"past_work": "past work"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     receipt = parser.add_argument(
-        "receipt", nargs="?", metavar="RECEIPT", help="the beginning of its id, or a session"
+        "receipt", nargs="?", metavar="RECEIPT", help="the beginning of its id, or of a session's"
     )
     completing(receipt, "receipt")
     parser.add_argument("--list", action="store_true", help="list the last receipts")
@@ -50,13 +51,21 @@ def render(explained: Explained) -> list[Block]:
         f"{explained.event}{place}, {explained.at}: {_amount(explained)},"
         f" {explained.tokens:,} tokens"
     )
-    rows = [(each.label, f"{each.tokens:,}", _now(each)) for each in explained.items]
+    rows = [
+        (each.label, f"{each.tokens:,}", _LAYERS.get(each.layer, each.layer), _now(each))
+        for each in explained.items
+    ]
     if explained.frame:
-        rows.append(("frame", f"{explained.frame:,}", "(everything but the nodes)"))
+        rows.append(("frame", f"{explained.frame:,}", "", "(everything but the nodes)"))
+    table = Table(("node", "tokens", "layer", "content"), rows, ("id", "number", "dim", "text"))
+    if all(each.layer == "memory" for each in explained.items):
+        # Most of what is given has but one.
+        short = [(label, cost, told) for label, cost, _, told in rows]
+        table = Table(("node", "tokens", "content"), short, ("id", "number", "text"))
     return [
         Line(head),
         Line(f"Session {explained.session}, receipt {explained.receipt}"),
-        Table(("node", "tokens", "content"), rows, ("id", "number", "text")),
+        table,
     ]
 
 
@@ -99,10 +108,14 @@ def _amount(given: Explained | Receipt) -> str:
         return count(len(given.packed.chunks), "chunk")
     if not given.items and given.event == "SessionStart":
         return "memory had nothing for it"
-    return count(len(given.items), "node")
+    nodes = count(sum(1 for each in given.items if each.id), "node")
+    files = sum(1 for each in given.items if not each.id)
+    return f"{nodes} and {count(files, 'changed file')}" if files else nodes
 
 
 def _now(each: Given) -> str:
+    if not each.id:
+        return f"changed in a session, last at {each.updated_at}"
     if each.content is None:
         return "(deleted since)" if each.changed else "(not known here)"
     line = " ".join(each.content[:200].split())

@@ -132,6 +132,8 @@ class _Reading:
             tuple(
                 Mention(scope, kind, expression, bisect_right(self._line_ends, place) + 1, times)
                 for (scope, kind, expression), (place, times) in self._mentions.items()
+                # A grammar may put an empty name where one is missing.
+                if expression
             ),
             tuple(problems),
         )

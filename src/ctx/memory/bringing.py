@@ -37,6 +37,11 @@ class Bringing:
         self._damaged: set[str] = set()
 
     def run(self) -> None:
+        if present.replaced_in(self._connection) != self._now.replaced:
+            # Something was scrubbed. What was put in may be what is gone now.
+            self._connection.execute("DELETE FROM commits")
+            self._connection.execute("DELETE FROM snapshots")
+            _empty(self._connection)
         self._follow_history()
         wanted = self._committed()
         wanted.update(self._staged(wanted))
@@ -44,6 +49,7 @@ class Bringing:
         project = self._repository.project
         damaged = [present.seen(project, each) for each in sorted(self._damaged)]
         note(self._connection, "state", self._now.told)
+        note(self._connection, "replaced", self._now.replaced)
         note(self._connection, "missing", "\n".join(sorted(self._missing)))
         note(self._connection, "damaged", "\n".join(damaged))
 
@@ -74,7 +80,7 @@ class Bringing:
                     commit.session_id,
                     commit.message,
                     " ".join(commit.record_batches),
-                    int(new in own),
+                    int(self._repository.is_as_made_here(ObjectId(new), commit, own)),
                 ),
             )
             self._connection.executemany(

@@ -37,6 +37,7 @@ from ctx.memory.present import (
     if_fit,
     is_index,
     path_for,
+    replaced_in,
 )
 from ctx.memory.records import Record
 from ctx.sqlite.connection import connect, execute_script, mark, transaction
@@ -199,16 +200,19 @@ def open_index(repository: "Repository", now: State) -> Index:
         with disk.explained("opening the index"):
             if not os.path.exists(path):
                 _make(repository, now, path)
-            connection = _connected(path)
+            connection = _connected(path, now)
         if connection is not None:
             return Index(connection, repository, path)
-        # It is damaged, or another version made it.
+        # It is damaged, another version made it, or it holds what was scrubbed since.
         discard(path)
     raise disk.failure("opening the index", OSError("it cannot be made"))
 
 
-def _connected(path: str) -> Connection | None:
-    connection = if_fit(lambda: connect(path, "mode=rw", _BUSY_MS), lambda _: True)
+def _connected(path: str, now: State) -> Connection | None:
+    connection = if_fit(
+        lambda: connect(path, "mode=rw", _BUSY_MS),
+        lambda index: replaced_in(index) == now.replaced,
+    )
     if connection is not None:
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -359,7 +363,7 @@ def _nearest(repository: "Repository", now: State) -> str | None:
         path = os.path.join(project.indexes, name, FILE)
         if os.path.exists(path):
             with suppress(sqlite3.DatabaseError), closing(connect_for_reading(path)) as known:
-                if is_index(known):
+                if is_index(known) and replaced_in(known) == now.replaced:
                     found[path] = parents_of(known)
     if not found:
         return None

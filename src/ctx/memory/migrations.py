@@ -212,7 +212,8 @@ CREATE INDEX idx_outside_to ON outside(to_id);
 
 _CAPTURE = """
 CREATE INDEX idx_events_tool_use ON events(tool_use, session) WHERE tool_use IS NOT NULL;
-CREATE INDEX idx_events_status ON events(status, id);
+CREATE INDEX idx_events_new ON events(id) WHERE status = 'new';
+CREATE INDEX idx_events_skipped ON events(id) WHERE status = 'skipped';
 
 CREATE TABLE sessions (
     id TEXT PRIMARY KEY,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from sqlite3 import Connection
 from typing import NamedTuple
 
+from ctx import disk
 from ctx.errors import DeserializationFailed
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import Project
@@ -28,6 +29,8 @@ class State(NamedTuple):
     heads: tuple[ObjectId, ...]
     chains: tuple[tuple[SessionId, ObjectId], ...]
     """The sessions with staged work, and their last steps."""
+    replaced: str = ""
+    """What tells which objects were scrubbed; empty where none was."""
 
     @property
     def told(self) -> str:
@@ -50,7 +53,27 @@ def state(project: Project) -> State:
         for name in pointers.names()
         if (session := refs.session_of(name)) and (tip := _tip(pointers, name))
     ]
-    return State(tuple(Heads(project.heads).named()), tuple(chains))
+    return State(tuple(Heads(project.heads).named()), tuple(chains), replaced(project))
+
+
+def replaced(project: Project) -> str:
+    """One word for the names of what was scrubbed: another word where there are others."""
+    names = disk.names(project.replaced)
+    if not names:
+        return ""
+    try:
+        # A hook asks too, and hashlib with all its hashes costs more than the rest of it.
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
+
+    return blake2b("\n".join(names).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def replaced_in(connection: Connection) -> str:
+    """The same as it was when an index was made."""
+    row = connection.execute("SELECT value FROM present WHERE name = 'replaced'").fetchone()
+    return row[0] if row else ""
 
 
 def _tip(pointers: Refs, name: str) -> ObjectId | None:

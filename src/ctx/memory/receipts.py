@@ -23,11 +23,14 @@ _KNOWN_BY = 60
 
 class Item(NamedTuple):
     id: NodeId
+    """Empty for what is no node: a file in which code has changed."""
     label: str
     """As it stood in the text: `fact:01HQ1A2B3C4D`."""
     updated_at: str
     """The state of the node that was given."""
     tokens: int
+    layer: str = "memory"
+    """The part of a context that it was in."""
 
 
 class Reason(NamedTuple):
@@ -89,33 +92,52 @@ class Receipt(NamedTuple):
     packed: Packed | None = None
 
 
-def read(receipt_id: str, at: str, told: Any) -> Receipt:
+class Handed(NamedTuple):
+    """A receipt as a hook wrote it down, with what is not kept in it."""
+
+    receipt: Receipt
+    made: dict[str, Any]
+    """Of a context how it came about: which layers it has, how long it took."""
+
+
+def read(receipt_id: str, at: str, told: Any) -> Handed:
     """What a hook wrote down when it gave something. `ContentRefused` where it is no receipt."""
     try:
-        items = tuple(Item(*each[:4]) for each in told["items"])
+        items = tuple(Item(*each[:4], *each[5:6]) for each in told["items"])
         project = None if told["project"] is None else str(told["project"])
         shape = str(told["session"]), str(told["event"]), at, project, int(told["tokens"])
     except (KeyError, TypeError, ValueError):
         raise ContentRefused("It is no receipt.") from None
-    return Receipt(receipt_id, *shape, items)
+    made = told.get("context")
+    return Handed(Receipt(receipt_id, *shape, items), made if isinstance(made, dict) else {})
 
 
-def keep(connection: Connection, receipt: Receipt) -> None:
-    """Inside a transaction. To keep it twice is harmless."""
+def keep(connection: Connection, receipt: Receipt) -> bool:
+    """Inside a transaction. Whether it is new: to keep it twice is harmless."""
     kept: object = receipt.items
     if receipt.packed is not None:
         kept = {"items": receipt.items, "packed": receipt.packed}
-    connection.execute(
+    added = connection.execute(
         "INSERT OR IGNORE INTO receipts (id, session, event, at, project, tokens, items)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (*receipt[:6], json.dumps(kept)),
     )
+    return added.rowcount > 0
 
 
 def beginning(connection: Connection, text: str) -> list[Receipt]:
-    """Those whose id begins so, or those of a session that is called so; the newest first."""
-    found = _rows(connection, "WHERE substr(id, 1, length(?1)) = ?1", text)
-    return found or _rows(connection, "WHERE session = ?1", text)
+    """Those whose id begins so, the newest first."""
+    return _rows(connection, "WHERE substr(id, 1, length(?1)) = ?1", text)
+
+
+def sessions(connection: Connection) -> set[str]:
+    """All that were given something."""
+    return {row[0] for row in connection.execute("SELECT DISTINCT session FROM receipts")}
+
+
+def of_session(connection: Connection, session: str) -> list[Receipt]:
+    """Those of a session, the newest first."""
+    return _rows(connection, "WHERE session = ?1", session)
 
 
 def newest(connection: Connection, project: str | None, limit: int) -> list[Receipt]:
@@ -184,7 +206,7 @@ def _rows(connection: Connection, where: str, value: str | None, limit: int = 20
 def _read_items(told: Any) -> tuple[tuple[Item, ...], Packed | None]:
     """A list of nodes, as it always was; of a pack an object that has them and the rest."""
     items, packed = (told["items"], told["packed"]) if isinstance(told, dict) else (told, None)
-    return tuple(Item(*each[:4]) for each in items), _read_pack(packed) if packed else None
+    return tuple(Item(*each[:5]) for each in items), _read_pack(packed) if packed else None
 
 
 def _read_pack(told: Sequence[Any]) -> Packed:

@@ -4,192 +4,28 @@ Every row that still stands in the file is read, page by page. The records among
 store; what the tables know and no record does is put into records of its own. So a row is lost
 only where it is damaged itself, and in the records and in the tables at once.
 
+A backup fills the gaps: what it has and the damaged file has not is taken from there.
+
 What is lost is known as far as an index names it that is not damaged too. Nothing is taken for
 deleted because it is missing: where the record of a deletion is lost, the node is back.
 """
 
-import json
-from collections import Counter
 from contextlib import closing, suppress
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError
-from ctx.ids import NodeId, Ulid, is_ulid, new_ulid
+from ctx.ids import NodeId, new_ulid
 from ctx.memory import records, replay, store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
-from ctx.memory.materialise import materialise_all
-from ctx.memory.model import EDGE_TYPES, NODE_TYPES
+from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record
+from ctx.memory.salvaged import EdgeRow, NodeRow, Salvaged, as_node
 from ctx.sqlite.connection import transaction
-from ctx.sqlite.pages import Row, Value, pages_of
 
 _WHO = Who("cli", "ctx")
-
-
-class NodeRow(NamedTuple):
-    id: NodeId
-    type: str
-    content: str
-    summary: str | None
-    token_estimate: int
-    superseded_by: NodeId | None
-    created_at: str
-    updated_at: str
-    metadata: dict[str, Any]
-
-
-Place = tuple[NodeId, NodeId, str]
-"""What an edge leads from and to, and of which type it is."""
-
-
-class EdgeRow(NamedTuple):
-    id: Ulid
-    created_at: str
-    metadata: dict[str, Any]
-
-
-class ViewRow(NamedTuple):
-    query: str
-    budget: int | None
-    created_at: str
-    updated_at: str
-
-
-class Salvaged:
-    """The rows of a file that can be read, each under what names it."""
-
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self.nodes: dict[NodeId, NodeRow] = {}
-        self.edges: dict[Place, EdgeRow] = {}
-        self.outside: dict[Place, EdgeRow] = {}
-        self.tags: dict[tuple[NodeId, str], str] = {}
-        self.views: dict[str, ViewRow] = {}
-        self.pending: dict[str, tuple[str, str]] = {}
-        # What no record speaks of, by its table.
-        self.told: dict[str, dict[str, tuple[Value, ...]]] = {
-            "commands": {},
-            "receipts": {},
-            "events": {},
-        }
-        self.unreadable_pages = 0
-        # What the indexes know to be there, whether or not the row itself can be read.
-        self.known_stamps: Counter[int] = Counter()
-        self.known_nodes: dict[NodeId, str] = {}
-        self.known_edges: set[Place] = set()
-        self.known_outside: set[Place] = set()
-        self.known_tags: set[tuple[NodeId, str]] = set()
-
-    @property
-    def lost_records(self) -> int:
-        """How many records an index knows that cannot be read."""
-        return (self.known_stamps - Counter(r.stamp for r in self.records.values())).total()
-
-    def take(self, row: Row) -> None:
-        """Know a row by its shape: a page does not say to which table it belongs."""
-        if row.keyed:
-            self._take_key(row.values)
-        else:
-            self._take_row(row.values)
-
-    def _take_key(self, values: tuple[Value, ...]) -> None:
-        match values:
-            case (int(stamp), int()):
-                self.known_stamps[stamp] += 1
-            case (str(tag), str(node_id)) if is_ulid(node_id):
-                self.known_tags.add((_node(node_id), tag))
-            case (str(end), str(start), str(edge_type)) if edge_type in EDGE_TYPES:
-                self.known_outside.add((_node(start), _node(end), edge_type))
-            case (str(node_id), str(tag), str(at)) if is_ulid(node_id):
-                self.tags[_node(node_id), tag] = at
-            case (str(node_type), str(node_id), int()) if node_type in NODE_TYPES:
-                self.known_nodes[_node(node_id)] = node_type
-            case (str(start), str(end), str(edge_type), int()) if is_ulid(start):
-                self.known_edges.add((_node(start), _node(end), edge_type))
-            case (str(start), str(end), str(edge_type), str(id_), str(at), str(metadata)):
-                place = _node(start), _node(end), edge_type
-                if is_ulid(id_) and (told := _json(metadata)) is not None:
-                    self.outside[place] = EdgeRow(Ulid(id_), at, told)
-
-    def _take_row(self, values: tuple[Value, ...]) -> None:
-        match values:
-            case (str(id_), int(), str(), str(), str(), str(), str(), *_) if is_ulid(id_):
-                self._take_record(values)
-            case (None, str(id_), str(), str(), *_) if is_ulid(id_):
-                self._take_node(values[1:])
-            case (str(id_), str(start), str(end), str(edge_type), str(at), str(metadata)):
-                place = _node(start), _node(end), edge_type
-                if is_ulid(id_) and (told := _json(metadata)) is not None:
-                    self.edges[place] = EdgeRow(Ulid(id_), at, told)
-            # What it is compiled to comes behind, unless the store is older than that.
-            case (
-                str(name),
-                str(query),
-                None | int() as budget,
-                str(made),
-                str(changed),
-                *more,
-            ) if len(more) < 2:
-                self.views[name] = ViewRow(query, budget, made, changed)
-            case (str(id_), str(), str(), str(), None | str()):
-                self.told["commands"][id_] = values
-            case (str(id_), str(), str(), str(), None | str(), int(), str()):
-                self.told["receipts"][id_] = values
-            case (str(id_), str(), str(), str(), str(), _, _, str(), int(), _, str()):
-                self.told["events"][id_] = values
-            case (str(key), str(value), str(at)):
-                self.pending[key] = value, at
-
-    def _take_record(self, values: tuple[Value, ...]) -> None:
-        match values:
-            case (
-                str(id_),
-                int(stamp),
-                str(change),
-                str(action),
-                str(kind),
-                str(subject),
-                str(key),
-                None | str() as target,
-                str(body),
-                str(session),
-                str(author),
-            ) if (said := _json(body)) is not None and _fits(kind, key, target) and stamp >= 0:
-                self.records[id_] = Record(
-                    Ulid(id_),
-                    stamp,
-                    Ulid(change),
-                    action,
-                    kind,
-                    subject,
-                    key,
-                    target,
-                    said,
-                    session,
-                    author,
-                )
-
-    def _take_node(self, values: tuple[Value, ...]) -> None:
-        match values:
-            case (
-                str(id_),
-                str(node_type),
-                str(content),
-                None | str() as summary,
-                int(size),
-                None | str() as superseded_by,
-                str(made),
-                str(changed),
-                str(metadata),
-                str(),
-            ) if (told := _json(metadata)) is not None:
-                later = _node(superseded_by) if superseded_by else None
-                self.nodes[_node(id_)] = NodeRow(
-                    _node(id_), node_type, content, summary, size, later, made, changed, told
-                )
 
 
 class LostNode(NamedTuple):
@@ -216,37 +52,55 @@ class Recovered(NamedTuple):
     """Parts of the file that are missing or cannot be read: what was in them may be lost too."""
 
 
-def salvage(path: str, tick: clock.Tick = clock.no_tick) -> Salvaged:
-    """Everything that can be read in the file of a store, and in its log."""
-    found = Salvaged()
-    with pages_of(path) as pages:
-        for row in pages.rows(tick):
-            found.take(row)
-        found.unreadable_pages = pages.unreadable + pages.missing
-    return found
-
-
 def make_store(found: Salvaged, path: str, tick: clock.Tick = clock.no_tick) -> Recovered:
     """A new store with everything that was found."""
     with closing(store.open_for_writing(path)) as connection:
         with transaction(connection):
             # What is there from the beginning is among what was found, unless it is lost.
-            present = {row[0] for row in connection.execute("SELECT id FROM records")}
-            records.insert(connection, (r for r in found.records.values() if r.id not in present))
+            records.insert(connection, _unknown(connection, found))
             connection.execute("DELETE FROM views")
             materialise_all(connection, tick)
-            connection.executemany(
-                "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
-                [(key, *rest) for key, rest in found.pending.items()],
-            )
-            for table, rows in found.told.items():
-                for values in rows.values():
-                    places = ", ".join("?" * len(values))
-                    connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
-        with changing(Graph(connection), "recover", _WHO) as change:
-            _adopt(change, found)
-            adopted = len(change.records)
+            _put_the_rest(connection, found)
+        adopted = _say_in_records(connection, found)
         return _told(connection, found, adopted)
+
+
+def unknown_to(connection: Connection, found: Salvaged) -> int:
+    """How many of the records that were found a store does not have."""
+    return len(_unknown(connection, found))
+
+
+def take_in(connection: Connection, found: Salvaged) -> int:
+    """Put what was found into a store that has a part of it; how many records are new there."""
+    with transaction(connection):
+        new = _unknown(connection, found)
+        records.insert(connection, new)
+        materialise(connection, new)
+        _put_the_rest(connection, found)
+    return len(new) + _say_in_records(connection, found)
+
+
+def _unknown(connection: Connection, found: Salvaged) -> list[Record]:
+    present = {row[0] for row in connection.execute("SELECT id FROM records")}
+    return [record for record in found.records.values() if record.id not in present]
+
+
+def _put_the_rest(connection: Connection, found: Salvaged) -> None:
+    """What no record speaks of."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO pending (key, value, created_at) VALUES (?, ?, ?)",
+        [(key, *rest) for key, rest in found.pending.items()],
+    )
+    for table, rows in found.told.items():
+        for values in rows.values():
+            places = ", ".join("?" * len(values))
+            connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", values)
+
+
+def _say_in_records(connection: Connection, found: Salvaged) -> int:
+    with changing(Graph(connection), "recover", _WHO) as change:
+        _adopt(change, found)
+        return len(change.records)
 
 
 def _told(connection: Connection, found: Salvaged, adopted: int) -> Recovered:
@@ -286,7 +140,7 @@ def _known_nodes(found: Salvaged) -> set[NodeId]:
     known.update(end for place in (*found.edges, *found.known_edges) for end in place[:2])
     # Where those lead is elsewhere.
     known.update(start for start, _, _ in (*found.outside, *found.known_outside))
-    known.update(_node(r.subject) for r in found.records.values() if r.kind == "node.put")
+    known.update(as_node(r.subject) for r in found.records.values() if r.kind == "node.put")
     return known
 
 
@@ -356,21 +210,3 @@ def _adopt_node(change: Change, row: NodeRow) -> None:
             metadata={**gone, **row.metadata},
             updated_at=row.updated_at,
         )
-
-
-def _fits(kind: str, key: str, target: str | None) -> bool:
-    """Whether the parts of a record go together, where more than one says the same."""
-    edge_type, _, to_id = key.partition(" ")
-    return not kind.startswith("edge.") or (edge_type in EDGE_TYPES and to_id == target)
-
-
-def _node(text: str) -> NodeId:
-    return NodeId(Ulid(text))
-
-
-def _json(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

@@ -133,7 +133,8 @@ CREATE TABLE events (
 CREATE INDEX idx_events_session ON events(session, id);
 CREATE INDEX idx_events_at ON events(at);
 CREATE INDEX idx_events_tool_use ON events(tool_use, session) WHERE tool_use IS NOT NULL;
-CREATE INDEX idx_events_status ON events(status, id);
+CREATE INDEX idx_events_new ON events(id) WHERE status = 'new';
+CREATE INDEX idx_events_skipped ON events(id) WHERE status = 'skipped';
 
 -- The stretches of work that agents had here. `seen` is how much of its transcript was taken in,
 -- `synthesised` the last event that memory was made of, `summary` the node that tells it.

@@ -30,7 +30,7 @@ from ctx.sqlite.connection import (
 )
 
 APPLICATION_ID = 0x6374786E  # "ctxn"
-VERSION = 1
+VERSION = 2
 
 _SCHEMA = """
 CREATE TABLE documents (

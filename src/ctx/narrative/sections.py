@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ctx.narrative import documents
 from ctx.narrative.blocks import COMMENT, HEADING, blocks
+from ctx.redaction import redact
 
 LONGEST = 20_000
 """Characters of a section that are kept. Nobody reads more of one at once."""
@@ -26,7 +27,10 @@ class Section(NamedTuple):
 
 
 def sections(text: str) -> Iterator[Section]:
-    """The sections that say something, in order. Comments are nobody's text."""
+    """The sections that say something, in order. Comments are nobody's text.
+
+    What people write into a file of their own may hold a secret; what search keeps of it may not.
+    """
     title = documents.parse(text).title
     found = list(blocks(text))
     headings = [block for block in found if block.kind == HEADING]
@@ -42,7 +46,8 @@ def sections(text: str) -> Iterator[Section]:
         if body:
             above = title if title != name else ""
             last = line + len(_LINE_END.findall(text[start:end].rstrip()))
-            yield Section(" › ".join(filter(None, (above, name))), body[:LONGEST], line, last)
+            heading = redact(" › ".join(filter(None, (above, name)))).text
+            yield Section(heading, redact(body).text[:LONGEST], line, last)
 
 
 def _first_line(text: str, start: int) -> str:

@@ -86,6 +86,9 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
             has_boundary |= id in parents
             continue
         yield id
+        if found.id != id:
+            # It was scrubbed, and this stands in for it.
+            yield found.id
         value = decode(found)
         (contents if isinstance(value, Tree) else required).update(references.needed(value))
         if isinstance(value, Commit):

@@ -4,7 +4,8 @@ A file is a zstd frame of the canonical bytes and a skippable frame with the CRC
 `zstd -d` reads it, and there is no bit in it that could change unnoticed (a few bits of a zstd
 frame mean nothing, so the hash of the content alone would not tell).
 
-A second copy of an object may lie beside the first as `ab12….<random>`; see `write_again`.
+A second copy of an object may lie beside the first as `ab12….<random>`; see `write_again`. An
+object that was scrubbed is read under the id of what stands in for it; see `replaced`.
 """
 
 import errno
@@ -13,10 +14,12 @@ import secrets
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from ctx import disk
 from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, PathRefused
 from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
+from ctx.objects.replaced import Replaced
 from ctx.objects.store import HEADER_LENGTH, LARGEST_OBJECT, Object, id_of, parse
 
 if sys.version_info >= (3, 14):
@@ -32,17 +35,21 @@ _SEAL_LENGTH = len(_SEAL_HEADER) + 4
 class LooseStore:
     """The object store of a folder. Writers hold the project's lock."""
 
-    def __init__(self, folder: str, compression_level: int = 3) -> None:
+    def __init__(
+        self, folder: str, compression_level: int = 3, replaced: Replaced | None = None
+    ) -> None:
         self.folder = folder
         self._level = compression_level
+        self._replaced = replaced
 
     def write(self, objects: Iterable[Object]) -> int:
         missing: list[Object] = []
         touched = set()
         for item in {item.id: item for item in objects}.values():
-            if os.path.exists(self._path(item.id)) and self.is_sound(item.id):
+            current = self._current(item.id)
+            if os.path.exists(self._path(current)) and self.is_sound(current):
                 # Its name may not be durable yet if the process that wrote it was killed.
-                touched.add(self._shard(item.id))
+                touched.add(self._shard(current))
             else:
                 missing.append(item)
         self._write_files([(self._path(item.id), item) for item in missing], touched)
@@ -58,7 +65,31 @@ class LooseStore:
         named = [(f"{self._path(item.id)}.{secrets.token_hex(4)}", item) for item in objects]
         self._write_files(named, set())
 
+    def rewrite(self, objects: Iterable[Object]) -> None:
+        """Write objects that are here already, each into a file of its own."""
+        LooseStore._write_files(self, [(self._path(item.id), item) for item in objects], set())
+
     def read(self, id: ObjectId) -> Object:
+        """What stands in for a scrubbed object has an id of its own."""
+        if self._replaced:
+            *others, _ = self._replaced.standing_in(id)
+            for each in others:
+                # Only the name came here, or it is in another store, or was replaced once more.
+                with suppress(ObjectNotFound):
+                    if each in self and not self.was_emptied(self._path(each), each):
+                        return self._read_any(each)
+        return self._read_any(id)
+
+    def was_emptied(self, path: str, id: ObjectId) -> bool:
+        """Whether a file is what a scrub left of an object."""
+        with suppress(FileNotFoundError):
+            return self._current(id) != id and not os.path.getsize(path)
+        return False
+
+    def _current(self, id: ObjectId) -> ObjectId:
+        return self._replaced.current(id) if self._replaced else id
+
+    def _read_any(self, id: ObjectId) -> Object:
         try:
             return self._read(id, self._path(id))
         except (ObjectNotFound, HashMismatch, InvalidEnvelope):
@@ -71,6 +102,13 @@ class LooseStore:
         id = self.id_of_file(path)
         assert id is not None
         return self._read(id, path)
+
+    def inside(self, path: str) -> list[Object]:
+        """Every object in one file; none where it is damaged."""
+        try:
+            return [self.read_file(path)]
+        except (ObjectNotFound, HashMismatch, InvalidEnvelope):
+            return []
 
     def _read(self, id: ObjectId, path: str) -> Object:
         try:
@@ -87,7 +125,8 @@ class LooseStore:
         return unseal(id, stored)
 
     def __contains__(self, id: ObjectId) -> bool:
-        return os.path.exists(self._path(id)) or bool(self._copies(id))
+        every = self._replaced.standing_in(id) if self._replaced else (id,)
+        return any(os.path.exists(self._path(each)) or self._copies(each) for each in every)
 
     def ids(self) -> Iterator[ObjectId]:
         seen = None
@@ -101,7 +140,12 @@ class LooseStore:
         """The objects whose ids begin with at least two given characters."""
         shard = f"{self.folder}/{prefix[:2]}"
         ids = (self.id_of_file(f"{shard}/{name}") for name in disk.names(shard))
-        return {id for id in ids if id is not None and id.startswith(prefix)}
+        return {id for id in (*ids, *self._stood_in_for()) if id and id.startswith(prefix)}
+
+    def _stood_in_for(self) -> list[ObjectId]:
+        """The names of what was scrubbed and can be read here all the same."""
+        successors = self._replaced.successors() if self._replaced else {}
+        return [old for old in successors if old in self]
 
     def files(self) -> Iterator[str]:
         """Every object file, second copies too, in order of the ids."""

@@ -19,6 +19,7 @@ from ctx.objects.heads import Heads
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit
 from ctx.objects.refs import Refs
+from ctx.objects.replaced import Replaced
 from ctx.objects.staged import StagedStore
 from ctx.objects.store import Layered, read_typed
 
@@ -28,8 +29,9 @@ class Repository:
         self, project: Project, compression_level: int = 3, lock_timeout_seconds: float = 30
     ) -> None:
         self.project = project
-        self.objects = LooseStore(project.objects, compression_level)
-        self.staged = StagedStore(project.staged_objects, compression_level)
+        self.replaced = Replaced(project.replaced)
+        self.objects = LooseStore(project.objects, compression_level, self.replaced)
+        self.staged = StagedStore(project.staged_objects, compression_level, self.replaced)
         self.everything = Layered(self.objects, self.staged)
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)
@@ -74,16 +76,26 @@ class Repository:
 
     def _note_as_own(self, commit: ObjectId) -> None:
         amended = read_typed(self.objects, commit, Commit).amends
-        if amended is not None and amended not in self.own():
-            return
+        if amended is None or amended in self.own():
+            self.note_as_own([commit])
+
+    def note_as_own(self, ids: Iterable[ObjectId]) -> None:
+        """Note what was made here: a commit, or what stands in for an object."""
         # What is lost of it in a crash makes somebody see their own name, and does no harm.
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         with contextlib.suppress(OSError):
             fd = os.open(self.project.own, flags, disk.FILE_MODE)
             try:
-                os.write(fd, f"{commit}\n".encode())
+                os.write(fd, "".join(f"{id}\n" for id in ids).encode())
             finally:
                 os.close(fd)
+
+    def is_as_made_here(self, id: ObjectId, commit: Commit, own: set[str]) -> bool:
+        """Whether a commit was made here, and nobody else has replaced what it says."""
+        if id not in own:
+            return False
+        after = {each: self.replaced.current(each) for each in (id, *commit.record_batches)}
+        return all(now == each or now in own for each, now in after.items())
 
     def _settle(self, commit: ObjectId, chain: tuple[SessionId, ObjectId] | None) -> None:
         self.refs.move(refs.MAIN, self.refs.read(refs.MAIN), commit)

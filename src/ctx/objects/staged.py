@@ -11,10 +11,10 @@ import os
 from collections.abc import Iterable
 
 from ctx import disk
-from ctx.errors import PathRefused
+from ctx.errors import InvalidEnvelope, PathRefused
 from ctx.ids import ObjectId, is_object_id
 from ctx.objects.loose import LooseStore, first_sealed, unseal
-from ctx.objects.store import Object, id_of
+from ctx.objects.store import LARGEST_OBJECT, Object, id_of, parse
 
 _MOST_TOGETHER = 16
 _LARGEST_TOGETHER = 64 * 1024
@@ -45,7 +45,8 @@ class StagedStore(LooseStore):
 
         They are files of their own: what damages one leaves the other whole.
         """
-        missing = [id for id in dict.fromkeys(ids) if not os.path.lexists(self._path(id))]
+        wanted = dict.fromkeys(map(self._current, ids))
+        missing = [id for id in wanted if not os.path.lexists(self._path(id))]
         if not missing:
             return
         self._refuse_link()
@@ -82,6 +83,18 @@ class StagedStore(LooseStore):
                 super()._write_files(files, touched)
                 return
             disk.sync_folder(self.folder)
+
+    def inside(self, path: str) -> list[Object]:
+        found = []
+        try:
+            rest = disk.read_plain(path, LARGEST_OBJECT)
+            while first := first_sealed(rest):
+                canonical, length = first
+                found.append(parse(id_of(canonical), canonical))
+                rest = rest[length:]
+        except (OSError, InvalidEnvelope):
+            return []
+        return [] if rest else found
 
     def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
         """Of what was written together, what is asked for."""

@@ -55,14 +55,15 @@ class Object(NamedTuple):
 
 
 def blob(payload: bytes) -> Object:
-    return _object(Kind.BLOB, payload)
+    return from_payload(Kind.BLOB, payload)
 
 
 def typed(value: Typed) -> Object:
-    return _object(Kind.TYPED, codec.encode(value))
+    return from_payload(Kind.TYPED, codec.encode(value))
 
 
-def _object(kind: Kind, payload: bytes) -> Object:
+def from_payload(kind: Kind, payload: bytes) -> Object:
+    """An object of bytes that are encoded already."""
     if len(payload) > LARGEST_OBJECT:
         raise BudgetExceeded(f"An object of {len(payload):,} bytes is larger than any may be.")
     return Object(id_of(_canonical(kind, payload)), kind, payload)

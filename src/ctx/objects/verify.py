@@ -15,6 +15,7 @@ from ctx.ids import ObjectId, is_object_id
 from ctx.objects import codec, lock, references, refs
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit, Tree, Typed
+from ctx.objects.replaced import pair_of
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
 from ctx.objects.swept import swept_away
@@ -73,6 +74,13 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         else:
             newer += isinstance(value, codec.Unknown)
             found[id] = Found(path, value)
+    commits = sum(isinstance(item.value, Commit) for item in committed.values())
+    damages += _replaced(repository)
+    for old in repository.replaced.successors():
+        for found in (committed, staged):
+            after = (found.get(each) for each in repository.replaced.standing_in(old))
+            if there := next(filter(None, after), None):
+                found[old] = there
     # What is committed must be whole without the staging, which does not travel with git.
     boundaries = _follow(heads, committed, damages)
     boundaries |= _follow(chains, {**staged, **committed}, damages)
@@ -80,7 +88,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         leftovers.append(repository.project.lock)
     return Report(
         objects=len(files),
-        commits=sum(isinstance(item.value, Commit) for item in committed.values()),
+        commits=commits,
         heads=len(disk.names(repository.heads.folder)),
         refs=sum(1 for _ in repository.refs.names()),
         boundaries=tuple(sorted(boundaries)),
@@ -132,12 +140,22 @@ def _object_files(
     for path in store.everything():
         id = store.id_of_file(path)
         if id is not None:
-            yield path, id
+            if not store.was_emptied(path, id):
+                yield path, id
         elif store.is_leftover(path):
             leftovers.append(path)
         else:
             message = "A file that is not named after an object lies among the objects."
             damages.append(Damage(DeserializationFailed.code, path, message))
+
+
+def _replaced(repository: Repository) -> Iterator[Damage]:
+    """What lies among the names of scrubbed objects and leads nowhere."""
+    for name in repository.replaced.names():
+        if pair_of(name) is None:
+            path = os.path.join(repository.replaced.folder, name)
+            message = "A file that leads from no object to another lies among the replaced."
+            yield Damage(DeserializationFailed.code, path, message)
 
 
 def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, ObjectId]]:

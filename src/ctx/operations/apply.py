@@ -10,25 +10,27 @@ when the process ends, however it ends.
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, disk, ids, layout
+from ctx import clock, disk, ids
 from ctx.config.resolve import survey
 from ctx.errors import ContentRefused, CtxError
 from ctx.layout import Place
-from ctx.memory import pending, receipts
-from ctx.memory.receipts import Receipt
+from ctx.memory import event_log, pending, receipts
+from ctx.memory.receipts import Handed, Receipt
 from ctx.operations import commands as doing
 from ctx.operations import compact
 from ctx.operations.asked import asked_in
 from ctx.operations.commands import Outcome
+from ctx.operations.context import own_store
+from ctx.operations.places import Places
 from ctx.operations.why import read_receipt
-from ctx.retrieval import contexts, layers
-from ctx.retrieval.contexts import NO_STORE, Beside
-from ctx.sessions import beside, live, spool
+from ctx.retrieval import contexts, default_view, layers, limits
+from ctx.retrieval.contexts import Beside
+from ctx.sessions import beside, deleted, live, pausing, spool, switched_off
 from ctx.sessions import commands as grammar
 from ctx.sessions import events as kept
 from ctx.sessions.events import Event
@@ -46,6 +48,8 @@ _LARGE = 50_000
 # A file that belongs to a session nobody came back to.
 _OLD_S = 30 * 86_400
 _HOUR_S = 3_600
+# By then a client has no transcript of it any more.
+_FORGOTTEN_S = 400 * 86_400
 # So many events are taken in at once.
 _BATCH = 64
 
@@ -107,11 +111,16 @@ def _locked(fd: int) -> bool:
     return True
 
 
+def waiting(memory: Memory, home: str) -> list[str]:
+    """What waits in the spool for this store."""
+    return spool.waiting(home, spool.mark_of(home, memory.path))
+
+
 def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
     """Do what agents asked for in the answers that are waiting."""
     stops: list[Stop] = []
     refused: list[Refused] = []
-    for name in filter(spool.has_commands, spool.waiting(home)):
+    for name in filter(spool.has_commands, waiting(memory, home)):
         with _attempted(home, name) as tried:
             try:
                 event = kept.read(name, _said(home, tried))
@@ -119,8 +128,11 @@ def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
                 refused.append(_refusal(home, tried, error.message))
             else:
                 stops.append(_stop(memory, event, name, clock.monotonic() + timeout_s))
+                allowed = Places(memory, home).allowed(event)
                 with transaction(memory.user.connection):
-                    kept.keep(memory.user.connection, event)
+                    # While ctx is paused, what was asked for is done and nothing is kept of it.
+                    if not _is_deleted(home, event) and not _was_paused(home, event):
+                        kept.keep(memory.user.connection, allowed)
                 disk.discard(spool.path_of(home, tried))
     return NOTHING._replace(stops=tuple(stops), refused=tuple(refused))
 
@@ -148,23 +160,44 @@ def events(memory: Memory, home: str, timeout_s: float) -> Applied:
     """
     taken = NOTHING
     folders: dict[str, None] = {}
-    names = [name for name in spool.waiting(home) if not spool.has_commands(name)]
-    for start in range(0, len(names), _BATCH):
-        taken = _sum(taken, _keep(memory, home, names[start : start + _BATCH], folders))
+    names = [name for name in waiting(memory, home) if not spool.has_commands(name)]
+    for batch in _batches(names):
+        taken = _sum(taken, _keep(memory, home, batch, folders))
         taken = _sum(taken, commands(memory, home, timeout_s))
-    for folder in filter(os.path.isabs, folders):
-        # What is wrong with one project is no harm to another.
-        with suppress(CtxError):
-            _refresh(memory, folder, home)
+    refresh(memory, folders, home)
     with transaction(memory.user.connection):
-        kept.forget_old(memory.user.connection)
         receipts.forget_old(memory.user.connection)
         contexts.forget_old(memory.user.connection)
+        event_log.forget_old(memory.user.connection)
     _forget_old_files(home)
     taken = _sum(taken, commands(memory, home, timeout_s))
     for folder in filter(os.path.isabs, folders):
         _compact_ended(memory, folder, home)
     return taken
+
+
+def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """What is taken in together. What was tried before is tried alone: it may be to blame."""
+    batch: list[str] = []
+    for name in names:
+        is_tried = name != spool.plain(name)
+        if batch and (is_tried or len(batch) == _BATCH):
+            yield batch
+            batch = []
+        batch.append(name)
+        if is_tried:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def refresh(memory: Memory, folders: Iterable[str], home: str) -> None:
+    """Make the contexts of some places anew, after memory has changed."""
+    for folder in filter(os.path.isabs, folders):
+        # What is wrong with one project is no harm to another.
+        with suppress(CtxError):
+            _refresh(memory, folder, home)
 
 
 def _compact_ended(memory: Memory, folder: str, home: str) -> None:
@@ -197,7 +230,7 @@ def _sum(one: Applied, other: Applied) -> Applied:
 def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, None]) -> Applied:
     """Take in some events and receipts at once: all of them are durable together."""
     refused: list[Refused] = []
-    found: list[tuple[str, Event | Receipt]] = []
+    found: list[tuple[str, Event | Handed]] = []
     with ExitStack() as stack:
         for name in names:
             tried = stack.enter_context(_attempted(home, name))
@@ -209,17 +242,48 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
                 )
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
+        places = Places(memory, home)
         with transaction(memory.user.connection):
             for _, each in found:
-                if isinstance(each, Receipt):
-                    receipts.keep(memory.user.connection, each)
+                if _is_deleted(home, each.receipt if isinstance(each, Handed) else each):
+                    continue
+                if isinstance(each, Handed):
+                    if receipts.keep(memory.user.connection, each.receipt):
+                        _log(memory, each)
                 else:
-                    kept.keep(memory.user.connection, each)
+                    kept.keep(memory.user.connection, places.allowed(each))
                     folders[each.folder] = None
     for tried, _ in found:
         disk.discard(spool.path_of(home, tried))
-    given = sum(isinstance(each, Receipt) for _, each in found)
+    given = sum(isinstance(each, Handed) for _, each in found)
     return NOTHING._replace(events=len(found) - given, receipts=given, refused=tuple(refused))
+
+
+def _is_deleted(home: str, said: Event | Receipt) -> bool:
+    """Whether it is of a session that was deleted while this waited to be taken in."""
+    gone_ms = deleted.at_ms(home, said.session)
+    return gone_ms > 0 and spool.made_ms(said.id) <= gone_ms
+
+
+def _was_paused(home: str, event: Event) -> bool:
+    return pausing.is_paused(home, event.folder, spool.made_ms(event.id))
+
+
+def _log(memory: Memory, handed: Handed) -> None:
+    """Note what it cost to give an agent something."""
+    receipt, made = handed
+    data: dict[str, object] = {"tokens": receipt.tokens, "items": len(receipt.items)}
+    kind, took_ms = event_log.RELEVANT, None
+    if receipt.event == "SessionStart":
+        environment = memory.surroundings.environment
+        config = survey(memory.surroundings.user_store.config_file, None, environment, ())
+        kind, took_ms = event_log.CONTEXT, made.get("build_ms")
+        data |= {**made, "budget": config.integer("context.budget")}
+    took_ms = took_ms if isinstance(took_ms, int) else None
+    event_log.put(
+        memory.user.connection,
+        event_log.Entry(receipt.at, receipt.session, kind, data, took_ms, receipt.tokens),
+    )
 
 
 @contextmanager
@@ -248,7 +312,13 @@ def _said(home: str, name: str) -> bytes:
 
 
 def _refusal(home: str, name: str, reason: str) -> Refused:
-    """Put aside what cannot be kept, where a person can look at it."""
+    """Put aside what cannot be kept: that it came, and what is wrong with it.
+
+    What it says may be secret, or private, and nobody can tell in what cannot be read: it goes.
+    """
+    path = spool.path_of(home, name)
+    if os.path.isfile(path) and not os.path.islink(path):
+        disk.replace(path, f"{reason}\n".encode())
     spool.give_up(home, name)
     return Refused(spool.id_of(name), spool.kind_of(name), reason)
 
@@ -256,13 +326,8 @@ def _refusal(home: str, name: str, reason: str) -> Refused:
 def _refresh(memory: Memory, folder: str, home: str) -> None:
     """Make the contexts of a place anew, if they are not what memory is now."""
     with for_agents(memory, folder, memory.session, AUTHOR) as there:
-        own = NO_STORE
-        if there.beside is not None:
-            own = beside.current(there.beside.project)
-        elif not memory.is_alone and (project := layout.find_project(folder, home)):
-            own = beside.read(home, project)
-        stores = there.graph.connections
-        if layers.is_timeless(stores):
+        own, stores = own_store(there), there.graph.connections
+        if default_view.is_timeless(stores):
             _keep_contexts(memory, stores, own, there.place, home)
 
 
@@ -271,26 +336,31 @@ def _keep_contexts(
 ) -> None:
     connection = memory.user.connection
     environment = memory.surroundings.environment
-    settings = contexts.settings(home, environment)
     config = survey(memory.surroundings.user_store.config_file, None, environment, ())
-    budget = config.integer("context.budget")
+    budget, most = config.integer("context.budget"), limits.of(config)
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):
-        key = contexts.Key(place, settings, part, own.told)
+        key = contexts.key_of(place, home, environment, part, own)
         if contexts.ready(connection, key) is None:
             # Nobody has to wait while it is composed; whether it still holds is asked again.
-            stamp = contexts.stamp(connection)
-            wanted = layers.Wanted(place.project, task, budget, part, own.notice)
+            before = contexts.at(connection, key)
+            notice = contexts.notice(key, own)
+            wanted = layers.Wanted(place.project, task, budget, part, notice, most)
             made = layers.context(stores, wanted)
             with transaction(connection):
-                if contexts.stamp(connection) == stamp:
+                if contexts.at(connection, key) == before:
                     contexts.keep(connection, key, made, clock.iso(clock.now_ms()))
 
 
 def _forget_old_files(home: str) -> None:
-    """Small files of sessions long ago, and what hooks that were killed did not finish."""
+    """Small files of sessions long ago, what was given up, what killed hooks did not finish."""
     now_s = clock.now_ms() / 1000
-    places = ((live.path_of(home, ""), _OLD_S, ""), (spool.path_of(home, ""), _HOUR_S, "tmp-"))
+    places = (
+        (live.path_of(home, ""), _OLD_S, ""),
+        (f"{spool.path_of(home, spool.FAILED)}/", _OLD_S, ""),
+        (f"{home}/{switched_off.FOLDER}/", _FORGOTTEN_S, ""),
+        (spool.path_of(home, ""), _HOUR_S, "tmp-"),
+    )
     for folder, age_s, prefix in places:
         for name in disk.names(folder):
             path = f"{folder}{name}"

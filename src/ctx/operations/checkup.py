@@ -6,7 +6,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import ctx
 from ctx import clock, disk, layout
@@ -15,6 +15,8 @@ from ctx.errors import CtxError, DatabaseFailure
 from ctx.memory import store
 from ctx.memory.foreign import go_ctx
 from ctx.memory.migrations import MIGRATIONS
+from ctx.operations import backups
+from ctx.operations.standstill import standstills
 from ctx.sessions import hook_log, spool, trust
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
@@ -26,6 +28,11 @@ _DAY_MS = 86_400_000
 _LONG_MS = 10 * 60_000
 """What hooks have left is taken in within minutes, or nobody is at it."""
 _LOG_TAIL = 64 * 1024
+_SKIPPED = (
+    "SELECT coalesce(reason, ''), count(*), max(at), session, event, tool FROM events"
+    " WHERE status = 'skipped' GROUP BY 1 ORDER BY 3 DESC LIMIT 5"
+)
+"""By reason; what stands beside a `max` is of the same row."""
 
 
 class Check(NamedTuple):
@@ -112,6 +119,22 @@ def _store(surroundings: Surroundings) -> Iterator[Check]:
         yield Check("store", "problem", f"{shown(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
+    if not _rows(path, "SELECT 1 FROM nodes LIMIT 1"):
+        yield from _lost(path)
+
+
+def _lost(path: str) -> Iterator[Check]:
+    """Where there is nothing in memory, whether there was once."""
+    full = [each for each in backups.listed(path).backups if each.nodes]
+    if full:
+        nodes, at = full[0].nodes or 0, full[0].at
+        seen = f"It is empty, and the backup of {at} has {nodes:,} {_nodes(nodes)}."
+        advice = f"`ctx restore --backup {full[0].name}` brings them back."
+        yield Check("store", "warning", seen, advice)
+
+
+def _nodes(count: int) -> str:
+    return "node" if count == 1 else "nodes"
 
 
 def _contents(path: str) -> Check:
@@ -126,7 +149,7 @@ def _contents(path: str) -> Check:
     except DatabaseFailure as error:
         return Check("store", "warning", error.message, "`ctx status` brings it up to date.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000
-    told = f"{nodes:,} {'node' if nodes == 1 else 'nodes'}, {size:,.1f} MB, whole"
+    told = f"{nodes:,} {_nodes(nodes)}, {size:,.1f} MB, whole"
     return ok("store", f"{shown(path)}: {told}")
 
 
@@ -226,24 +249,46 @@ def _capture(surroundings: Surroundings) -> Iterator[Check]:
         yield Check("capture", "warning", told, "`ctx hook apply` takes them in, or says why not.")
     else:
         yield ok("capture", seen)
+    for each in standstills(surroundings):
+        yield Check("capture", "warning", f"Nothing is taken in: {each.why}.", each.advice)
     if failed := spool.failed(home):
         folder = shown(spool.path_of(home, spool.FAILED))
         seen = f"Given up, because they could not be taken in: {len(failed):,}."
         advice = f"They lie in {folder}: look at them, then remove them."
         yield Check("capture", "warning", seen, advice)
+    yield from _skipped(surroundings.graph)
+
+
+def _skipped(path: str) -> Iterator[Check]:
+    """Events that are in the store, and of which nothing could be made. Old ones are no news."""
+    since = clock.iso(clock.now_ms() - _DAY_MS)
+    for reason, count, at, session, event, tool in _rows(path, _SKIPPED):
+        what = f"{event} of {tool}" if tool else event
+        many = "1 event was" if count == 1 else f"{count:,} events were"
+        seen = f"{many} given up, the last at {at} ({what}, session {session}): {reason}"
+        if at >= since:
+            yield Check(
+                "capture", "warning", seen, "The rest was taken in. This is worth a report."
+            )
+        else:
+            yield ok("capture", seen)
 
 
 def _last_event(path: str) -> int:
     """When the newest event in the store came; 0 where there is none."""
+    rows = _rows(path, "SELECT max(at) FROM events")
+    return clock.parse_iso(rows[0][0] or "") or 0 if rows else 0
+
+
+def _rows(path: str, sql: str) -> list[Any]:
+    """What the store says; nothing where it is none. What is wrong with it is said elsewhere."""
     if truth.application_id_of(path) != store.APPLICATION_ID:
-        return 0
+        return []
     try:
         with explained(path), closing(truth.connect_for_reading(path)) as connection:
-            row = connection.execute("SELECT max(at) FROM events").fetchone()
+            return connection.execute(sql).fetchall()
     except CtxError:
-        # What is wrong with the store is said elsewhere.
-        return 0
-    return clock.parse_iso(row[0] or "") or 0
+        return []
 
 
 def _trouble(surroundings: Surroundings) -> Iterator[Check]:

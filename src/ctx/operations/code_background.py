@@ -6,6 +6,7 @@ terminal; below everybody else's work; silent. The lock of the index lets one be
 
 import json
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -59,6 +60,17 @@ def start(codebase: Codebase) -> int | None:
         return None
     _started[place.database] = process
     return process.pid
+
+
+def end() -> None:
+    """End what this process has started and is not done. An index half made is made later."""
+    for path, process in list(_started.items()):
+        if process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                # It leads a session of its own, with the processes that it has started itself.
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        del _started[path]
 
 
 def run(told: str) -> None:

@@ -8,6 +8,8 @@ from ctx.ids import SessionId
 from ctx.memory import pending
 from ctx.memory.census import ScopeCount, TierCount, TypeCount, by_scope, census
 from ctx.memory.graph import PROJECT
+from ctx.operations import health
+from ctx.operations.health import Health
 from ctx.sqlite.connection import size_of
 from ctx.workspace import Memory
 
@@ -28,7 +30,8 @@ class Status(NamedTuple):
     tiers: tuple[TierCount, ...]
     """A pinned node may have another tier too."""
     no_tier: int
-    """Nodes that search finds and no context shows."""
+    """Nodes that search finds, and the view `default` does not show. What was made of sessions is
+    among them; contexts have layers of their own for that."""
     superseded: int
     views: int
     scopes: tuple[ScopeCount, ...]
@@ -37,6 +40,8 @@ class Status(NamedTuple):
     task: str | None
     staged: tuple["StagedSession", ...] = ()
     """The sessions of the project that have staged work."""
+    health: Health | None = None
+    """How capture stands; null where a store was named, or is not there."""
 
 
 class StagedSession(NamedTuple):
@@ -58,6 +63,7 @@ def status(memory: Memory, *, new: bool) -> Status:
         task=pending.current_task(memory.user, memory.task_key),
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
+        health=None if memory.is_alone or new else health.health(memory),
         **census(memory.graph)._asdict(),
     )
 
@@ -100,6 +106,7 @@ def as_text(found: Status) -> str:
     lines += [f"Project: {found.project}"] if found.project else []
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
+    lines += health.as_text(found.health) if found.health else []
     if found.nodes:
         lines += ["", "Tier breakdown:"]
         for tier, nodes, tokens in found.tiers:
@@ -109,7 +116,10 @@ def as_text(found: Status) -> str:
             )
         if found.no_tier:
             noun = "node" if found.no_tier == 1 else "nodes"
-            lines.append(f"  none: {found.no_tier:,} {noun}, which no context shows")
+            lines.append(
+                f"  none: {found.no_tier:,} {noun}; search finds them, and what was captured has"
+                " layers of its own in contexts"
+            )
     return "\n".join(lines) + "\n"
 
 

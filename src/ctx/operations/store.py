@@ -1,6 +1,7 @@
 """Look after the file of the store: check, rebuild, back up, restore, recover."""
 
 import os
+import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -8,10 +9,11 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import DatabaseFailure, PathRefused, UsageError
-from ctx.memory import integrity, recovery, store
+from ctx.memory import integrity, recovery, salvaged, store
 from ctx.memory.integrity import Difference
 from ctx.memory.recovery import Recovered
-from ctx.sqlite import truth
+from ctx.sessions import spool
+from ctx.sqlite import backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,
     connect,
@@ -90,6 +92,15 @@ class Recovery(NamedTuple):
     kept: str | None
     """Where the damaged file is kept."""
     newest_backup: str | None
+    steps: tuple["Step", ...] = ()
+    """What was done, one after the other."""
+
+
+class Step(NamedTuple):
+    """One step of a recovery."""
+
+    name: str
+    told: str
 
 
 def locate(path: str) -> Located:
@@ -221,9 +232,11 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
     if _is_whole(path):
         return Recovery(path, dry_run, False, None, None, newest)
     recovered: list[Recovered] = []
+    steps: list[Step] = []
 
     def make(damaged: str) -> str:
-        found = recovery.salvage(damaged, tick)
+        found = salvaged.salvage(damaged, tick)
+        steps[:] = _filled(path, found)
         if not found.records and not found.nodes:
             raise DatabaseFailure(f"Nothing can be read in {shown(path)}.", hint=_restore(newest))
         # Somebody may have written since, and a new store is begun with an empty file.
@@ -238,7 +251,34 @@ def recover(path: str, *, dry_run: bool, tick: clock.Tick = clock.no_tick) -> Re
             kept = None
             with temporary_file(path) as copy:
                 make(_readable(path, copy))
-    return Recovery(path, dry_run, True, recovered[-1], kept, newest)
+    return Recovery(path, dry_run, True, recovered[-1], kept, newest, tuple(steps))
+
+
+def _filled(path: str, found: salvaged.Salvaged) -> list[Step]:
+    """Fill what is missing in what was read from the newest backup; the steps, in words."""
+    read = [f"{len(found.records):,} records, {len(found.nodes):,} nodes"]
+    if found.unreadable_pages:
+        read.append(f"{found.unreadable_pages:,} pages cannot be read")
+    steps = [Step("readable rows", "; ".join(read))]
+    since = None
+    for backup in backups.every(path):
+        known = set(found.records)
+        try:
+            with closing(truth.connect_for_reading(backup.path)) as connection:
+                missing = found.fill_from(connection)
+                there = {row[0] for row in connection.execute("SELECT id FROM records")}
+        except (sqlite3.Error, UnicodeDecodeError, ValueError):
+            steps.append(Step("newest backup", f"{backup.name} cannot be read either"))
+            continue
+        since = len(known - there)
+        steps.append(Step("newest backup", f"{backup.name}: {missing:,} records from it"))
+        break
+    else:
+        steps.append(Step("newest backup", "there is none that helps"))
+    waiting = len(spool.waiting(folder_of(path)))
+    told = f"{since:,} records are newer than it; " if since is not None else ""
+    steps.append(Step("records and spool since", f"{told}{waiting:,} events wait to be taken in"))
+    return steps
 
 
 def _is_whole(path: str) -> bool:
@@ -246,7 +286,7 @@ def _is_whole(path: str) -> bool:
         return check(path).sound
     except DatabaseFailure:
         # Another program's, or ours with a damaged header: only in ours there are records.
-        if recovery.salvage(path).records:
+        if salvaged.salvage(path).records:
             return False
         raise
 
@@ -260,13 +300,9 @@ def _readable(path: str, copy: str) -> str:
 
 
 def newest_backup(path: str) -> str | None:
-    """The newest backup beside a store, whoever made it."""
-    prefix = f"{os.path.basename(path)}.backup-"
-    names = [name for name in disk.names(folder_of(path)) if name.startswith(prefix)]
-    names = [name for name in names if name.endswith("Z")]
-    if not names:
-        return None
-    return os.path.join(folder_of(path), max(names, key=lambda name: name.rsplit("-", 1)[1]))
+    """The newest backup of a store, whoever made it."""
+    found = backups.every(path)
+    return found[0].path if found else None
 
 
 def _restore(backup: str | None) -> str:

@@ -7,6 +7,12 @@ from ctx.ids import NodeId
 from ctx.memory.model import Node, Redaction
 from ctx.workspace import Memory
 
+_PARTS = (
+    *("title", "request", "investigated", "learned", "completed", "next_steps"),
+    *("files_read", "files_edited", "more_read", "more_edited", "notes"),
+)
+"""Of an observation or a summary: they say what its content says."""
+
 
 class Options(NamedTuple):
     """What is None stays as it is; an empty summary or metadata value takes it away."""
@@ -47,13 +53,17 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
             if options.in_document or not document.is_shared(memory, found):
                 return document.update(memory, node_id, found, options)
             over, path = found.digest, document.shown_path(found.path)
+    given = {key: value or None for key, value in options.metadata.items()}
+    if options.content is not None and {"key", "session"} <= node.metadata.keys():
+        # What a session left behind says itself in parts, which are read instead of the whole.
+        given = {**{name: None for name in _PARTS if name in node.metadata}, **given}
     with memory.changing("update", node.scope) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
             content=options.content,
             summary=options.summary,
-            metadata={key: value or None for key, value in options.metadata.items()},
+            metadata=given,
             over=over,
         )
     graph = memory.graph

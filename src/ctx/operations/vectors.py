@@ -104,6 +104,22 @@ def fill(memory: Memory) -> int:
     return sum(_filled(graph, path, embedder) for graph, path in _stores(memory))
 
 
+def fill_slice(memory: Memory, seconds: float) -> int:
+    """Embed as much of what is missing as a moment allows; how many nodes that were."""
+    embedder = _embedder(memory)
+    if embedder is None:
+        return 0
+    is_in_time = clock.deadline(seconds)
+    filled = 0
+    for graph, path in _stores(memory):
+        file = Vectors(path)
+        try:
+            filled += bring_up_to_date(graph, file, embedder, is_in_time)
+        finally:
+            file.close()
+    return filled
+
+
 def fill_project(workspace: Workspace) -> int:
     """The same for the nodes of a project alone, by the table that comes with ctx."""
     if not workspace.config.flag("search.vectors"):

@@ -1,6 +1,7 @@
 """Why an agent knew something: what it was given, when, and at what cost."""
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -9,8 +10,9 @@ from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.ids import NodeId
 from ctx.memory import receipts
 from ctx.memory.model import Node
-from ctx.memory.receipts import Item, Packed, Receipt
+from ctx.memory.receipts import Handed, Item, Packed, Receipt
 from ctx.sessions import spool
+from ctx.sessions.state import SHORTEST_PREFIX
 from ctx.workspace import Memory
 
 _ALL = 2**31
@@ -29,6 +31,9 @@ class Given(NamedTuple):
     changed: bool | None
     """Whether it is not any more what was given; None where it is not known here: what was given
     in a project, or on a branch, may be in no store that is open now."""
+    layer: str = "memory"
+    """The part of a context that it was in: `memory`, `sessions`, `code`, `learnings` or
+    `past_work`. A file in which code has changed is no node, and has no id."""
 
 
 class Explained(NamedTuple):
@@ -79,11 +84,11 @@ def last(memory: Memory, limit: int) -> Receipts:
 
 
 def _named(memory: Memory, text: str) -> Receipt:
-    """The receipt whose id begins so, or the last one of a session that is called so."""
+    """The receipt whose id begins so, or the last one of a session whose id does."""
     waiting = _waiting(memory)
     found = [each for each in waiting if each.id.startswith(text)]
-    found = found or [each for each in waiting if each.session == text]
     found += receipts.beginning(memory.user.connection, text)
+    found = found or _of_session(memory, waiting, text)
     if not found:
         raise ReceiptNotFound(f"There is no receipt {text[:80]!r}, and no session of that name.")
     several = {each.id for each in found if each.id.startswith(text)}
@@ -91,6 +96,19 @@ def _named(memory: Memory, text: str) -> Receipt:
         told = "\n".join(f"  {each.id}  {each.at}  {each.event}" for each in found[:5])
         raise AmbiguousId(f"Several receipts begin with {text}.", detail=told)
     return found[0]
+
+
+def _of_session(memory: Memory, waiting: Sequence[Receipt], text: str) -> list[Receipt]:
+    connection = memory.user.connection
+    sessions = {each.session for each in waiting} | receipts.sessions(connection)
+    if text not in sessions and len(text) >= SHORTEST_PREFIX:
+        meant = sorted(each for each in sessions if each.startswith(text))
+        if len(meant) > 1:
+            told = "\n".join(f"  {each}" for each in meant[:5])
+            raise AmbiguousId(f"Several sessions begin with {text}.", detail=told)
+        text = next(iter(meant), text)
+    found = [each for each in waiting if each.session == text]
+    return found + receipts.of_session(connection, text)
 
 
 def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
@@ -105,15 +123,16 @@ def _waiting(memory: Memory) -> list[Receipt]:
     """Those that hooks have written down and nobody has taken in yet, the newest first."""
     home = memory.surroundings.user_store.home
     found = []
-    for name in reversed(spool.waiting(home)):
+    for name in reversed(spool.waiting(home, spool.mark_of(home, memory.path))):
         if spool.kind_of(name) == spool.RECEIPT:
             # It may be taken in at this moment.
             with suppress(OSError, ValueError, ContentRefused):
-                found.append(read_receipt(name, disk.read(spool.path_of(home, name))))
+                handed = read_receipt(name, disk.read(spool.path_of(home, name)))
+                found.append(handed.receipt)
     return found
 
 
-def read_receipt(name: str, said: bytes) -> Receipt:
+def read_receipt(name: str, said: bytes) -> Handed:
     """A receipt as a file of the spool says it."""
     try:
         told = json.loads(said)
@@ -124,7 +143,8 @@ def read_receipt(name: str, said: bytes) -> Receipt:
 
 
 def _explained(memory: Memory, receipt: Receipt) -> Explained:
-    now = {node.id: node for node in memory.graph.nodes(item.id for item in receipt.items)}
+    ids = [item.id for item in receipt.items if item.id]
+    now = {node.id: node for node in memory.graph.nodes(ids)}
     items = tuple(_given(memory, item, now.get(item.id)) for item in receipt.items)
     told = sum(item.tokens for item in items)
     if receipt.packed is not None:
@@ -136,7 +156,7 @@ def _given(memory: Memory, item: Item, now: Node | None) -> Given:
     changed: bool | None = None
     if now is not None:
         changed = now.updated_at != item.updated_at
-    elif any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
+    elif item.id and any(graph.was_deleted(item.id) for graph in memory.graph.graphs):
         changed = True
     content = now.content if now else None
-    return Given(item.id, item.label, item.tokens, item.updated_at, content, changed)
+    return Given(item.id, item.label, item.tokens, item.updated_at, content, changed, item.layer)

@@ -123,6 +123,16 @@ class Composed(NamedTuple):
     left_out: LeftOut
 
 
+class Body(NamedTuple):
+    """Entries as sections of a text, without what stands around them."""
+
+    text: str
+    tokens: int
+    """What the sections take, headings and all; never less than their estimate."""
+    shown: tuple[int, ...]
+    costs: tuple[int, ...]
+
+
 class Frame(NamedTuple):
     """What stands around the entries."""
 
@@ -140,20 +150,43 @@ def compose(
     Only so many are read as may be shown; `left_out` is told how many are, and says how many
     are not. Inside a section, entries keep their order.
     """
+    found = body(entries, room(budget, frame))
+    missing = left_out(len(found.shown))
+    text, token_count = framed(found.text, len(found.shown), missing, budget, frame)
+    return Composed(text, token_count, found.shown, found.costs, missing)
+
+
+def room(budget: int, frame: Frame) -> int:
+    """What a budget leaves for what stands inside of a frame."""
     # The frame is reckoned with the longest numbers that it may have to name.
-    page = _Page(budget - tokens.estimate(_frame("", budget, _MOST_LEFT_OUT, budget, frame)))
-    page.fill(entries)
-    missing = left_out(len(page.items))
-    text, token_count = _framed(page.text(), len(page.items), missing, frame)
-    if token_count > budget:
-        raise BudgetExceeded(
-            f"A budget of {budget:,} tokens is too small: an empty context takes {token_count:,}.",
-            hint=f"Give a budget of {token_count:,} tokens or more.",
-        )
+    return budget - tokens.estimate(_frame("", budget, _MOST_LEFT_OUT, budget, frame))
+
+
+def body(entries: Iterable[Entry], most: int, for_kept: int = 0) -> Body:
+    """As many of the entries as fit. For those that must be named there may be more tokens."""
+    page = _Page(most)
+    page.fill(entries, for_kept)
     shown = tuple(each.number for each in page.items)
-    return Composed(
-        text, token_count, shown, tuple(_cost(each.text) for each in page.items), missing
-    )
+    costs = tuple(_cost(each.text) for each in page.items)
+    return Body(page.text(), most - page.left, shown, costs)
+
+
+def framed(
+    inside: str, shown: int, left_out: LeftOut, budget: int, frame: Frame
+) -> tuple[str, int]:
+    """The whole text, and its tokens: the count is a part of what is counted."""
+    count = 0
+    text = ""
+    while not text or tokens.estimate(text) != count:
+        # It can only grow, until it is right.
+        count = tokens.estimate(text)
+        text = _frame(inside, shown, left_out, count, frame)
+    if count > budget:
+        raise BudgetExceeded(
+            f"A budget of {budget:,} tokens is too small: an empty context takes {count:,}.",
+            hint=f"Give a budget of {count:,} tokens or more.",
+        )
+    return text, count
 
 
 def item(entry: Entry, *, with_tags: bool) -> str:
@@ -205,9 +238,9 @@ class _Page:
         self.items: list[_Item] = []
         self._headings: set[str] = set()
 
-    def fill(self, entries: Iterable[Entry]) -> None:
+    def fill(self, entries: Iterable[Entry], for_kept: int = 0) -> None:
         numbered = enumerate(entries)
-        following = self._take_kept(numbered)
+        following = self._take_kept(numbered, for_kept)
         misses = 0
         while following and misses < _MOST_MISSES and self.left >= _SMALLEST_ITEM:
             number, entry = following
@@ -219,11 +252,16 @@ class _Page:
             following = next(numbered, None)
         self.items.sort(key=lambda each: _place(each.entry))
 
-    def _take_kept(self, numbered: Iterator[tuple[int, Entry]]) -> tuple[int, Entry] | None:
-        """Take the entries that must be named, and return the first one that need not be."""
+    def _take_kept(
+        self, numbered: Iterator[tuple[int, Entry]], more: int
+    ) -> tuple[int, Entry] | None:
+        """Take the entries that must be named, and return the first one that need not be.
+
+        So that as many as possible are, they may take more than there is; none is longer for that.
+        """
         kept: list[tuple[int, Entry]] = []
         following = None
-        least = self.left
+        least = self.left + more
         for number, entry in numbered:
             if not entry.kept:
                 following = number, entry
@@ -239,15 +277,17 @@ class _Page:
             spare = room - sum(_cost(_shortened(entry, level)) for _, entry in kept)
             if spare >= 0:
                 break
+        self.left += more
         for number, entry in kept:
             text = _shortened(entry, level)
             if len(entry.content) <= self.left * _CHARACTERS_PER_TOKEN:
                 whole = _whole(entry)
-                more = _cost(whole) - _cost(text)
-                if more <= spare:
-                    spare -= more
+                longer = _cost(whole) - _cost(text)
+                if longer <= spare:
+                    spare -= longer
                     text = whole
             self._take(_Item(number, entry, text))
+        self.left -= more
         return following
 
     def _take(self, wanted: _Item) -> bool:
@@ -271,17 +311,6 @@ class _Page:
                 above = headings
             parts.append(f"{text}\n")
         return "".join(parts) + ("\n" if parts else "")
-
-
-def _framed(body: str, shown: int, left_out: LeftOut, frame: Frame) -> tuple[str, int]:
-    """The whole text, and its tokens: the count is a part of what is counted."""
-    count = 0
-    while True:
-        text = _frame(body, shown, left_out, count, frame)
-        # It can only grow, until it is right.
-        if tokens.estimate(text) == count:
-            return text, count
-        count = tokens.estimate(text)
 
 
 def _frame(body: str, shown: int, left_out: LeftOut, count: int, frame: Frame) -> str:

@@ -1,26 +1,40 @@
-"""The context of a session: what an agent is given when it starts.
+"""The context of a session: what an agent is given when it starts, in layers.
 
-It is the view `default`, by the statements that lie beside its query, within a budget. The same
-memory gives the same text, byte for byte: there is no time in it.
+The first layer is memory: the view `default`, by the statements that lie beside its query. Those
+that tell of past sessions follow. Each has a cap, which scales with the budget; what one of them
+does not use goes to the others, memory first. Layers become shorter before one is left out, and a
+pinned node is shortened, never left out. The same memory gives the same text on the same day, byte
+for byte: there is no time in it, and ages are in days.
 
 Hooks load this module: it takes connections and gives text, and loads nothing that a hook cannot
 afford.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from operator import itemgetter
 from sqlite3 import Connection
-from typing import Any, NamedTuple
-from zlib import crc32
+from typing import NamedTuple
 
-from ctx import clock, tokens
+from ctx import tokens
 from ctx.ids import NodeId, Ulid
-from ctx.memory import model
-from ctx.retrieval.compose import STATE, Composed, Entry, Frame, LeftOut, compose, item, short_item
-from ctx.retrieval.contexts import MOST_PARTS, NOTHING, NOTHING_YET, Context, Item
-from ctx.retrieval.entries import Loaded, load
+from ctx.retrieval import default_view, session_layers
+from ctx.retrieval.compose import item, short_item
+from ctx.retrieval.contexts import (
+    CODE,
+    LEARNINGS,
+    MEMORY,
+    MOST_PARTS,
+    NOTHING,
+    NOTHING_YET,
+    SESSIONS,
+    Context,
+    Item,
+)
+from ctx.retrieval.default_view import Seen
+from ctx.retrieval.entries import load
+from ctx.retrieval.layer_lines import Layer
+from ctx.retrieval.limits import Limits
+from ctx.retrieval.page import Made, Page, item_of
 
 LARGEST_ANSWER = 10_000
 """What the client takes of one hook, in UTF-16 units; what is longer it cuts."""
@@ -35,16 +49,17 @@ _HOW = (
 PREFACE = f"This is what memory (ctx) holds for this work.{_HOW}"
 EMPTY = f"{NOTHING_YET}{_HOW}"
 CHANGED = "This has changed in memory (ctx) since this conversation was last given it."
+HINT = "---\n`ctx recall WORDS` tells more about any of this.\n\n"
+"""Below what is known of sessions, which has no ids."""
 
 Connections = Sequence[Connection]
 """The stores that a context is made of, the one of the project first."""
 
-_TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
-# Of nodes that are not shown, so many are counted.
-_MOST_COUNTED = 500
 _MOST_STATE = 40
 _LONG_PREVIEW = 2_000
 _SMALL = 400
+# What a resumed session is told of, where it has changed. Past work follows from the rest.
+_TOLD_AGAIN = (MEMORY, SESSIONS, CODE, LEARNINGS)
 
 
 class Wanted(NamedTuple):
@@ -57,32 +72,58 @@ class Wanted(NamedTuple):
     """A budget that no single answer can hold is given in parts, each of which is whole."""
     notice: str = ""
     """What else there is to say before the nodes."""
+    limits: Limits = Limits()
+    session: str = ""
+    """A session that goes on, and needs not be told what it did itself."""
 
 
-def context(connections: Connections, wanted: Wanted, first: Sequence[NodeId] = ()) -> Context:
-    """The view `default`; before everything else the nodes that an agent was at."""
-    parts_before = islice(_in_parts(connections, wanted, first), wanted.part)
-    return [NOTHING, *parts_before][-1]
+class Where(NamedTuple):
+    """Where an agent was before its conversation was compacted."""
+
+    nodes: Sequence[NodeId] = ()
+    lines: Sequence[str] = ()
 
 
-def _in_parts(
-    connections: Connections, wanted: Wanted, first: Sequence[NodeId] = ()
-) -> Iterator[Context]:
+NOWHERE = Where()
+
+
+def context(connections: Connections, wanted: Wanted, where: Where = NOWHERE) -> Context:
+    """A context; before everything else, where an agent was."""
+    return made(connections, wanted, where).context
+
+
+def made(connections: Connections, wanted: Wanted, where: Where = NOWHERE) -> Made:
+    parts_before = islice(_in_parts(connections, wanted, where), wanted.part)
+    return [Made(NOTHING, ()), *parts_before][-1]
+
+
+def _in_parts(connections: Connections, wanted: Wanted, where: Where = NOWHERE) -> Iterator[Made]:
     """One part after the other, until there is nothing left; the last is empty then."""
     budget = min(wanted.budget // parts(wanted.budget), LARGEST_PART)
-    before = there(connections, first)
-    past: set[NodeId] = set()
+    before = there(connections, where.nodes)
+    layers = _layers(connections, wanted)
+    past: set[str] = set()
+    lines = where.lines
     while True:
-        ids = _without(past, chain(before, _matching(connections, wanted)))
+        seen = Seen(wanted.project, wanted.task)
+        ids = _without(past, chain(before, default_view.matching(connections, seen)))
         first_id = next(ids, None)
-        is_empty = first_id is None and not past
+        is_empty = first_id is None and not past and not any(each.lines for each in layers)
         found = ids if first_id is None else chain([first_id], ids)
         preface = _preface(budget, is_empty=is_empty) + wanted.notice
-        part = _composed(connections, found, before, budget, preface.strip())
+        left = [each.without(past) for each in layers]
+        page = Page(connections, wanted.limits, budget, preface.strip(), _hint(budget))
+        part = page.made(found, before, left, lines)
         yield part
-        if not part.items:
+        if not part.context.items:
             return
-        past.update(each.id for each in part.items)
+        past.update(each.key for each in part.context.items)
+        lines = ()
+
+
+def _layers(connections: Connections, wanted: Wanted) -> list[Layer]:
+    asked = session_layers.Asked(wanted.project, wanted.session, wanted.limits)
+    return session_layers.built(connections, asked)
 
 
 def _preface(budget: int, *, is_empty: bool) -> str:
@@ -90,6 +131,10 @@ def _preface(budget: int, *, is_empty: bool) -> str:
     if budget <= _SMALL:
         return ""
     return EMPTY if is_empty else PREFACE
+
+
+def _hint(budget: int) -> str:
+    return HINT if budget > _SMALL else ""
 
 
 def parts(budget: int) -> int:
@@ -100,20 +145,35 @@ def parts(budget: int) -> int:
 def changed(connections: Connections, wanted: Wanted, given: dict[str, str]) -> Context:
     """What the context has now and a receipt has not, or not in this state."""
     found = islice(_in_parts(connections, wanted), parts(wanted.budget))
-    now = [each for part in found for each in part.items]
-    news = [each.id for each in now if given.get(each.id) != each.digest]
-    seen = {each.id for each in now}
-    gone = _gone(connections, [node_id for node_id in given if node_id not in seen])
+    now = [each for part in found for each in part.context.items if each.layer in _TOLD_AGAIN]
+    news = {each.key: each for each in now if given.get(each.key) != each.digest}
+    seen = {each.key for each in now}
+    nodes = [key for key in given if _is_node(key) and key not in seen]
+    gone = _gone(connections, nodes)
     if not news and not gone:
         return NOTHING
     budget = min(wanted.budget, LARGEST_PART)
     preface = CHANGED + (_told_gone(gone, budget // 3) if gone else "") + wanted.notice
-    return _composed(connections, iter(news), (), budget, preface)
+    ids = iter([each.id for each in news.values() if each.layer == MEMORY])
+    layers = [each.only(news) for each in _layers(connections, wanted)]
+    page = Page(connections, wanted.limits, budget, preface, "")
+    return page.made(ids, (), layers, ()).context
+
+
+def still(connections: Connections, given: dict[str, str]) -> dict[str, str]:
+    """What of a receipt is not gone since."""
+    held = set(there(connections, filter(_is_node, given)))
+    return {key: state for key, state in given.items() if not _is_node(key) or key in held}
 
 
 def there(connections: Connections, node_ids: Iterable[str]) -> list[NodeId]:
     """Those of the nodes that still hold: neither deleted nor superseded nor put away."""
     return [NodeId(Ulid(each)) for each in node_ids if not _gone(connections, [each])]
+
+
+def _is_node(key: str) -> bool:
+    """Whether an item is of memory; the others say which layer they are of."""
+    return ":" not in key
 
 
 def _told_gone(gone: Sequence[str], most: int) -> str:
@@ -138,6 +198,8 @@ def state(
         "   ORDER BY id DESC LIMIT ?5)"
         "  UNION SELECT * FROM (SELECT subject FROM records WHERE session = ?1 AND session <> ''"
         "   AND kind = 'node.put' ORDER BY subject DESC LIMIT ?5))"
+        # What is there to be mentioned says nothing, and a summary tells what the agent knows.
+        " AND type NOT IN ('file', 'item', 'package', 'summary')"
         " AND NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = 'tier:off-context')"
         " AND (SELECT min(tag <> 'project:' || ?2) FROM tags WHERE node_id = n.id"
         "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1"
@@ -152,20 +214,6 @@ def state(
     return [row[1] for row in rows[:_MOST_STATE]]
 
 
-def is_timeless(connections: Connections) -> bool:
-    """Whether the view does not ask how old something is, so that its context can be kept."""
-    return '["ago",' not in (_compiled(connections) or "").replace(" ", "")
-
-
-def _compiled(connections: Connections) -> str | None:
-    """The statements of the view: the project's, where it has one, else the user's."""
-    for connection in connections:
-        row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
-        if row:
-            return str(row[0]) if row[0] else None
-    return None
-
-
 def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple[Item, str]]:
     """Nodes that were asked for, as items of a list: whole, unless one would fill an answer."""
     found = []
@@ -173,7 +221,7 @@ def items_of(connections: Connections, node_ids: Iterable[NodeId]) -> list[tuple
         text = item(each.entry, with_tags=True)
         if units(text) > LARGEST_ANSWER // 2:
             text = short_item(each.entry, with_tags=True, characters=_LONG_PREVIEW)
-        found.append((_item(each, tokens.estimate(text)), text))
+        found.append((item_of(each, tokens.estimate(text)), text))
     return found
 
 
@@ -198,127 +246,13 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _composed(
-    connections: Connections,
-    ids: Iterator[NodeId],
-    first: Sequence[NodeId],
-    budget: int,
-    preface: str,
-) -> Context:
-    loaded: list[Loaded] = []
-    read = 0
-
-    def reading() -> Iterator[NodeId]:
-        nonlocal read
-        for node_id in ids:
-            read += 1
-            yield node_id
-
-    def entries() -> Iterator[Entry]:
-        for each in load(connections, reading()):
-            loaded.append(each)
-            yield _placed(each, first)
-
-    def left_out(shown: int) -> LeftOut:
-        more = sum(1 for _ in islice(ids, _MOST_COUNTED))
-        if next(ids, None) is not None:
-            return LeftOut(more, or_more=True)
-        return LeftOut(read - shown + more)
-
-    done = compose(entries(), left_out, budget, Frame(preface=preface))
-    return Context(done.text, done.token_count, _items(loaded, done))
-
-
-def _items(loaded: Sequence[Loaded], done: Composed) -> tuple[Item, ...]:
-    return tuple(_item(loaded[at], cost) for at, cost in zip(done.shown, done.costs, strict=True))
-
-
-def _item(each: Loaded, cost: int) -> Item:
-    return Item(each.node.id, each.entry.label, each.node.updated_at, cost, _digest(each))
-
-
-def _digest(each: Loaded) -> str:
-    entry = each.entry
-    state = (entry.content, entry.rationale, entry.tier, [*entry.depends_on], entry.superseded_by)
-    told = (*state, entry.author) if entry.author else state
-    return f"{crc32(json.dumps(told).encode()):08x}"
-
-
-def _placed(each: Loaded, first: Sequence[NodeId]) -> Entry:
-    return each.entry._replace(tier=STATE, kept=True) if each.node.id in first else each.entry
-
-
-def _without(past: set[NodeId], ids: Iterable[NodeId]) -> Iterator[NodeId]:
+def _without(past: set[str], ids: Iterable[NodeId]) -> Iterator[NodeId]:
     """Each once."""
     seen = set(past)
     for node_id in ids:
         if node_id not in seen:
             seen.add(node_id)
             yield node_id
-
-
-def _matching(connections: Connections, wanted: Wanted) -> Iterator[NodeId]:
-    """The nodes of the view in the order in which they are wanted: by tier, the newest first.
-
-    In a tier, the first store comes first.
-    """
-    compiled = _compiled(connections)
-    if compiled is None:
-        return
-    found = [_in_tiers(connection, compiled, wanted) for connection in connections]
-    if len(found) > 1:
-        from heapq import merge
-
-        found = [merge(*found, key=itemgetter(0))]
-    yield from (node_id for ranked in found for _, node_id in ranked)
-
-
-def _in_tiers(
-    connection: Connection, compiled: str, wanted: Wanted
-) -> Iterator[tuple[int, NodeId]]:
-    scope = "task" if wanted.task else ""
-    ((mode, statements),) = json.loads(compiled).items()
-    now_ms = clock.now_ms()
-    if mode == "text":
-        yield from _ranked(connection, statements[scope], wanted, now_ms)
-        return
-    for tier, sql, values in statements[scope]:
-        filled = [_filled(value, wanted, now_ms) for value in values]
-        for row in connection.execute(sql, filled):
-            yield _rank(tier), row[0]
-
-
-def _rank(tier: str | None) -> int:
-    return _TIERS.index(tier) if tier in _TIERS else len(_TIERS)
-
-
-def _ranked(
-    connection: Connection, statements: Sequence[Any], wanted: Wanted, now_ms: int
-) -> Iterator[tuple[int, NodeId]]:
-    rows: list[tuple[NodeId, float, str | None]] = []
-    for _, sql, values in statements:
-        filled = [_filled(value, wanted, now_ms) for value in values]
-        if rows := connection.execute(sql, filled).fetchall():
-            break
-    rows.sort(reverse=True)
-    rows.sort(key=lambda row: row[1])
-    ranks = [_rank(model.tier((row[2] or "").split(","))) for row in rows]
-    for at in sorted(range(len(rows)), key=lambda at: ranks[at]):
-        yield ranks[at], rows[at][0]
-
-
-def _filled(value: Any, wanted: Wanted, now_ms: int) -> str | int:
-    match value:
-        case ["project"]:
-            # Outside of any project, nothing of one is shown.
-            return f"project:{wanted.project or ''}"
-        case ["task"]:
-            return f"task:{wanted.task}"
-        case ["ago", age_ms, behind]:
-            return f"{clock.iso(max(now_ms - age_ms, clock.YEAR_1000_MS))}{behind}"
-        case _:
-            known: str | int = value
-            return known
 
 
 def _gone(connections: Connections, node_ids: Sequence[str]) -> list[str]:

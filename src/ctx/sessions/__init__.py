@@ -1,8 +1,16 @@
 """Sessions: a stretch of an agent's work, from its first event to the commit that keeps it.
 
     spool, live, hook_log   what hooks leave behind, in small files
-    events                  what a hook reported, as it is kept
-    transcript              what the agent said, as its client wrote it down
+    events, bodies          what a hook reported, as it is kept until a step is made of it
+    capture, policy, steps  the step that it becomes, and what is left out; command_steps, shell,
+                            writes, symbols, secret_files: how each kind of event is read
+    private, injected       what is nobody's business, and what ctx itself gave to an agent
+    pausing                 where and when nothing is taken in
+    state, deleted          what is known of a session, and which ones somebody has deleted
+    transcript              what the agent said, as its client wrote it down; transcript_events,
+                            transcript_files: what happened in a session, by the same files
+    synthesis               what a session leaves behind, made of its steps
+    learnings               what several sessions have shown
     commands, markup, prose what it asked of memory in its own words
     project_memory          what is known in a project: committed, staged, and in documents
     documents, anchors      what documents say, and what stands in the graph for a thing in the code

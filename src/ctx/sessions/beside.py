@@ -48,11 +48,11 @@ def read(home: str, project: Project) -> Beside:
         documents = list(scan.documents(project.narrative))
     except (CtxError, OSError):
         return Beside(told="unreadable", notice=MISSING, is_current=False)
-    if connection := _opened(present.path_for(project, now)):
+    if connection := _opened(present.path_for(project, now), now):
         if present.holds(connection, project, now) and _has_read(connection, documents):
             return Beside(connection, _told(now, documents))
     else:
-        connection = _newest(project)
+        connection = _newest(project, now)
     if connection is None:
         return Beside(told="missing", notice=MISSING, is_current=False)
     return Beside(connection, "behind", BEHIND, is_current=False)
@@ -84,17 +84,18 @@ def _has_read(connection: Connection, documents: Sequence[Seen]) -> bool:
     )
 
 
-def _newest(project: Project) -> Connection | None:
+def _newest(project: Project, now: State) -> Connection | None:
     """The index that was used last, whatever heads it is of."""
     paths = [os.path.join(project.indexes, name, FILE) for name in disk.names(project.indexes)]
     known = [path for path in paths if os.path.exists(path)]
     for path in sorted(known, key=os.path.getmtime, reverse=True):
-        if connection := _opened(path):
+        if connection := _opened(path, now):
             return connection
     return None
 
 
-def _opened(path: str) -> Connection | None:
+def _opened(path: str, now: State) -> Connection | None:
+    """An index, if nothing was scrubbed since it was made."""
     if not os.path.exists(path):
         return None
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
@@ -102,5 +103,5 @@ def _opened(path: str) -> Connection | None:
         lambda: sqlite3.connect(
             f"file:{name}?mode=ro", uri=True, isolation_level=None, timeout=_BUSY_S
         ),
-        lambda _: True,
+        lambda index: present.replaced_in(index) == now.replaced,
     )

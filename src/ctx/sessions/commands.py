@@ -10,7 +10,7 @@ told back with the right form, and does not stand in the way of what stands besi
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -47,9 +47,23 @@ class Wrong(NamedTuple):
 
 def parse(text: str) -> list[Command | Wrong]:
     """Everything in a message that was meant as a command, in order."""
-    found: list[Command | Wrong] = []
+    return [
+        _read(text, opening, closing, position)
+        for position, (opening, closing) in enumerate(_meant(text))
+    ]
+
+
+def spans(text: str) -> list[Span]:
+    """Where in a message everything stands that was meant as a command, with its content."""
+    return [
+        (opening.start, closing[1] if closing else opening.end) for opening, closing in _meant(text)
+    ]
+
+
+def _meant(text: str) -> Iterator[tuple[Opening, Span | None]]:
+    """The opening and the closing of each command."""
     if MARK not in text:
-        return found
+        return
     backticks = Backticks(text)
     said = Prose(text, backticks)
     closings = Closings(text, backticks, _begins_content)
@@ -58,9 +72,8 @@ def parse(text: str) -> list[Command | Wrong]:
         if opening is None or not _is_meant(text, opening):
             continue
         closing = closings.of(opening) if _may_have_content(opening) else None
-        found.append(_read(text, opening, closing, len(found)))
+        yield opening, closing
         said.go_on_from(closing[1] if closing else opening.end)
-    return found
 
 
 Reader = Callable[[str], str]

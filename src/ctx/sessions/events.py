@@ -1,26 +1,18 @@
 """An event: what a hook reported, as it is kept in the store.
 
-Its body is what the client said, without secrets, and without the middle of long texts: a session
-is about what was done, and files and outputs have other places.
+What is kept of it until a step is made of it, `bodies` says.
 """
 
 import json
-from math import isfinite
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
 from ctx.errors import ContentRefused, UsageError
-from ctx.redaction import redact
-from ctx.sessions import spool
+from ctx.sessions import bodies, spool
 
-_LONGEST_TEXT = 16_000
-# No secret is longer.
-_BEYOND = 8_000
-_SAME_MS = 3_000
-_KEPT_DAYS = 30
-_DAY_MS = 86_400_000
-_MOST_DEPTH = 40
+SAME_MS = 3_000
+"""Where hooks are registered in two places, the client says everything twice within this time."""
 
 
 class Event(NamedTuple):
@@ -53,34 +45,59 @@ def read(name: str, said: bytes) -> Event:
     except UsageError:
         raise ContentRefused("It names no session.") from None
     event_id = spool.id_of(name)
+    folder = _text(found, "cwd")
     return Event(
         event_id,
         session,
         expected,
         clock.iso(spool.made_ms(event_id)),
-        _text(found, "cwd"),
+        # No folder has such a name, and whoever looks for it is told so in an unkind way.
+        "" if "\0" in folder else folder,
         _text(found, "tool_name") or None,
         _text(found, "tool_use_id") or None,
         found,
     )
 
 
-def keep(connection: Connection, event: Event) -> None:
-    """Inside a transaction. To keep it twice is harmless.
+def keep(connection: Connection, event: Event) -> bool:
+    """Inside a transaction; whether it was news.
 
-    Where hooks are registered in two places, the client says everything twice at once.
+    To keep it twice is harmless: an event has one id, and each use of a tool is one event, whoever
+    reports it. Where hooks are registered in two places, the client says everything twice at once.
     """
-    body = json.dumps(_kept("", event.said, _MOST_DEPTH))
-    since = clock.iso(spool.made_ms(event.id) - _SAME_MS)
-    connection.execute(
+    body = bodies.body(event.said, event.tool)
+    if _is_known(connection, event, body):
+        return False
+    done = connection.execute(
         "INSERT OR IGNORE INTO events (id, session, event, at, folder, tool, tool_use, body)"
-        " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8 WHERE NOT EXISTS (SELECT 1 FROM events"
-        " WHERE session = ?2 AND event = ?3 AND at >= ?9 AND body = ?8)",
-        (
-            *(event.id, event.session, event.name, event.at, event.folder),
-            *(event.tool, event.tool_use, body, since),
-        ),
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*event[:7], body),
     )
+    return done.rowcount > 0
+
+
+def _is_known(connection: Connection, event: Event, body: str) -> bool:
+    if event.tool_use is not None:
+        sql = "SELECT 1 FROM events WHERE tool_use = ? AND session = ?"
+        return connection.execute(sql, (event.tool_use, event.session)).fetchone() is not None
+    made_ms = spool.made_ms(event.id)
+    # Ids sort by time: what is looked for lies among the last few of the session.
+    since, until = (f"{max(0, made_ms + ms):013d}" for ms in (-SAME_MS, SAME_MS))
+    found = connection.execute(
+        "SELECT 1 FROM events WHERE session = ? AND id BETWEEN ? AND ? AND event = ? AND body = ?",
+        (event.session, since, until, event.name, body),
+    )
+    return found.fetchone() is not None
+
+
+def waiting(connection: Connection, after: str, most: int) -> list[tuple[Event, int]]:
+    """The oldest events of which no step was made yet, and how often that was tried."""
+    rows = connection.execute(
+        "SELECT id, session, event, at, folder, tool, tool_use, body, attempts FROM events"
+        " WHERE status = 'new' AND id > ? ORDER BY id LIMIT ?",
+        (after, most),
+    )
+    return [(Event._make((*row[:7], _object(row[7]))), row[8]) for row in rows]
 
 
 def is_over(connection: Connection, session: str) -> bool:
@@ -91,46 +108,17 @@ def is_over(connection: Connection, session: str) -> bool:
     return row is not None and row[0] == "SessionEnd"
 
 
-def forget_old(connection: Connection) -> None:
-    """Inside a transaction."""
-    before = clock.iso(clock.now_ms() - _KEPT_DAYS * _DAY_MS)
-    connection.execute("DELETE FROM events WHERE at < ?", (before,))
-
-
 def _text(said: dict[str, Any], name: str) -> str:
     value = said.get(name)
     return _safe(value) if isinstance(value, str) else ""
 
 
-def _kept(name: str, value: Any, depth: int) -> Any:
-    """A value of JSON without secrets, its long texts shortened."""
-    match value:
-        case str():
-            # What a value is called may say what it is.
-            return _clean(f"{name}=", _safe(value))
-        case float() if not isfinite(value):
-            return str(value)
-        case dict() if depth:
-            return {
-                redact(_safe(str(key))).text: _kept(str(key), each, depth - 1)
-                for key, each in value.items()
-            }
-        case list() if depth:
-            return [_kept(name, each, depth - 1) for each in value]
-        case dict() | list():
-            return "…"
-        case _:
-            return value
-
-
-def _clean(named: str, text: str) -> str:
-    """A text without secrets. Of a long one only the ends are looked at, and a little beyond."""
-    if len(text) <= _LONGEST_TEXT:
-        return redact(named + text).text.removeprefix(named)
-    half = _LONGEST_TEXT // 2
-    first = redact(named + text[: half + _BEYOND]).text.removeprefix(named)[:half]
-    last = redact(text[-half - _BEYOND :]).text[-half:]
-    return f"{first}\n… {len(text) - 2 * half:,} characters left out …\n{last}"
+def _object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _safe(text: str) -> str:

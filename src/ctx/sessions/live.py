@@ -64,10 +64,21 @@ def _opened(home: str, path: str, flags: int) -> int:
 def read(home: str, name: str) -> str:
     """What is there; nothing where there is no such file."""
     try:
-        with open(path_of(home, name), "rb") as file:
-            return file.read(_LARGEST).decode("utf-8", "surrogateescape")
+        # A pipe in its place must not keep anybody waiting.
+        fd = os.open(path_of(home, name), os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return ""
+    try:
+        parts = []
+        size = 0
+        while size < _LARGEST and (part := os.read(fd, 65536)):
+            parts.append(part)
+            size += len(part)
+        return b"".join(parts).decode("utf-8", "surrogateescape")
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
 
 
 def follow(home: str, session: str, before: str, until_ms: int) -> None:
@@ -121,6 +132,30 @@ def touch(home: str, session: str) -> None:
             os.utime(path_of(home, session))
         except OSError:
             pass
+
+
+def sessions(home: str) -> list[str]:
+    """Those that began and did not end, whether or not their clients still run."""
+    try:
+        names = os.listdir(f"{home}/{FOLDER}")
+    except OSError:
+        return []
+    return sorted(name for name in names if is_session(name) and not _is_about_one(name))
+
+
+def _is_about_one(name: str) -> bool:
+    """Whether a file is not a session's own, but one of the others."""
+    last = name.rpartition(".")[2] if "." in name else ""
+    return (
+        last in ("before", "stop", "state", "receipt", "tmp")
+        or last.startswith(("receipt-", "start-"))
+        or name.startswith("cleared-")
+    )
+
+
+def folder_of(home: str, session: str) -> str:
+    """Where a session began."""
+    return read(home, session).partition("\n")[2].rstrip("\n")
 
 
 def before(home: str, session: str) -> str:

@@ -13,7 +13,7 @@ from ctx.errors import CtxError
 from ctx.ids import ObjectId
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.index import Index
-from ctx.memory.present import Fingerprint, State
+from ctx.memory.present import Fingerprint, State, replaced
 from ctx.sessions import documents
 from ctx.sessions.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction
@@ -31,7 +31,7 @@ def graph_at(memory: ProjectMemory, commits: tuple[ObjectId, ...]) -> Iterator[G
         with transaction(connection):
             for path in copy.changed_documents({}):
                 copy.put_document(path, None)
-            copy.bring(State(commits, ()))
+            copy.bring(State(commits, (), replaced(memory.project)))
             kept = dict(copy.last_snapshots())
             for path, blob in kept.items():
                 # What is not here, as in a shallow clone, says nothing.

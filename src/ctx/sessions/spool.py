@@ -4,16 +4,19 @@
     CTX_HOME/spool/1768906800456-4243-0b1d22e4.stop.1024-20480   a Stop with commands in the
                                                                  transcript, between these bytes
     CTX_HOME/spool/1768906800789-4244-77aa01fe.receipt           what a hook gave to an agent
+    CTX_HOME/spool/1768906801012-4245-03c4d5e6.receipt@1f2e3d4c  the same for another store,
+                                                                 which somebody has named
 
 The first part of a name is the id of the event: milliseconds, process, chance. A file is written
 under a temporary name and renamed, so that whoever finds one finds it whole. Files are handled in
 the order of their names and removed when what they say is in the store, so that to handle one
 twice is harmless.
 
-Hooks load this module: it imports nothing but `os` and `sys`.
+Hooks load this module: it imports nothing but `os`, `stat` and `sys`.
 """
 
 import os
+import stat
 import sys
 
 EVENTS = {
@@ -29,13 +32,17 @@ EVENTS = {
 """The kinds of events as hooks are called on the command line, and as the client calls them."""
 
 FOLDER = "spool"
+WAKE = "worker.wake"
+"""Beside the folder: the pipe on which a worker listens."""
 FAILED = "failed"
 """Beside the events: what could not be handled, however often it was tried."""
 RECEIPT = "receipt"
 STOP = "stop"
 
+_MARK = "@"
 _TEMPORARY = "tmp-"
 _MOST_TRIES = 3
+_LONG_MS = 10 * 60_000
 
 MANY = 64
 """So many files may wait before somebody is asked to look after them."""
@@ -73,6 +80,29 @@ def put(home: str, event_id: str, kind: str, data: bytes, *, durable: bool = Fal
         _sync_names(folder)
 
 
+def wake(home: str) -> bool:
+    """Tell the worker that there is something; whether there is a worker.
+
+    The kernel says so: a pipe that nobody reads from cannot be opened for writing like this.
+    """
+    try:
+        fd = os.open(f"{home}/{WAKE}", os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        if not stat.S_ISFIFO(os.fstat(fd).st_mode):
+            return False
+        os.write(fd, b"!")
+    except BlockingIOError:
+        # It has been told often enough.
+        pass
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True
+
+
 def _sync(fd: int) -> None:
     if sys.platform == "darwin":
         import fcntl
@@ -95,18 +125,38 @@ def _sync_names(folder: str) -> None:
         os.close(fd)
 
 
-def waiting(home: str) -> list[str]:
-    """The names of what is there, oldest first."""
+def mark_of(home: str, database: str) -> str:
+    """What is in the names of events for a store that somebody named; nothing for the usual one.
+
+    Without it, whoever looks after one store would take in what is meant for the other.
+    """
+    usual = f"{home}/store.db"
+    if database == usual or os.path.realpath(database) == os.path.realpath(usual):
+        return ""
+    from zlib import crc32
+
+    return f"{_MARK}{crc32(os.fsencode(os.path.realpath(database))):08x}"
+
+
+def waiting(home: str, mark: str = "") -> list[str]:
+    """The names of what is there for the store of this mark, oldest first."""
     try:
         names = os.listdir(f"{home}/{FOLDER}")
-    except (FileNotFoundError, NotADirectoryError):
+    except OSError:
+        # There is none, or it is somebody else's.
         return []
-    return sorted(name for name in names if "." in name and not name.startswith(_TEMPORARY))
+    events = (name for name in names if "." in name and not name.startswith(_TEMPORARY))
+    return sorted(name for name in events if "".join(plain(name).partition(_MARK)[1:]) == mark)
+
+
+def waits_long(names: "list[str]", now_ms: int) -> bool:
+    """Whether the oldest should have been taken in by now."""
+    return bool(names) and 0 < made_ms(id_of(names[0])) < now_ms - _LONG_MS
 
 
 def has_commands(name: str) -> bool:
     """Whether an event is a Stop after which something is to be done."""
-    return kind_of(name) == STOP and plain(name).count(".") > 1
+    return kind_of(name) == STOP and _told(name).count(".") > 1
 
 
 def id_of(name: str) -> str:
@@ -114,14 +164,14 @@ def id_of(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    return plain(name).split(".")[1]
+    return _told(name).split(".")[1]
 
 
 def span_of(name: str) -> tuple[int | None, int | None]:
     """From where to where in the transcript there are commands, where the name says so."""
     if not has_commands(name):
         return None, None
-    start, _, end = plain(name).split(".")[2].partition("-")
+    start, _, end = _told(name).split(".")[2].partition("-")
     return (int(start) if start.isdecimal() else None, int(end) if end.isdecimal() else None)
 
 
@@ -165,6 +215,11 @@ def leave(home: str, name: str) -> None:
 def plain(name: str) -> str:
     """The name without how often it was tried."""
     return name.partition("~")[0]
+
+
+def _told(name: str) -> str:
+    """The same without the mark of a store."""
+    return plain(name).partition(_MARK)[0]
 
 
 def failed(home: str) -> list[str]:

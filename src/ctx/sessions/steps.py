@@ -8,6 +8,8 @@ alone. In the store a step is the body of its event.
 import json
 from typing import Any, Literal, NamedTuple
 
+from ctx.redaction import redact
+
 Kind = Literal["prompt", "say", "read", "write", "command", "search", "plan", "agent", "mark"]
 """What was asked, said, read, written, run, looked for, planned, given to a subagent; or a mark:
 the session began, went on, was compacted, or ended (`text` says which)."""
@@ -72,6 +74,37 @@ class Step(NamedTuple):
     """Lines of a write."""
     excerpt: str = ""
     """The first lines of a write that changed, with `+` and `-`."""
+
+
+# No rule of redaction looks across it.
+_BREAK = "\n\0\n"
+
+
+def redacted(step: Step) -> Step:
+    """A step without secrets, as the last thing that is done to it.
+
+    Its event had none any more. But where something is taken out of the middle of a text, a colour
+    or what ctx gave, what stood on both sides of it may be a secret only now.
+    """
+    texts = [step.agent, step.text, step.path, step.output, step.excerpt]
+    texts += [text for each in step.findings for text in each if isinstance(text, str)]
+    texts += [text for each in step.changes for text in each if isinstance(text, str)]
+    joined = _BREAK.join(texts)
+    if redact(joined).text == joined:
+        return step
+
+    def clean(value: Any) -> Any:
+        return redact(value).text if isinstance(value, str) else value
+
+    return step._replace(
+        agent=clean(step.agent),
+        text=clean(step.text),
+        path=clean(step.path),
+        output=clean(step.output),
+        excerpt=clean(step.excerpt),
+        findings=tuple(Finding(*map(clean, each)) for each in step.findings),
+        changes=tuple(SymbolChange(*map(clean, each)) for each in step.changes),
+    )
 
 
 def body(step: Step) -> str:

@@ -73,6 +73,7 @@ class Hooks:
             "CTX_HOME": str(home),
             "PATH": os.environ["PATH"],
             "CLAUDE_PROJECT_DIR": str(folder),
+            "CTX_WORKER_AUTOSTART": "0",
             **environment,
         }
         self._all, self._held = os.pipe()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import hook, registration
 from ctx.agents.claude_code.hook import Hook
-from ctx.sessions import hook_log, live, spool
+from ctx.sessions import hook_log, live, spool, switched_off
 from tests.agents.claude_code.running import (
     ENTRY,
     NOTHING,
@@ -40,9 +40,10 @@ CTX = str(Path(sys.executable).with_name("ctx"))
 
 @pytest.fixture
 def hooks(surroundings: Path, folder: Path, ctx: Ctx) -> Iterator[Hooks]:
-    """Somebody who has one node in memory."""
+    """Somebody who has one node in memory, and has heard what is captured."""
     assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
     hooks = Hooks(surroundings / ".ctx", folder)
+    (hooks.home / "first-run").touch()
     yield hooks
     hooks.close()
 
@@ -322,6 +323,27 @@ def test_hooks_can_be_switched_off(surroundings: Path, folder: Path, word: str) 
     hooks.close()
 
 
+def test_what_was_said_while_hooks_were_off_is_known(hooks: Hooks, tmp_path: Path) -> None:
+    transcript = tmp_path / "t.jsonl"
+    transcript.write_text('{"type":"assistant","text":"<ctx:remember>it</ctx:remember>"}\n')
+    told = {"session_id": "quiet", "transcript_path": str(transcript)}
+    hooks.environment["CTX_OFF"] = "1"
+    for word in ("session-start", "prompt-submit", "stop", "session-end"):
+        assert hooks.run(word, hooks.event(word, **told)) == SILENT
+    assert hooks.spooled() == []
+    now_ms = time.time_ns() // 1_000_000
+    home = str(hooks.home)
+    assert switched_off.was_off(home, "quiet", now_ms + 60_000)
+    assert not switched_off.was_off(home, "other", now_ms)
+    hooks.environment["CTX_OFF"] = "0"
+    hooks.run("session-start", hooks.event("session-start", **told))
+    assert switched_off.was_off(home, "quiet", now_ms)
+    assert not switched_off.was_off(home, "quiet", now_ms + 60_000)
+    # What the agent asked for then is not done now.
+    assert hooks.run("stop", hooks.event("stop", **told)) == SILENT
+    assert hooks.log() == []
+
+
 @pytest.mark.parametrize("word", ["", "pre-tool-use", "Stop", "../../x", "x" * 1000, "é\n\udc80"])
 def test_a_hook_that_there_is_not(hooks: Hooks, word: str) -> None:
     assert hooks.run(word, hooks.event("stop")) == NOTHING
@@ -511,7 +533,8 @@ def test_a_field_of_anything(rest: bytes) -> None:
 
 
 def test_what_is_too_large_is_not_kept(surroundings: Path) -> None:
-    running = Hook("post-tool-use", [], {"CTX_HOME": str(surroundings / ".ctx")})
+    environment = {"CTX_HOME": str(surroundings / ".ctx"), "CTX_WORKER_AUTOSTART": "0"}
+    running = Hook("post-tool-use", [], environment)
     assert hook.answer(running, lambda: b"x" * (64 * 1024 * 1024 + 1)) == NOTHING.out
     (told,) = (surroundings / ".ctx" / "hook.log").read_text().splitlines()
     assert told.endswith("post-tool-use what the client said is too large (67,108,865 bytes)")

@@ -5,6 +5,7 @@ be kept, and leaves one line in its log where something was wrong.
 """
 
 import errno
+import json
 import os
 import pty
 import random
@@ -69,6 +70,13 @@ def stored(hooks: Hooks) -> list[str]:
         return [row[0] for row in connection.execute("SELECT event FROM events ORDER BY id")]
 
 
+def message(ran: Ran) -> str:
+    """What the user is told, where an agent is given nothing."""
+    (name, told), *more = json.loads(ran.out).items()
+    assert (name, more) == ("systemMessage", [])
+    return str(told)
+
+
 def kept(hooks: Hooks) -> list[str]:
     """The events that wait in the spool, as the client calls them."""
     kinds = [kind.split(".")[0] for kind, _ in hooks.spooled()]
@@ -118,7 +126,11 @@ def test_a_store_that_cannot_be_read(hooks: Hooks, damage: Callable[[Path], obje
     damage(path)
     before = path.read_bytes() if path.is_file() else None
     for word, ran in run_all(hooks).items():
-        assert ran == (NOTHING if word in ANSWERED else SILENT), word
+        if word == "session-start":
+            # Who else would say so?
+            assert message(ran).endswith("so nothing is given; `ctx doctor` says more"), ran.out
+        else:
+            assert ran == (NOTHING if word in ANSWERED else SILENT), word
         assert len(lines_of(hooks, word)) == (word in ANSWERED), word
     hooks.settle()
     # Nobody has made it worse, and all that was heard is still there.
@@ -154,8 +166,10 @@ def test_a_store_of_a_newer_version(hooks: Hooks) -> None:
         connection.execute("PRAGMA user_version = 999")
         connection.execute("ALTER TABLE nodes RENAME COLUMN content TO text")
     for word, ran in run_all(hooks).items():
-        expected = NOTHING if word in ("session-start", "prompt-submit") else SILENT
-        assert ran == expected, word
+        if word == "session-start":
+            assert message(ran).startswith("ctx: the store was written by a newer ctx, ")
+        else:
+            assert ran == (NOTHING if word == "prompt-submit" else SILENT), word
         assert len(lines_of(hooks, word)) == (word == "session-start"), word
     hooks.settle()
     assert kept(hooks) == [spool.EVENTS[word] for word in WORDS]
@@ -298,11 +312,21 @@ def test_a_disk_that_refuses_any_one_thing(
     reap()
 
 
+def assert_nothing_kept(word: str, ran: Ran, reason: str) -> None:
+    """An agent is given what memory has all the same, and its user hears why nothing is kept."""
+    if word != "session-start":
+        assert ran == NOTHING, word
+        return
+    assert "Money is in cents." in additional(ran)
+    told = json.loads(ran.out)["systemMessage"].splitlines()[1]
+    assert told == f"ctx: what happens here cannot be kept: {reason}; `ctx doctor` says more"
+
+
 def test_a_disk_on_which_no_file_may_grow(hooks: Hooks) -> None:
     for word in WORDS:
         with hooks.started(command(word), stdin=subprocess.PIPE, preexec_fn=_no_space) as process:
             out, err = process.communicate(hooks.event(word), IN_TIME_S)
-        assert Ran(process.returncode, out, err) == NOTHING, word
+        assert_nothing_kept(word, Ran(process.returncode, out, err), "File too large")
     hooks.settle()
     assert hooks.spooled() == []
     assert {path.name for path in (hooks.home / "spool").iterdir()} <= {"LOCK"}
@@ -320,8 +344,15 @@ MOUNTS = {
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="Only root can mount.")
-@pytest.mark.parametrize("mount", MOUNTS.values(), ids=MOUNTS)
-def test_a_disk_that_takes_nothing(hooks: Hooks, mount: str) -> None:
+@pytest.mark.parametrize(
+    ("mount", "reason"),
+    [
+        (MOUNTS["read-only"], "Read-only file system"),
+        (MOUNTS["full"], "No space left on device"),
+    ],
+    ids=MOUNTS,
+)
+def test_a_disk_that_takes_nothing(hooks: Hooks, mount: str, reason: str) -> None:
     alone = ["unshare", "--mount", "--propagation", "private"]
     if shutil.which("unshare") is None or subprocess.run([*alone, "true"]).returncode:
         pytest.skip("This machine lets nobody have mounts of their own.")
@@ -331,7 +362,7 @@ def test_a_disk_that_takes_nothing(hooks: Hooks, mount: str) -> None:
         ran = hooks.run_command(
             [*alone, "sh", "-c", script, "sh", *command(word)], hooks.event(word)
         )
-        assert ran == NOTHING, word
+        assert_nothing_kept(word, ran, reason)
     hooks.settle()
     assert [path.name for path in hooks.home.iterdir()] == ["store.db"]
 
@@ -479,15 +510,11 @@ def test_a_store_that_keeps_commands_waiting(hanging: Hooks) -> None:
     assert kept(hanging) == ["Stop", "UserPromptSubmit"]
 
 
-def test_a_file_that_keeps_it_waiting_when_commands_are_done(hooks: Hooks) -> None:
-    """A prompt before which commands were done has 3.5 s, and nothing is lost after them."""
+def test_a_pipe_where_a_small_file_should_be(hooks: Hooks) -> None:
     stop = hooks.event("stop", last_assistant_message="<ctx:status/>")
     spool.put(str(hooks.home), spool.new_id(1_768_906_800_000), "stop.-", stop)
     (hooks.home / "live").mkdir(mode=0o700)
     os.mkfifo(hooks.home / "live" / f"{SESSION}.before")
-    assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
-    assert lines_of(hooks, "prompt-submit") == ["prompt-submit took longer than 3.5 s"]
-    (hooks.home / "live" / f"{SESSION}.before").unlink()
     ran = hooks.run("prompt-submit", hooks.event("prompt-submit"))
     assert "## Memory status" in additional(ran)
 
@@ -501,11 +528,11 @@ def test_a_log_that_keeps_it_waiting(hooks: Hooks, word: str) -> None:
     assert hooks.run(word, b"nonsense") == NOTHING
 
 
-def test_a_project_that_keeps_it_waiting(hooks: Hooks) -> None:
+def test_a_pipe_where_a_repository_should_be(hooks: Hooks) -> None:
     os.mkfifo(hooks.folder / ".git")
     for word in ("session-start", "pre-compact"):
-        assert hooks.run(word, hooks.event(word)) == NOTHING
-        assert lines_of(hooks, word) == [f"{word} took longer than 1.0 s"]
+        assert hooks.run(word, hooks.event(word)).code == 0
+    assert hooks.log() == []
 
 
 def test_a_client_that_gives_no_stdin(hooks: Hooks) -> None:

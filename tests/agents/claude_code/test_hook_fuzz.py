@@ -150,7 +150,7 @@ def check_files(home: Path) -> None:
         mode = path.lstat().st_mode & 0o777
         assert mode == (0o700 if path.is_dir() else 0o600), f"{path}: {mode:o}"
     assert {path.name for path in home.iterdir()} <= {
-        *("backups", "hook.log", "live", "spool"),
+        *("backups", "first-run", "hook.log", "live", "repositories", "spool", "tend.lock"),
         *("store.db", "store.db-shm", "store.db-wal"),
     }
     assert [name for name in os.listdir(home / "spool") if name.startswith("tmp-")] == []
@@ -178,6 +178,7 @@ def shop(surroundings: Path, folder: Path, ctx: Ctx) -> Path:
     spool.put(str(home), spool.new_id(0), "session-start", said)
     assert ctx("hook", "apply").code == 0
     (home / spool.FOLDER / "LOCK").unlink()
+    (home / "first-run").touch(0o600)
     return folder
 
 
@@ -196,6 +197,7 @@ def test_in_this_process(
     """Where a hook would start a whole interpreter, it starts a program that does nothing."""
     monkeypatch.setattr(sys, "executable", shutil.which("true"))
     environment = {"HOME": str(quick_home.parent), "CTX_HOME": str(quick_home)}
+    environment["CTX_WORKER_AUTOSTART"] = "0"
     home = Home(word, quick_home)
     inputs = Inputs(SEED, spool.EVENTS[word], shop)
     before = outside(tmp_path), os.listdir(quick_home.parent)

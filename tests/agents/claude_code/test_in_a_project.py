@@ -481,7 +481,7 @@ def test_a_store_that_is_named_is_used_alone(
     from ctx.agents.claude_code.hook import Hook
 
     said = client.talk().said("SessionStart", source="startup")
-    environment = {"CTX_HOME": client.home, "CTX_DB": other}
+    environment = {"CTX_HOME": client.home, "CTX_DB": other, "CTX_WORKER_AUTOSTART": "0"}
     answer = hook.answer(Hook("session-start", [], environment), lambda: json.dumps(said).encode())
     assert "Elsewhere." in context_of(json.loads(answer))
     assert "Ours." not in context_of(json.loads(answer))

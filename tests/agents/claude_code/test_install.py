@@ -78,7 +78,9 @@ def test_what_a_hook_is_told(tmp_path: Path) -> None:
     assert '"hook_event_name": "UserPromptSubmit"' in (tmp_path / "said").read_text()
     assert '"session_id": "ctx-install-check"' in (tmp_path / "said").read_text()
     names = {line.partition("=")[0] for line in (tmp_path / "env").read_text().splitlines()}
-    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {"PATH", "HOME", "CTX_HOME"}
+    assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
+        *("PATH", "HOME", "CTX_HOME", "CTX_WORKER_AUTOSTART")
+    }
     assert not os.path.exists((tmp_path / "folder").read_text().strip())
 
 

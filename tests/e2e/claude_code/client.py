@@ -85,7 +85,17 @@ class Person:
         self._started: list[subprocess.Popen[str]] = []
 
     def leaves(self) -> None:
-        """End whatever is left of what the clients started."""
+        """End whatever is left of what the clients started, and the worker that hooks did."""
+        subprocess.run(
+            [CTX, "worker", "stop"],
+            cwd=self.home,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
+        )
         for process in self._started:
             # The group has the number of its first process, which no other gets meanwhile.
             try:
@@ -148,11 +158,19 @@ class Person:
         return str(added["node"]["id"])
 
     def nodes(self) -> dict[str, dict[str, Any]]:
-        """All nodes by their content, the oldest first, each of which is there once."""
-        self.settles()
-        nodes = self.ctx("list", "--limit", "0")["nodes"]
+        """What was stated, by its content, the oldest first: each is there once."""
+        nodes = [node for node in self._all_nodes() if not _is_captured(node)]
         assert len({node["content"] for node in nodes}) == len(nodes), nodes
         return {node["content"]: node for node in reversed(nodes)}
+
+    def captured(self) -> list[dict[str, Any]]:
+        """What sessions have left behind by themselves."""
+        return [node for node in self._all_nodes() if _is_captured(node)]
+
+    def _all_nodes(self) -> list[dict[str, Any]]:
+        self.settles()
+        nodes: list[dict[str, Any]] = self.ctx("list", "--limit", "0")["nodes"]
+        return nodes
 
     def settles(self) -> None:
         """Have done what a hook left for later, because the machine was busy."""
@@ -225,6 +243,10 @@ class Person:
         out, err = process.communicate(timeout=SECONDS)
         assert process.returncode == 0, f"{arguments}: {out}{err}"
         return out
+
+
+def _is_captured(node: dict[str, Any]) -> bool:
+    return node["type"] == "file" or any(tag.startswith("session:") for tag in node["tags"])
 
 
 def _answered(line: dict[str, Any]) -> Answered:

@@ -145,3 +145,4 @@ def test_what_is_quoted_or_said_by_a_subagent_is_no_command(person: Person) -> N
     assert len(said.to_subagents) == 1
     person.say("I see.", "Yes.", resume=said.session)
     assert person.nodes() == {}
+    assert not [node for node in person.captured() if "<ctx:" in node["content"]]

@@ -17,7 +17,7 @@ from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse
 from ctx.memory.query.prepared import prepare_views, prepared
-from ctx.retrieval import layers
+from ctx.retrieval import default_view, layers
 from ctx.retrieval.compose import Frame, LeftOut, compose
 from ctx.retrieval.contexts import Context
 from ctx.retrieval.entries import load
@@ -145,7 +145,7 @@ def test_how_long_ago_is_reckoned_when_it_is_run(
         for now_ms, expected_numbers in ((NOW_MS, today), (NOW_MS + 2 * DAY_MS, in_two_days)):
             found = check(connection, query, Wanted(None, None, 2_500), now_ms)
             assert numbers(found) == expected_numbers
-        assert layers.is_timeless([connection]) is ("2026" in query)
+        assert default_view.is_timeless([connection]) is ("2026" in query)
 
 
 @pytest.mark.parametrize("years", [900, 1_030, 1_500, 1_999, 2_001, 5_000, 999_999])
@@ -189,7 +189,7 @@ def test_a_query_that_makes_no_sense_finds_nothing(query: str) -> None:
             # Another version may have understood it.
             change.put_view("default", query, None)
         assert layers.context([graph.connection], wanted).items == ()
-        assert layers.is_timeless([graph.connection])
+        assert default_view.is_timeless([graph.connection])
         with changing(graph, "view", graphs.WHO) as change:
             change.put_view("default", "tag:tier:*", None)
         assert layers.context([graph.connection], wanted) == before

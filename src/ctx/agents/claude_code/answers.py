@@ -1,8 +1,7 @@
 """The answers of the hooks that have one.
 
-`hook` loads this module where it is needed. A context that is ready is given as it is; one that is
-not is composed by `retrieval.layers`, which loads nothing that a hook cannot afford. The store is
-written to only to take what was waiting for a session.
+`hook` loads this module where it is needed. The store is written to only to take what was waiting
+for a session.
 """
 
 import json
@@ -14,7 +13,7 @@ from sqlite3 import Connection
 from ctx import clock, layout
 from ctx.agents.claude_code import applying, given, lineage
 from ctx.agents.claude_code.hook import NOTHING, WORK_S, Hook
-from ctx.agents.claude_code.store import for_reading, path_of
+from ctx.agents.claude_code.store import for_reading
 from ctx.layout import Place
 from ctx.retrieval import contexts
 from ctx.retrieval.contexts import NO_STORE, Beside, Context, Item
@@ -22,14 +21,15 @@ from ctx.sessions import live, spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
 # Of the time that a hook has, what is left for its answer once other work is done.
 _ANSWERING_S = 0.4
-_DEFAULT_BUDGET = 2_000
 _AT_ONCE_MS = 1_000
 _MOMENT_MS = 10_000
+_RELEVANT_S = 0.1
+_LONGEST_PROMPT = 20_000
 
 
 def session_start(hook: Hook, said: bytes) -> bytes:
@@ -38,26 +38,51 @@ def session_start(hook: Hook, said: bytes) -> bytes:
     if event is None:
         return NOTHING
     session, part = event["session_id"], hook.part
+    is_paused = hook.is_paused(said)
     with _unharmed(hook):
         if not _is_first(hook, session, said, part):
             return b""
         if part == 1:
-            spool.put(hook.home, spool.new_id(hook.now_ms()), hook.word, said)
+            if not is_paused:
+                hook.put(spool.new_id(hook.now_ms()), hook.word, said)
             _go_live(hook, event)
-    if part == 1 and any(map(spool.has_commands, spool.waiting(hook.home))):
+    waiting = hook.waiting() if part == 1 else []
+    if any(map(spool.has_commands, waiting)):
         applying.apply(hook, hook.left - _ANSWERING_S)
-    if not os.path.exists(path_of(hook.environment, hook.home)):
+    try:
+        return _session_start(hook, event, is_paused=is_paused)
+    except sqlite3.Error as error:
+        from ctx.agents.claude_code import notices
+
+        hook.log(f"{type(error).__name__}: {error}")
+        told = notices.unreadable(hook, error) if part == 1 else ""
+        return _printed({"systemMessage": told}) if told else NOTHING
+    finally:
+        # Last: it takes up the processor that the answer needs.
+        if part == 1 and hook.look_after() and spool.waits_long(waiting, hook.now_ms()):
+            # A worker that is there and does not come to it may hang.
+            applying.start_beside(hook)
+
+
+def _session_start(hook: Hook, event: "dict[str, Any]", *, is_paused: bool) -> bytes:
+    session, part = event["session_id"], hook.part
+    if not os.path.exists(hook.database):
         hook.log("there is no store yet; it is made now")
         applying.start(hook)
         return NOTHING
+    from ctx.agents.claude_code import session_context
+
     place = _place(hook, event)
+    began = clock.monotonic()
     try:
         with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
-            text, tokens, items = _context(hook, connection, own, place, event, part)
+            found = session_context.starting(hook, connection, own, place, event)
+            text, tokens, items = found[:3]
+            took_ms = round((clock.monotonic() - began) * 1000)
             if part == 1 and _expands(connection):
                 from ctx.agents.claude_code import waiting
 
-                stores = _stores(own, connection)
+                stores = session_context.stores_of(own, connection)
                 more, nodes = waiting.take_expanded(hook, stores, session, text)
                 text, items = text + more, (*items, *nodes)
                 tokens += sum(each.tokens for each in nodes)
@@ -68,8 +93,13 @@ def session_start(hook: Hook, said: bytes) -> bytes:
     if not text or (part > 1 and not items):
         return NOTHING
     with _unharmed(hook):
-        given.receipt(hook, event, place, items, tokens)
-    return _additional("SessionStart", text, _message(text, items, tokens) if part == 1 else "")
+        given.receipt(hook, event, place, items, tokens, given.told(found, took_ms))
+    if part > 1:
+        return _additional("SessionStart", text, "")
+    from ctx.agents.claude_code import notices
+
+    told = notices.notice(hook, text, items, tokens, is_paused=is_paused)
+    return _additional("SessionStart", text, told)
 
 
 def _is_first(hook: Hook, session: str, said: bytes, part: int) -> bool:
@@ -84,34 +114,40 @@ def _is_first(hook: Hook, session: str, said: bytes, part: int) -> bool:
     return live.claim(hook.home, name, hook.now_ms(), _AT_ONCE_MS)
 
 
-def _message(text: str, items: "Sequence[Item]", tokens: int) -> str:
-    """What the user is told."""
-    if items:
-        nodes = "1 node" if len(items) == 1 else f"{len(items):,} nodes"
-        return f"ctx: {nodes}, {tokens:,} tokens; `ctx why` lists them"
-    return "ctx: memory is empty here" if contexts.NOTHING_YET in text else ""
-
-
 def prompt_submit(hook: Hook, said: bytes) -> bytes:
     """What was waiting for this session, once. What a Stop left is done before."""
     event = _event(hook, said)
     if event is None:
         return NOTHING
+    is_paused = hook.is_paused(said)
     with _unharmed(hook):
-        spool.put(hook.home, spool.new_id(hook.now_ms()), hook.word, said)
+        if not is_paused:
+            hook.put(spool.new_id(hook.now_ms()), hook.word, said)
+    try:
+        return _prompt_submit(hook, event)
+    finally:
+        # Last: the worker has something to answer before.
+        if not is_paused:
+            hook.look_after()
+
+
+def _prompt_submit(hook: Hook, event: "dict[str, Any]") -> bytes:
     failed = ""
-    if any(map(spool.has_commands, spool.waiting(hook.home))):
+    if any(map(spool.has_commands, hook.waiting())):
         hook.limit = WORK_S
         done = applying.apply(hook, WORK_S - _ANSWERING_S)
         failed = _failures(each for each in done if each["session"] == event["session_id"])
-    with closing(for_reading(hook)) as connection:
-        if not _has_waiting(connection):
-            return NOTHING
-        from ctx.agents.claude_code import waiting
+    # Between the taking and the giving nothing may take time: what is taken is gone.
+    more = _relevant(hook, event)
+    text, items = _taken(hook, event)
+    if more.text and text:
+        from ctx.retrieval import layers
 
-        with _beside(hook, event) as own:
-            stores = _stores(own, connection)
-            text, items = waiting.take(hook, stores, event["session_id"])
+        # What was asked for comes first, and a client takes only so much.
+        if layers.units(text) + layers.units(more.text) >= layers.LARGEST_ANSWER:
+            more = contexts.NOTHING
+        text += "\n" if more.text else ""
+    text, items = text + more.text, [*items, *more.items]
     if not text:
         return NOTHING
     from ctx import tokens
@@ -122,20 +158,57 @@ def prompt_submit(hook: Hook, said: bytes) -> bytes:
     return _additional("UserPromptSubmit", text, failed)
 
 
+def _taken(hook: Hook, event: "dict[str, Any]") -> "tuple[str, list[Item]]":
+    """What was waiting for this session."""
+    if not os.path.exists(hook.database):
+        # It is made when there is something to keep.
+        return "", []
+    with closing(for_reading(hook)) as connection:
+        if not _has_waiting(connection):
+            return "", []
+        from ctx.agents.claude_code import session_context, waiting
+
+        with _beside(hook, event) as own:
+            stores = session_context.stores_of(own, connection)
+            return waiting.take(hook, stores, event["session_id"])
+
+
+def _relevant(hook: Hook, event: "dict[str, Any]") -> Context:
+    """What memory has to say to the prompt; nothing without a worker that knows it in time."""
+    prompt = event.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip():
+        return contexts.NOTHING
+    from ctx.agents.claude_code import asking
+
+    question = {
+        "folder": _folder(hook, event),
+        "session": event["session_id"],
+        "prompt": prompt[:_LONGEST_PROMPT],
+    }
+    told = asking.ask(hook, "/api/prompt", question, _RELEVANT_S)
+    try:
+        if told is None or not told["text"]:
+            return contexts.NOTHING
+        items = tuple(Item(**each) for each in told["items"])
+        return Context(str(told["text"]), int(told["tokens"]), items)
+    except (KeyError, TypeError, ValueError):
+        # A worker of another version says it otherwise.
+        return contexts.NOTHING
+
+
 def pre_compact(hook: Hook, said: bytes) -> bytes:
     """Write down what the agent is at, as far as memory knows."""
     event = _event(hook, said)
     if event is None:
         return NOTHING
-    spool.put(hook.home, spool.new_id(hook.now_ms()), hook.word, said)
-    from ctx.retrieval import layers
+    if not hook.is_paused(said):
+        hook.put(spool.new_id(hook.now_ms()), hook.word, said)
+        hook.look_after()
+    from ctx.agents.claude_code import session_context
 
-    session = event["session_id"]
-    place = _place(hook, event)
     with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
-        task = _task(connection, place)
-        nodes = layers.state(_stores(own, connection), place.project, task, session)
-    live.write(hook.home, f"{session}.state", json.dumps(nodes))
+        stores = session_context.stores_of(own, connection)
+        session_context.save_where(hook, stores, _place(hook, event), event["session_id"])
     return b""
 
 
@@ -167,7 +240,7 @@ def respond(hook: Hook, said: bytes, response: str) -> bytes:
     event.setdefault("cwd", _folder(hook, event))
     event["response"] = response
     event_id = spool.new_id(hook.now_ms())
-    spool.put(hook.home, event_id, f"{spool.STOP}.-", json.dumps(event).encode(), durable=True)
+    hook.put(event_id, f"{spool.STOP}.-", json.dumps(event).encode(), durable=True)
     return work(hook, event_id, event["session_id"])
 
 
@@ -208,6 +281,7 @@ def _unharmed(hook: Hook) -> "Iterator[None]":
     try:
         yield
     except OSError as error:
+        hook.refused = error.strerror or type(error).__name__
         hook.log(f"{type(error).__name__}: {error}")
 
 
@@ -276,8 +350,7 @@ def _cleared(hook: Hook, event: "dict[str, Any]") -> str:
 @contextmanager
 def _beside(hook: Hook, event: "dict[str, Any]") -> "Iterator[Beside]":
     """The store of the project itself; none where `CTX_DB` names one that is to be used alone."""
-    is_alone = path_of(hook.environment, hook.home) != f"{hook.home}/store.db"
-    project = None if is_alone else layout.find_project(_folder(hook, event), hook.home)
+    project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE
     if project is not None:
         from ctx.sessions import beside
@@ -293,67 +366,6 @@ def _beside(hook: Hook, event: "dict[str, Any]") -> "Iterator[Beside]":
             own.connection.close()
 
 
-def _stores(own: Beside, user: Connection) -> "Sequence[Connection]":
-    return [user] if own.connection is None else [own.connection, user]
-
-
-def _context(
-    hook: Hook,
-    connection: Connection,
-    own: Beside,
-    place: Place,
-    event: "dict[str, Any]",
-    part: int,
-) -> Context:
-    source, session = event.get("source"), event["session_id"]
-    settings = contexts.settings(hook.home, hook.environment)
-    key = contexts.Key(place, settings, part, own.told)
-    stores = _stores(own, connection)
-    if source not in ("resume", "compact") and (ready := contexts.ready(connection, key)):
-        return ready
-    from ctx.retrieval import layers
-
-    budget = _budget(hook, key.settings)
-    task = _task(connection, place)
-    wanted = layers.Wanted(place.project, task, budget, part, own.notice)
-    before = given.before(hook, session) if source == "resume" else {}
-    if before and lineage.remembers(event.get("transcript_path")):
-        if part > 1:
-            return contexts.NOTHING
-        held = set(layers.there(stores, before))
-        still = {each: digest for each, digest in before.items() if each in held}
-        if not own.is_current:
-            # What an index lacks that is behind may be there all the same.
-            return layers.changed(stores, wanted, still)
-        found = layers.changed(stores, wanted, before)
-        # What is gone is said once.
-        with _unharmed(hook):
-            given.note(hook, session, still)
-        return found
-    if source == "compact" and part == 1:
-        now = layers.state(stores, place.project, wanted.task, session)
-        return layers.context(stores, wanted, _saved(hook, session, now))
-    if part == 1:
-        # It makes the context, so that the next session finds it ready.
-        applying.start(hook)
-    return layers.context(stores, wanted)
-
-
-def _budget(hook: Hook, settings: str) -> int:
-    if contexts.is_default(settings):
-        return _DEFAULT_BUDGET
-    from ctx.config.resolve import survey
-
-    config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
-    return config.integer("context.budget")
-
-
-def _task(connection: Connection, place: Place) -> "str | None":
-    found = connection.execute("SELECT value FROM pending WHERE key = ?", (place.task_key,))
-    row = found.fetchone()
-    return row[0] if row else None
-
-
 def _has_waiting(connection: Connection) -> bool:
     sql = "SELECT 1 FROM pending WHERE key NOT LIKE 'current\\_task%' ESCAPE '\\' LIMIT 1"
     return connection.execute(sql).fetchone() is not None
@@ -362,17 +374,6 @@ def _has_waiting(connection: Connection) -> bool:
 def _expands(connection: Connection) -> bool:
     sql = "SELECT 1 FROM pending WHERE key LIKE 'expand\\_nodes:%' ESCAPE '\\' LIMIT 1"
     return connection.execute(sql).fetchone() is not None
-
-
-def _saved(hook: Hook, session: str, now: "list[Any]") -> "list[Any]":
-    """What the agent was at before its conversation was compacted, and what it is at now."""
-    try:
-        saved = json.loads(live.read(hook.home, f"{session}.state") or "[]")
-    except ValueError:
-        saved = []
-    live.remove(hook.home, f"{session}.state")
-    told = [each for each in saved if isinstance(each, str)] if isinstance(saved, list) else []
-    return list(dict.fromkeys([*told, *now]))
 
 
 def _additional(event: str, text: str, message: str) -> bytes:

@@ -1,26 +1,22 @@
-"""Starting the process that does what an agent asked for, and hearing what became of it.
+"""Having done what an agent asked for, and hearing what became of it.
 
-A hook has the standard library alone. `ctx hook apply` is a whole interpreter, which has the rest.
-It is a session of its own, so that whoever ends the client's processes does not end it.
+The worker is asked first: it is there. Without one, `ctx hook apply` is started: a hook has the
+standard library alone, and that is a whole interpreter, which has the rest.
 """
 
 import json
 import os
 import select
-import sys
 import time
 
 from ctx.agents.claude_code.hook import Hook
-from ctx.agents.claude_code.store import path_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_RUN = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1));"
-    " from ctx.cli.main import main; sys.exit(main(sys.argv[1:]))"
-)
+# How long the worker is waited for, of the time that there is.
+_ASKING_S = 1.0
 
 
 def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
@@ -28,7 +24,20 @@ def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
 
     Nothing, where it was not done in time: it is done later.
     """
+    from ctx.agents.claude_code import asking
+
     deadline = time.monotonic() + seconds
+    done = asking.ask(hook, "/api/apply", {}, min(_ASKING_S, seconds))
+    if done is None:
+        done = _applied_by_another(hook, deadline)
+    if done.get("waiting"):
+        hook.log("another process looks after what agents asked for")
+    stops: list[dict[str, Any]] = done.get("stops", [])
+    return stops
+
+
+def _applied_by_another(hook: Hook, deadline: float) -> "dict[str, Any]":
+    seconds = deadline - time.monotonic()
     read, write = os.pipe()
     _spawn(hook, write)
     os.close(write)
@@ -42,24 +51,26 @@ def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
     os.close(read)
     if time.monotonic() >= deadline and not told.endswith(b"\n}\n"):
         hook.log(f"what an agent asked for was not done within {seconds:.1f} s; it waits")
-        return []
+        return {}
     try:
-        done = json.loads(told)
+        done: dict[str, Any] = json.loads(told)
     except ValueError:
         # It has written down itself why.
         hook.log("what an agent asked for could not be done; it waits")
-        return []
-    if done.get("waiting"):
-        hook.log("another process looks after what agents asked for")
-    stops: list[dict[str, Any]] = done.get("stops", [])
-    return stops
+        return {}
+    return done
 
 
 def start(hook: Hook) -> None:
     """Have what is waiting looked after, without waiting for it; once is enough."""
-    if hook.is_looked_after:
+    if hook.is_looked_after or hook.look_after():
         return
     hook.is_looked_after = True
+    start_beside(hook)
+
+
+def start_beside(hook: Hook) -> None:
+    """The same, whoever else there is. Whatever they do at once, only one of them does."""
     null = os.open(os.devnull, os.O_RDWR)
     try:
         _spawn(hook, null)
@@ -68,23 +79,8 @@ def start(hook: Hook) -> None:
 
 
 def _spawn(hook: Hook, out: int) -> None:
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-    # Neither the folder nor the variables of a project may say which modules are loaded.
-    program = [sys.executable, "-E", "-P", "-c", _RUN, package]
-    command = [*program, "-C", hook.home, "hook", "apply", "--quick", "--format", "json"]
-    null = os.open(os.devnull, os.O_RDWR)
-    actions = [
-        (os.POSIX_SPAWN_DUP2, null, 0),
-        (os.POSIX_SPAWN_DUP2, out, 1),
-        (os.POSIX_SPAWN_DUP2, null, 2),
-    ]
+    from ctx.worker import starting
+
     # It works in another folder, so that what is relative to this one is told in full.
-    places = {"CTX_HOME": hook.home, "CTX_DB": path_of(hook.environment, hook.home)}
-    environment = {**hook.environment, **places}
-    try:
-        os.posix_spawn(sys.executable, command, environment, file_actions=actions, setsid=True)
-    except NotImplementedError:
-        # Not every system can do that on the way; a group of its own is nearly as good.
-        os.posix_spawn(sys.executable, command, environment, file_actions=actions, setpgroup=0)
-    finally:
-        os.close(null)
+    environment = {**hook.environment, "CTX_HOME": hook.home, "CTX_DB": hook.database}
+    starting.spawn(hook.home, ("hook", "apply", "--quick", "--format", "json"), environment, out)

@@ -2,7 +2,8 @@
 
 Most events need no answer. Their bytes go into the spool as they came, and that is all: no JSON is
 parsed, and nothing is loaded but this module and `sessions.spool`. SessionStart, UserPromptSubmit
-and PreCompact, and a Stop after which something is to be done, are answered by `answers`.
+and PreCompact, and a Stop after which something is to be done, are answered by `answers`. After
+each event the worker is woken, or started where there is none.
 
 Whatever happens, the process ends with 0 and with nothing or one JSON object on stdout, within a
 time that it keeps itself. What went wrong is a line in `CTX_HOME/hook.log`.
@@ -31,6 +32,8 @@ WORK_S = 3.5
 NOTHING = b"{}\n"
 
 _LARGEST_INPUT = 64 * 1024 * 1024
+_MUCH = 4 * 1024 * 1024
+_LARGEST_CONFIG = 256 * 1024
 _LARGEST_TAIL = 4 * 1024 * 1024
 _AT_ONCE_S = 0.1
 _OPTIONS = ("--response", "--part")
@@ -50,7 +53,9 @@ class Hook:
             self.limit = WORK_S
         self.home = _home(environment)
         self.is_looked_after = False
-        """Whether somebody was started who looks after the spool."""
+        """Whether somebody was woken or started who looks after the spool."""
+        self.refused = ""
+        """Why something could not be written down, in the words of the system."""
         self._has_logged = False
 
     @property
@@ -63,6 +68,63 @@ class Hook:
         """Which part of an answer is wanted, where a large one is given in several."""
         number = self.options[1] if self.options[:1] == ["--part"] and self.options[1:] else "1"
         return int(number) if number.isdecimal() and len(number) < 3 and int(number) else 1
+
+    @property
+    def database(self) -> str:
+        """Where the store is: what `CTX_DB` says, else in its home."""
+        chosen = self.environment.get("CTX_DB", "")
+        if not chosen or "://" in chosen:
+            return f"{self.home}/store.db"
+        return os.path.abspath(os.path.expanduser(chosen))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether a file was named: then nothing else is read, and no worker knows of it."""
+        return self.database != f"{self.home}/store.db"
+
+    def put(self, event_id: str, kind: str, said: bytes, *, durable: bool = False) -> None:
+        """Leave an event for whoever looks after the store."""
+        mark = spool.mark_of(self.home, self.database)
+        spool.put(self.home, event_id, f"{kind}{mark}", said, durable=durable)
+
+    def waiting(self) -> "list[str]":
+        return spool.waiting(self.home, spool.mark_of(self.home, self.database))
+
+    def look_after(self) -> bool:
+        """Wake the worker, or start one. Whether there is one then, or will be."""
+        if not self.is_looked_after and not self.is_alone:
+            if spool.wake(self.home):
+                self.is_looked_after = True
+            elif self.flag("worker.autostart", default=True):
+                from ctx.worker import starting
+
+                try:
+                    starting.start_worker(self.home, self.environment, self.now_ms() / 1000)
+                    self.is_looked_after = True
+                except OSError as error:
+                    # No more processes may be started, or nothing may be written there.
+                    self.log(f"no worker was started: {error}")
+        return self.is_looked_after
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A setting that hardly anybody sets: settings are read only where it may be set."""
+        told = self.environment.get(f"CTX_{name.replace('.', '_').upper()}", "")
+        if told in ("0", "false"):
+            return False
+        if not told and not _mentions(self.home, name.partition(".")[0].encode()):
+            return default
+        from ctx.config.resolve import survey
+
+        config = survey(f"{self.home}/config.toml", None, self.environment, ())
+        return config.flag(name)
+
+    def is_paused(self, said: bytes) -> bool:
+        """Whether nothing is to be taken in here, because a person said so."""
+        if not os.path.lexists(f"{self.home}/paused"):
+            return False
+        from ctx.sessions import pausing
+
+        return pausing.is_paused(self.home, field(said, b"cwd"), self.now_ms())
 
     @property
     def left(self) -> float:
@@ -130,12 +192,44 @@ def _run(hook: Hook) -> "NoReturn":
 def answer(hook: Hook, read: "Callable[[], bytes]") -> bytes:
     """What is printed. Nothing that is read or found can make it fail."""
     try:
-        if hook.environment.get("CTX_OFF", "") not in ("", "0") or not hook.home:
+        if not hook.home:
+            return b""
+        if hook.environment.get("CTX_OFF", "") not in ("", "0"):
+            _stay_off(hook, read)
             return b""
         return _answer(hook, read())
     except Exception as error:  # noqa: BLE001 - a hook never hurts, whatever happened to it
         hook.log(f"{type(error).__name__}: {error}")
         return NOTHING
+
+
+def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
+    """Do nothing; but whoever reads the transcript later has to know that it was so."""
+    if not os.path.isdir(hook.home):
+        return
+    session = field(read(), b"session_id")
+    if live.is_session(session):
+        from ctx.sessions import switched_off
+
+        try:
+            switched_off.off(hook.home, session, hook.now_ms())
+        except OSError as error:
+            hook.log(f"{type(error).__name__}: {error}")
+
+
+def _go_on(hook: Hook, said: bytes) -> None:
+    """What a session does counts again. What its agent asked for before then is not done late."""
+    session = field(said, b"session_id")
+    if not live.is_session(session) or not os.path.lexists(f"{hook.home}/off/{session}"):
+        return
+    from ctx.sessions import switched_off
+
+    try:
+        if switched_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":
+            size = _size(field(said, b"transcript_path"))
+            live.write(hook.home, f"{session}.stop", str(size))
+    except OSError as error:
+        hook.log(f"{type(error).__name__}: {error}")
 
 
 def _answer(hook: Hook, said: bytes) -> bytes:
@@ -152,23 +246,31 @@ def _answer(hook: Hook, said: bytes) -> bytes:
         return NOTHING
     if not hook.environment.get("CLAUDE_PID"):
         live.touch(hook.home, field(said, b"session_id"))
+    _go_on(hook, said)
     if hook.word in ANSWERED:
         from ctx.agents.claude_code import answers
 
         return answers.ANSWERS[hook.word](hook, said)
+    is_paused = hook.is_paused(said)
     event_id = spool.new_id(hook.now_ms())
     if hook.word == "stop":
-        return _stop(hook, said, event_id)
-    spool.put(hook.home, event_id, hook.word, said)
+        return _stop(hook, said, event_id, is_paused=is_paused)
+    if not is_paused:
+        hook.put(event_id, hook.word, said)
     if hook.word == "session-end":
         from ctx.agents.claude_code import answers
 
         answers.end(hook, said)
+    elif not is_paused:
+        hook.look_after()
     return b""
 
 
-def _stop(hook: Hook, said: bytes, event_id: str) -> bytes:
-    """Look for commands: in what the client says, and in its transcript since the last Stop."""
+def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
+    """Look for commands: in what the client says, and in its transcript since the last Stop.
+
+    Also while ctx is paused: what an agent is told to remember is not what is observed.
+    """
     session = field(said, b"session_id")
     seen = f"{session}.stop" if live.is_session(session) else ""
     path = field(said, b"transcript_path")
@@ -180,7 +282,8 @@ def _stop(hook: Hook, said: bytes, event_id: str) -> bytes:
     if any(mark in said for mark in _COMMAND) or _has_command(tail):
         hook.limit = WORK_S
         kind = f"{spool.STOP}.{'' if start is None else start}-{size or ''}"
-    spool.put(hook.home, event_id, kind, said, durable=kind != spool.STOP)
+    if kind != spool.STOP or not is_paused:
+        hook.put(event_id, kind, said, durable=kind != spool.STOP)
     if seen and size:
         # A line that is half written is looked at again.
         whole = tail.rfind(b"\n") + 1
@@ -189,7 +292,9 @@ def _stop(hook: Hook, said: bytes, event_id: str) -> bytes:
         from ctx.agents.claude_code import answers
 
         return answers.work(hook, event_id, session)
-    if len(spool.waiting(hook.home)) > spool.MANY:
+    if is_paused:
+        return b""
+    if not hook.look_after() and len(hook.waiting()) > spool.MANY:
         from ctx.agents.claude_code import applying
 
         applying.start(hook)
@@ -259,6 +364,20 @@ def _home(environment: "dict[str, str]") -> str:
     return f"{person}/.ctx"
 
 
+def _mentions(home: str, name: bytes) -> bool:
+    """Whether a word stands in the settings: a hook has no time to read what is not set."""
+    try:
+        fd = os.open(f"{home}/config.toml", os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        return name in os.read(fd, _LARGEST_CONFIG)
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+
+
 def read_stdin(hook: Hook) -> bytes:
     """All of it. What is far too much is read too, because the client waits for that."""
     if os.isatty(0):
@@ -273,6 +392,9 @@ def read_stdin(hook: Hook) -> bytes:
     size = 0
     while part := os.read(0, 1 << 20):
         size += len(part)
+        if size > _MUCH:
+            # It takes longer to keep as well, and the client waits for far longer than this.
+            hook.limit = max(hook.limit, ANSWER_S)
         if size <= _LARGEST_INPUT + 1:
             parts.append(part)
     return b"".join(parts) if size <= _LARGEST_INPUT else b"x" * (_LARGEST_INPUT + 1)

@@ -284,7 +284,9 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
         name: value for name, value in environment.items() if not name.startswith(_NOT_FOR_A_TRIAL)
     }
     said = json.dumps(_event(word, project)).encode() + b"\n"
-    words, variables = ["/bin/sh", "-c", command], {**inherited, "CTX_HOME": home}
+    words = ["/bin/sh", "-c", command]
+    # The home is gone in a moment: nobody is to look after it.
+    variables = {**inherited, "CTX_HOME": home, "CTX_WORKER_AUTOSTART": "0"}
     ended = child.run(words, variables, project, seconds=_TRIAL_S, said=said)
     if ended is None:
         return f"it takes longer than {_TRIAL_S:.0f} s.", ""

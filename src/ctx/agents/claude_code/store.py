@@ -13,24 +13,39 @@ _BUSY_S = 0.1
 
 
 def for_reading(hook: Hook) -> Connection:
-    return _connect(hook, "ro")
+    connection = _connect(hook, "ro")
+    try:
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if not _lacks_shared_memory(error) or _size(f"{hook.database}-wal"):
+            raise
+        # A folder or a disk that takes nothing: where no log is left, the file is all there is.
+        return _connect(hook, "ro&immutable=1")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
 
 
 def for_writing(hook: Hook) -> Connection:
     return _connect(hook, "rw")
 
 
-def path_of(environment: "dict[str, str]", home: str) -> str:
-    """Where the store is: what `CTX_DB` says, else in its home."""
-    chosen = environment.get("CTX_DB", "")
-    if not chosen or "://" in chosen:
-        return f"{home}/store.db"
-    return os.path.abspath(os.path.expanduser(chosen))
+def _lacks_shared_memory(error: sqlite3.OperationalError) -> bool:
+    told = error.sqlite_errorname
+    return told.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM"))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _connect(hook: Hook, mode: str) -> Connection:
-    path = path_of(hook.environment, hook.home)
-    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    name = hook.database.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return sqlite3.connect(
         f"file:{name}?mode={mode}", uri=True, isolation_level=None, timeout=_BUSY_S
     )

@@ -16,6 +16,7 @@ _ERROR_LINE = re.compile(r"E {1,7}(.*)")
 _GROUP = re.compile(r"[ |+-]{1,40}((?:Base)?ExceptionGroup: .*)")
 _QUOTED_FILE = re.compile(r'[\s|+]{0,40}File "(.{1,400}?)", line (\d{1,9})')
 _SUMMARY = re.compile(r"(FAILED|ERROR) (\S.{0,1500})")
+_CUT_SUMMARY = re.compile(r"(FAILED|ERROR) ([^\s:]{1,400}\.py(?:::\S.{0,1000}| - .{1,1000})?)")
 _COUNTED = re.compile(r"(\d{1,9}) ([a-z]+)")
 _LAST = re.compile(r"(.{1,300}) in \d{1,9}(?:\.\d{1,9})?s(?: \([\d:, a-z]{1,40}\))?")
 _NAMED = re.compile(r"ERROR (?:at (?:setup|teardown) of|collecting) (.*)")
@@ -44,8 +45,10 @@ class Reader:
                 return self._banner(lines, at)
             case "_" if self._part and (entry := _entry(line)):
                 return self._entry(lines, at, entry)
-            case "F" | "E" if self._part == "summary":
-                if found := _SUMMARY.fullmatch(line):
+            case "F" | "E" if self._part in ("summary", ""):
+                # Of a long output, many only look at the end.
+                pattern = _SUMMARY if self._part else _CUT_SUMMARY
+                if found := pattern.fullmatch(line):
                     self._summed.append(found[2])
                     return at + 1
             case "I" if line.startswith("INTERNALERROR>"):

@@ -1,0 +1,161 @@
+"""The worker: what it takes while nothing happens, how fast it is, and that it loses nothing.
+
+*Idle* is a worker that has done everything and has no vectors loaded. *Searchable* is from the end
+of a Stop hook, which nobody has to wait for, until `ctx search` finds what was decided in that
+answer. *Drained* is from the start of a worker until all that lies in the spool is in the store and
+has become steps.
+
+The last line is `tests/e2e/test_nothing_lost.py` with ten times as many events: eight processes
+report, workers are killed 0 to 1 s after their first event, a quarter of them have no room on the
+disk.
+
+    python -m bench worker [EVENTS]
+"""
+
+import json
+import os
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from bench import timing
+from bench.timing import Figure
+from ctx import clock
+from ctx.sessions import spool
+from tests.agents.claude_code.running import command
+from tests.e2e.nothing_lost import PROCESSES, kept, remembered, storm, written
+from tests.worker.running import Workers, until
+
+EVENTS = 20_000
+HOOKS = 400
+DRAINED = 1_000
+TURNS = 5
+SEED = 8
+CTX = str(Path(sys.executable).with_name("ctx"))
+
+
+@contextmanager
+def fresh(**environment: str) -> Iterator[tuple[Workers, Path]]:
+    """A person with a repository and no memory."""
+    with tempfile.TemporaryDirectory() as space:
+        folder = Path(space, "shop")
+        folder.mkdir()
+        subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+        workers = Workers(Path(space, ".ctx"), **environment)
+        try:
+            yield workers, folder
+        finally:
+            workers.close()
+
+
+def said(folder: Path, name: str, **told: object) -> bytes:
+    common = {"session_id": "bench", "cwd": str(folder), "hook_event_name": name}
+    return json.dumps({**common, **told}).encode()
+
+
+def idle() -> Figure:
+    with fresh() as (workers, folder):
+        began = time.monotonic()
+        workers.start()
+        started = time.monotonic() - began
+        hook(workers, "stop", said(folder, "Stop", last_assistant_message="Done."))
+        until(lambda: (workers.health() or {}).get("last_stored"))
+        health = workers.health() or {}
+    print(f"a worker answers {started:.2f} s after its start")
+    return Figure("idle, resident", f"{health['memory_mb']:.0f} MB", limit="80 MB")
+
+
+def drained() -> Figure:
+    with fresh() as (workers, folder):
+        workers.start().kill()
+        for number in range(DRAINED):
+            told = said(
+                folder,
+                "PostToolUse",
+                tool_name="Bash",
+                tool_use_id=f"toolu_{number}",
+                tool_input={"command": f"make part-{number}"},
+                tool_response={"stdout": f"part {number} is made\n" * 20, "stderr": ""},
+            )
+            spool.put(str(workers.home), spool.new_id(clock.now_ms()), "post-tool-use", told)
+        until(lambda: workers.pid is None)
+        began = time.monotonic()
+        workers.spawn()
+        # Whoever asks the worker itself keeps it from its work.
+        with closing(sqlite3.connect(workers.store.database)) as connection:
+            until(lambda: _taken(connection) == DRAINED)
+        seconds = time.monotonic() - began
+    print(f"{DRAINED / seconds:,.0f} events a second, with the start of the worker")
+    return Figure(f"{DRAINED:,} events drained", f"{seconds:.2f} s", limit="3 s")
+
+
+def _taken(connection: sqlite3.Connection) -> int:
+    sql = "SELECT count(*) FROM events WHERE status <> 'new'"
+    count: int = connection.execute(sql).fetchone()[0]
+    return count
+
+
+def searchable() -> Figure:
+    with fresh() as (workers, folder):
+        workers.start()
+        hook(workers, "session-start", said(folder, "SessionStart", source="startup"))
+        took = [_found(workers, folder, f"wxyz{number}") for number in range(TURNS)]
+    return Figure("from Stop to search", f"{statistics.median(took):.2f} s", limit="2 s")
+
+
+def _found(workers: Workers, folder: Path, word: str) -> float:
+    answer = f"We decided to use {word} because nothing else keeps its promises."
+    prompt = said(folder, "UserPromptSubmit", prompt=f"What do we use instead of {word[::-1]}?")
+    hook(workers, "prompt-submit", prompt)
+    hook(workers, "stop", said(folder, "Stop", last_assistant_message=answer))
+    began = time.monotonic()
+    until(lambda: word in _searched(workers, folder, word))
+    return time.monotonic() - began
+
+
+def _searched(workers: Workers, folder: Path, word: str) -> str:
+    words = [CTX, "search", word, "--format=json"]
+    ran = subprocess.run(
+        words, env=workers.environment, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return str([node["content"] for node in json.loads(ran.stdout)["nodes"]])
+
+
+def hook(workers: Workers, word: str, told: bytes) -> None:
+    environment = {**workers.environment, "CLAUDE_PID": str(os.getpid())}
+    subprocess.run(
+        command(word), input=told, env=environment, stdout=subprocess.DEVNULL, check=True
+    )
+
+
+def nothing_lost(events: int) -> Figure:
+    with fresh() as (workers, folder):
+        done = storm(workers, folder, events, HOOKS, SEED)
+        found = kept(workers)
+    each = events // PROCESSES
+    wanted = set().union(*(written(number, each) for number in range(PROCESSES)))
+    facts = set().union(*(remembered(number, each) for number in range(PROCESSES)))
+    once = len(found.written & wanted) - len(found.twice)
+    is_whole = found.remembered == sorted(facts) and found.items == len(wanted)
+    is_whole &= (found.waiting, found.failed, found.left) == (0, 0, {})
+    print(
+        f"{events:,} events from {PROCESSES} processes, {done.kills} workers killed,"
+        f" {done.full} of them on a full disk, {done.seconds:.0f} s"
+    )
+    told = f"{once:,}" if is_whole else f"{once:,}, and not all that follows from them"
+    return Figure("events with their effect, once", told, limit=f"{len(wanted):,}")
+
+
+def main() -> None:
+    events = int(sys.argv[1]) if len(sys.argv) > 1 else EVENTS
+    timing.print_table([idle(), drained(), searchable(), nothing_lost(events)])
+
+
+if __name__ == "__main__":
+    main()

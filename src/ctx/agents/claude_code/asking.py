@@ -1,0 +1,74 @@
+"""Asking the worker over its socket, by hand-written HTTP: a client would cost more.
+
+Whatever the worker does, the answer is there in time or there is none: a socket that nobody listens
+on, one that is never answered, and an answer that makes no sense are all the same to a hook.
+"""
+
+import _socket
+import json
+import os
+
+from ctx import clock, layout
+from ctx.agents.claude_code.hook import Hook
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_LARGEST = 4 * 1024 * 1024
+
+
+def ask(
+    hook: Hook, path: str, question: "dict[str, Any]", seconds: float
+) -> "dict[str, Any] | None":
+    """What the worker answers; None where there is no worker, or none that answers in time."""
+    if hook.is_alone:
+        return None
+    deadline = clock.monotonic() + seconds
+    address = layout.UserStore(hook.home).worker_socket
+    if not _is_ours(os.path.dirname(address)):
+        return None
+    body = json.dumps(question).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: ctx\r\nConnection: close\r\n"
+    head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    try:
+        told = _told(address, head.encode() + body, deadline)
+        status, _, rest = told.partition(b"\r\n")
+        answer = json.loads(rest.partition(b"\r\n\r\n")[2]) if b" 200 " in status else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _told(address: str, request: bytes, deadline: float) -> bytes:
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.settimeout(_left(deadline))
+        connection.connect(address)
+        connection.sendall(request)
+        told = b""
+        while len(told) < _LARGEST:
+            connection.settimeout(_left(deadline))
+            part = connection.recv(65536)
+            if not part:
+                return told
+            told += part
+        raise OSError("that is no answer of ours")
+    finally:
+        connection.close()
+
+
+def _left(deadline: float) -> float:
+    left = deadline - clock.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _is_ours(folder: str) -> bool:
+    """Whether nobody else could have put a socket there."""
+    try:
+        status = os.stat(folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022

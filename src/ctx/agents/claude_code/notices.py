@@ -1,0 +1,92 @@
+"""What a person reads when a session starts: what its agent was given, what is captured, and what
+is wrong. Whoever could tell them otherwise may not run when ctx is broken; a hook does."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+from ctx.agents.claude_code.hook import Hook
+from ctx.agents.claude_code.store import for_reading
+from ctx.retrieval import contexts
+from ctx.retrieval.contexts import Item
+from ctx.sessions import spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CAPTURED = (
+    "it is remembered what you ask and agents answer, which files they read, what they change and"
+    " which commands they run: on this machine alone, and without secrets."
+    " `ctx sessions list` shows it, `ctx pause` stops it, <private>…</private> keeps a part of a"
+    " prompt out."
+)
+PAUSED = "ctx: paused here, so nothing of this session is taken in; `ctx resume` goes on"
+
+_FIRST_RUN = "first-run"
+_MORE = "`ctx doctor` says more"
+_HOUR_MS = 3_600_000
+
+
+def notice(hook: Hook, text: str, items: "Sequence[Item]", tokens: int, *, is_paused: bool) -> str:
+    """One line for each thing that there is to say."""
+    found = [_given(text, items, tokens)]
+    if is_paused:
+        found.append(PAUSED)
+    elif hook.refused:
+        found.append(f"ctx: what happens here cannot be kept: {hook.refused}; {_MORE}")
+    elif _is_first_run(hook):
+        found.append(f"ctx: from now on {CAPTURED}")
+    elif spool.waits_long(hook.waiting(), hook.now_ms() - _HOUR_MS):
+        # An hour: what a machine left that was switched off is taken in by now.
+        found.append(f"ctx: what hooks reported was not taken in for more than an hour; {_MORE}")
+    return "\n".join(filter(None, found))
+
+
+def unreadable(hook: Hook, error: sqlite3.Error) -> str:
+    """Why nothing is given; nothing where the next session will be."""
+    if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return ""
+    if str(error).startswith("no such"):
+        return _of_another_version(hook)
+    return f"ctx: the store cannot be read ({error}), so nothing is given; {_MORE}"
+
+
+def _of_another_version(hook: Hook) -> str:
+    """A store of an older ctx is brought up to date; for one of a newer ctx, another is needed."""
+    from ctx.memory.migrations import MIGRATIONS
+
+    try:
+        with closing(for_reading(hook)) as connection:
+            found = connection.execute("SELECT max(version) FROM schema_version").fetchone()[0]
+    except sqlite3.Error:
+        found = None
+    if found is None and not os.path.getsize(hook.database):
+        # It is made now.
+        return ""
+    if found is None:
+        return f"ctx: the store is none of ctx's, so nothing is given; {_MORE}"
+    if found <= len(MIGRATIONS):
+        return ""
+    return f"ctx: the store was written by a newer ctx, so nothing is given; {_MORE}"
+
+
+def _given(text: str, items: "Sequence[Item]", tokens: int) -> str:
+    if items:
+        # A file in which code has changed is no node.
+        word = "node" if all(each.id for each in items) else "item"
+        what = f"1 {word}" if len(items) == 1 else f"{len(items):,} {word}s"
+        return f"ctx: {what}, {tokens:,} tokens; `ctx why` lists them"
+    return "ctx: memory is empty here" if contexts.NOTHING_YET in text else ""
+
+
+def _is_first_run(hook: Hook) -> bool:
+    """Whether nobody was told yet what is captured, and it is; they are told then."""
+    mark = f"{hook.home}/{_FIRST_RUN}"
+    if os.path.lexists(mark) or not hook.flag("capture.enabled", default=True):
+        return False
+    try:
+        os.close(os.open(mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,126 @@
+"""The context that a session is given when it starts, and where it was when it was compacted.
+
+A context that is ready is given as it is. One that is not is composed by `retrieval.layers`, which
+loads nothing that a hook cannot afford; the text is the same.
+"""
+
+import json
+from sqlite3 import Connection
+
+from ctx.agents.claude_code import applying, lineage
+from ctx.agents.claude_code.hook import Hook
+from ctx.layout import Place
+from ctx.retrieval import contexts
+from ctx.retrieval.contexts import Beside, Context, Key
+from ctx.sessions import live, shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from ctx.retrieval.layers import Where
+    from ctx.retrieval.limits import Limits
+
+_DEFAULT_BUDGET = 2_000
+
+
+def stores_of(own: Beside, user: Connection) -> "Sequence[Connection]":
+    """The project's first."""
+    return [user] if own.connection is None else [own.connection, user]
+
+
+def starting(
+    hook: Hook, connection: Connection, own: Beside, place: Place, event: "dict[str, Any]"
+) -> Context:
+    """What a session is given; one that is resumed only what changed, if it knows the rest."""
+    source, session = event.get("source"), event["session_id"]
+    key = contexts.key_of(place, hook.home, hook.environment, hook.part, own)
+    goes_on = source in ("resume", "compact")
+    if not goes_on and (ready := contexts.ready(connection, key)):
+        return ready
+    from ctx.retrieval import layers
+
+    stores = stores_of(own, connection)
+    budget, most = _limits(hook, key)
+    wanted = layers.Wanted(
+        place.project,
+        task_of(connection, place),
+        budget,
+        hook.part,
+        contexts.notice(key, own),
+        most,
+        session if goes_on else "",
+    )
+    before = shown.of_session(hook.home, session) if source == "resume" else None
+    if before is not None and lineage.remembers(event.get("transcript_path")):
+        if hook.part > 1:
+            return contexts.NOTHING
+        still = layers.still(stores, before)
+        if not own.is_current:
+            # What an index lacks that is behind may be there all the same.
+            return layers.changed(stores, wanted, still)
+        found = layers.changed(stores, wanted, before)
+        # What is gone is said once.
+        try:
+            shown.note(hook.home, session, still)
+        except OSError as error:
+            hook.log(f"{type(error).__name__}: {error}")
+        return found
+    if source == "compact" and hook.part == 1:
+        now = _where(stores, place, wanted.task, session)
+        return layers.context(stores, wanted, _with_saved(hook, session, now))
+    if hook.part == 1:
+        # It makes the context, so that the next session finds it ready.
+        applying.start(hook)
+    return layers.context(stores, wanted)
+
+
+def save_where(hook: Hook, stores: "Sequence[Connection]", place: Place, session: str) -> None:
+    """Write down what an agent is at, for when its conversation is compacted."""
+    now = _where(stores, place, task_of(stores[-1], place), session)
+    live.write(hook.home, f"{session}.state", json.dumps(now))
+
+
+def task_of(connection: Connection, place: Place) -> "str | None":
+    found = connection.execute("SELECT value FROM pending WHERE key = ?", (place.task_key,))
+    row = found.fetchone()
+    return row[0] if row else None
+
+
+def _where(
+    stores: "Sequence[Connection]", place: Place, task: "str | None", session: str
+) -> "Where":
+    from ctx.retrieval import layers, where_you_were
+
+    nodes = layers.state(stores, place.project, task, session)
+    return layers.Where(nodes, where_you_were.lines(stores[-1], session))
+
+
+def _with_saved(hook: Hook, session: str, now: "Where") -> "Where":
+    """What the agent was at before its conversation was compacted, and what it is at now."""
+    try:
+        saved = json.loads(live.read(hook.home, f"{session}.state") or "[]")
+    except ValueError:
+        saved = []
+    live.remove(hook.home, f"{session}.state")
+    nodes, lines = saved if isinstance(saved, list) and len(saved) == 2 else ([], [])
+    told = [each for each in nodes if isinstance(each, str)] if isinstance(nodes, list) else []
+    known = [each for each in lines if isinstance(each, str)] if isinstance(lines, list) else []
+    every: dict[Any, None] = dict.fromkeys([*told, *now.nodes])
+    return now._replace(
+        nodes=list(every),
+        # What was seen last is right, unless nothing is known of the session any more.
+        lines=now.lines or known,
+    )
+
+
+def _limits(hook: Hook, key: Key) -> "tuple[int, Limits]":
+    from ctx.retrieval import limits
+
+    if contexts.is_default(key.settings):
+        return _DEFAULT_BUDGET, limits.Limits()
+    from ctx.config.resolve import survey
+
+    config = survey(f"{hook.home}/config.toml", None, hook.environment, ())
+    return config.integer("context.budget"), limits.of(config)

@@ -1,0 +1,121 @@
+"""`ctx context`"""
+
+import argparse
+import os
+
+from ctx import ids
+from ctx.cli import arguments, opening
+from ctx.cli.options import completing
+from ctx.cli.output import Block, Line, Markdown, Output, Table
+from ctx.cli.settings import Settings
+from ctx.config import schema, setting
+from ctx.errors import UsageError
+from ctx.operations.context import Layer, Options, Shown, context, going_on
+from ctx.workspace import for_agents
+
+EXAMPLES = """
+ctx context                        what a session that starts here now would be given
+ctx context --explain              each layer: tokens, cap, and what was left out
+ctx context --budget=500           the same within another budget
+ctx context --source=compact --session=5dd6    what this session would be given again
+ctx context --project-path=../shop --format json
+"""
+
+_NAMES = {"past_work": "past work"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--project-path", metavar="DIR", help="where the session starts (default: here)"
+    )
+    session = parser.add_argument(
+        "--session",
+        # Not `session`: that is the one which a command joins.
+        dest="named",
+        metavar="ID",
+        default="",
+        help="the session that goes on: the beginning of its id",
+    )
+    completing(session, "past-session")
+    parser.add_argument(
+        "--budget", type=arguments.whole_number, metavar="N", help="at most so many tokens"
+    )
+    parser.add_argument(
+        "--source",
+        choices=("startup", "resume", "compact"),
+        default="startup",
+        help="why it starts: anew, resumed, or after its conversation was compacted",
+    )
+    parser.add_argument(
+        "--explain", action="store_true", help="show how it comes about instead of the text"
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.source != "startup" and not options.named:
+        raise UsageError(
+            f"--source={options.source} is about a session that goes on, and none is named.",
+            hint="`ctx sessions list` names them; give one with --session.",
+        )
+    if options.source == "startup" and options.named:
+        raise UsageError(
+            "--session names one that goes on, and by --source none does.",
+            hint="Give --source=resume or --source=compact too.",
+        )
+    if options.budget is not None:
+        _check_budget(options.budget)
+    folder = os.path.abspath(options.project_path) if options.project_path else settings.folder
+    if not os.path.isdir(folder):
+        raise UsageError(f"{options.project_path} is not a folder.")
+    with opening.reading(settings, output) as memory:
+        session = going_on(memory, options.named) if options.named else ""
+        joined = ids.session_id(session) if session else memory.session
+        with for_agents(memory, folder, joined, "cli") as there:
+            shown = context(there, Options(session, options.budget, options.source))
+    output.show(shown, _explained if options.explain else _text)
+
+
+def _check_budget(budget: int) -> None:
+    """It may be what the setting may be."""
+    known = schema.named("context.budget")
+    if setting.accept(known, budget) is None:
+        raise UsageError(f"--budget must be {known.takes}, not {budget}.")
+
+
+def _text(shown: Shown) -> list[Block]:
+    if not shown.text:
+        return [Line("Nothing has changed since this session was last given something.")]
+    return [Markdown(shown.text)]
+
+
+def _explained(shown: Shown) -> list[Block]:
+    where = f" for {shown.project}" if shown.project else ""
+    parts = f" in {shown.parts} parts" if shown.parts > 1 else ""
+    state = "ready" if shown.is_ready else f"composed in {shown.build_ms} ms"
+    rows = [
+        (
+            _NAMES.get(each.name, each.name),
+            f"{each.tokens:,}",
+            f"{each.cap:,}",
+            f"{each.shown:,}",
+            _left_out(each),
+            each.problem or each.made_of,
+        )
+        for each in shown.layers
+    ]
+    frame = shown.tokens - sum(each.tokens for each in shown.layers)
+    rows.append(("frame", f"{max(0, frame):,}", "", "", "", "what stands around the layers"))
+    return [
+        Line(f"{shown.source}{where}: {shown.tokens:,} of {shown.budget:,} tokens{parts}, {state}"),
+        Table(
+            ("layer", "tokens", "cap", "shown", "left out", "made of"),
+            rows,
+            ("id", "number", "number", "number", "number", "text"),
+        ),
+    ]
+
+
+def _left_out(layer: Layer) -> str:
+    if not layer.left_out:
+        return ""
+    return f"{layer.left_out:,}{'+' if layer.more_left_out else ''}"

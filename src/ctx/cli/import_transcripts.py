@@ -1,0 +1,101 @@
+"""`ctx import --from claude-code --transcripts`"""
+
+import argparse
+import os
+import tempfile
+from contextlib import ExitStack
+
+from ctx.cli import opening
+from ctx.cli.output import Block, Line, Output, Table, count, listing, size
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.operations.backfill import Backfilled, Wanted, backfill
+
+_GLANCE = 80
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    _refuse_others(options)
+    paths = [os.path.join(settings.folder, settings.expanded(path)) for path in options.paths]
+    wanted = Wanted(
+        settings.claude_folder,
+        tuple(map(os.path.abspath, paths)),
+        options.since,
+        _project(options.project, settings),
+        options.dry_run,
+    )
+    with ExitStack() as stack:
+        if options.dry_run and not os.path.exists(settings.database):
+            # A store is made by being opened, and none is to be left.
+            folder = stack.enter_context(tempfile.TemporaryDirectory())
+            settings = settings._replace(chosen_database=os.path.join(folder, "store.db"))
+        memory = stack.enter_context(opening.writing(settings, output))
+        tick = stack.enter_context(output.progress("Sessions"))
+        done = backfill(memory, wanted, tick)
+    output.show(done, render)
+    if done.dry_run:
+        output.note("Nothing was changed.")
+    elif done.sessions:
+        output.note("`ctx sessions list` shows them; `ctx context` what an agent is given now.")
+
+
+def _refuse_others(options: argparse.Namespace) -> None:
+    if options.program not in (None, "claude-code"):
+        raise UsageError(
+            f"{options.program} has no transcripts.",
+            hint="`ctx import --from claude-code --transcripts` reads those of Claude Code.",
+        )
+    for name in ("merge", "scope", "with_prompts"):
+        if getattr(options, name):
+            raise UsageError(f"--{name.replace('_', '-')} has no meaning with --transcripts.")
+
+
+def _project(said: str | None, settings: Settings) -> str | None:
+    """A name as it is, and a folder by where it lies."""
+    if said and ("/" in said or said.startswith(("~", "."))):
+        return os.path.abspath(os.path.join(settings.folder, settings.expanded(said)))
+    return said
+
+
+def render(done: Backfilled) -> list[Block]:
+    blocks: list[Block] = []
+    if done.sessions:
+        verb = "Would take in" if done.dry_run else "Took in"
+        blocks.append(Line(f"{verb} {count(len(done.sessions), 'session')}:"))
+        rows = [
+            (each.session[:12], each.project or "", each.began[:10], _shortened(each.what))
+            for each in done.sessions
+        ]
+        newest_first = rows[::-1]
+        blocks += listing(
+            ("id", "project", "began", "what"), newest_first, ("id", "tags", "age", "text")
+        )
+    else:
+        blocks.append(Line("Nothing new in the transcripts."))
+    if not done.dry_run and done.sessions:
+        made = {
+            "step": done.steps,
+            "observation": done.observations,
+            "new learning": done.learnings,
+        }
+        told = ", ".join(count(number, noun) for noun, number in made.items())
+        blocks.append(Line(f"{told}; {size(done.size)} read in {done.seconds:.1f} s."))
+    blocks += [
+        Line(f"{count(number, 'session')} {what}.")
+        for number, what in (
+            (done.unchanged, "here already"),
+            (
+                done.left_out,
+                "left out: by --since, --project or a setting, deleted, switched off, or going on",
+            ),
+        )
+        if number
+    ]
+    if done.skipped:
+        blocks.append(Line(f"Not read whole: {len(done.skipped):,}"))
+        blocks.append(Table(("transcript", "reason"), [tuple(each) for each in done.skipped[:20]]))
+    return blocks
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _GLANCE else f"{text[: _GLANCE - 1]}…"

@@ -1,0 +1,161 @@
+"""`ctx learnings`"""
+
+import argparse
+
+from ctx import clock
+from ctx.cli import arguments, opening
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, Table, count, since
+from ctx.cli.settings import Settings
+from ctx.operations import learnings
+from ctx.operations.learnings import Learning, Learnings
+from ctx.sessions.learnings import CATEGORIES, HUMAN
+
+EXAMPLES = """
+ctx learnings list                                     what sessions have shown here
+ctx learnings add "Migrations are never edited"        say something that holds
+ctx learnings confirm 01M7ESYZ1SB4                     it is so, whatever happens
+ctx learnings reject 01M7ESYZ1SB4                      it is not, and is not learned again
+"""
+
+_LIST = """
+ctx learnings list                        those of this project, the most certain first
+ctx learnings list --category gotcha      what went wrong repeatedly
+ctx learnings list --all --rejected       of every project, also those that were rejected
+ctx learnings list --project shop         those of another project, in your own store
+"""
+_ADD = """
+ctx learnings add "Migrations are never edited" --category convention    with its category
+ctx learnings add "httpx is pinned below 1.0"                            the category is found
+ctx learnings add "Tests come first" --user                              for all projects
+"""
+_JUDGED = """
+ctx learnings {0} 01M7ESYZ1SB4                 one that `ctx learnings list` shows
+ctx learnings {0} 01M7ESYZ1SB4 01M7EV2Q9K3D    several
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    listing = shared.add_subcommand(group, "list", "what sessions have shown", _LIST)
+    whose = listing.add_mutually_exclusive_group()
+    project = whose.add_argument("--project", metavar="NAME", help="those of another project")
+    shared.completing(project, "project")
+    whose.add_argument("--all", action="store_true", help="those of every project")
+    _category(listing, "only those of a category")
+    listing.add_argument(
+        "--least",
+        type=_from_0_to_1,
+        default=0.0,
+        metavar="CONFIDENCE",
+        help="only those that are as certain as this, from 0 to 1",
+    )
+    listing.add_argument("--rejected", action="store_true", help="also those that were rejected")
+    adding = shared.add_subcommand(group, "add", "say something that holds", _ADD)
+    adding.add_argument("text", metavar="TEXT", help="one sentence")
+    _category(adding, "what kind of learning it is")
+    adding.add_argument(
+        "--user", action="store_true", help="for all projects, not only for the one you are in"
+    )
+    for word, does in (
+        ("confirm", "say that a learning is so: it is certain then"),
+        ("reject", "say that it is not: it is not shown, nor learned again"),
+    ):
+        examples = _JUDGED.format(word)
+        each = shared.add_subcommand(group, word, does, examples)
+        arguments.node(each, "ids", several=True)
+
+
+def _from_0_to_1(word: str) -> float:
+    try:
+        found = float(word)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise argparse.ArgumentTypeError(f"{word!r} is no number from 0 to 1")
+    return found
+
+
+def _category(parser: argparse.ArgumentParser, told: str) -> None:
+    parser.add_argument("--category", choices=CATEGORIES, help=told)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.subcommand == "list":
+        with opening.reading(settings, output) as memory:
+            found = learnings.listed(
+                memory,
+                project=options.project,
+                everywhere=options.all,
+                category=options.category,
+                least=options.least,
+                rejected=options.rejected,
+            )
+        output.show(found, render)
+        return
+    with opening.writing(settings, output) as memory:
+        if options.subcommand == "add":
+            say = learnings.add_everywhere if options.user else learnings.add
+            said = [say(memory, options.text, options.category)]
+        else:
+            judge = learnings.confirm if options.subcommand == "confirm" else learnings.reject
+            said = [judge(memory, memory.graph.find(text)) for text in options.ids]
+        told = Learnings(tuple(said), memory.project, 0, 0)
+    output.show(told, lambda value: _judged(value, options.subcommand))
+
+
+def render(found: Learnings) -> list[Block]:
+    if not found.learnings:
+        return [Line(_nothing(found))]
+    now = clock.now_ms()
+    rows = [
+        (
+            each.short_id,
+            _sure(each),
+            f"{each.times_seen:,}",
+            since(each.last_seen, now),
+            each.category,
+            " ".join(each.node.content.split()),
+        )
+        for each in found.learnings
+    ]
+    headings = ("id", "confidence", "seen", "last", "category", "learning")
+    blocks: list[Block] = [Table(headings, rows, ("id", "", "", "age", "type", "text"))]
+    if found.left_out:
+        blocks.append(Line(f"  … and {_others(found)}", "dim"))
+    return blocks
+
+
+def _nothing(found: Learnings) -> str:
+    if found.left_out:
+        return f"Nothing like that was learned; there {_are(found.left_out)} {_others(found)}."
+    where = f" in {found.project}" if found.project else ""
+    return f"Nothing was learned{where} yet."
+
+
+def _others(found: Learnings) -> str:
+    """`3 others, 1 of them rejected`."""
+    others = count(found.left_out, "other")
+    if not found.rejected:
+        return others
+    if found.rejected == found.left_out:
+        return f"{found.rejected:,} rejected"
+    return f"{others}, {found.rejected:,} of them rejected"
+
+
+def _are(number: int) -> str:
+    return "is" if number == 1 else "are"
+
+
+def _sure(each: Learning) -> str:
+    if each.rejected:
+        return "rejected"
+    return f"{each.confidence:.2f}{' (said)' if each.origin == HUMAN else ''}"
+
+
+def _judged(found: Learnings, word: str) -> list[Block]:
+    done = {"add": "Added", "confirm": "Confirmed", "reject": "Rejected"}[word]
+    return [
+        Line(f"{done}: {each.short_id} [{each.category}] {' '.join(each.node.content.split())}")
+        for each in found.learnings
+    ]

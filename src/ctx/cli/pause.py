@@ -1,0 +1,74 @@
+"""`ctx pause`"""
+
+import argparse
+
+from ctx import clock
+from ctx.cli.output import Block, Line, Output, Table
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.memory.query import times
+from ctx.operations.pause import Pause, Paused, pause, place_of
+from ctx.sessions.pausing import EVERYWHERE
+
+EXAMPLES = """
+ctx pause              take in nothing of what agents do, wherever that is
+ctx pause --for 2h     and go on by itself after two hours
+ctx pause --project    only in the project that this folder belongs to
+ctx resume             go on
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    project_option(parser)
+    parser.add_argument("--for", dest="until", metavar="TIME", help="for so long: 30min, 2h, 1d")
+
+
+def project_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--project", action="store_true", help="only in this project, and all its working trees"
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    home = settings.user_store.home
+    until_ms = _until(options.until) if options.until is not None else None
+    place = place_of(settings.folder, home) if options.project else None
+    output.show(pause(home, place, until_ms), render)
+
+
+def _until(text: str) -> int:
+    """The end of a pause: so long from now, or a date."""
+    now_ms = clock.now_ms()
+    told_ms = times.moment(text, now_ms)
+    if told_ms > now_ms:
+        return told_ms
+    if told_ms == now_ms or "-" in text:
+        raise UsageError(f"--for {text[:40]} is over already.", hint="Write --for 2h, for example.")
+    return now_ms + (now_ms - told_ms)
+
+
+def render(paused: Paused) -> list[Block]:
+    where = f"in {paused.project}" if paused.project else "everywhere"
+    word = "--project" if paused.project else ""
+    state = "Paused" if paused.changed else "Paused already"
+    return [
+        Line(f"{state} {where}: what agents do is not taken in."),
+        Line("Memory is given and asked for as before."),
+        *table(paused.pauses),
+        Line(f"`ctx resume {word}".rstrip() + "` goes on."),
+    ]
+
+
+def table(pauses: tuple[Pause, ...]) -> list[Block]:
+    """What holds now."""
+    if not pauses:
+        return []
+    rows = [
+        (
+            "everywhere" if each.folder == EVERYWHERE else each.folder,
+            each.since,
+            each.until or "ctx resume",
+        )
+        for each in pauses
+    ]
+    return [Table(("where", "since", "until"), rows)]

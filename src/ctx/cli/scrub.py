@@ -1,0 +1,118 @@
+"""`ctx scrub`"""
+
+import argparse
+
+from ctx import layout
+from ctx.cli import arguments, opening
+from ctx.cli import options as shared
+from ctx.cli import settings as surroundings
+from ctx.cli.output import Block, Line, Output, count, listing
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.memory.graph import PROJECT, USER
+from ctx.operations.scrub import Scope, Scrubbed, look, scrub_all, settle
+from ctx.redaction import needle
+from ctx.redaction.needle import Needle
+
+EXAMPLES = """
+ctx scrub acme-internal --dry-run    where a word was stored, without changing anything
+ctx scrub acme-internal              take it out of everything, after a question
+ctx scrub --regex 'ACME-\\d{4}' --yes
+ctx scrub                            what today's rules take for a secret, and older ones did not
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "pattern",
+        nargs="?",
+        metavar="PATTERN",
+        help="a word or a text; - reads it from stdin, so that no history of a shell keeps it"
+        " (default: every secret that the rules of redaction find)",
+    )
+    parser.add_argument("--regex", action="store_true", help="PATTERN is a regular expression")
+    arguments.scope(parser)
+    arguments.dry_run(parser)
+    shared.yes_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    wanted = _needle(options)
+    scope = _scope(options, settings, output)
+    if options.dry_run or not options.yes:
+        with output.progress("Looking") as tick:
+            found = look(scope, wanted, tick)
+        if options.dry_run or not found.places:
+            output.show(found, render)
+            return 0
+        output.preview(render(found))
+        output.confirm("Take it out of all these places? It cannot be undone.", yes=False)
+    if scope.home:
+        with opening.staging(settings, output) as memory:
+            settle(memory, scope.home)
+    with output.progress("Scrubbing") as tick:
+        done = scrub_all(scope, wanted, tick)
+    output.show(done, render)
+    return 1 if done.left else 0
+
+
+def _needle(options: argparse.Namespace) -> Needle:
+    if options.pattern is None:
+        if options.regex:
+            raise UsageError("--regex needs a PATTERN.")
+        return needle.RULES
+    given = options.pattern
+    pattern = surroundings.read_stdin().rstrip("\r\n") if given == "-" else given
+    return needle.regex(pattern) if options.regex else needle.word(pattern)
+
+
+def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> Scope:
+    """Both stores, unless one was asked for; with `--db`, that file alone."""
+    home = settings.user_store.home
+    is_alone = settings.database != settings.user_store.database
+    asked = options.scope
+    repository = None
+    if asked == PROJECT or (
+        asked is None and not is_alone and layout.find_project(settings.folder, home) is not None
+    ):
+        repository = opening.open_workspace(settings, output).repository
+    if asked == PROJECT:
+        return Scope(None, None, repository, settings.folder)
+    kept = None if asked == USER else repository
+    return Scope(None if is_alone else home, settings.database, kept, settings.folder)
+
+
+def render(found: Scrubbed) -> list[Block]:
+    if not found.places and not found.left:
+        blocks: list[Block] = [Line("It is nowhere in what ctx has stored.")]
+    else:
+        verb = "Would take it out of" if found.dry_run else "Took it out of"
+        places = count(len(found.places), "place")
+        blocks = [Line(f"{verb} {places}:" if found.places else "Nothing could be taken out.")]
+        blocks += listing(
+            ("where", "how many", "what"),
+            [(place.where, f"{place.found:,}", place.done) for place in found.places],
+        )
+    if found.left:
+        blocks.append(Line("Still there:"))
+        blocks += listing(("where", "why"), found.left)
+    if found.in_git:
+        blocks.append(
+            Line(
+                "git's own history still holds what was committed before, here and in every clone. "
+                "A secret that was pushed must be replaced where it is used. To look:"
+            )
+        )
+        blocks += [Line(f"  {command}") for command in found.in_git]
+    if found.transcripts:
+        blocks.append(Line("The agent's own transcripts hold it. They are not ctx's to change:"))
+        blocks += [Line(f"  {path}") for path in found.transcripts]
+    if found.folders:
+        blocks.append(
+            Line(
+                "Folders in which agents work are called so: the next session there brings it "
+                "back, unless you rename them. Memory stays with its project all the same."
+            )
+        )
+        blocks += [Line(f"  {path}") for path in found.folders]
+    return blocks

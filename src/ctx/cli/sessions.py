@@ -1,0 +1,362 @@
+"""`ctx sessions`"""
+
+import argparse
+from collections.abc import Iterator
+
+from ctx.cli import arguments, opening
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, Table, count
+from ctx.cli.settings import Settings
+from ctx.errors import UsageError
+from ctx.operations import sessions
+from ctx.operations.sessions import Deleted, Replayed, Sessions, Told
+from ctx.sessions.state import STATUSES
+from ctx.sessions.steps import Finding, Step
+
+EXAMPLES = """
+ctx sessions list              what agents have worked on in this project
+ctx sessions show 5dd6         what became of one: its summary, files, observations
+ctx sessions replay 5dd6       what happened in it, step by step
+ctx sessions delete 5dd6       take it out of memory
+"""
+
+_LIST = """
+ctx sessions list                             those of this project, the last first
+ctx sessions list --all --since 7d            those of every project, of the last week
+ctx sessions list --status active             those that go on
+ctx sessions list --project shop --limit 0    every one of a project
+"""
+_SHOW = """
+ctx sessions show 5dd6                  by the first four characters of its id, or more
+ctx sessions show 5dd6 --format json    all that is known
+"""
+_REPLAY = """
+ctx sessions replay 5dd6           a line or two for each step
+ctx sessions replay 5dd6 --full    all that was kept of each
+"""
+_DELETE = """
+ctx sessions delete 5dd6 --dry-run    only say what would go
+ctx sessions delete 5dd6 --yes        without being asked
+"""
+
+_HEADINGS = {
+    "request": "Request",
+    "investigated": "Investigated",
+    "learned": "Learned",
+    "completed": "Completed",
+    "next_steps": "Next steps",
+    "notes": "Notes",
+}
+_GLANCE = 100
+_SHORT = 12
+_MOST_FILES = 20
+_FORGOTTEN = "Its first steps are not kept any more: `ctx config explain capture.keep_days`."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    listing = shared.add_subcommand(group, "list", "what agents have worked on", _LIST)
+    whose = listing.add_mutually_exclusive_group()
+    project = whose.add_argument("--project", metavar="NAME", help="those of another project")
+    shared.completing(project, "project")
+    whose.add_argument("--all", action="store_true", help="those of every project")
+    listing.add_argument("--status", choices=STATUSES, help="only those that stand so")
+    listing.add_argument(
+        "--since", metavar="TIME", help="only those heard of since: 1h, 7d, 2w, 2026-01-20"
+    )
+    arguments.limit(listing)
+    showing = shared.add_subcommand(group, "show", "what became of a session", _SHOW)
+    _session(showing)
+    replaying = shared.add_subcommand(group, "replay", "what happened, step by step", _REPLAY)
+    _session(replaying)
+    replaying.add_argument("--full", action="store_true", help="all that was kept of each step")
+    deleting = shared.add_subcommand(group, "delete", "take a session out of memory", _DELETE)
+    _session(deleting)
+    arguments.dry_run(deleting)
+    shared.yes_option(deleting)
+
+
+def _session(parser: argparse.ArgumentParser) -> None:
+    # Not `session`: that is the one which a command joins, and whose changes it makes.
+    added = parser.add_argument("named", metavar="ID", help="the beginning of its id")
+    shared.completing(added, "past-session")
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.subcommand == "delete":
+        _delete(options, settings, output)
+        return
+    with opening.reading(settings, output) as memory:
+        if options.subcommand == "show":
+            output.show(sessions.show(memory, options.named), render_one)
+        elif options.subcommand == "replay":
+            found = sessions.replay(memory, options.named)
+            render = render_full if options.full else render_steps
+            output.show(found, render)
+        else:
+            project = None if options.all else options.project or memory.project
+            statuses = (options.status,) if options.status else STATUSES
+            listed = sessions.listed(
+                memory, project, statuses=statuses, since=options.since, limit=options.limit
+            )
+            output.show(listed, render_list)
+
+
+def _delete(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if not options.named.strip():
+        raise UsageError("No session is named.", hint="`ctx sessions list` shows them.")
+    with opening.writing(settings, output) as memory:
+        found = sessions.delete(memory, options.named, dry_run=True)
+        if not options.dry_run:
+            output.confirm(f"{_what_goes(found)} Go on?", yes=options.yes)
+            found = sessions.delete(memory, found.session, dry_run=False)
+    output.show(found, render_deleted)
+    if found.logs:
+        tell = "tells" if len(found.logs) == 1 else "tell"
+        output.warn(f"{', '.join(found.logs)} still {tell} of it; `ctx scrub` takes words out.")
+    if found.change:
+        output.note(f"`ctx undo {found.change}` brings the nodes back, and nothing else.")
+
+
+def render_list(found: Sessions) -> list[Block]:
+    if not found.sessions:
+        where = f" in {found.project}" if found.project else ""
+        return [
+            Line(f"No session is known{where}."),
+            Line(
+                "`ctx import --from claude-code --transcripts` takes in those of the past.", "dim"
+            ),
+        ]
+    rows = [
+        (
+            each.id[:_SHORT],
+            each.project or "",
+            _minute(each.started_at),
+            each.status,
+            f"{each.steps:,}",
+            _cut(each.what),
+        )
+        for each in found.sessions
+    ]
+    headings = ("id", "project", "started", "status", "steps", "what")
+    blocks: list[Block] = [Table(headings, rows, ("id", "tags", "age", "", "number", "text"))]
+    if found.more:
+        blocks.append(Line(f"  … and {found.more:,} more", "dim"))
+    return blocks
+
+
+def render_one(found: Told) -> list[Block]:
+    session = found.session
+    place = f"{session.project or 'no project'}, {session.folder}"
+    branch = f", on {session.branch}" if session.branch else ""
+    head = f" at {session.head[:10]}" if session.head else ""
+    when = f"{_minute(session.started_at)} – {_minute(session.last_at)} UTC"
+    blocks: list[Block] = [
+        Line(f"Session {session.id}", "heading"),
+        Line(f"{session.status}, {when}"),
+        Line(f"{place}{branch}{head}"),
+    ]
+    if session.goes_on_from:
+        blocks.append(Line(f"goes on from {session.goes_on_from}"))
+    blocks.append(Line(f"{_counted(found)}"))
+    blocks += _summary(found)
+    if found.observations:
+        rows = [(each.short_id, each.kind, each.title) for each in found.observations]
+        blocks += [Line(""), Line("Observations", "heading")]
+        blocks.append(Table(("id", "kind", "observation"), rows, ("id", "type", "text")))
+    blocks += _files(found)
+    if found.given:
+        given = count(len(found.given), "receipt")
+        blocks += [Line(""), Line(f"Given by ctx: {found.tokens:,} tokens, {given}", "heading")]
+        blocks += [
+            Line(f"  {each.receipt}  {each.event}, {each.tokens:,} tokens") for each in found.given
+        ]
+    if found.forgotten:
+        blocks += [Line(""), Line(_FORGOTTEN, "dim")]
+    return blocks
+
+
+def _counted(found: Told) -> str:
+    kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(found.steps.items()))
+    told = [count(found.events["step"], "step") + (f" ({kinds})" if kinds else "")]
+    told += [
+        f"{found.events[status]:,} {words}"
+        for status, words in (("dropped", "left out"), ("skipped", "skipped"), ("new", "waiting"))
+        if found.events[status]
+    ]
+    return ", ".join(told)
+
+
+def _summary(found: Told) -> Iterator[Block]:
+    if not found.summary:
+        if found.session.request:
+            yield Line("")
+            yield Line("Request", "heading")
+            yield Line(f"  {found.session.request}")
+        return
+    for name, heading in _HEADINGS.items():
+        said = found.summary.get(name)
+        lines = [said] if isinstance(said, str) else said if isinstance(said, list | tuple) else []
+        if lines:
+            yield Line("")
+            yield Line(heading, "heading")
+            yield from (Line(f"  {' '.join(str(each).split())}") for each in lines)
+
+
+def _files(found: Told) -> Iterator[Block]:
+    rows = [
+        (each.path, f"+{each.added:,} -{each.removed:,}" if each.writes else "read")
+        for each in found.files
+    ]
+    if not rows:
+        edited, read = (found.summary.get(name) or () for name in ("files_edited", "files_read"))
+        rows = [
+            *((str(path), "edited") for path in edited),
+            *((str(path), "read") for path in read),
+        ]
+    if rows:
+        yield Line("")
+        yield Line("Files", "heading")
+        yield Table(("file", "lines"), rows[:_MOST_FILES])
+        if len(rows) > _MOST_FILES:
+            yield Line(f"  … and {len(rows) - _MOST_FILES:,} more", "dim")
+    if found.changes:
+        changes = [(each.change, each.kind, each.name, each.path) for each in found.changes]
+        yield Line("")
+        yield Line("Code", "heading")
+        yield Table(("change", "kind", "name", "file"), changes[:_MOST_FILES])
+        if len(changes) > _MOST_FILES:
+            yield Line(f"  … and {len(changes) - _MOST_FILES:,} more", "dim")
+
+
+def render_steps(found: Replayed) -> list[Block]:
+    return _replayed(found, [line for step in found.steps for line in in_words(step)])
+
+
+def render_full(found: Replayed) -> list[Block]:
+    return _replayed(found, [line for step in found.steps for line in in_full(step)])
+
+
+def _replayed(found: Replayed, lines: list[str]) -> list[Block]:
+    session = found.session
+    head = f"Session {session.id}, {session.status}, began {_minute(session.started_at)} UTC"
+    blocks: list[Block] = [Line(head, "heading")]
+    if found.forgotten:
+        blocks.append(Line(_FORGOTTEN, "dim"))
+    if not lines:
+        blocks.append(Line("Nothing that happened in it is kept."))
+    return [*blocks, *map(Line, lines)]
+
+
+def in_words(step: Step) -> list[str]:
+    """What was done, and in a second line how it ended if it did not end well."""
+    who = f"[{step.agent}] " if step.agent else ""
+    head = f"{step.at[11:19]}  {who}"
+    behind = " " * 10
+    match step.kind:
+        case "prompt":
+            return [f"{head}asked: {_cut(step.text)}"]
+        case "say":
+            return [f"{head}said: {_cut(step.text)}"]
+        case "read":
+            return [f"{head}read {step.path}"]
+        case "write":
+            lines = [f"{head}wrote {step.path} (+{step.added:,} -{step.removed:,})"]
+            changes = ", ".join(f"{each.change} {each.name}" for each in step.changes)
+            return [*lines, f"{behind}{_cut(changes)}"] if changes else lines
+        case "command":
+            return [f"{head}ran {_cut(step.text)}{_ended(step)}", *_complaints(step, behind)[:1]]
+        case "search":
+            return [f"{head}looked for {_cut(step.text)}"]
+        case "plan":
+            return [f"{head}planned: {_cut(step.text)}"]
+        case "agent":
+            return [f"{head}let a subagent work: {_cut(step.text)}"]
+        case "mark":
+            return [f"{head}— {_cut(step.text)} —"]
+
+
+def in_full(step: Step) -> list[str]:
+    """All that was kept of a step."""
+    first = in_words(step)[0]
+    behind = " " * 10
+    said = step.text if len(_one_line(step.text)) > _GLANCE or "\n" in step.text else ""
+    more = [f"{behind}{line}" for line in said.splitlines()]
+    more += [f"{behind}{each.change} {each.kind} {each.signature}" for each in step.changes]
+    more += [f"{behind}{line}" for line in step.excerpt.splitlines()]
+    more += _complaints(step, behind)
+    if not step.findings:
+        more += [f"{behind}{line}" for line in step.output.splitlines()[1:]]
+    return [first, *more]
+
+
+def _ended(step: Step) -> str:
+    if not step.ok or step.passed is False:
+        return f" — failed (exit {step.exit_code})" if step.exit_code else " — failed"
+    return " — passed" if step.passed else ""
+
+
+def _complaints(step: Step, behind: str) -> list[str]:
+    if step.findings:
+        return [
+            behind + _cut(f"{_where(each)}{_test(each)} {each.code} {each.message}")
+            for each in step.findings
+        ]
+    return [behind + _cut(line) for line in step.output.splitlines()[:1] if not step.ok]
+
+
+def _where(finding: Finding) -> str:
+    if not finding.path:
+        return ""
+    return f"{finding.path}:{finding.line}: " if finding.line else f"{finding.path}: "
+
+
+def _test(finding: Finding) -> str:
+    """Its name within the file that is named already."""
+    return finding.test.removeprefix(finding.path).lstrip(":")
+
+
+def render_deleted(found: Deleted) -> list[Block]:
+    verb = "Would delete" if found.dry_run else "Deleted"
+    blocks: list[Block] = [
+        Line(f"{verb} the session {found.session}: {found.what or 'nothing said'}")
+    ]
+    blocks.append(Line(_amounts(found)))
+    rows = [(each.short_id, each.kind, each.title) for each in found.nodes]
+    blocks.append(Table(("id", "kind", "node"), rows, ("id", "type", "text")))
+    if found.kept:
+        stay = "stays" if found.kept == 1 else "stay"
+        blocks.append(Line(f"{count(found.kept, 'node')} {stay}: others have a part in them."))
+    return blocks
+
+
+def _what_goes(found: Deleted) -> str:
+    return f"The session {found.session} goes: {_amounts(found)}"
+
+
+def _amounts(found: Deleted) -> str:
+    told = {
+        "node": len(found.nodes),
+        "event": found.events,
+        "change of code": found.symbol_changes,
+        "receipt": found.receipts,
+    }
+    named = [
+        count(number, noun, "changes of code" if noun == "change of code" else None)
+        for noun, number in told.items()
+        if number
+    ]
+    return f"{', '.join(named) or 'nothing else'}."
+
+
+def _minute(at: str) -> str:
+    return at[:16].replace("T", " ")
+
+
+def _cut(text: str) -> str:
+    line = _one_line(text)
+    return line if len(line) <= _GLANCE else f"{line[: _GLANCE - 1]}…"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,318 @@
+"""`ctx worker`"""
+
+import argparse
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from ctx import clock, disk
+from ctx.cli import arguments, opening
+from ctx.cli import options as shared
+from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
+from ctx.cli.settings import Settings, variables
+from ctx.config.resolve import survey
+from ctx.errors import CtxError, ProgramFailure
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.objects.lock import is_held
+from ctx.operations.standstill import Standstill, standstills
+from ctx.worker import lock, log, starting
+from ctx.worker.lock import Owner
+from ctx.workspace import Surroundings
+
+EXAMPLES = """
+ctx worker status            whether it runs, what it takes, and what waits for it
+ctx worker start             start it now; hooks do so by themselves
+ctx worker stop              end it; what comes meanwhile waits
+ctx worker logs -n 50        what it did last
+ctx worker logs --follow     and what it does next
+"""
+
+_PATIENCE_S = 3.0
+_POLL_S = 0.02
+_LINES = 20
+_FOLLOW_S = 0.25
+
+
+class Status(NamedTuple):
+    """The answer of `ctx worker start`, `stop` and `status`, and of `run` when it has ended."""
+
+    running: bool
+    changed: bool
+    """Whether this command has started or ended it, or been it."""
+    answering: bool
+    """Whether it answers on its socket."""
+    pid: int | None
+    version: str | None
+    since: str | None
+    memory_mb: float | None
+    """What it takes, where it says so."""
+    live: int
+    """Sessions whose client runs."""
+    waiting: int
+    """Files in the spool."""
+    failed: int
+    """Files that could not be handled."""
+    new: int
+    """Events of which nothing was made yet."""
+    skipped: int
+    """Events that were given up."""
+    last_stored: str | None
+    socket: str
+    autostart: bool
+    """Whether hooks start it."""
+    paused: tuple[Standstill, ...]
+    """Why it has nothing to take in, where somebody has said so."""
+    problem: str | None
+    """What is wrong with the store, where it cannot be read."""
+
+
+class Logged(NamedTuple):
+    """The answer of `ctx worker logs`."""
+
+    path: str
+    lines: tuple[str, ...]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    for name, does in (
+        ("start", "start it, unless it runs"),
+        ("stop", "end it, if it runs"),
+        ("status", "whether it runs, and what waits for it"),
+    ):
+        examples = f"ctx worker {name}\nctx worker {name} --format json"
+        shared.add_subcommand(group, name, does, examples)
+    logs = shared.add_subcommand(
+        group, "logs", "what it did", "ctx worker logs -n 50\nctx worker logs --follow"
+    )
+    logs.add_argument(
+        "-n",
+        dest="lines",
+        type=arguments.whole_number,
+        default=_LINES,
+        metavar="N",
+        help=f"so many lines (default: {_LINES}; 0: all there are)",
+    )
+    logs.add_argument("--follow", action="store_true", help="go on with what it does next")
+    run = shared.add_subcommand(
+        group,
+        "run",
+        "be the worker, in this terminal",
+        "ctx worker run\nctx worker run --set worker.idle_seconds=3600",
+    )
+    run.add_argument("--detached", action="store_true", help=argparse.SUPPRESS)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    match options.subcommand:
+        case "start":
+            changed = _start(settings)
+            output.show(_status(settings, output, changed=changed), render)
+        case "stop":
+            changed = stop(settings)
+            output.show(_status(settings, output, changed=changed), render)
+        case "status":
+            output.show(_status(settings, output, changed=False), render)
+        case "logs":
+            _logs(options, settings, output)
+        case _:
+            _run(options, settings, output)
+
+
+def _run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    from ctx.worker import run
+
+    if options.detached:
+        run.detach()
+    store = _home_of(settings)
+    config = survey(store.config_file, None, settings.environment, settings.overrides)
+    limits = run.Limits(config.number("worker.idle_seconds"), config.integer("worker.memory_mb"))
+    ours, place = _in_home(settings), _place(settings)
+    if not options.detached and _owner(settings) is None:
+        output.note(f"The worker is process {os.getpid()}; Ctrl-C ends it.")
+    # A person who asks for one need not wait for another to go.
+    patience_s = _PATIENCE_S if options.detached else 0.0
+    with disk.explained("being the worker"):
+        reason = run.run(place, lambda: opening.writing(ours, output), limits, patience_s)
+    if reason in ("large", "replaced") and options.detached:
+        run.become_anew(store)
+    if reason is None and (owner := lock.owner(store.worker_lock)):
+        output.note(f"It runs already, as process {owner.pid}.")
+    if not options.detached:
+        output.show(_status(settings, output, changed=reason is not None), render)
+
+
+def _home_of(settings: Settings) -> UserStore:
+    """The user store, whose folder is made where it is missing."""
+    with disk.explained("making the user store's folder"):
+        disk.make_folder(settings.user_store.home)
+    return settings.user_store
+
+
+def _place(settings: Settings) -> Surroundings:
+    store, ours = settings.user_store, _in_home(settings)
+    return Surroundings(store.home, store, ours.environment, ours.overrides, CLI_SESSION)
+
+
+def _in_home(settings: Settings) -> Settings:
+    """As the worker sees it: the user store itself, from no project and for no session."""
+    home = settings.user_store.home
+    aside = ("CTX_DB", "CTX_SESSION", "CLAUDE_CODE_SESSION_ID")
+    kept = {name: value for name, value in settings.environment.items() if name not in aside}
+    return settings._replace(
+        environment=kept,
+        folder=home if os.path.isdir(home) else os.sep,
+        session=None,
+        chosen_database=None,
+    )
+
+
+def _start(settings: Settings) -> bool:
+    store = _home_of(settings)
+    if _owner(settings):
+        return False
+    with disk.explained("starting the worker"):
+        disk.discard(os.path.join(store.home, starting.MARK))
+        starting.start_worker(store.home, variables(), clock.now_s())
+    if not _within(_PATIENCE_S, lambda: _answer(settings) is not None):
+        raise ProgramFailure(
+            f"The worker did not answer within {_PATIENCE_S:.0f} s.",
+            hint="`ctx worker logs` says what it did; `ctx worker run` shows it here.",
+        )
+    return True
+
+
+def stop(settings: Settings) -> bool:
+    """End it; whether there was one."""
+    owner = _owner(settings)
+    if owner is None:
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(owner.pid, signal.SIGTERM)
+    if not _within(_PATIENCE_S, lambda: _owner(settings) != owner):
+        # Nothing is lost by that: all it knows is on the disk.
+        with suppress(ProcessLookupError):
+            os.kill(owner.pid, signal.SIGKILL)
+        _within(_PATIENCE_S, lambda: _owner(settings) != owner)
+    return True
+
+
+def _owner(settings: Settings) -> Owner | None:
+    path = settings.user_store.worker_lock
+    if (found := lock.owner(path)) or not is_held(path) or not (told := _answer(settings)):
+        return found
+    # On a full disk it could not write down who it is.
+    return Owner(int(str(told["pid"])), str(told.get("version", "")), 0)
+
+
+def _within(seconds: float, holds: Callable[[], bool]) -> bool:
+    is_in_time = clock.deadline(seconds)
+    while not holds():
+        if not is_in_time():
+            return False
+        clock.sleep(_POLL_S)
+    return True
+
+
+def _answer(settings: Settings) -> "dict[str, object] | None":
+    """What it says about itself, if it says anything."""
+    import json
+    import socket
+
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(1.0)
+            connection.connect(settings.user_store.worker_socket)
+            connection.sendall(
+                b"GET /api/health HTTP/1.1\r\nHost: ctx\r\nConnection: close\r\n\r\n"
+            )
+            told = b""
+            while part := connection.recv(65536):
+                told += part
+        found = json.loads(told.partition(b"\r\n\r\n")[2])
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and "pid" in found else None
+
+
+def _status(settings: Settings, output: Output, *, changed: bool) -> Status:
+    from ctx.operations.queue import queue, without_store
+
+    store = settings.user_store
+    owner = _owner(settings)
+    told = _answer(settings) if owner else None
+    memory_mb = told.get("memory_mb") if told else None
+    config = survey(store.config_file, None, settings.environment, settings.overrides)
+    problem = None
+    try:
+        with opening.reading(_in_home(settings), output) as memory:
+            found = queue(memory)
+    except CtxError as error:
+        found, problem = without_store(store.home), error.message
+    return Status(
+        running=owner is not None,
+        changed=changed,
+        answering=told is not None,
+        pid=owner.pid if owner else None,
+        version=owner.version if owner else None,
+        since=clock.iso(owner.since_ms) if owner else None,
+        memory_mb=memory_mb if isinstance(memory_mb, float) else None,
+        live=found.live,
+        waiting=found.waiting,
+        failed=found.failed,
+        new=found.new,
+        skipped=found.skipped,
+        last_stored=found.last_stored,
+        socket=store.worker_socket,
+        autostart=config.flag("worker.autostart"),
+        paused=standstills(_place(settings)),
+        problem=problem,
+    )
+
+
+def _logs(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    path = settings.user_store.worker_log
+    lines = log.tail(path, options.lines)
+    if not options.follow:
+        output.show(Logged(path, tuple(lines)), render_log)
+        return
+    while True:
+        for line in lines:
+            output.result(f"{line}\n")
+        output.flush()
+        known = log.tail(path, 1)
+        while (now := log.tail(path, 0)) == [] or now[-1:] == known:
+            clock.sleep(_FOLLOW_S)
+        lines = now[now.index(known[0]) + 1 :] if known and known[0] in now else now
+
+
+def render(status: Status) -> list[Block]:
+    if status.running:
+        used = f", {status.memory_mb:.0f} MB" if status.memory_mb else ""
+        how = "running" if status.answering else "running, and does not answer"
+        first = f"{how} (pid {status.pid}{used}, version {status.version}, since {status.since})"
+    elif status.autostart:
+        first = "not running; a hook starts it when a session has something for it"
+    else:
+        first = "not running; `worker.autostart` is off, so only `ctx worker start` starts it"
+    rows = [
+        ("sessions", f"{status.live:,} live"),
+        ("waiting", f"{count(status.waiting, 'event')} in the spool, {status.new:,} not taken in"),
+        ("last event", status.last_stored or "none yet"),
+        ("socket", status.socket),
+    ]
+    if status.failed or status.skipped:
+        skipped = f"{status.failed:,} unreadable, {status.skipped:,} given up"
+        rows.insert(2, ("skipped", skipped))
+    rows += [("not taken in", f"{each.why}; {each.advice}") for each in status.paused]
+    rows += [("problem", status.problem)] if status.problem else []
+    return [Line(first), Table(("", ""), rows, ())]
+
+
+def render_log(logged: Logged) -> list[Block]:
+    if not logged.lines:
+        return [Line("It has not run yet.")]
+    return [Verbatim("".join(f"{line}\n" for line in logged.lines))]

@@ -1,0 +1,90 @@
+"""What ctx itself did, and what that cost: for whoever wants to know how well it works.
+
+It is no memory: nothing follows from it, and it can be deleted at any time. What is said here is
+numbers and names of ctx's own, never what a person or an agent wrote.
+"""
+
+import json
+from collections.abc import Mapping
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock
+
+CONTEXT = "hook.context_inject"
+"""A session was given its context."""
+RELEVANT = "hook.relevant_inject"
+"""A prompt was given what memory knows about it."""
+
+_KEPT_DAYS = 90
+_DAY_MS = 86_400_000
+
+
+class Entry(NamedTuple):
+    at: str
+    session: str
+    type: str
+    data: dict[str, Any]
+    duration_ms: int | None
+    tokens_out: int | None
+
+
+def add(
+    connection: Connection,
+    type: str,
+    session: str,
+    data: Mapping[str, Any],
+    duration_ms: int | None = None,
+    tokens_out: int | None = None,
+) -> None:
+    """Inside a transaction or on its own."""
+    put(
+        connection,
+        Entry(clock.iso(clock.now_ms()), session, type, dict(data), duration_ms, tokens_out),
+    )
+
+
+def put(connection: Connection, entry: Entry) -> None:
+    """The same for what happened at another time."""
+    connection.execute(
+        "INSERT INTO event_log (at, session, type, data, duration_ms, tokens_out)"
+        " VALUES (?, ?, ?, ?, ?, ?)",
+        (*entry[:3], json.dumps(entry.data), *entry[4:]),
+    )
+
+
+def since(
+    connection: Connection, at: str, type: str | None = None, limit: int = 1_000
+) -> list[Entry]:
+    """What was done since then, the newest first."""
+    rows = connection.execute(
+        "SELECT at, session, type, data, duration_ms, tokens_out FROM event_log"
+        " WHERE at >= ?1 AND (?2 IS NULL OR type = ?2) ORDER BY at DESC, id DESC LIMIT ?3",
+        (at, type, limit),
+    )
+    return [Entry._make((*row[:3], _read(row[3]), *row[4:])) for row in rows]
+
+
+def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:
+    """How many tokens agents were given on each day since then, `2026-11-15` → 4,812."""
+    rows = connection.execute(
+        "SELECT substr(at, 1, 10), sum(tokens_out) FROM event_log"
+        " WHERE type IN (?1, ?2) AND at >= ?3 AND tokens_out IS NOT NULL GROUP BY 1 ORDER BY 1",
+        (CONTEXT, RELEVANT, at),
+    )
+    return dict(rows.fetchall())
+
+
+def forget_old(connection: Connection) -> None:
+    """Inside a transaction."""
+    before = clock.iso(clock.now_ms() - _KEPT_DAYS * _DAY_MS)
+    connection.execute("DELETE FROM event_log WHERE at < ?", (before,))
+
+
+def _read(text: str) -> dict[str, Any]:
+    """What the data say; nothing where somebody has damaged them."""
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}

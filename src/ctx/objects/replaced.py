@@ -1,0 +1,84 @@
+"""What stands in for an object that was scrubbed: empty files, `replaced/<old id>.<new id>`.
+
+An object cannot be changed, and everything that names it names it by its hash. So what held a
+secret goes, what is left of it comes as an object of its own, and an empty file leads from the one
+name to the other. Whoever reads follows it; no commit, head or batch has to be written anew.
+
+The files are tracked by git and are never removed. On two branches they are the same files or
+others, and empty, so that every merge keeps all of them. The file of the old object stays too,
+with nothing in it: were it gone, git would take what stands in for it, which is similar, for the
+same file under another name, and two branches that scrub different words could not be merged.
+
+Where two scrubs left different successors of one object, the first of them by name counts, and it
+may hold what the other scrub took out: to scrub again settles it.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from ctx import disk
+from ctx.ids import ObjectId, is_object_id
+
+
+class Replaced:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self._seen: object = None
+        self._successors: Mapping[ObjectId, Sequence[ObjectId]] = {}
+
+    def current(self, id: ObjectId) -> ObjectId:
+        """What is to be read where an object is named: itself, or what stands in for it."""
+        return self.standing_in(id)[0]
+
+    def standing_in(self, id: ObjectId) -> list[ObjectId]:
+        """The same, with what is to be read where that is not here; the object itself last."""
+        successors = self.successors()
+        found: list[ObjectId] = []
+        # Somebody else may have written files that lead in a circle.
+        passed = {id}
+        waiting = [(id, iter(successors.get(id, ())))]
+        while waiting:
+            here, after = waiting[-1]
+            following = next((each for each in after if each not in passed), None)
+            if following is None:
+                found.append(here)
+                waiting.pop()
+            else:
+                passed.add(following)
+                waiting.append((following, iter(successors.get(following, ()))))
+        return found
+
+    def successors(self) -> Mapping[ObjectId, Sequence[ObjectId]]:
+        """Every object that was replaced, and what took its place, in order of the names."""
+        try:
+            status = os.stat(self.folder)
+        except OSError:
+            return {}
+        # A process that runs for hours must notice what another one has scrubbed.
+        seen = status.st_mtime_ns, status.st_ino
+        if seen != self._seen:
+            found: dict[ObjectId, list[ObjectId]] = {}
+            for old, new in filter(None, map(pair_of, self.names())):
+                found.setdefault(old, []).append(new)
+            self._successors = found
+            self._seen = seen
+        return self._successors
+
+    def names(self) -> list[str]:
+        return disk.names(self.folder)
+
+    def note(self, pairs: Iterable[tuple[ObjectId, ObjectId]]) -> None:
+        """Let objects stand in for others. What stands in is durable before this is called."""
+        with disk.explained("noting what was replaced"):
+            disk.make_folder(self.folder)
+            for old, new in pairs:
+                path = os.path.join(self.folder, f"{old}.{new}")
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT, disk.FILE_MODE))
+            disk.sync_folder(self.folder)
+
+
+def pair_of(name: str) -> tuple[ObjectId, ObjectId] | None:
+    """What a file leads from and to; None for a name that says nothing."""
+    old, _, new = name.partition(".")
+    is_pair = is_object_id(old) and is_object_id(new) and old != new
+    return (ObjectId(old), ObjectId(new)) if is_pair else None

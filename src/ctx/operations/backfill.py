@@ -1,0 +1,388 @@
+"""Take in the sessions of the past, out of the transcripts that Claude Code has kept.
+
+A transcript goes the same way as what hooks report: events, steps, observations, a summary. The
+oldest session comes first. Each is durable when the next begins, and what is in the store already
+is not taken in again: to interrupt it loses nothing, and to run it twice changes nothing.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from ctx import clock, disk, layout
+from ctx.config.resolve import Config, survey
+from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
+from ctx.layout import Place
+from ctx.memory.foreign import incoming
+from ctx.memory.query import times
+from ctx.operations import apply, capture, learnings, reconcile, synthesise, tend
+from ctx.sessions import (
+    deleted,
+    live,
+    policy,
+    state,
+    switched_off,
+    transcript_events,
+    transcript_files,
+    trust,
+)
+from ctx.sessions.state import Session
+from ctx.sessions.steps import SAID, STEP
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+
+PROJECTS = "projects"
+"""The folder in that of Claude Code where transcripts lie, in one folder for each project."""
+
+_GLANCE = 256 * 1024
+_CWD = re.compile(rb'"cwd"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){1,4096}")')
+_PROMPT_ID = re.compile(rb'"promptId"\s{0,4}:\s{0,4}"([^"\\]{1,100})"')
+_TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
+# Whoever was quiet for so long has no client any more that waits for an answer.
+_QUIET_MS = 900_000
+_LOCK_S = 60.0
+_POLL_S = 0.1
+_FAULTS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError),
+    *(TypeError, ValueError, ContentRefused, GitFailure, UsageError),
+)
+"""What may be wrong with one session, and with no other. What a disk or a store refuses is not."""
+
+
+class Wanted(NamedTuple):
+    folder: str
+    """Where Claude Code keeps its files."""
+    paths: tuple[str, ...] = ()
+    """Transcripts, or folders of them, instead of those."""
+    since: str | None = None
+    project: str | None = None
+    """A name, or a folder."""
+    dry_run: bool = False
+
+
+class Past(NamedTuple):
+    """A session of which there is a transcript."""
+
+    session: str
+    path: str
+    size: int
+    changed_ms: int
+    began: str
+    folder: str
+    project: str | None
+    copied: int = 0
+    """How much of it may be of another session, to find out which of two was first."""
+
+
+class TakenIn(NamedTuple):
+    """A session that was taken in, or would be."""
+
+    session: str
+    project: str | None
+    began: str
+    what: str
+    """What it was about."""
+    is_known: bool
+    """Whether it only went on since it was taken in."""
+    steps: int
+    observations: int
+
+
+class Skipped(NamedTuple):
+    path: str
+    reason: str
+
+
+class Backfilled(NamedTuple):
+    """The answer of `ctx import --from claude-code --transcripts`."""
+
+    dry_run: bool
+    sessions: tuple[TakenIn, ...]
+    unchanged: int
+    """Sessions of which nothing is new."""
+    left_out: int
+    """What --since, --project or a setting leaves out, what was deleted, what goes on now, and what
+    says nothing of a session."""
+    steps: int
+    observations: int
+    learnings: int
+    """New ones."""
+    size: int
+    """Bytes that were read."""
+    seconds: float
+    skipped: tuple[Skipped, ...]
+    """What is damaged, and why."""
+
+
+def backfill(memory: Memory, wanted: Wanted, tick: clock.Tick = clock.no_tick) -> Backfilled:
+    """All sessions of which there are transcripts, the oldest first."""
+    began_s = clock.monotonic()
+    work = _Work(memory, wanted)
+    found = sorted(
+        work.found(), key=lambda past: (past.began, past.copied, past.changed_ms, past.session)
+    )
+    for number, past in enumerate(found):
+        tick(number, len(found))
+        work.take(past)
+    tick(len(found), len(found))
+    if not wanted.dry_run:
+        work.finish({past.project for past in found})
+    return work.done(clock.monotonic() - began_s)
+
+
+class _Work:
+    def __init__(self, memory: Memory, wanted: Wanted) -> None:
+        self._memory = memory
+        self._connection = memory.user.connection
+        self._wanted = wanted
+        self._home = memory.surroundings.user_store.home
+        self._config = _config(memory)
+        self._now_ms = clock.now_ms()
+        self._since_ms = times.moment(wanted.since, self._now_ms) if wanted.since else 0
+        self._places: dict[str, Place] = {}
+        self._sessions: list[TakenIn] = []
+        self._folders: dict[str, None] = {}
+        self._skipped: list[Skipped] = []
+        self._unchanged = self._left_out = self._learnings = self._size = 0
+
+    def done(self, seconds: float) -> Backfilled:
+        return Backfilled(
+            self._wanted.dry_run,
+            tuple(self._sessions),
+            self._unchanged,
+            self._left_out,
+            sum(each.steps for each in self._sessions),
+            sum(each.observations for each in self._sessions),
+            self._learnings,
+            self._size,
+            round(seconds, 3),
+            tuple(dict.fromkeys(self._skipped)),
+        )
+
+    def found(self) -> Iterator[Past]:
+        """The transcripts that are wanted."""
+        for path in transcripts(self._wanted):
+            try:
+                stamp = os.stat(path)
+                start = disk.read_plain(path, _GLANCE)[:_GLANCE]
+            except OSError as error:
+                self._skipped.append(Skipped(path, f"it cannot be read: {error.strerror}"))
+                continue
+            past = self._past(path, stamp, start)
+            if self._is_wanted(past):
+                yield past
+            else:
+                self._left_out += 1
+
+    def _past(self, path: str, stamp: os.stat_result, start: bytes) -> Past:
+        said = _CWD.search(start)
+        cwd = incoming.json_value(said[1]) if said else None
+        folder = cwd if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else ""
+        time = _TIMESTAMP.search(start)
+        began_ms = clock.parse_iso(time[1].decode()) if time else None
+        changed_ms = stamp.st_mtime_ns // 1_000_000
+        session = transcript_files.session_of(path)
+        began = clock.iso(began_ms if began_ms is not None else changed_ms)
+        project = self._project(folder)
+        return Past(
+            *(session, path, stamp.st_size, changed_ms, began, folder, project), _copied(start)
+        )
+
+    def _is_wanted(self, past: Past) -> bool:
+        if past.changed_ms < self._since_ms:
+            return False
+        if asked := self._wanted.project:
+            inside = f"{past.folder}/".startswith(f"{os.path.abspath(asked).rstrip('/')}/")
+            if asked != past.project and not (os.path.isabs(asked) and inside):
+                return False
+        person = self._memory.surroundings.environment.get("HOME", "")
+        if policy.rules(self._config, self._place(past.folder), self._home, person).closed:
+            return False
+        return not live.is_live(self._home, past.session, self._now_ms / 1000)
+
+    def _place(self, folder: str) -> Place:
+        if folder not in self._places:
+            place = Place(folder, None, "")
+            if folder:
+                place = layout.place(
+                    folder, self._home, lambda project: trust.is_trusted(self._home, project)
+                )
+            if folder and place.project is None and not os.path.isdir(folder):
+                # What is known of a project that is gone is not everybody's.
+                place = place._replace(project=layout.fit_for_a_tag(os.path.basename(folder)))
+            self._places[folder] = place
+        return self._places[folder]
+
+    def _project(self, folder: str) -> str | None:
+        return self._place(folder).project
+
+    def take(self, past: Past) -> None:
+        if self._is_done(past):
+            self._unchanged += 1
+        elif past.changed_ms <= deleted.at_ms(self._home, past.session) or self._was_off(past):
+            self._left_out += 1
+        elif self._wanted.dry_run:
+            self._foresee(past)
+        else:
+            with _alone(self._home):
+                self._take(past)
+
+    def _was_off(self, past: Past) -> bool:
+        began_ms = clock.parse_iso(past.began) or past.changed_ms
+        return switched_off.was_always_off(self._home, past.session, began_ms)
+
+    def _is_done(self, past: Past) -> bool:
+        known = state.find(self._connection, past.session)
+        if known is None or (known.transcript, known.seen) != (past.path, past.size):
+            return False
+        return not self._has_more(known)
+
+    def _has_more(self, known: Session) -> bool:
+        """Whether there are steps of which nothing was made."""
+        return bool(
+            self._connection.execute(
+                "SELECT 1 FROM events WHERE session = ? AND id > ? AND +status = ? LIMIT 1",
+                (known.id, known.synthesised, STEP),
+            ).fetchone()
+        )
+
+    def _foresee(self, past: Past) -> None:
+        known = state.find(self._connection, past.session)
+        start = transcript_events.read(past.path, 0, most=_GLANCE).events
+        own = [each for each in start if each.session == past.session]
+        if not own and past.size <= _GLANCE:
+            self._left_out += 1
+            return
+        asked = (state.request_of(each.said.get("prompt")) for each in own)
+        what = next(filter(None, asked), "")
+        self._sessions.append(
+            TakenIn(past.session, past.project, past.began, what, known is not None, 0, 0)
+        )
+
+    def _take(self, past: Past) -> None:
+        before = state.find(self._connection, past.session)
+        news = steps = 0
+        for piece in reconcile.taking_in(self._memory, self._home, past.session, past.path):
+            steps += capture.take(self._memory, self._home).steps
+            news += piece.events
+            self._size += piece.size
+            if piece.problem:
+                self._skipped.append(Skipped(past.path, piece.problem))
+        session = self._named(past)
+        if session is None:
+            # There is nothing in it, or nothing of the session that it is named after.
+            self._left_out += 1
+            return
+        if not (news or self._has_more(session)):
+            self._unchanged += 1
+            return
+        is_over = session.last_at < clock.iso(self._now_ms - _QUIET_MS)
+        if is_over and session.status == state.ACTIVE:
+            with transaction(self._connection):
+                state.end(self._connection, session.id, self._closing(session.id))
+        try:
+            written = synthesise.synthesise(self._memory, self._home, session.id, is_over=is_over)
+        except _FAULTS as error:
+            self._skipped.append(Skipped(past.path, f"{type(error).__name__}: {error}"[:300]))
+            return
+        self._folders[session.folder] = None
+        summaries = written.summary in written.new
+        self._sessions.append(
+            TakenIn(
+                *(session.id, session.project, past.began, session.request),
+                *(before is not None, steps, len(written.new) - summaries),
+            )
+        )
+
+    def _named(self, past: Past) -> Session | None:
+        """The session as it is now, of the project that its folder belonged to."""
+        session = state.find(self._connection, past.session)
+        if session is None or session.project or not past.project:
+            return session
+        with transaction(self._connection):
+            for table, column in (("sessions", "id"), ("symbol_changes", "session")):
+                self._connection.execute(
+                    f"UPDATE {table} SET project = ? WHERE {column} = ? AND project IS NULL",
+                    (past.project, session.id),
+                )
+        return session._replace(project=past.project)
+
+    def _closing(self, session_id: str) -> state.Status:
+        """How a session ended of which no hook said so."""
+        row = self._connection.execute(
+            "SELECT event FROM events WHERE session = ? ORDER BY id DESC LIMIT 1", (session_id,)
+        ).fetchone()
+        if row and row[0] in (SAID, "Stop"):
+            return state.COMPLETED
+        return state.closing_status(self._connection, session_id)
+
+    def finish(self, projects: set[str | None]) -> None:
+        """What is made of several sessions, also of those that an interrupted run took in."""
+        for project in sorted(projects, key=str):
+            with _alone(self._home):
+                self._learnings += learnings.learn(self._memory, project).new
+        apply.refresh(self._memory, filter(os.path.isdir, self._folders), self._home)
+
+
+def _copied(start: bytes) -> int:
+    """How often the first prompt of a transcript is named in its beginning.
+
+    A fork begins as the session that it was forked from, to the second, and says of all that it
+    has from there that it belongs to its own first prompt.
+    """
+    first = _PROMPT_ID.search(start)
+    return len([each for each in _PROMPT_ID.findall(start) if each == first[1]]) if first else 0
+
+
+def transcripts(wanted: Wanted) -> list[str]:
+    """The files of sessions, in the folders that were named or in that of Claude Code."""
+    roots = wanted.paths or (os.path.join(wanted.folder, PROJECTS),)
+    found: dict[str, None] = {}
+    for root in roots:
+        if os.path.isdir(root):
+            inner = [os.path.join(root, name) for name in disk.names(root)]
+            files = [*inner, *(path for each in inner for path in _inside(each))]
+        elif os.path.exists(root) and transcript_files.session_of(root):
+            files = [root]
+        elif wanted.paths:
+            raise UsageError(
+                f"{root} is no transcript and no folder of them.",
+                hint="They are called <session>.jsonl.",
+            )
+        else:
+            files = []
+        found |= dict.fromkeys(
+            path for path in files if transcript_files.session_of(path) and os.path.isfile(path)
+        )
+    return list(found)
+
+
+def _inside(folder: str) -> Sequence[str]:
+    if not os.path.isdir(folder):
+        return ()
+    return [os.path.join(folder, name) for name in disk.names(folder)]
+
+
+def _config(memory: Memory) -> Config:
+    surroundings = memory.surroundings
+    return survey(surroundings.user_store.config_file, None, surroundings.environment, ())
+
+
+@contextmanager
+def _alone(home: str) -> Iterator[None]:
+    """While nobody else makes memory of sessions. A worker's round is waited for."""
+    disk.make_folder(home)
+    goes_on = clock.deadline(_LOCK_S)
+    while True:
+        with tend.alone(home) as held:
+            if held:
+                yield
+                return
+        if not goes_on():
+            raise LockConflict(
+                "Another process makes memory of sessions.",
+                hint="`ctx worker stop` ends the worker; then run this again.",
+            )
+        clock.sleep(_POLL_S)

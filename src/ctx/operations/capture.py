@@ -1,0 +1,366 @@
+"""Make steps of what hooks and transcripts reported.
+
+`take` goes through the events of which nothing was made yet, the oldest first. An event and all
+that follows from it are written in one transaction: its step, its session, the items of code that
+it changed. So it may be interrupted anywhere, and run again.
+
+Before an event is looked at it is written down that it will be. One that ends the process is
+looked at by itself the next time, and not at all after the third: it is skipped, with a reason,
+and the others are not held up.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
+from ctx.layout import Place
+from ctx.operations.places import Places, config_of
+from ctx.sessions import capture, events, spool, state, steps, switched_off, symbols
+from ctx.sessions.capture import Dropped
+from ctx.sessions.events import Event
+from ctx.sessions.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+
+_BATCH = 64
+_MOST_TRIES = 3
+_LAST_STEPS = 200
+_LONGEST_REASON = 300
+_DAY_MS = 86_400_000
+_MEGABYTE = 1_000_000
+_FAULTS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError),
+    *(TypeError, ValueError, ContentRefused, GitFailure, UsageError),
+)
+"""What may be wrong with one event, and with no other. What a disk or a store refuses is not."""
+_TRIED = "It was tried three times."
+_SEEN = "seen before"
+_PAUSED = "ctx was paused"
+_LEFT_OUT = "the path is left out"
+
+
+class Taken(NamedTuple):
+    steps: int = 0
+    dropped: int = 0
+    skipped: int = 0
+    sessions: tuple[str, ...] = ()
+    """Those that have steps now which they did not have before."""
+
+
+class Skipped(NamedTuple):
+    """An event of which nothing could be made."""
+
+    id: str
+    session: str
+    event: str
+    at: str
+    tool: str | None
+    reason: str
+
+
+def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Taken:
+    """Make steps of all that waits."""
+    connection = memory.user.connection
+    total = _waiting(connection)
+    taking = _Taking(memory, home)
+    done, after = 0, ""
+    while found := events.waiting(connection, after, _BATCH):
+        batch = _batch(found)
+        taking.take(batch)
+        after = batch[-1][0].id
+        done += len(batch)
+        tick(done, max(done, total))
+    symbols.forget()
+    return taking.taken
+
+
+def skipped(connection: Connection, most: int = 100) -> list[Skipped]:
+    """What was given up, the newest first."""
+    rows = connection.execute(
+        "SELECT id, session, event, at, tool, coalesce(reason, '') FROM events"
+        " WHERE status = 'skipped' ORDER BY id DESC LIMIT ?",
+        (most,),
+    )
+    return [Skipped._make(row) for row in rows]
+
+
+def forget(memory: Memory) -> int:
+    """Let go of old steps, and of the oldest where there are too many; how many that was.
+
+    What was made of them stays. An event of which nothing was made yet is never forgotten, and
+    where there is too much, what memory was made of already goes first.
+    """
+    config = config_of(memory)
+    before = clock.iso(clock.now_ms() - config.integer("capture.keep_days") * _DAY_MS)
+    most = config.integer("capture.max_mb") * _MEGABYTE
+    connection = memory.user.connection
+    with transaction(connection):
+        gone = connection.execute(
+            "DELETE FROM events WHERE at < ? AND status <> 'new' AND NOT EXISTS (SELECT 1"
+            " FROM sessions WHERE id = events.session AND events.id > synthesised"
+            " AND events.status = 'step')",
+            (before,),
+        ).rowcount
+        size = connection.execute(
+            "SELECT coalesce(sum(length(body)), 0) FROM events WHERE status <> 'new'"
+        ).fetchone()[0]
+        if size > most:
+            gone += connection.execute(
+                "DELETE FROM events WHERE id IN (SELECT id FROM (SELECT e.id, sum(length(e.body))"
+                " OVER (ORDER BY e.id <= coalesce(s.synthesised, '') DESC, e.id)"
+                " - length(e.body) AS so_far"
+                " FROM events AS e LEFT JOIN sessions AS s ON s.id = e.session"
+                " WHERE e.status <> 'new') WHERE so_far < ?)",
+                (size - most,),
+            ).rowcount
+    return int(gone)
+
+
+def _waiting(connection: Connection) -> int:
+    row = connection.execute("SELECT count(*) FROM events WHERE status = 'new'").fetchone()
+    return int(row[0])
+
+
+def _batch(found: Sequence[tuple[Event, int]]) -> list[tuple[Event, int]]:
+    """As many as can be taken together: one that was tried before is taken alone."""
+    batch: list[tuple[Event, int]] = []
+    for each in found:
+        if each[1]:
+            return batch or [each]
+        batch.append(each)
+    return batch
+
+
+class _Taking:
+    """One run, and what it has found out about places and sessions on its way."""
+
+    def __init__(self, memory: Memory, home: str) -> None:
+        self._connection = memory.user.connection
+        self._home = home
+        self._places = Places(memory, home)
+        self._homes: dict[str, Place] = {}
+        self._seen: dict[str, _Seen] = {}
+        self._sessions: dict[str, None] = {}
+        self._counts = dict.fromkeys((STEP, DROPPED, SKIPPED), 0)
+
+    @property
+    def taken(self) -> Taken:
+        counts = self._counts
+        return Taken(counts[STEP], counts[DROPPED], counts[SKIPPED], tuple(self._sessions))
+
+    def take(self, batch: Sequence[tuple[Event, int]]) -> None:
+        self._count(batch, 1)
+        try:
+            made = [(event, tries, self._made(event, tries)) for event, tries in batch]
+            with transaction(self._connection):
+                for event, tries, step in made:
+                    if step is not None:
+                        self._keep_alone(event, tries, step)
+        except (sqlite3.Error, OSError, CtxError):
+            # It was not the fault of any event: as if none had been tried.
+            self._count(batch, -1)
+            raise
+
+    def _count(self, batch: Sequence[tuple[Event, int]], more: int) -> None:
+        with transaction(self._connection):
+            self._connection.executemany(
+                "UPDATE events SET attempts = attempts + ? WHERE id = ?",
+                [(more, event.id) for event, _ in batch],
+            )
+
+    def _made(self, event: Event, tries: int) -> "Step | Dropped | _Skipped | None":
+        """What becomes of an event; None: it is tried again another time."""
+        if tries >= _MOST_TRIES:
+            return _Skipped(_TRIED)
+        try:
+            return self._step(event)
+        except _FAULTS as error:
+            return _given_up(error, tries)
+
+    def _step(self, event: Event) -> Step | Dropped:
+        if self._places.is_paused(event.folder, spool.made_ms(event.id)):
+            return Dropped(_PAUSED)
+        here, home = self._places.at(event.folder), self._home_of(event)
+        if closed := self._places.rules(home).closed:
+            return Dropped(closed)
+        if self._places.leaves_out(event):
+            return Dropped(_LEFT_OUT)
+        step = capture.step_of(event, self._places.rules(here), here.folder)
+        if isinstance(step, Step) and step.path and home.project not in (None, here.project):
+            # A session that only looks at another project says where that is.
+            return step._replace(path=os.path.join(here.folder, step.path))
+        return step
+
+    def _home_of(self, event: Event) -> Place:
+        """Where the session of an event works."""
+        if event.session not in self._homes:
+            session = state.find(self._connection, event.session)
+            folder = session.folder if session and session.folder else event.folder
+            self._homes[event.session] = self._places.at(folder)
+        return self._homes[event.session]
+
+    def _keep_alone(self, event: Event, tries: int, made: "Step | Dropped | _Skipped") -> None:
+        """Inside a transaction: keep what became of an event, all of it or nothing."""
+        self._connection.execute("SAVEPOINT event")
+        try:
+            self._keep(event, made)
+        except _FAULTS as error:
+            self._connection.execute("ROLLBACK TO event")
+            if given_up := _given_up(error, tries):
+                self._end(event, SKIPPED, given_up.reason)
+        self._connection.execute("RELEASE event")
+
+    def _keep(self, event: Event, made: "Step | Dropped | _Skipped") -> None:
+        if isinstance(made, _Skipped):
+            self._end(event, SKIPPED, made.reason)
+            return
+        here = self._places.at(event.folder)
+        is_closed = (
+            self._places.rules(here).closed or self._places.rules(self._home_of(event)).closed
+        )
+        if is_closed:
+            # Somebody may read the transcript when it is open again.
+            switched_off.close(self._home, event.session, spool.made_ms(event.id))
+        elif made != Dropped(_PAUSED):
+            switched_off.reopen(self._home, event.session, spool.made_ms(event.id))
+            state.heard(self._connection, self._home, event, here, clock.now_ms())
+        if isinstance(made, Step) and not self._seen_of(event.session).is_news(made):
+            made = Dropped(_SEEN)
+        if isinstance(made, Dropped):
+            self._end(event, DROPPED, made.reason)
+            return
+        # In its own project a file is known by its path from there, whoever has changed it.
+        inside = made.path.removeprefix(f"{here.folder.rstrip('/')}/")
+        _change_symbols(self._connection, made._replace(path=inside), here.project)
+        self._end(event, STEP, None, steps.body(made))
+        self._sessions[event.session] = None
+
+    def _end(self, event: Event, status: str, reason: str | None, body: str = "") -> None:
+        self._connection.execute(
+            "UPDATE events SET status = ?, body = ?, reason = ? WHERE id = ?",
+            (status, body, reason, event.id),
+        )
+        self._counts[status] += 1
+
+    def _seen_of(self, session: str) -> "_Seen":
+        if session not in self._seen:
+            self._seen[session] = _Seen(_last_steps(self._connection, session))
+        return self._seen[session]
+
+
+class _Skipped(NamedTuple):
+    reason: str
+
+
+def _given_up(error: Exception, tries: int) -> _Skipped | None:
+    """Why nothing was made of an event, when it was tried often enough."""
+    if tries + 1 < _MOST_TRIES:
+        return None
+    return _Skipped(f"{type(error).__name__}: {error}"[:_LONGEST_REASON])
+
+
+def _last_steps(connection: Connection, session: str) -> list[Step]:
+    rows = connection.execute(
+        "SELECT id, session, at, tool, tool_use, body FROM events"
+        " WHERE session = ? AND status = ? ORDER BY id DESC LIMIT ?",
+        (session, STEP, _LAST_STEPS),
+    ).fetchall()
+    return [steps.read(row) for row in reversed(rows)]
+
+
+class _Seen:
+    """The last steps of a session, for whoever asks whether another is news."""
+
+    def __init__(self, before: Iterable[Step]) -> None:
+        self._files: dict[tuple[str, str], str] = {}
+        """What was read and not written since."""
+        self._said: dict[str, str] = {}
+        self._last: dict[str, Step] = {}
+        for step in before:
+            self._add(step)
+
+    def is_news(self, step: Step) -> bool:
+        """Whether a step says something new; it is remembered then."""
+        last = self._last.get(step.kind)
+        match step.kind:
+            case "read":
+                is_known = (step.path, step.text) in self._files
+            case "say":
+                # Of a last message, the transcript has the parts.
+                words = _words(step.text)
+                is_known = words in self._said or (last and words in _words(last.text)) or False
+            case "command":
+                is_known = last is not None and _content(last) == _content(step)
+            case "prompt" | "mark":
+                # Two hooks that are told the same, rather than somebody who says it again.
+                is_known = last is not None and last.text == step.text and _at_once(last, step)
+            case _:
+                is_known = False
+        if not is_known:
+            self._add(step)
+        return not is_known
+
+    def _add(self, step: Step) -> None:
+        self._last[step.kind] = step
+        if step.kind == "read":
+            self._files[step.path, step.text] = step.id
+        elif step.kind == "write":
+            self._files = {key: at for key, at in self._files.items() if key[0] != step.path}
+            # What is run after something was written may end in another way.
+            self._last.pop("command", None)
+        elif step.kind == "say":
+            self._said[_words(step.text)] = step.id
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _content(step: Step) -> tuple[object, ...]:
+    return step.text, step.ok, step.exit_code, step.output, step.passed
+
+
+def _at_once(one: Step, other: Step) -> bool:
+    return abs(spool.made_ms(one.id) - spool.made_ms(other.id)) <= events.SAME_MS
+
+
+def _change_symbols(connection: Connection, step: Step, project: str | None) -> None:
+    """Bring what a session did to the items of code to what one more write says."""
+    for each in step.changes:
+        key = (step.session, step.path, each.name, each.kind)
+        row = connection.execute(
+            "SELECT change FROM symbol_changes WHERE session = ? AND path = ? AND name = ?"
+            " AND kind = ?",
+            key,
+        ).fetchone()
+        change = _joined(row[0] if row else None, each)
+        if change is None:
+            connection.execute(
+                "DELETE FROM symbol_changes WHERE session = ? AND path = ? AND name = ?"
+                " AND kind = ?",
+                key,
+            )
+        else:
+            connection.execute(
+                "INSERT OR REPLACE INTO symbol_changes"
+                " (session, path, name, kind, change, signature, line, project, at)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*key, change, each.signature, each.line, project, step.at),
+            )
+
+
+def _joined(before: str | None, each: SymbolChange) -> str | None:
+    """What has become of an item since the session began; None: it came and went."""
+    match before, each.change:
+        case "new", "deleted":
+            return None
+        case "new", _:
+            return "new"
+        case "deleted", "new":
+            return "modified"
+        case _:
+            return each.change

@@ -1,0 +1,166 @@
+"""What a session would be given that starts here now, and how that comes about."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from ctx import clock, layout
+from ctx.config.resolve import survey
+from ctx.memory import pending
+from ctx.retrieval import contexts, default_view, layers, limits, where_you_were
+from ctx.retrieval.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
+from ctx.retrieval.layers import Wanted
+from ctx.retrieval.page import Made
+from ctx.sessions import beside, live, shown, state
+from ctx.workspace import Memory
+
+Source = Literal["startup", "resume", "compact"]
+"""Why a session starts, as far as that makes a difference."""
+
+_FROM = {
+    MEMORY: "nodes of the view `default`",
+    SESSIONS: "sessions and their summaries",
+    CODE: "symbol_changes",
+    LEARNINGS: "nodes tagged `learning:`",
+    PAST_WORK: "observations tagged `kind:`",
+}
+
+
+class Options(NamedTuple):
+    session: str = ""
+    """The session that goes on; empty: a new one."""
+    budget: int | None = None
+    """None: what is set."""
+    source: Source = "startup"
+
+
+class Layer(NamedTuple):
+    """One layer of a context."""
+
+    name: str
+    tokens: int
+    cap: int
+    """Its part of the budget. It may have more where another one needs less."""
+    shown: int
+    left_out: int
+    more_left_out: bool
+    """Whether there are more than that, which nobody has counted."""
+    made_of: str
+    """Where it comes from."""
+    problem: str
+    """Why it is missing, if it could not be read."""
+
+
+class Shown(NamedTuple):
+    """The answer of `ctx context`."""
+
+    text: str
+    """All parts, one below the other, as a session gets them."""
+    tokens: int
+    budget: int
+    parts: int
+    """How many answers it takes to give it."""
+    source: str
+    project: str | None
+    is_ready: bool
+    """Whether it lies ready. It is composed otherwise, and the text is the same."""
+    layers: tuple[Layer, ...]
+    build_ms: int
+
+
+USUAL = Options()
+
+
+def context(memory: Memory, options: Options = USUAL) -> Shown:
+    """Exactly what a hook would give. The memory is that of a place, as an agent sees it."""
+    home, environment = memory.surroundings.user_store.home, memory.surroundings.environment
+    config = survey(memory.surroundings.user_store.config_file, None, environment, ())
+    budget = options.budget or config.integer("context.budget")
+    goes_on = options.source != "startup"
+    own, stores = own_store(memory), memory.graph.connections
+    key = contexts.key_of(memory.place, home, environment, 1, own)
+    wanted = layers.Wanted(
+        memory.project,
+        pending.get(memory.user, memory.task_key),
+        budget,
+        1,
+        contexts.notice(key, own),
+        limits.of(config),
+        options.session if goes_on else "",
+    )
+    began = clock.monotonic()
+    made = _made(memory, wanted, options)
+    took_ms = round((clock.monotonic() - began) * 1000)
+    is_usual = options.budget is None and not goes_on and default_view.is_timeless(stores)
+    return Shown(
+        "".join(each.context.text for each in made),
+        sum(each.context.tokens for each in made),
+        budget,
+        len(made),
+        options.source,
+        memory.project,
+        is_usual and contexts.ready(memory.user.connection, key) is not None,
+        _layers(made),
+        took_ms,
+    )
+
+
+def going_on(memory: Memory, text: str) -> str:
+    """The id of the session that a person means by its beginning.
+
+    One that has only just begun is known by its live file alone.
+    """
+    if text in live.sessions(memory.surroundings.user_store.home):
+        return text
+    return state.get(memory.user.connection, text).id
+
+
+def own_store(there: Memory) -> Beside:
+    """What a context takes from the store of the project where an agent works, and says of it."""
+    if there.beside is not None:
+        return beside.current(there.beside.project)
+    home = there.surroundings.user_store.home
+    project = None if there.is_alone else layout.find_project(there.folder, home)
+    if project is None:
+        return NO_STORE
+    own = beside.read(home, project)
+    if own.connection is not None:
+        own.connection.close()
+    return own._replace(connection=None)
+
+
+def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
+    stores = memory.graph.connections
+    if options.source == "resume":
+        before = shown.of_session(memory.surroundings.user_store.home, options.session)
+        if before is not None:
+            return [Made(layers.changed(stores, wanted, before), ())]
+    where = layers.NOWHERE
+    if options.source == "compact":
+        nodes = layers.state(stores, wanted.project, wanted.task, options.session)
+        lines = where_you_were.lines(memory.user.connection, options.session)
+        where = layers.Where(nodes, lines)
+    found = []
+    for part in range(1, layers.parts(wanted.budget) + 1):
+        made = layers.made(stores, wanted._replace(part=part), where)
+        if part == 1 or made.context.items:
+            found.append(made)
+    return found
+
+
+def _layers(made: Sequence[Made]) -> tuple[Layer, ...]:
+    """The layers of all parts together: what the last part leaves out is left out."""
+    found: dict[str, Layer] = {}
+    for part in made:
+        for share in part.shares:
+            known = found.get(share.name)
+            found[share.name] = Layer(
+                share.name,
+                share.tokens + (known.tokens if known else 0),
+                share.cap + (known.cap if known else 0),
+                share.shown + (known.shown if known else 0),
+                share.left_out,
+                share.or_more,
+                _FROM[share.name],
+                share.problem,
+            )
+    return tuple(found.values())

@@ -1,0 +1,174 @@
+"""How ctx is doing, at a glance: what it took in, what it gave, what it costs, what is wrong."""
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from ctx import clock, disk
+from ctx.memory import event_log
+from ctx.objects import lock
+from ctx.operations.queue import Queue, queue
+from ctx.operations.standstill import Standstill, standstills
+from ctx.sessions import spool
+from ctx.workspace import Memory
+
+NOTE = "health"
+"""In `CTX_HOME`: one line for agents, there only while something is wrong."""
+
+_DAY_MS = 86_400_000
+_DAYS = 7
+_MANY = 1_000
+_NO_ROOM = 20 * 1024 * 1024
+
+
+class Sizes(NamedTuple):
+    """Bytes on disk."""
+
+    store: int
+    backups: int
+    indexes: int
+    spool: int
+
+
+class Health(NamedTuple):
+    """How capture and what is given to agents stand."""
+
+    sessions: int
+    queue: Queue
+    worker: int | None
+    """Its process, 0 where nobody knows which; null where none runs, which is fine while no session
+    is live."""
+    tokens_today: int
+    """What agents were given today."""
+    tokens_a_day: int
+    """The same, the mean of the last seven days."""
+    model_tokens_today: int
+    """What models used to make memory today: none does, unless one is configured."""
+    sizes: Sizes
+    paused: tuple[Standstill, ...]
+    """Why nothing is taken in, where somebody has said so."""
+    problems: tuple[str, ...]
+
+
+def health(memory: Memory) -> Health:
+    store = memory.surroundings.user_store
+    waits = queue(memory)
+    connection = memory.user.connection
+    today = clock.iso(clock.now_ms())[:10]
+    since = f"{clock.iso(clock.now_ms() - (_DAYS - 1) * _DAY_MS)[:10]}T00:00:00Z"
+    given = event_log.tokens_by_day(connection, since)
+    worker = _worker(store.worker_lock)
+    return Health(
+        sessions=connection.execute("SELECT count(*) FROM sessions").fetchone()[0],
+        queue=waits,
+        worker=worker,
+        tokens_today=given.get(today, 0),
+        tokens_a_day=round(sum(given.values()) / _DAYS),
+        model_tokens_today=0,
+        sizes=Sizes(
+            store=sum(_size(f"{memory.path}{end}") for end in ("", "-wal", "-shm")),
+            backups=_all_in(os.path.join(store.home, "backups")),
+            indexes=_all_in(store.code) + _size(store.vectors),
+            spool=_all_in(os.path.join(store.home, spool.FOLDER)),
+        ),
+        paused=standstills(memory.surroundings),
+        problems=tuple(_problems(memory, waits, worker)),
+    )
+
+
+def note(home: str, found: Health) -> None:
+    """Leave a line for agents where something is wrong, and take it away where nothing is."""
+    path = os.path.join(home, NOTE)
+    line = found.problems[0] if found.problems else ""
+    with suppress(OSError):
+        if not line:
+            disk.discard(path)
+        elif disk.read_or_none(path) != line.encode():
+            disk.replace(path, line.encode())
+
+
+def _problems(memory: Memory, waits: Queue, worker: int | None) -> list[str]:
+    home = memory.surroundings.user_store.home
+    found = []
+    with suppress(OSError):
+        room = os.statvfs(home)
+        if room.f_bavail * room.f_frsize < _NO_ROOM:
+            found.append("The disk is full: nothing more is remembered until there is room.")
+    if given_up := _given_up_lately(memory, waits):
+        what = _events(given_up)
+        found.append(f"{what} could not be understood; `ctx doctor` says more.")
+    names = spool.waiting(home) if waits.waiting else []
+    if waits.waiting > _MANY or spool.waits_long(names, clock.now_ms()):
+        waiting = _events(waits.waiting)
+        if worker is None:
+            found.append(f"Nobody takes in what hooks report ({waiting}); `ctx worker start` does.")
+        else:
+            advice = "`ctx worker stop` ends it, and hooks start another"
+            found.append(f"The worker takes in nothing ({waiting} waiting); {advice}.")
+    return found
+
+
+def _given_up_lately(memory: Memory, waits: Queue) -> int:
+    """What is older than a day is no news: the doctor knows it, and agents need not."""
+    since_ms = clock.now_ms() - _DAY_MS
+    home = memory.surroundings.user_store.home
+    failed = spool.failed(home) if waits.failed else []
+    lately = sum(spool.made_ms(spool.id_of(name)) >= since_ms for name in failed)
+    if waits.skipped:
+        sql = "SELECT count(*) FROM events WHERE status = 'skipped' AND at >= ?"
+        row = memory.user.connection.execute(sql, (clock.iso(since_ms),)).fetchone()
+        lately += row[0]
+    return lately
+
+
+def _events(count: int) -> str:
+    return "1 event" if count == 1 else f"{count:,} events"
+
+
+def _worker(path: str) -> int | None:
+    if not lock.is_held(path):
+        return None
+    with suppress(OSError, ValueError, IndexError):
+        return int(disk.read_plain(path, 200).split()[0])
+    # It started on a full disk, and could not write down which process it is.
+    return 0
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _all_in(folder: str) -> int:
+    """Files that come and go while they are counted are no trouble."""
+    return sum(
+        _size(os.path.join(place, name)) for place, _, names in os.walk(folder) for name in names
+    )
+
+
+def as_text(found: Health) -> list[str]:
+    """As lines of `ctx status`; nothing where nothing was ever taken in."""
+    paused = [f"Not taken in: {each.why}; {each.advice}" for each in found.paused]
+    problems = [*paused, *(f"Problem: {each}" for each in found.problems)]
+    waits, sizes = found.queue, found.sizes
+    if not found.sessions and not waits.waiting:
+        return problems
+    live = f" ({waits.live:,} live)" if waits.live else ""
+    last = f", last stored {waits.last_stored}" if waits.last_stored else ""
+    worker = "not running" if found.worker is None else f"running (pid {found.worker or '?'})"
+    skipped = waits.skipped + waits.failed
+    given = f"{found.tokens_today:,} tokens today, {found.tokens_a_day:,} a day over a week"
+    on_disk = zip(("store", "backups", "indexes", "spool"), sizes, strict=True)
+    return [
+        f"Sessions: {found.sessions:,}{live}{last}",
+        f"Capture: {waits.waiting + waits.new:,} waiting, {skipped:,} skipped; worker {worker}",
+        f"Given to agents: {given}; models used {found.model_tokens_today:,}",
+        f"On disk: {', '.join(f'{what} {_megabytes(size)}' for what, size in on_disk)}",
+        *problems,
+    ]
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1_000_000:,.1f} MB"

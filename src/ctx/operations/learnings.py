@@ -1,0 +1,405 @@
+"""Learnings: make them of what recurs, list them, and hear what people say about them.
+
+A learning is a node `pattern` with a tag `learning:<category>`. What was inferred stays in the user
+store, as all that capture infers; what a person says goes where what is stated goes.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.errors import NodeNotFound
+from ctx.ids import NodeId, Ulid
+from ctx.memory import model
+from ctx.memory.changes import Change
+from ctx.memory.graph import USER
+from ctx.memory.model import OFF_CONTEXT, Node
+from ctx.sessions import learnings as recurring
+from ctx.sessions import steps
+from ctx.sessions.learnings import CERTAIN, HUMAN, INFERRED, Candidate, Told, Worked
+from ctx.workspace import Memory
+
+TAG = "learning:"
+_KINDS = ("decision", "discovery", "bugfix")
+_MOST_SESSIONS = 50
+_MOST_TOLD = 400
+_DAY_MS = 86_400_000
+# Whoever counts every thousandth writes a record a day for each learning.
+_STEP = 50
+_GONE = 50
+"""What is less certain than this is put away."""
+
+
+class Learning(NamedTuple):
+    node: Node
+    short_id: str
+    category: str
+    confidence: float
+    times_seen: int
+    last_seen: str
+    origin: str
+    """`inferred`, or `human`: somebody said or confirmed it."""
+    rejected: bool
+
+
+class Learnings(NamedTuple):
+    """The answer of `ctx learnings list`."""
+
+    learnings: tuple[Learning, ...]
+    project: str | None
+    left_out: int
+    """Those of another category or less certain than was asked for, or that were rejected."""
+    rejected: int
+    """How many of these were rejected."""
+
+
+class Learnt(NamedTuple):
+    """What became of the learnings of a project."""
+
+    new: int
+    changed: int
+    contradicted: int
+
+
+def listed(
+    memory: Memory,
+    *,
+    project: str | None = None,
+    everywhere: bool = False,
+    category: str | None = None,
+    least: float = 0.0,
+    rejected: bool = False,
+) -> Learnings:
+    """The learnings of this project, or of another that is named, the most certain first."""
+    if project is None:
+        nodes = _nodes(memory, _tag(memory), everywhere=everywhere)
+    else:
+        nodes = _nodes(memory.only(USER), f"project:{project}")
+    whose = None if everywhere else project or memory.project
+    short = memory.graph.shown([node.id for node in nodes])
+    every = [_learning(node, short[node.id]) for node in nodes]
+    shown = [
+        each
+        for each in every
+        if (category is None or each.category == category)
+        and each.confidence >= least
+        and (rejected or not each.rejected)
+    ]
+    shown.sort(key=lambda each: (-each.confidence, -each.times_seen, each.node.id))
+    gone = 0 if rejected else sum(each.rejected for each in every)
+    return Learnings(tuple(shown), whose, len(every) - len(shown), gone)
+
+
+def add(memory: Memory, text: str, category: str | None) -> Learning:
+    """A person's word: it is certain."""
+    return _add(memory, text, category, _nodes(memory, _tag(memory)), memory.project_tag)
+
+
+def add_everywhere(memory: Memory, text: str, category: str | None) -> Learning:
+    """The same for all projects: it stays in the person's own store."""
+    mine = memory.only(USER)
+    return _add(mine, text, category, _nodes(mine, None), None)
+
+
+def _add(
+    memory: Memory, text: str, category: str | None, known: Iterable[Node], project_tag: str | None
+) -> Learning:
+    chosen = category or recurring.category_of(text)
+    words = model.content(text)
+    for node in known:
+        if _category(node) == chosen and " ".join(node.content.split()) == " ".join(words.split()):
+            return confirm(memory, node.id)
+    with memory.changing("learnings add") as change:
+        node_id = change.add_node("pattern", words, metadata=_metadata_of_a_person())
+        for tag in filter(None, (f"{TAG}{chosen}", project_tag)):
+            change.tag(node_id, tag)
+    return _found(memory, node_id)
+
+
+def confirm(memory: Memory, node_id: NodeId) -> Learning:
+    node = _required(memory, node_id)
+    with memory.changing("learnings confirm", memory.graph.holding(node_id).scope) as change:
+        change.update_node(
+            node_id, metadata={"confidence": CERTAIN, "origin": HUMAN, "rejected": None}
+        )
+        if node.metadata.get("rejected"):
+            change.untag(node_id, OFF_CONTEXT)
+    return _found(memory, node_id)
+
+
+def reject(memory: Memory, node_id: NodeId) -> Learning:
+    """It is not so. It stays, unseen, so that it is not learned again.
+
+    What sessions have said to the same effect is not shown to agents any more either.
+    """
+    node = _required(memory, node_id)
+    scope = memory.graph.holding(node_id).scope
+    with memory.changing("learnings reject", scope) as change:
+        change.update_node(node_id, metadata={"confidence": 0, "origin": HUMAN, "rejected": True})
+        change.set_tier(node_id, OFF_CONTEXT)
+        for said in _said_alike(memory, node) if scope == USER else ():
+            change.set_tier(said, OFF_CONTEXT)
+    return _found(memory, node_id)
+
+
+def learn(memory: Memory, project: str | None) -> Learnt:
+    """Bring the learnings of a project to what its sessions have shown.
+
+    The same sessions give the same learnings, however often they are looked at.
+    """
+    tag = f"project:{project}" if project else None
+    worked, told = _worked(memory, project), _told(memory, tag)
+    wanted = recurring.candidates(worked, told)
+    known = {node.id: node for node in _in_user_store(memory, tag)}
+    now_ms = clock.now_ms()
+    new = changed = contradicted = 0
+    with memory.changing("learn", USER) as change:
+        for candidate in wanted:
+            node = _same(known, candidate)
+            if node is None:
+                _put(change, candidate, tag, now_ms)
+                new += 1
+                continue
+            del known[node.id]
+            against = _against(node, told)
+            contradicted += len(against) > node.metadata.get("contradicted", 0)
+            changed += _renew(change, node, candidate, len(against), now_ms)
+        for node in known.values():
+            # Nobody shows it any more, as far as steps are kept: it fades, or was contradicted.
+            against = _against(node, told)
+            contradicted += len(against) > node.metadata.get("contradicted", 0)
+            changed += _renew(change, node, None, len(against), now_ms)
+    return Learnt(new, changed, contradicted)
+
+
+# What sessions have shown
+
+
+def _worked(memory: Memory, project: str | None) -> list[Worked]:
+    """The newest sessions of a project, the oldest of them first."""
+    connection = memory.user.connection
+    rows = connection.execute(
+        "SELECT id, last_at FROM sessions WHERE project IS ? ORDER BY last_at DESC LIMIT ?",
+        (project, _MOST_SESSIONS),
+    ).fetchall()
+    return [_session(memory, session, at) for session, at in reversed(rows)]
+
+
+def _session(memory: Memory, session: str, at: str) -> Worked:
+    checks: list[str] = []
+    ran: list[str] = []
+    edited: list[str] = []
+    for row in memory.user.connection.execute(
+        "SELECT id, session, at, tool, tool_use, body FROM events"
+        " WHERE session = ? AND status = ? ORDER BY id",
+        (session, steps.STEP),
+    ):
+        step = steps.read(row)
+        if step.kind == "command" and step.ok:
+            ran.append(step.text)
+            if step.passed:
+                checks.append(step.text)
+        elif step.kind == "write" and step.ok and step.path:
+            edited.append(step.path)
+    return Worked(session, at, tuple(checks), tuple(ran), tuple(edited))
+
+
+def _told(memory: Memory, tag: str | None) -> list[Told]:
+    """The newest observations that can recur, the oldest of them first."""
+    return [_observation(row) for row in reversed(_observations(memory, tag))]
+
+
+def _said_alike(memory: Memory, node: Node) -> list[NodeId]:
+    """The observations that say what a learning says."""
+    tag = next((each for each in node.tags if each.startswith("project:")), None)
+    return [
+        NodeId(Ulid(row[0]))
+        for row in _observations(memory, tag)
+        if recurring.alike(_observation(row).text, node.content)
+    ]
+
+
+def _observations(memory: Memory, tag: str | None) -> list[tuple[str, str, str, str, str]]:
+    places = ", ".join("?" * len(_KINDS))
+    return memory.user.connection.execute(
+        "SELECT n.id, n.content, n.created_at, n.metadata, k.tag FROM nodes AS n"
+        " JOIN tags AS k ON k.node_id = n.id"
+        f" WHERE k.tag IN ({places}) AND n.type = 'observation' AND n.superseded_by IS NULL"
+        " AND CASE WHEN ? IS NULL THEN NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
+        "  AND tag >= 'project:' AND tag < 'project;')"
+        "  ELSE EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = ?) END"
+        " ORDER BY n.created_at DESC, n.id DESC LIMIT ?",
+        (*(f"kind:{kind}" for kind in _KINDS), tag, tag, _MOST_TOLD),
+    ).fetchall()
+
+
+def _observation(row: tuple[str, str, str, str, str]) -> Told:
+    _, content, at, text, kind = row
+    metadata: dict[str, Any] = json.loads(text)
+    sessions = _texts(metadata.get("sessions")) or _texts([metadata.get("session")])
+    said = metadata.get("title")
+    return Told(
+        kind.removeprefix("kind:"),
+        said if isinstance(said, str) and said else content.partition("\n")[0],
+        sessions,
+        at,
+        _texts(metadata.get("files")),
+        metadata.get("said_by") == "user",
+    )
+
+
+def _against(node: Node, told: Iterable[Told]) -> list[Told]:
+    """What was said against a learning after it was seen last."""
+    since = str(node.metadata.get("last_seen", ""))
+    return [
+        each
+        for each in told
+        if each.kind == "decision"
+        and each.at > since
+        and recurring.contradicts(each.text, node.content)
+    ]
+
+
+# What is written
+
+
+def _put(change: Change, candidate: Candidate, tag: str | None, now_ms: int) -> None:
+    node_id = change.add_node("pattern", candidate.text, metadata=_metadata(candidate, now_ms))
+    for word in (f"{TAG}{candidate.category}", *((tag,) if tag else ())):
+        change.tag(node_id, word)
+
+
+def _metadata(candidate: Candidate, now_ms: int) -> dict[str, Any]:
+    return {
+        "key": candidate.key,
+        "confidence": _sure(candidate.sessions, candidate.last_seen, 0, now_ms),
+        "times_seen": len(candidate.sessions),
+        "sessions": list(candidate.sessions[-_MOST_SESSIONS:]),
+        "last_seen": candidate.last_seen,
+        "origin": INFERRED,
+    }
+
+
+def _metadata_of_a_person() -> dict[str, Any]:
+    now = clock.iso(clock.now_ms())
+    return {"confidence": CERTAIN, "times_seen": 1, "last_seen": now, "origin": HUMAN}
+
+
+def _renew(
+    change: Change, node: Node, candidate: Candidate | None, against: int, now_ms: int
+) -> bool:
+    """Whether anything about it is new."""
+    if node.metadata.get("rejected"):
+        return False
+    known = _texts(node.metadata.get("sessions"))
+    sessions = tuple(dict.fromkeys((*known, *(candidate.sessions if candidate else ()))))
+    times = max(int(node.metadata.get("times_seen", 0)), 0) + len(sessions) - len(known)
+    last = max(str(node.metadata.get("last_seen", "")), candidate.last_seen if candidate else "")
+    against = max(against, int(node.metadata.get("contradicted", 0)))
+    is_human = node.metadata.get("origin") == HUMAN
+    sure = CERTAIN if is_human else _sure(range(times), last, against, now_ms)
+    before = int(node.metadata.get("confidence", 0))
+    told: dict[str, Any] = {}
+    if len(sessions) > len(known) or against > node.metadata.get("contradicted", 0):
+        told = {
+            "times_seen": times,
+            "sessions": list(sessions[-_MOST_SESSIONS:]),
+            "last_seen": last,
+            "contradicted": against or None,
+        }
+    if told or abs(sure - before) >= _STEP:
+        told["confidence"] = sure
+    if not told:
+        return False
+    changed = change.update_node(
+        node.id,
+        content=candidate.text if candidate and not is_human else None,
+        metadata=told,
+    )
+    if not is_human and sure < _GONE:
+        change.set_tier(node.id, OFF_CONTEXT)
+    elif OFF_CONTEXT in node.tags and sure >= _GONE:
+        change.untag(node.id, OFF_CONTEXT)
+    return bool(changed)
+
+
+def _sure(sessions: Sequence[object], last_seen: str, against: int, now_ms: int) -> int:
+    seen_ms = clock.parse_iso(last_seen) if last_seen else now_ms
+    silent_days = max(0, now_ms - (seen_ms or now_ms)) / _DAY_MS
+    return recurring.confidence(len(sessions), silent_days, against)
+
+
+def _same(known: Mapping[NodeId, Node], candidate: Candidate) -> Node | None:
+    """The learning that there is of it: by its key, else what says the same in other words."""
+    nodes = known.values()
+    by_key = (node for node in nodes if node.metadata.get("key") == candidate.key)
+    alike = (node for node in nodes if recurring.alike(node.content, candidate.text))
+    return next(by_key, None) or next(alike, None)
+
+
+# Which there are
+
+
+def _tag(memory: Memory) -> str | None:
+    """What nodes of this project carry in the user store, also where it has one of its own."""
+    return f"project:{memory.project}" if memory.project else None
+
+
+def _in_user_store(memory: Memory, tag: str | None) -> list[Node]:
+    mine = memory.only(USER)
+    return [node for node in _nodes(mine, tag) if node.scope == USER]
+
+
+def _nodes(memory: Memory, tag: str | None, *, everywhere: bool = False) -> list[Node]:
+    """Learnings: of all projects, or of one with those that belong to none."""
+    found: list[Node] = []
+    for graph in memory.graph.graphs:
+        rows = graph.connection.execute(
+            "SELECT DISTINCT node_id FROM tags AS k WHERE tag >= 'learning:' AND tag < 'learning;'"
+            " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = k.node_id"
+            "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1)",
+            (everywhere or graph.scope != USER, tag or ""),
+        ).fetchall()
+        nodes = graph.nodes([row[0] for row in rows])
+        found += [node for node in nodes if node.superseded_by is None]
+    return found
+
+
+def _required(memory: Memory, node_id: NodeId) -> Node:
+    node = memory.graph.node(node_id)
+    if _category(node) is None:
+        raise NodeNotFound(
+            f"The node {node_id[:12]} is no learning.", hint="`ctx learnings list` shows them."
+        )
+    return node
+
+
+def _found(memory: Memory, node_id: NodeId) -> Learning:
+    return _learning(memory.graph.node(node_id), memory.graph.shown([node_id])[node_id])
+
+
+def _learning(node: Node, short_id: str) -> Learning:
+    metadata = node.metadata
+    confidence = metadata.get("confidence", CERTAIN)
+    times = metadata.get("times_seen", 1)
+    return Learning(
+        node,
+        short_id,
+        _category(node) or "pattern",
+        confidence / CERTAIN if isinstance(confidence, int | float) else 0.0,
+        times if isinstance(times, int) else 1,
+        str(metadata.get("last_seen") or node.updated_at),
+        str(metadata.get("origin") or HUMAN),
+        bool(metadata.get("rejected")),
+    )
+
+
+def _category(node: Node) -> str | None:
+    return next((tag[len(TAG) :] for tag in node.tags if tag.startswith(TAG)), None)
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        return ()
+    return tuple(each for each in value if isinstance(each, str) and each)

@@ -1,0 +1,97 @@
+"""Stop taking in what agents do, everywhere or in one project, and go on with it.
+
+Memory is given and asked for all the same, and what an agent is told to remember is remembered:
+only what is observed is not.
+"""
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from ctx import clock, disk, git, layout
+from ctx.layout import Place
+from ctx.sessions import pausing, trust
+from ctx.sessions.pausing import EVERYWHERE
+
+_LARGEST = 16_384
+
+
+class Pause(NamedTuple):
+    folder: str
+    """`*`: everywhere."""
+    since: str
+    until: str | None
+    """None: until somebody says `ctx resume`."""
+
+
+class Paused(NamedTuple):
+    """The answer of `ctx pause`."""
+
+    project: str | None
+    """The one that was meant; None: everywhere."""
+    changed: bool
+    """Whether it was not so before."""
+    pauses: tuple[Pause, ...]
+    """All that holds now."""
+
+
+class Resumed(NamedTuple):
+    """The answer of `ctx resume`."""
+
+    project: str | None
+    ended: tuple[Pause, ...]
+    pauses: tuple[Pause, ...]
+    """What still holds."""
+
+
+def pause(home: str, place: Place | None, until_ms: int | None) -> Paused:
+    """Pause where a place is, in all working trees of its repository; None: everywhere."""
+    now_ms = clock.now_ms()
+    folders = _folders(place) if place else [EVERYWHERE]
+    with disk.explained("writing down that ctx is paused"):
+        changed = pausing.pause(home, folders, now_ms, until_ms or 0)
+    return Paused(_name(place), changed, held(home))
+
+
+def resume(home: str, place: Place | None) -> Resumed:
+    """Go on where a place is; None: wherever it is paused."""
+    now_ms = clock.now_ms()
+    with disk.explained("writing down that ctx goes on"):
+        ended = pausing.resume(home, _folders(place) if place else None, now_ms)
+    return Resumed(_name(place), tuple(map(_told, ended)), held(home))
+
+
+def place_of(folder: str, home: str) -> Place:
+    return layout.place(folder, home, lambda project: trust.is_trusted(home, project))
+
+
+def _name(place: Place | None) -> str | None:
+    return (place.project or place.folder) if place else None
+
+
+def held(home: str) -> tuple[Pause, ...]:
+    """What holds now, the oldest first."""
+    return tuple(map(_told, pausing.current(home, clock.now_ms())))
+
+
+def _told(pause: tuple[int, int, str]) -> Pause:
+    since, until, folder = pause
+    return Pause(folder, clock.iso(since), clock.iso(until) if until else None)
+
+
+def _folders(place: Place) -> list[str]:
+    """The working trees of a repository, as git has written down where they lie."""
+    checkout = git.find_checkout(place.folder)
+    found = [place.folder]
+    if checkout is None:
+        return found
+    above, last = os.path.split(os.path.realpath(checkout.common_dir))
+    if last == ".git":
+        found.append(above)
+    worktrees = os.path.join(checkout.common_dir, "worktrees")
+    for name in disk.names(worktrees):
+        with suppress(OSError):
+            said = disk.read_plain(os.path.join(worktrees, name, "gitdir"), _LARGEST)
+            link = os.path.join(worktrees, name, os.fsdecode(said).rstrip("\n"))
+            found.append(os.path.realpath(os.path.dirname(link)))
+    return list(dict.fromkeys(found))

@@ -1,0 +1,109 @@
+"""Where agents work, and what may be taken in there. It is found out once for each folder."""
+
+import os
+from contextlib import suppress
+
+from ctx import git, layout, repositories
+from ctx.config.resolve import Config, survey
+from ctx.layout import Place, Project
+from ctx.sessions import left_out, pausing, policy, trust, writes
+from ctx.sessions.events import Event
+from ctx.sessions.policy import Rules
+from ctx.workspace import Memory
+
+# Of an event that is left out, what its session is known by.
+_COMMON = frozenset(
+    "session_id transcript_path cwd hook_event_name prompt_id agent_id agent_type source reason"
+    " trigger tool_name tool_use_id".split()
+)
+
+
+def config_of(memory: Memory) -> Config:
+    """What a person has set, as far as it can be understood."""
+    surroundings = memory.surroundings
+    return survey(surroundings.user_store.config_file, None, surroundings.environment, ())
+
+
+class Places:
+    def __init__(self, memory: Memory, home: str) -> None:
+        self._memory = memory
+        self._home = home
+        self._config = config_of(memory)
+        self._places: dict[str, Place] = {}
+        self._rules: dict[Place, Rules] = {}
+        self._main_trees: dict[str, str] = {}
+
+    def at(self, folder: str) -> Place:
+        if folder not in self._places:
+            place = Place(folder, None, "current_task")
+            if os.path.isabs(folder) and "\0" not in folder:
+                place = layout.place(folder, self._home, self._trusts)
+                self._record(place)
+            self._places[folder] = place
+        return self._places[folder]
+
+    def rules(self, place: Place) -> Rules:
+        if place not in self._rules:
+            person = self._memory.surroundings.environment.get("HOME", "")
+            self._rules[place] = policy.rules(self._config, place, self._home, person)
+        return self._rules[place]
+
+    def is_paused(self, folder: str, at_ms: int) -> bool:
+        """Whether ctx was paused in a folder, also where it was so in the whole repository.
+
+        A working tree that was made since is written down nowhere.
+        """
+        if pausing.is_paused(self._home, folder, at_ms):
+            return True
+        main = self._main_tree(folder)
+        return bool(main) and pausing.is_paused(self._home, main, at_ms)
+
+    def _main_tree(self, folder: str) -> str:
+        """The first working tree of a repository, from another one of it; else nothing."""
+        if folder not in self._main_trees:
+            place = self.at(folder)
+            checkout = git.find_checkout(place.folder) if os.path.isabs(place.folder) else None
+            above, last = os.path.split(os.path.realpath(checkout.common_dir) if checkout else "")
+            is_other = last == ".git" and above != place.folder
+            self._main_trees[folder] = above if is_other else ""
+        return self._main_trees[folder]
+
+    def allowed(self, event: Event) -> Event:
+        """An event as it may be written down: of what is left out, only that it happened."""
+        place = self.at(event.folder)
+        rules = self.rules(place)
+        said = {name: value for name, value in event.said.items() if name in _COMMON}
+        if rules.closed:
+            return event._replace(said=said)
+        if self.leaves_out(event):
+            path = writes.path_of(event.said)
+            return event._replace(said={**said, "tool_input": {"file_path": path}})
+        return event
+
+    def leaves_out(self, event: Event) -> bool:
+        """Whether the file of an event is left out: where the agent works, or where the file is."""
+        path = writes.path_of(event.said)
+        if not path or "\0" in path:
+            return False
+        here = self.at(event.folder)
+        if left_out.is_left_out(self.rules(here), path, event.folder, here.folder):
+            return True
+        _, full = left_out.placed(path, event.folder, here.folder)
+        is_inside = here.project and full.startswith(f"{here.folder.rstrip('/')}/")
+        if is_inside or not os.path.isabs(full):
+            return False
+        there = self.at(os.path.dirname(full))
+        rules = self.rules(there)
+        return bool(rules.closed) or left_out.is_left_out(rules, full, there.folder, there.folder)
+
+    def _trusts(self, project: Project) -> bool:
+        return trust.is_trusted(self._home, project)
+
+    def _record(self, place: Place) -> None:
+        """Let the repository keep its name, wherever it goes."""
+        checkout = git.find_checkout(place.folder)
+        if checkout and not self._memory.is_alone:
+            with suppress(OSError):
+                name = repositories.name_of(self._home, checkout.common_dir)
+                name = name or layout.new_name(self._home, checkout)
+                repositories.record(self._home, checkout.common_dir, name)

@@ -1,0 +1,51 @@
+"""What hooks reported, on its way to memory: what waits, what is new, what was given up."""
+
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.sessions import live, spool
+from ctx.workspace import Memory
+
+
+class Queue(NamedTuple):
+    waiting: int
+    """Files in the spool that nobody has looked at yet."""
+    failed: int
+    """Files that could not be handled, and lie beside the spool."""
+    new: int
+    """Events in the store of which nothing was made yet."""
+    skipped: int
+    """Events that were given up after several tries."""
+    last_stored: str | None
+    """When the last event happened that is in the store."""
+    live: int
+    """Sessions whose client runs."""
+
+
+def queue(memory: Memory) -> Queue:
+    connection = memory.user.connection
+    return without_store(memory.surroundings.user_store.home)._replace(
+        new=_count(connection, "status = 'new'"),
+        skipped=_count(connection, "status = 'skipped'"),
+        last_stored=connection.execute("SELECT max(at) FROM events").fetchone()[0],
+    )
+
+
+def without_store(home: str) -> Queue:
+    """What can be said where the store cannot be read."""
+    now_s = clock.now_s()
+    return Queue(
+        waiting=len(spool.waiting(home)),
+        failed=len(spool.failed(home)),
+        new=0,
+        skipped=0,
+        last_stored=None,
+        live=sum(live.is_live(home, each, now_s) for each in live.sessions(home)),
+    )
+
+
+def _count(connection: Connection, where: str) -> int:
+    """The words of the index: only so is it used."""
+    found: int = connection.execute(f"SELECT count(*) FROM events WHERE {where}").fetchone()[0]
+    return found

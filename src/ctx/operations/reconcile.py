@@ -1,0 +1,217 @@
+"""Bring what is known of a session to what its transcript says.
+
+A hook that was off or killed has reported nothing, and none reports what the agent said. What is
+missing is stored as if a hook had just come with it; the rest of the way is the same.
+
+Everything is taken in once. A transcript's event has the same id whenever it is read; a tool call
+is known by its id, whoever reported it; a prompt by its words. A prompt that a hook has left in the
+spool stands in the transcript too: it waits until the spool was looked after.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.memory import pending
+from ctx.operations.places import Places
+from ctx.sessions import (
+    deleted,
+    events,
+    spool,
+    state,
+    switched_off,
+    transcript_events,
+    transcript_files,
+)
+from ctx.sessions.events import Event
+from ctx.sessions.state import Session
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+
+# A hook and the transcript see a prompt at different moments.
+_SAME_PROMPT_MS = 600_000
+_SAME_CALL_MS = 5_000
+_MINUTE_MS = 60_000
+_BATCH = 64
+
+
+class Piece(NamedTuple):
+    """A part of a transcript that was taken in."""
+
+    events: int
+    """How many of them nobody had reported."""
+    size: int
+    """Bytes."""
+    problem: str
+
+
+class _Origin(NamedTuple):
+    """Where events are read from, and what is known of it."""
+
+    session: str
+    path: str
+    known: Session | None
+    is_main: bool
+    after: str = ""
+    """When the session was deleted, if it was: what is from before then stays away."""
+
+
+def reconcile(
+    memory: Memory, home: str, session_id: str, goes_on: Callable[[], bool] = lambda: True
+) -> int:
+    """Take in what is missing of a session; how many events that were.
+
+    Whoever has to end soon says so by `goes_on`: what is left is taken in the next time.
+    """
+    session = state.find(memory.user.connection, session_id)
+    if session is None or not session.transcript:
+        return 0
+    news = 0
+    for piece in taking_in(memory, home, session_id, session.transcript):
+        news += piece.events
+        if not goes_on():
+            break
+    return news
+
+
+def taking_in(memory: Memory, home: str, session_id: str, path: str) -> Iterator[Piece]:
+    """Take in a transcript and those of its subagents, each piece durable by itself."""
+    known = state.find(memory.user.connection, session_id)
+    began = (clock.parse_iso(known.started_at) or 0) if known else 0
+    gone_ms = deleted.at_ms(home, session_id)
+    after = clock.iso(gone_ms) if gone_ms else ""
+    main = _Origin(session_id, path, known, is_main=True, after=after)
+    yield from _pieces(memory, home, main)
+    for each in transcript_files.of_subagents(path, began - _MINUTE_MS):
+        yield from _pieces(memory, home, main._replace(path=each, is_main=False))
+
+
+def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[Piece]:
+    connection = memory.user.connection
+    start = _seen(connection, origin)
+    while True:
+        found = transcript_events.read(origin.path, start)
+        news, is_whole = _missing_kept(memory, home, found.events, origin)
+        if is_whole and found.seen != start:
+            with transaction(connection):
+                _saw(connection, origin, found.seen)
+        if news or found.problem or found.seen > start:
+            yield Piece(news, max(0, found.seen - start), found.problem)
+        if not is_whole or found.seen == start:
+            return
+        if origin.known is None:
+            # Whoever was given the piece has made the session of it.
+            with transaction(connection):
+                _saw(connection, origin, found.seen)
+        start = found.seen
+
+
+def _missing_kept(
+    memory: Memory, home: str, found: Sequence[Event], origin: _Origin
+) -> tuple[int, bool]:
+    """How many were missing, and whether all of them could be looked at."""
+    connection, places = memory.user.connection, Places(memory, home)
+    ours = [
+        event
+        for event in found
+        if event.session == origin.session
+        and event.at > origin.after
+        and not _is_copied(event, origin.known)
+    ]
+    news = 0
+    for first in range(0, len(ours), _BATCH):
+        # Nobody else waits for long.
+        with transaction(connection):
+            for event in ours[first : first + _BATCH]:
+                if _is_known(connection, event):
+                    continue
+                made_ms = spool.made_ms(event.id)
+                if places.is_paused(event.folder, made_ms):
+                    continue
+                if switched_off.was_off(home, event.session, made_ms):
+                    continue
+                if event.name == state.PROMPT and _may_wait(memory, home, event):
+                    return news, False
+                news += events.keep(connection, places.allowed(event))
+    return news, True
+
+
+def _is_copied(event: Event, session: Session | None) -> bool:
+    """Whether it happened in the session that this one goes on from: its file begins with that."""
+    return bool(session and session.goes_on_from and event.at < session.started_at)
+
+
+def _is_known(connection: Connection, event: Event) -> bool:
+    if connection.execute("SELECT 1 FROM events WHERE id = ?", (event.id,)).fetchone():
+        return True
+    if event.tool_use:
+        return _is_known_call(connection, event)
+    return event.name == state.PROMPT and _is_known_prompt(connection, event)
+
+
+def _is_known_call(connection: Connection, event: Event) -> bool:
+    """Whether a call was reported, also by the session whose conversation this one copied."""
+    rows = connection.execute(
+        "SELECT id, session, folder FROM events WHERE tool_use = ?", (event.tool_use,)
+    )
+    made_ms = spool.made_ms(event.id)
+    return any(
+        session == event.session
+        or (folder == event.folder and abs(spool.made_ms(known) - made_ms) < _SAME_CALL_MS)
+        for known, session, folder in rows
+    )
+
+
+def _is_known_prompt(connection: Connection, event: Event) -> bool:
+    asked = state.request_of(event.said.get("prompt"))
+    made_ms = spool.made_ms(event.id)
+    rows = connection.execute(
+        "SELECT id, body FROM events WHERE session = ? AND event = ? AND id BETWEEN ? AND ?",
+        (
+            *(event.session, state.PROMPT),
+            *(f"{made_ms - _SAME_PROMPT_MS:013d}", f"{made_ms + _SAME_PROMPT_MS:013d}"),
+        ),
+    )
+    # Another line of the transcript is another prompt, whatever it says.
+    reported = (body for known, body in rows if "-t-" not in known)
+    return not asked or any(state.request_of(_prompt(body)) == asked for body in reported)
+
+
+def _prompt(body: str) -> object:
+    """The prompt of an event as it came, or of the step that was made of it."""
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return None
+    return said.get("prompt", said.get("text")) if isinstance(said, dict) else None
+
+
+def _may_wait(memory: Memory, home: str, event: Event) -> bool:
+    """Whether a hook may have reported a prompt that nobody has taken in yet."""
+    if clock.now_ms() - spool.made_ms(event.id) > _SAME_PROMPT_MS:
+        return False
+    waiting = spool.waiting(home, spool.mark_of(home, memory.path))
+    return any(spool.EVENTS.get(spool.kind_of(name)) == event.name for name in waiting)
+
+
+def _seen(connection: Connection, origin: _Origin) -> int:
+    if origin.is_main:
+        known = state.find(connection, origin.session)
+        return known.seen if known and known.transcript == origin.path else 0
+    row = connection.execute("SELECT value FROM pending WHERE key = ?", (_key(origin),)).fetchone()
+    return int(row[0]) if row and row[0].isdecimal() else 0
+
+
+def _saw(connection: Connection, origin: _Origin, seen: int) -> None:
+    if origin.is_main:
+        state.saw(connection, origin.session, seen)
+    else:
+        pending.write(connection, _key(origin), str(seen), clock.iso(clock.now_ms()))
+
+
+def _key(origin: _Origin) -> str:
+    """Under which it waits for a day how much of a subagent's transcript was taken in."""
+    agent = origin.path.rpartition("/")[2].removesuffix(transcript_files.SUFFIX)
+    return f"seen:{origin.session}:{agent}"

@@ -1,0 +1,204 @@
+"""What memory has to say to a prompt, and has not said to this session yet.
+
+Nobody asked, so it is little and seldom, and it is there in time or not at all.
+"""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, disk, ids, tokens
+from ctx.errors import ContentRefused
+from ctx.memory import model
+from ctx.memory.model import Node
+from ctx.memory.query import candidates
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import parse_words
+from ctx.operations.compose import Visible, scope_of
+from ctx.operations.why import read_receipt
+from ctx.retrieval import authors, compose, relevance, remembered
+from ctx.retrieval.compose import Entry, Frame, LeftOut
+from ctx.retrieval.contexts import Item
+from ctx.retrieval.relevance import Chosen
+from ctx.retrieval.remembered import Remembered
+from ctx.search import entities
+from ctx.sessions import shown, spool
+from ctx.sessions.injected import without_injected
+from ctx.workspace import Memory, for_agents
+
+MOST_TOKENS = 400
+AUTHOR = "claude-code"
+
+_PREFACE = "Memory (ctx) knows about this:"
+_PREFACE_OF_A_FIX = "Memory (ctx) knows about this; it has gone wrong before:"
+_FRAME_TOKENS = 40
+_LONGEST_PROMPT = 4_000
+_MOST_RANKED = 30
+_MOST_RECEIPTS = 50
+_MOST_FILES = 5
+_MOST_ABOUT_FILES = 3
+_ABOUT_A_FILE = 0.5
+"""What speaks for a node is that it is about a file which the prompt names."""
+_PREVIEWS = (700, 350, 160)
+"""Characters of a node, the fewer the less room there is."""
+# How many steps of its machine SQLite takes between two looks at the clock.
+_STEPS = 20_000
+
+
+class Given(NamedTuple):
+    """What a session is given with a prompt."""
+
+    text: str
+    items: tuple[Item, ...]
+    tokens: int
+
+
+NOTHING = Given("", (), 0)
+
+
+def relevant(memory: Memory, folder: str, session: str, prompt: str, deadline: float) -> Given:
+    """The few nodes that matter to a prompt. The deadline is a time of `clock.monotonic`."""
+    asked = without_injected(prompt)[:_LONGEST_PROMPT].strip()
+    if not asked or asked.startswith("/"):
+        return NOTHING
+    with for_agents(memory, folder, ids.session_id(session), AUTHOR) as there:
+        try:
+            with _until(deadline, there.graph.connections):
+                return _relevant(there, session, asked, deadline)
+        except sqlite3.OperationalError:
+            # It took too long, or somebody holds the store.
+            return NOTHING
+
+
+def _relevant(there: Memory, session: str, asked: str, deadline: float) -> Given:
+    said = relevance.named(entities.find(asked))
+    scope = scope_of(there, Visible(project=there.project or ""))
+    # What only stands beside something relevant is not what anybody must see.
+    without = (remembered.BESIDE,)
+    now_ms = clock.now_ms()
+    found = remembered.rank(there.graph, asked, scope, now_ms, _MOST_RANKED, None, without)
+    if clock.monotonic() > deadline:
+        return NOTHING
+    found += _about_files(there, said.paths, {each.node.id for each in found}, scope, now_ms)
+    if not found:
+        return NOTHING
+    known = _known(there, session)
+    own = f"session:{session}"
+    others = [each for each in found if own not in each.node.tags]
+    chosen = relevance.choose(asked, said, others, known)
+    if not chosen or clock.monotonic() > deadline:
+        return NOTHING
+    return _told(there, chosen)
+
+
+def _about_files(
+    there: Memory, paths: Iterable[str], known: Collection[str], scope: Scope, now_ms: int
+) -> list[Remembered]:
+    """What was fixed or decided in files that the prompt names, whatever words it has for it."""
+    connections = there.graph.connections
+    wanted = [*paths][:_MOST_FILES]
+    # By type there are many, by path one: the sign keeps SQLite from going by type.
+    sql = (
+        "SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id AND e.type = 'MENTIONS'"
+        " JOIN tags AS t ON t.node_id = e.from_id AND t.tag IN ('kind:bugfix', 'kind:decision')"
+        f" WHERE json_extract(f.metadata, '$.path') IN ({', '.join('?' * len(wanted))})"
+        f" AND +f.type = 'file' ORDER BY e.from_id DESC LIMIT {_MOST_ABOUT_FILES}"
+    )
+    ids = {row[0] for each in connections for row in each.execute(sql, wanted)} - set(known)
+    seen = candidates.in_sight(connections, parse_words(""), scope, now_ms, ids) if ids else ids
+    return [
+        Remembered(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)
+        for node in there.graph.nodes(sorted(seen, reverse=True))
+    ]
+
+
+def _known(there: Memory, session: str) -> set[str]:
+    """The nodes that a session was given before, at its start or at a prompt."""
+    home = there.surroundings.user_store.home
+    known = {key.rpartition(":")[2] for key in shown.before(home, session)}
+    rows = there.user.connection.execute(
+        "SELECT items FROM receipts WHERE session = ? ORDER BY id DESC LIMIT ?",
+        (session, _MOST_RECEIPTS),
+    )
+    for (kept,) in rows:
+        told = json.loads(kept)
+        known.update(each[0] for each in (told["items"] if isinstance(told, dict) else told))
+    for name in spool.waiting(home)[-_MOST_RECEIPTS:]:
+        if spool.kind_of(name) == spool.RECEIPT:
+            # It may be taken in at this moment.
+            with suppress(OSError, ValueError, ContentRefused):
+                handed = read_receipt(name, disk.read(spool.path_of(home, name)))
+                if handed.receipt.session == session:
+                    known.update(each.id for each in handed.receipt.items)
+    return known
+
+
+def _told(there: Memory, chosen: Sequence[Chosen]) -> Given:
+    """As many of them as fit, each as long as there is room for."""
+    names = there.graph.shown(each.node.id for each in chosen)
+    projects = there.graph.connections[:-1]
+    written_by = authors.strangers(projects, [each.node.id for each in chosen])
+    left = MOST_TOKENS - _FRAME_TOKENS
+    parts: list[str] = []
+    items: list[Item] = []
+    for each in chosen:
+        node = each.node
+        entry = Entry(
+            f"{node.type}:{names[node.id]}",
+            node.type,
+            model.tier(node.tags),
+            _flowing(node),
+            author=written_by.get(node.id, ""),
+        )
+        for length in _PREVIEWS:
+            text = compose.short_item(entry, with_tags=False, characters=length)
+            cost = tokens.estimate(f"{text}\n")
+            if cost <= left:
+                left -= cost
+                parts.append(f"{text}\n")
+                items.append(Item(node.id, entry.label, node.updated_at, cost, ""))
+                break
+    if not items:
+        return NOTHING
+    is_fix = any("kind:bugfix" in each.node.tags for each in chosen[:1])
+    frame = Frame(preface=_PREFACE_OF_A_FIX if is_fix else _PREFACE)
+    body = "".join(parts) + "\n"
+    text, used = compose.framed(body, len(items), LeftOut(0), MOST_TOKENS, frame)
+    return Given(text, tuple(items), used)
+
+
+def _flowing(node: Node) -> str:
+    """What a node says in one line; of a session what came out of it before anything else."""
+    title = node.metadata.get("title")
+    if node.type == "summary" and isinstance(title, str):
+        sections = (("Done", "completed"), ("Learned", "learned"), ("Next", "next_steps"))
+        told = [(name, node.metadata.get(key)) for name, key in sections]
+        parts = [f"{name}: {'; '.join(map(str, each))}." for name, each in told if each]
+        return " ".join([f"{title}.", *parts, *_notes(node)])
+    begun, gap, rest = node.content.partition("\n\n")
+    ends = begun.endswith((".", ":", "!", "?", "…")) or not begun
+    return f"{begun}{' ' if ends else '. '}{rest}" if gap else begun
+
+
+def _notes(node: Node) -> list[str]:
+    notes = node.metadata.get("notes")
+    return [f"{'; '.join(map(str, notes))}."] if isinstance(notes, list) and notes else []
+
+
+@contextmanager
+def _until(deadline: float, connections: Sequence[Connection]) -> Iterator[None]:
+    """Have SQLite give up when the time is over."""
+
+    def is_over() -> bool:
+        return clock.monotonic() > deadline
+
+    for connection in connections:
+        connection.set_progress_handler(is_over, _STEPS)
+    try:
+        yield
+    finally:
+        for connection in connections:
+            connection.set_progress_handler(None, 0)

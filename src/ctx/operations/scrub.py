@@ -1,0 +1,293 @@
+"""Take a word, or every secret that the rules know, out of what was stored.
+
+Each part is done so that doing it again is harmless, and a file says that a scrub is under way: one
+that was interrupted is completed by the next, free pages included. Hooks go on meanwhile, so at the
+end everything is looked at again, byte by byte, and what is left is told.
+
+Locks are taken in one order: that of whoever makes memory, the spool, the store, the project.
+"""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, disk, git, layout, repositories
+from ctx.errors import CtxError, LockConflict
+from ctx.memory import scrub, store
+from ctx.objects.repository import Repository
+from ctx.operations import apply, scrub_files, tend
+from ctx.operations.scrub_files import Left, Place, holds
+from ctx.operations.scrub_project import ScrubbedProject
+from ctx.redaction.needle import Needle
+from ctx.sqlite.connection import JOURNALS, discard, explained
+from ctx.workspace import Memory
+
+MARK = "scrubbing"
+"""Beside the store: a scrub was begun, and has not come to its end."""
+
+_PROJECTIONS = ("AGENTS.md", "CLAUDE.md")
+_PROJECTED = b"<!-- ctx:projection"
+_MEANWHILE = "it was written meanwhile: run the command again"
+_OURS = "in what ctx itself calls things: the name of a session, a type, a key"
+_TURNS = 3
+_PATIENCE_S = 30.0
+_POLL_S = 0.05
+_MOST_TRANSCRIPTS = 500
+
+
+class Scope(NamedTuple):
+    """What is to be looked through. None: not that one."""
+
+    home: str | None
+    """The folder of the user store, with everything in it."""
+    database: str | None
+    project: Repository | None
+    folder: str = ""
+    """Where agents work that have no hooks, and read of memory in a file."""
+
+
+class Scrubbed(NamedTuple):
+    """The answer of `ctx scrub`."""
+
+    dry_run: bool
+    looked_for: str
+    """What was looked for, in words that do not give it away."""
+    places: tuple[Place, ...]
+    left: tuple[Left, ...]
+    """What holds it still, and why."""
+    in_git: tuple[str, ...]
+    """Commands that show what git's own history holds."""
+    transcripts: tuple[str, ...]
+    """Files of the agent's own that hold it. They are not ctx's to change."""
+    folders: tuple[str, ...]
+    """Folders in which agents work and that are called so: what is done there brings it back."""
+
+
+def settle(memory: Memory, home: str) -> None:
+    """Let what waits come in first: an answer in the spool is read in the agent's transcript.
+
+    What is wrong with one part of it is no reason to leave a secret where it is.
+    """
+    for part in (tend.drain, _remember):
+        with suppress(CtxError, sqlite3.Error, OSError):
+            part(memory, home)
+
+
+def _remember(memory: Memory, home: str) -> object:
+    tending = tend.Tending(home, lambda _: suppress(CtxError, sqlite3.Error, OSError))
+    return tending.remember(memory)
+
+
+def look(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scrubbed:
+    """What would be taken out, and where. Nothing is changed."""
+    places: list[Place] = []
+    transcripts: tuple[str, ...] = ()
+    if scope.database and store.is_there(scope.database):
+        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
+            places += _rows(scrub.find(opened, needle, tick))
+            transcripts = _transcripts(opened, needle)
+        if not places and _in_free_pages(scope, needle):
+            places.append(Place(os.path.basename(scope.database), 1, "rewritten"))
+    if scope.home and scope.database:
+        places += _files(scope.home, scope.database, needle, acting=False)
+    in_git: tuple[str, ...] = ()
+    if scope.project:
+        project = ScrubbedProject(scope.project, needle)
+        places += project.look(tick)
+        in_git = project.in_git()
+    folders = _folders(scope, needle)
+    return Scrubbed(True, needle.told, _summed(places), (), in_git, transcripts, folders)
+
+
+def scrub_all(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) -> Scrubbed:
+    """Take it out, and tell what is left."""
+    places: list[Place] = []
+    in_git: tuple[str, ...] = ()
+    transcripts: tuple[str, ...] = ()
+    left: list[Left] = []
+    folders = _folders(scope, needle)
+    _keep_name(scope, needle)
+    for _ in range(_TURNS):
+        done: list[Place] = []
+        if scope.database and store.is_there(scope.database):
+            with _alone(scope.home):
+                found, transcripts = _scrub_store(scope, needle, tick, transcripts)
+                done += found
+        if scope.project:
+            project = ScrubbedProject(scope.project, needle)
+            with scope.project.locked("ctx scrub"):
+                # Asked before files go: git knows them by their names.
+                done += project.scrub(tick)
+            in_git = in_git or project.in_git()
+        places += done
+        before, left = left, list(_left(scope, needle))
+        if not done or not left or left == before:
+            break
+    summed = _summed(places)
+    return Scrubbed(False, needle.told, summed, tuple(left), in_git, transcripts, folders)
+
+
+def _scrub_store(
+    scope: Scope, needle: Needle, tick: clock.Tick, known: tuple[str, ...]
+) -> tuple[list[Place], tuple[str, ...]]:
+    assert scope.database
+    mark = os.path.join(os.path.dirname(os.path.realpath(scope.database)), MARK)
+    was_begun = os.path.exists(mark)
+    with explained(scope.database), closing(store.open_for_writing(scope.database)) as opened:
+        transcripts = known or _transcripts(opened, needle)
+        in_free_pages = _in_free_pages(scope, needle)
+        with disk.explained("noting that a scrub was begun"):
+            disk.replace(mark, b"")
+        found = scrub.scrub(opened, needle, tick)
+        places = _rows(found)
+        is_needed = bool(found) or was_begun or in_free_pages
+        # What a rule would find in free pages, nobody can tell.
+        is_wiped = not (is_needed or needle.is_rules) or scrub.wipe(opened)
+        if is_needed and not places:
+            places.append(Place(os.path.basename(scope.database), 1, "rewritten"))
+    if scope.home:
+        if found["nodes"] or was_begun:
+            discard(os.path.join(scope.home, "vectors.db"))
+        places += _files(scope.home, scope.database, needle, acting=True)
+    if is_wiped:
+        disk.discard(mark)
+    return places, transcripts
+
+
+def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Place]:
+    """What the other files of the user store hold."""
+    places: list[Place] = []
+    for path in list(scrub_files.others(home, database)):
+        inside = needle.name(os.path.relpath(path, home))
+        where = inside.split(os.sep)[0] if os.sep in inside else inside
+        if scrub_files.is_somebodys(home, path) or inside == MARK:
+            continue
+        if scrub_files.is_derived(home, path):
+            if os.path.exists(path) and holds(path, needle):
+                if acting:
+                    scrub_files.remove_derived(home, path)
+                places.append(Place(where, 1, "made anew"))
+        elif scrub_files.is_copy(path):
+            rows = scrub_files.copy_holds(path, needle)
+            if rows is None or rows:
+                done = scrub_files.scrub_copy(path, needle) if acting else "rewritten"
+                places.append(Place(inside, rows or 1, done))
+        elif scrub_files.is_set_aside(path, database):
+            if needle.is_rules or holds(path, needle):
+                if acting:
+                    disk.discard(path)
+                places.append(Place(inside, 1, "removed"))
+        elif (after := scrub_files.rewritten(path, needle)) is not None:
+            if acting:
+                with disk.explained("writing a file without what is to go"):
+                    scrub_files.write(path, after)
+            places.append(Place(where, 1, "rewritten"))
+    return places
+
+
+def _left(scope: Scope, needle: Needle) -> Iterator[Left]:
+    """What holds it after all, byte by byte."""
+    if scope.database and store.is_there(scope.database):
+        name = os.path.basename(scope.database)
+        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
+            if scrub.find(opened, needle):
+                yield Left(name, _MEANWHILE)
+        for suffix in JOURNALS[:1]:
+            if holds(scope.database + suffix, needle):
+                why = "another process reads the store: run the command again when it has ended"
+                yield Left(name + suffix, why)
+        if holds(scope.database, needle):
+            yield Left(name, _OURS)
+    if scope.home and scope.database:
+        for path in scrub_files.others(scope.home, scope.database):
+            inside = needle.name(os.path.relpath(path, scope.home))
+            if scrub_files.is_somebodys(scope.home, path):
+                if holds(path, needle) or (
+                    needle.is_rules and scrub_files.rewritten(path, needle) is not None
+                ):
+                    yield Left(inside, "it is yours: edit it")
+            elif holds(path, needle):
+                is_named = scrub_files.is_copy(path) and scrub_files.rows_hold(path, needle) == 0
+                yield Left(inside, _OURS if is_named else _MEANWHILE)
+    if scope.project:
+        yield from ScrubbedProject(scope.project, needle).left()
+    for name in _PROJECTIONS:
+        path = os.path.join(scope.folder, name)
+        if scope.folder and holds(path, needle) and _PROJECTED in disk.read(path):
+            yield Left(name, "`ctx install --projection` writes the block of memory in it anew")
+
+
+@contextmanager
+def _alone(home: str | None) -> Iterator[None]:
+    """Nobody else looks after the spool, or makes memory of sessions, meanwhile."""
+    if home is None:
+        yield
+        return
+    deadline = clock.monotonic() + _PATIENCE_S
+    while clock.monotonic() < deadline:
+        with tend.alone(home) as is_idle:
+            if is_idle:
+                with apply.alone(home) as is_alone:
+                    if is_alone:
+                        yield
+                        return
+        clock.sleep(_POLL_S)
+    raise LockConflict("Another process has been making memory of what hooks reported for a while.")
+
+
+def _in_free_pages(scope: Scope, needle: Needle) -> bool:
+    """Whether the bytes of the database hold it, also where no row does."""
+    assert scope.database
+    return any(holds(scope.database + suffix, needle) for suffix in ("", "-wal", "-journal"))
+
+
+def _transcripts(opened: Connection, needle: Needle) -> tuple[str, ...]:
+    """The transcripts of sessions that hold it. A rule is not asked: it would find much."""
+    rows = opened.execute(
+        "SELECT DISTINCT transcript FROM sessions WHERE transcript <> ''"
+        " ORDER BY last_at DESC LIMIT ?",
+        (_MOST_TRANSCRIPTS,),
+    ).fetchall()
+    found = [row[0] for row in rows if os.path.isabs(row[0]) and holds(row[0], needle)]
+    return tuple(map(needle.name, found))
+
+
+def _folders(scope: Scope, needle: Needle) -> tuple[str, ...]:
+    """Where agents work, as far as these folders are there and are called so."""
+    every = [scope.folder]
+    if scope.database and store.is_there(scope.database):
+        with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
+            rows = opened.execute("SELECT DISTINCT folder FROM sessions ORDER BY folder")
+            every += [row[0] for row in rows]
+    found = [path for path in every if os.path.isabs(path) and os.path.isdir(path)]
+    return tuple(dict.fromkeys(needle.name(path) for path in found if needle.is_in(path)))
+
+
+def _keep_name(scope: Scope, needle: Needle) -> None:
+    """Let the project go on under the name that its tags will have, so that its memory stays its.
+
+    One that is written down already is renamed with all the rest.
+    """
+    checkout = git.find_checkout(scope.folder) if scope.home and scope.folder else None
+    if scope.home and checkout and not repositories.name_of(scope.home, checkout.common_dir):
+        name = layout.new_name(scope.home, checkout)
+        if needle.is_in(name):
+            with suppress(OSError):
+                repositories.record(scope.home, checkout.common_dir, needle.name(name))
+
+
+def _rows(found: "dict[str, int]") -> list[Place]:
+    return [Place(f"store.db: {table}", rows, "rewritten") for table, rows in found.items()]
+
+
+def _summed(places: list[Place]) -> tuple[Place, ...]:
+    """Each place once."""
+    summed: dict[tuple[str, str], Place] = {}
+    for place in places:
+        before = summed.get((place.where, place.done))
+        found = place.found + (before.found if before else 0)
+        summed[place.where, place.done] = place._replace(found=found)
+    return tuple(summed.values())

@@ -1,0 +1,184 @@
+"""The files of a user store, apart from its database: which of them hold something that is to go.
+
+What is text is written anew without it. A copy of the database is scrubbed like the database, and
+removed where that cannot be done. What is derived is removed, and made again when it is missed.
+What a person wrote for ctx to read is theirs: it is told, and left.
+"""
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from typing import Literal, NamedTuple
+
+from ctx import disk, layout, repositories
+from ctx.errors import CtxError
+from ctx.memory import scrub, store
+from ctx.redaction.needle import Needle
+from ctx.sessions import spool
+from ctx.sqlite import truth
+from ctx.sqlite.connection import JOURNALS, connect, discard
+
+_CHUNK = 8 * 1024 * 1024
+_OVERLAP = 64 * 1024
+_BEING_WRITTEN = "tmp-"
+_LARGEST_TEXT = 256 * 1024 * 1024
+
+Done = Literal["rewritten", "removed", "made anew"]
+
+
+class Place(NamedTuple):
+    """Where something was found, and what became of it."""
+
+    where: str
+    found: int
+    """How many rows, objects or files."""
+    done: Done
+
+
+class Left(NamedTuple):
+    where: str
+    why: str
+
+
+def plain_files(folder: str) -> Iterator[str]:
+    """Every plain file below a folder. Links lead elsewhere, and are not followed."""
+    for here, folders, names in os.walk(folder):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(here, name)
+            with suppress(OSError):
+                if stat.S_ISREG(os.lstat(path).st_mode):
+                    yield path
+
+
+def holds(path: str, needle: Needle) -> bool:
+    """Whether it stands in the bytes of a file, however large that is."""
+    if needle.is_rules:
+        return False
+    tail = b""
+    try:
+        with open(path, "rb") as file:
+            while part := file.read(_CHUNK):
+                if needle.is_in_bytes(tail + part):
+                    return True
+                tail = part[-_OVERLAP:]
+    except OSError:
+        return False
+    return False
+
+
+def others(home: str, database: str) -> Iterator[str]:
+    """The files of a user store but the database in use, locks, and what is being written."""
+    own = {os.path.realpath(database) + suffix for suffix in ("", *JOURNALS)}
+    for path in plain_files(home):
+        name = os.path.basename(path)
+        is_busy = name.lower().endswith("lock") or name.startswith(_BEING_WRITTEN)
+        if not is_busy and os.path.realpath(path) not in own:
+            yield path
+
+
+def is_copy(path: str) -> bool:
+    """Whether a file is a database like the store: a backup, or what was put aside."""
+    with suppress(OSError):
+        with open(path, "rb") as file:
+            if not file.read(16).startswith(b"SQLite format 3"):
+                return False
+        return truth.application_id_of(path) == store.APPLICATION_ID
+    return False
+
+
+def is_set_aside(path: str, database: str) -> bool:
+    """Whether a file was a store once, whatever can still be read of it."""
+    name, base = os.path.basename(path), os.path.basename(database)
+    return name.startswith((f"{base}.damaged-", f"{base}.replaced-", f"{base}.backup-"))
+
+
+def is_derived(home: str, path: str) -> bool:
+    inside = os.path.relpath(path, home)
+    return inside.startswith((layout.VECTORS, "code" + os.sep))
+
+
+def remove_derived(home: str, path: str) -> None:
+    """Take away an index as a whole: a log without its database would be read into the next."""
+    inside = os.path.relpath(path, home).split(os.sep)
+    if len(inside) > 2:
+        shutil.rmtree(os.path.join(home, *inside[:2]), ignore_errors=True)
+    else:
+        discard(os.path.join(home, layout.VECTORS))
+
+
+def is_somebodys(home: str, path: str) -> bool:
+    """What a person wrote, or stands for a person's word."""
+    return os.path.relpath(path, home) in (layout.CONFIG_NAME, "trusted.json")
+
+
+def copy_holds(path: str, needle: Needle) -> int | None:
+    """How often a copy holds it, in a row or in free pages; None where it cannot be read."""
+    found = rows_hold(path, needle)
+    return found if found != 0 else int(any(holds(path + each, needle) for each in ("", *JOURNALS)))
+
+
+def rows_hold(path: str, needle: Needle) -> int | None:
+    """How many rows of a copy hold it; None where the copy cannot be read."""
+    try:
+        with closing(truth.connect_for_reading(path)) as connection:
+            return scrub.find(connection, needle).total()
+    except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
+        return None
+
+
+def scrub_copy(path: str, needle: Needle) -> Done:
+    """Take it out of a copy; where that fails, take the copy away."""
+    try:
+        with closing(connect(path, "mode=rw")) as connection:
+            scrub.scrub_copy(connection, needle)
+    except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
+        discard(path)
+        return "removed"
+    for suffix in JOURNALS:
+        disk.discard(path + suffix)
+    return "rewritten"
+
+
+def rewritten(path: str, needle: Needle) -> bytes | None:
+    """What a text is without it; None where it holds none of it."""
+    try:
+        if os.path.getsize(path) > _LARGEST_TEXT:
+            return None
+        data = disk.read_plain(path, _LARGEST_TEXT)
+    except OSError:
+        return None
+    text = data.decode("utf-8", "surrogateescape")
+    if f"{os.sep}{spool.FOLDER}{os.sep}" in path or path.endswith(".json"):
+        with suppress(ValueError, RecursionError):
+            said = json.loads(text)
+            after = needle.scrubbed_json(said, keys=True)
+            if after == said:
+                return None
+            return json.dumps(after).encode("utf-8", "surrogatepass")
+    # What a project is called there is what the tags of its memory say.
+    is_name = f"{os.sep}{repositories.FOLDER}{os.sep}" in path
+    after_text = needle.name(text) if is_name else needle.scrubbed(text)
+    return after_text.encode("utf-8", "surrogateescape") if after_text != text else None
+
+
+def write(path: str, data: bytes) -> None:
+    """Put other bytes into a file, in its place: a log may be open in another process."""
+    if ".log" not in os.path.basename(path):
+        mode = stat.S_IMODE(os.lstat(path).st_mode)
+        temporary = disk.write_temporary(path, data)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+        disk.sync_folder(os.path.dirname(path))
+        return
+    fd = os.open(path, os.O_RDWR)
+    try:
+        os.pwrite(fd, data, 0)
+        os.ftruncate(fd, len(data))
+        disk.sync(fd)
+    finally:
+        os.close(fd)

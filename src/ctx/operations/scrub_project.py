@@ -1,0 +1,190 @@
+"""A project's memory without something that is to go: documents, objects, and what follows.
+
+An object is not changed; another one stands in for it (`objects/replaced.py`), so that history
+stays what it was for everybody who names its commits. The indexes are removed and made again.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+
+from ctx import clock, disk, git
+from ctx.layout import CONFIG_NAME, INDEX_KEY
+from ctx.memory.scrubbed_objects import rewritten
+from ctx.objects import scrub
+from ctx.objects.repository import Repository
+from ctx.objects.staged import StagedStore
+from ctx.objects.store import Object
+from ctx.operations import scrub_files
+from ctx.operations.scrub_files import Left, Place, holds, plain_files
+from ctx.redaction.needle import Needle
+from ctx.sqlite.connection import JOURNALS, discard
+
+_SHOWN = 5
+
+
+class ScrubbedProject:
+    """What was found in a project's store, and which of its files git knows."""
+
+    def __init__(self, repository: Repository, needle: Needle) -> None:
+        self._repository = repository
+        self._project = repository.project
+        self._needle = needle
+        self.touched: list[str] = []
+        """Files that held it, as far as they travel with git."""
+
+    def look(self, tick: clock.Tick) -> list[Place]:
+        """What would be done."""
+        places = [*self._documents(acting=False), *self._objects(acting=False, tick=tick)]
+        return [*places, *self._derived(acting=False, any_found=bool(places))]
+
+    def scrub(self, tick: clock.Tick) -> list[Place]:
+        """Do it. The project's lock is held."""
+        places = [*self._documents(acting=True), *self._objects(acting=True, tick=tick)]
+        return [*places, *self._derived(acting=True, any_found=bool(places))]
+
+    def _documents(self, *, acting: bool) -> Iterator[Place]:
+        folder = self._project.narrative
+        for path in list(plain_files(folder)):
+            inside = os.path.relpath(path, folder)
+            renamed = "/".join(map(self._needle.name, inside.split(os.sep)))
+            after = scrub_files.rewritten(path, self._needle)
+            if after is None and renamed == inside:
+                continue
+            self.touched.append(path)
+            if acting:
+                if after is not None:
+                    scrub_files.write(path, after)
+                if renamed != inside:
+                    _rename(path, os.path.join(folder, renamed))
+            yield Place(self._shown(os.path.join(folder, renamed)), 1, "rewritten")
+
+    def _objects(self, *, acting: bool, tick: clock.Tick) -> Iterator[Place]:
+        repository = self._repository
+        for store in (repository.objects, repository.staged):
+            held = scrub.find(store, self._rewritten, tick)
+            if store is repository.objects:
+                self.touched += held.files
+            if acting:
+                scrub.scrub(repository, store, held)
+            if held.objects:
+                yield Place(self._shown(store.folder), len(held.objects), "rewritten")
+
+    def _rewritten(self, found: Object) -> Object | None:
+        return rewritten(found, self._needle)
+
+    def _derived(self, *, acting: bool, any_found: bool) -> Iterator[Place]:
+        """The indexes: of memory where memory holds it, of code where they do."""
+        project = self._project
+        memory = [
+            path
+            for name in disk.names(project.indexes)
+            if len(name) == INDEX_KEY or name.endswith(disk.TEMPORARY_SUFFIX)
+            if os.path.isdir(path := os.path.join(project.indexes, name))
+        ]
+        memory += [p for p in (project.narrative_index, project.vectors) if os.path.exists(p)]
+        # What no longer holds it in the objects may still be in what was made of them.
+        if not any_found and not self._needle.is_rules:
+            memory = [path for path in memory if self._is_below(path)]
+        code = project.code
+        of_code = [code.database] if os.path.exists(code.database) else []
+        of_code = [path for path in of_code if self._is_below(path)]
+        if acting:
+            for path in (*memory, *of_code):
+                _remove(path)
+            if of_code:
+                shutil.rmtree(code.derived, ignore_errors=True)
+        if memory:
+            yield Place(self._shown(project.indexes), len(memory), "made anew")
+        if of_code:
+            yield Place(self._shown(code.database), 1, "made anew")
+
+    def _is_below(self, path: str) -> bool:
+        if os.path.isdir(path):
+            return any(holds(each, self._needle) for each in plain_files(path))
+        return any(holds(path + each, self._needle) for each in ("", *JOURNALS))
+
+    def left(self) -> Iterator[Left]:
+        """What still holds it: settings, other working trees, and what nobody can read."""
+        project = self._project
+        local = os.path.join(project.store, "local")
+        yield from self._left_in(project.store, (project.objects, local))
+        if project.checkout is not None:
+            yield from self._left_in_other_trees(os.path.dirname(project.local))
+        yield from self._left_in(project.local, (project.staged_objects,))
+        for store in (self._repository.objects, self._repository.staged):
+            held = scrub.find(store, self._rewritten)
+            for path in held.files:
+                yield Left(self._shown(path), "it was written meanwhile: run the command again")
+            for path in held.unreadable:
+                yield Left(self._shown(path), "it cannot be read, so nobody can tell")
+
+    def _left_in_other_trees(self, together: str) -> Iterator[Left]:
+        """Each working tree of a repository has staged work and indexes of its own."""
+        for name in disk.names(together):
+            folder = os.path.join(together, name)
+            staged = StagedStore(os.path.join(folder, "stage", "objects"))
+            if folder != self._project.local and (
+                any(holds(path, self._needle) for path in plain_files(folder))
+                or scrub.find(staged, self._rewritten).objects
+            ):
+                why = "another working tree of this repository: run `ctx scrub` there too"
+                yield Left(self._shown(folder), why)
+
+    def _left_in(self, folder: str, but: tuple[str, ...]) -> Iterator[Left]:
+        for path in plain_files(folder):
+            if path.startswith(tuple(each + os.sep for each in but)):
+                continue
+            if holds(path, self._needle):
+                is_settings = os.path.basename(path) == CONFIG_NAME
+                why = "it is yours: edit it" if is_settings else "it was not expected there"
+                yield Left(self._shown(path), why)
+            elif self._needle.name(name := os.path.basename(path)) != name:
+                yield Left(self._shown(os.path.dirname(path)), "the name of a file holds it")
+
+    def in_git(self) -> tuple[str, ...]:
+        """How to see what git's own history still holds."""
+        checkout = self._project.checkout
+        if checkout is None or not self.touched:
+            return ()
+        listed = git.tracked_files(checkout, self._project.store)
+        tracked = {os.path.join(checkout.top, path) for path in listed}
+        known = [path for path in self.touched if path in tracked]
+        if not known:
+            return ()
+        shown = [os.path.relpath(path, checkout.top) for path in known]
+        # The command must not say what nobody is to read.
+        shown = [path for path in shown if self._needle.name(path) == path]
+        return (
+            "git log --all --oneline -S'PATTERN' -- "
+            + os.path.relpath(self._project.narrative, checkout.top),
+            *(f"git log --all --oneline -- {path}" for path in shown[:_SHOWN]),
+        )
+
+    def _shown(self, path: str) -> str:
+        """A path as it can be told: not even there anybody is to read it."""
+        return self._needle.name(os.path.relpath(path, self._project.root))
+
+
+def _rename(path: str, target: str) -> None:
+    """Give a document another name, and never one that is taken."""
+    stem, dot, ending = target.rpartition(".")
+    number = 1
+    while os.path.lexists(target):
+        number += 1
+        target = f"{stem}-{number}{dot}{ending}"
+    with disk.explained("renaming a document"):
+        disk.make_folder(os.path.dirname(target))
+        os.rename(path, target)
+        disk.sync_folder(os.path.dirname(target))
+        disk.sync_folder(os.path.dirname(path))
+        with suppress(OSError):
+            os.rmdir(os.path.dirname(path))
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        discard(path)

@@ -1,0 +1,393 @@
+"""What is known of sessions: which there were, what became of one, and what happened in it.
+
+And how to be rid of one, with all that memory keeps of it alone.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock, disk
+from ctx.errors import CtxError, UsageError
+from ctx.ids import NodeId, short
+from ctx.memory.changes import Change
+from ctx.memory.graph import PROJECT
+from ctx.memory.model import Node
+from ctx.memory.query import times
+from ctx.sessions import deleted, live, state, steps
+from ctx.sessions.state import STATUSES, Session, Status
+from ctx.sessions.steps import DROPPED, NEW, SKIPPED, STEP, Step
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+
+SECTIONS = (
+    *("request", "investigated", "learned", "completed", "next_steps"),
+    *("files_read", "files_edited", "notes"),
+)
+"""Of a session summary, in the order in which they are read."""
+
+_TAG = "session:"
+_LARGEST_PAGE = 4 * 1024 * 1024
+
+
+class Line(NamedTuple):
+    """A session as a list shows it."""
+
+    id: str
+    project: str | None
+    branch: str | None
+    status: Status
+    started_at: str
+    last_at: str
+    steps: int
+    """As far as they are kept."""
+    what: str
+    """What it was about."""
+
+
+class Sessions(NamedTuple):
+    """The answer of `ctx sessions list`."""
+
+    sessions: tuple[Line, ...]
+    project: str | None
+    """Whose they are; None: everybody's."""
+    more: int
+    """How many more there are than were asked for."""
+
+
+class Observed(NamedTuple):
+    """Something that memory keeps of a session."""
+
+    id: NodeId
+    short_id: str
+    kind: str
+    title: str
+    files: tuple[str, ...]
+
+
+class Touched(NamedTuple):
+    """What a session did to a file, as far as steps are kept."""
+
+    path: str
+    reads: int
+    writes: int
+    added: int
+    removed: int
+    """Lines."""
+
+
+class Changed(NamedTuple):
+    """What a session did to an item of code."""
+
+    path: str
+    name: str
+    kind: str
+    change: str
+
+
+class Given(NamedTuple):
+    """What the agent was given by ctx."""
+
+    receipt: str
+    event: str
+    at: str
+    tokens: int
+
+
+class Told(NamedTuple):
+    """The answer of `ctx sessions show`."""
+
+    session: Session
+    summary: Mapping[str, Any]
+    """The sections of its summary, those that there are."""
+    summary_id: str | None
+    observations: tuple[Observed, ...]
+    files: tuple[Touched, ...]
+    changes: tuple[Changed, ...]
+    steps: Mapping[str, int]
+    """By kind."""
+    events: Mapping[str, int]
+    """By what became of them: step, dropped, skipped, new."""
+    given: tuple[Given, ...]
+    tokens: int
+    """All that was given."""
+    forgotten: bool
+    """Whether its first steps are not kept any more."""
+
+
+class Replayed(NamedTuple):
+    """The answer of `ctx sessions replay`."""
+
+    session: Session
+    steps: tuple[Step, ...]
+    forgotten: bool
+
+
+class Deleted(NamedTuple):
+    """The answer of `ctx sessions delete`."""
+
+    session: str
+    what: str
+    dry_run: bool
+    change: str | None
+    """What `ctx undo` takes to bring the nodes back."""
+    nodes: tuple[Observed, ...]
+    """What memory kept of this session alone."""
+    kept: int
+    """Nodes that other sessions have shown too, or that somebody stated: they stay."""
+    events: int
+    symbol_changes: int
+    receipts: int
+    logs: tuple[str, ...]
+    """Pages of the project's log, from its root, that tell of it and stay."""
+
+
+def listed(
+    memory: Memory,
+    project: str | None,
+    *,
+    statuses: Sequence[Status] = STATUSES,
+    since: str | None = None,
+    limit: int = 0,
+) -> Sessions:
+    """The sessions of a project (None: of all), the one that was heard of last first."""
+    connection = memory.user.connection
+    after = clock.iso(times.moment(since, clock.now_ms())) if since else ""
+    found = state.all_of(connection, project=project, statuses=statuses, since=after)
+    shown = found[: limit or None]
+    return Sessions(
+        tuple(_line(connection, each) for each in shown), project, len(found) - len(shown)
+    )
+
+
+def show(memory: Memory, text: str) -> Told:
+    connection = memory.user.connection
+    session = state.get(connection, text)
+    nodes = _made_of(memory, session)
+    short_ids = memory.graph.shown([node.id for node in nodes])
+    summaries = [node for node in nodes if node.type == "summary"]
+    told = summaries[-1].metadata if summaries else {}
+    sections = {name: told[name] for name in SECTIONS if told.get(name)}
+    if summaries and not sections:
+        # A person has put it into their own words.
+        sections = {"notes": [summaries[-1].content]}
+    kept = _steps(connection, session.id)
+    given = _given(connection, session.id)
+    return Told(
+        session,
+        sections,
+        short_ids[summaries[-1].id] if summaries else None,
+        tuple(_observed(each, short_ids) for each in nodes if each.type == "observation"),
+        _files(kept),
+        _changes(connection, session.id),
+        dict(Counter(step.kind for step in kept)),
+        _events(connection, session.id),
+        given,
+        sum(each.tokens for each in given),
+        _is_forgotten(connection, session),
+    )
+
+
+def replay(memory: Memory, text: str) -> Replayed:
+    """What happened, in the order in which it did."""
+    connection = memory.user.connection
+    session = state.get(connection, text)
+    kept = tuple(_steps(connection, session.id))
+    return Replayed(session, kept, _is_forgotten(connection, session))
+
+
+def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
+    """Take a session out of memory, with what memory keeps of it alone.
+
+    The nodes go by a change, which can be undone; what was heard of the session is gone for good.
+    """
+    connection = memory.user.connection
+    home = memory.surroundings.user_store.home
+    session = state.get(connection, text)
+    if live.is_live(home, session.id, clock.now_s()):
+        raise UsageError(
+            f"The session {session.id} is going on.",
+            hint="End it first; `ctx pause` keeps what it does from being taken in.",
+        )
+    marked = _marked(memory, session.id)
+    nodes = [node for node in marked if _is_of_it_alone(node, session.id)]
+    short_ids = memory.graph.shown([node.id for node in nodes])
+    done = Deleted(
+        session.id,
+        _line(connection, session).what,
+        dry_run,
+        None,
+        tuple(_observed(node, short_ids) for node in nodes),
+        len(marked) - len(nodes),
+        sum(_events(connection, session.id).values()),
+        len(_changes(connection, session.id)),
+        len(_given(connection, session.id)),
+        _logs(memory, nodes),
+    )
+    if dry_run:
+        return done
+    # First: whatever happens now, its transcript does not bring it back.
+    deleted.add(home, session.id, clock.now_ms())
+    change = _delete_nodes(memory, nodes)
+    with transaction(connection):
+        for table in ("events", "symbol_changes", "receipts", "event_log"):
+            connection.execute(f"DELETE FROM {table} WHERE session = ?", (session.id,))
+        connection.execute("DELETE FROM pending WHERE instr(key, ?)", (f":{session.id}",))
+        connection.execute("DELETE FROM sessions WHERE id = ?", (session.id,))
+        # Some of them tell of it; whoever needs one makes it anew.
+        connection.execute("DELETE FROM contexts")
+    for name in disk.names(live.path_of(home, "")):
+        if name == session.id or name.startswith(f"{session.id}."):
+            live.remove(home, name)
+    return done._replace(change=change)
+
+
+def _line(connection: Connection, session: Session) -> Line:
+    number = connection.execute(
+        "SELECT count(*) FROM events WHERE session = ? AND +status = ?", (session.id, STEP)
+    ).fetchone()[0]
+    row = connection.execute(
+        "SELECT json_extract(metadata, '$.title') FROM nodes WHERE id = ?", (session.summary,)
+    ).fetchone()
+    title = row[0] if row and isinstance(row[0], str) else ""
+    return Line(
+        *(session.id, session.project, session.branch, session.status),
+        *(session.started_at, session.last_at, number, title or session.request),
+    )
+
+
+def _marked(memory: Memory, session: str) -> list[Node]:
+    """The nodes that carry the tag of a session."""
+    found = [
+        NodeId(row[0])
+        for connection in memory.graph.connections
+        for row in connection.execute(
+            "SELECT node_id FROM tags WHERE tag = ? ORDER BY node_id", (f"{_TAG}{session}",)
+        )
+    ]
+    return list(memory.graph.nodes(found))
+
+
+def _made_of(memory: Memory, session: Session) -> list[Node]:
+    """What memory keeps of a session, in the order of its time."""
+    made = [each for each in _marked(memory, session.id) if each.type in ("observation", "summary")]
+    return sorted(made, key=lambda node: (node.created_at, node.id))
+
+
+def _is_of_it_alone(node: Node, session: str) -> bool:
+    """Whether a node was made of a session, and no other session has shown the same."""
+    sessions = {tag for tag in node.tags if tag.startswith(_TAG)}
+    return (
+        node.type in ("observation", "summary")
+        and sessions == {f"{_TAG}{session}"}
+        and ("session" in node.metadata or node.type == "summary")
+    )
+
+
+def _delete_nodes(memory: Memory, nodes: Sequence[Node]) -> str | None:
+    """By one change for each store; the id of the change."""
+    changes: list[str] = []
+
+    def remove(change: Change, part: Sequence[NodeId]) -> None:
+        changes.append(change.id)
+        for node_id in part:
+            change.delete_node(node_id)
+
+    there = [node.id for node in nodes]
+    memory.change_each("sessions delete", memory.by_scope(there), remove)
+    from ctx.operations import vectors
+
+    # They are gone all the same: the next filling finds what could not be done now.
+    with suppress(CtxError):
+        vectors.forget(memory, there)
+    return changes[0] if changes else None
+
+
+def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:
+    """What was committed of shared nodes is told by the log, which people and git have."""
+    names = [short(node.id).encode() for node in nodes if node.scope == PROJECT]
+    if memory.beside is None or not names:
+        return ()
+    project, found = memory.beside.project, []
+    folder = os.path.join(project.narrative, "log")
+    for path in (os.path.join(folder, each) for each in disk.names(folder)):
+        with suppress(OSError):
+            page = disk.read_plain(path, _LARGEST_PAGE)
+            if any(name in page for name in names):
+                found.append(os.path.relpath(path, project.root))
+    return tuple(found)
+
+
+def _observed(node: Node, short_ids: Mapping[NodeId, str]) -> Observed:
+    kind = next((tag for tag in node.tags if tag.startswith("kind:")), "")
+    title = node.metadata.get("title")
+    first = node.content.strip().partition("\n")[0]
+    files = node.metadata.get("files", ())
+    return Observed(
+        node.id,
+        short_ids[node.id],
+        kind.removeprefix("kind:") or node.type,
+        title if isinstance(title, str) and title else " ".join(first.split()),
+        tuple(each for each in files if isinstance(each, str)) if _is_list(files) else (),
+    )
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _steps(connection: Connection, session: str) -> list[Step]:
+    rows = connection.execute(
+        "SELECT id, session, at, tool, tool_use, body FROM events"
+        " WHERE session = ? AND +status = ? ORDER BY id",
+        (session, STEP),
+    )
+    return [steps.read(row) for row in rows]
+
+
+def _files(kept: Sequence[Step]) -> tuple[Touched, ...]:
+    """What was written first, then what was only read."""
+    found: dict[str, Touched] = {}
+    for step in kept:
+        if step.path and step.kind in ("read", "write"):
+            known = found.get(step.path, Touched(step.path, 0, 0, 0, 0))
+            if step.kind == "read":
+                known = known._replace(reads=known.reads + 1)
+            else:
+                added, removed = known.added + step.added, known.removed + step.removed
+                known = known._replace(writes=known.writes + 1, added=added, removed=removed)
+            found[step.path] = known
+    return tuple(sorted(found.values(), key=lambda each: (not each.writes, each.path)))
+
+
+def _changes(connection: Connection, session: str) -> tuple[Changed, ...]:
+    rows = connection.execute(
+        "SELECT path, name, kind, change FROM symbol_changes WHERE session = ? ORDER BY path, line",
+        (session,),
+    )
+    return tuple(Changed._make(row) for row in rows)
+
+
+def _events(connection: Connection, session: str) -> dict[str, int]:
+    rows = connection.execute(
+        "SELECT status, count(*) FROM events WHERE session = ? GROUP BY status", (session,)
+    )
+    found = dict(rows.fetchall())
+    return {status: found.get(status, 0) for status in (STEP, DROPPED, SKIPPED, NEW)}
+
+
+def _given(connection: Connection, session: str) -> tuple[Given, ...]:
+    rows = connection.execute(
+        "SELECT id, event, at, tokens FROM receipts WHERE session = ? ORDER BY id", (session,)
+    )
+    return tuple(Given._make(row) for row in rows)
+
+
+def _is_forgotten(connection: Connection, session: Session) -> bool:
+    row = connection.execute(
+        "SELECT at FROM events WHERE session = ? ORDER BY id LIMIT 1", (session.id,)
+    ).fetchone()
+    return row is None or row[0] > session.started_at

@@ -1,0 +1,40 @@
+"""Why nothing is taken in of what agents do, where a person has said so.
+
+Nobody notices what is not remembered: a pause that was forgotten is told wherever somebody looks.
+"""
+
+from typing import NamedTuple
+
+from ctx.config.resolve import survey
+from ctx.operations.pause import Pause, held, place_of
+from ctx.sessions import policy
+from ctx.sessions.pausing import EVERYWHERE
+from ctx.sqlite.connection import shown
+from ctx.workspace import Surroundings
+
+
+class Standstill(NamedTuple):
+    why: str
+    """Such as `paused everywhere since 2026-11-15T09:12:00Z`."""
+    advice: str
+    """What ends it."""
+
+
+def standstills(surroundings: Surroundings) -> tuple[Standstill, ...]:
+    """All there are: pauses anywhere, and what is set for this place."""
+    home = surroundings.user_store.home
+    place = place_of(surroundings.folder, home)
+    environment = surroundings.environment
+    # As capture reads them: what a project sets is no word in what is taken in.
+    config = survey(surroundings.user_store.config_file, None, environment, ())
+    found = [_paused(each) for each in held(home)]
+    if why := policy.closed(config, place, environment.get("HOME", "")):
+        name = "ignore_projects" if config.flag("capture.enabled") else "enabled"
+        found.append(Standstill(why, f"`ctx config explain capture.{name}` shows who set it."))
+    return tuple(found)
+
+
+def _paused(pause: Pause) -> Standstill:
+    where = "everywhere" if pause.folder == EVERYWHERE else f"in {shown(pause.folder)}"
+    until = f" until {pause.until}" if pause.until else ""
+    return Standstill(f"paused {where} since {pause.since}{until}", "`ctx resume` goes on.")

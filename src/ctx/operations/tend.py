@@ -1,0 +1,327 @@
+"""From the spool to memory: one round of looking after what hooks reported.
+
+    drain      do what agents asked for, keep what hooks reported          `apply`
+    remember   steps, what transcripts add, observations and summaries,    `capture`, `reconcile`,
+               learnings; then contexts anew                               `synthesise`, `learnings`
+    upkeep     retention, the daily backup, whether all is well            `backups`, `health`
+    freshen    the index of code that agents work on, and vectors
+
+The worker does all of it after each wake, and `ctx hook apply` the first three where there is no
+worker. Each part may be interrupted anywhere and run again, and what is wrong with one is no harm
+to the others: whoever calls says what becomes of an error, by a guard around each.
+
+Nothing heavy is imported before it is needed: a worker drains before it loads the rest.
+"""
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import clock, disk
+from ctx.config.resolve import Config, survey
+from ctx.operations import apply
+from ctx.operations.apply import NOTHING, Applied
+from ctx.sessions import live, spool
+from ctx.sessions.steps import STEP
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+
+if TYPE_CHECKING:
+    from ctx.sessions.state import Session
+
+Guard = Callable[[str], AbstractContextManager[None]]
+"""Around a part, which it is given in words: what becomes of an error there."""
+
+_LOCK = "tend.lock"
+_RESTING = ("Stop", "PreCompact", "SessionEnd", "SubagentStop")
+"""After these an agent waits, and there is something whole to tell."""
+_QUIET_S = 20
+_RECENT_MS = 2 * 86_400_000
+_MOST_TRIES = 3
+_UPKEEP_S = 3_600
+_FRESH_S = 60
+_SLICE_S = 0.5
+_FEW_NODES = 200
+"""Among so many, words alone find what there is."""
+
+
+class Tended(NamedTuple):
+    """What a round has done."""
+
+    applied: Applied
+    steps: int
+    """Events that became steps, were dropped, or given up."""
+    missed: int
+    """Events that no hook reported, and a transcript did."""
+    sessions: tuple[str, ...]
+    """Sessions of which memory was made."""
+
+
+class Tending:
+    """Rounds of one process: what was tried in one is known in the next."""
+
+    def __init__(
+        self, home: str, guard: Guard, is_stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._home = home
+        self._guard = guard
+        self._is_stopping = is_stopping
+        self._tries: dict[tuple[str, str], int] = {}
+        """How often synthesis of a session failed, by the last event it was to be made of."""
+        self._is_first = True
+        self._upkept_s: float | None = None
+        self._freshened: dict[str, tuple[str, float]] = {}
+        """For a session, the last event and the time at which its code was looked at."""
+
+    def round(self, memory: Memory) -> Tended:
+        """The first three parts."""
+        applied = NOTHING
+        with self._guard("the spool"):
+            applied = drain(memory, self._home)
+        tended = self.remember(memory)._replace(applied=applied)
+        self.upkeep(memory)
+        return tended
+
+    def remember(self, memory: Memory) -> Tended:
+        """Make memory of what is in the store. One process at a time is enough."""
+        with alone(self._home) as held:
+            if not held:
+                return Tended(NOTHING, 0, 0, ())
+            steps = self._take(memory)
+            due = self._due(memory)
+            missed = self._reconcile(memory, due)
+            if missed:
+                steps += self._take(memory)
+            made = self._synthesise(memory, due)
+        if made:
+            with self._guard("contexts"):
+                apply.refresh(memory, dict.fromkeys(each.folder for each in made), self._home)
+        return Tended(NOTHING, steps, missed, tuple(each.id for each in made))
+
+    def _take(self, memory: Memory) -> int:
+        counts = [0]
+        with self._guard("steps"):
+            from ctx.operations import capture
+
+            _expect_again(memory.user.connection)
+            found = capture.take(memory, self._home)
+            counts = [found.steps, found.dropped, found.skipped]
+        return sum(counts)
+
+    def _due(self, memory: Memory) -> "list[Session]":
+        """The sessions of which something new can be told."""
+        from ctx.sessions import state
+
+        connection, now_ms = memory.user.connection, clock.now_ms()
+        found: list[Session] = []
+        with self._guard("sessions"):
+            for each in state.silent(connection, self._home, now_ms):
+                with transaction(connection):
+                    state.end(connection, each.id, state.closing_status(connection, each.id))
+                found.append(each)
+            since = "" if self._is_first else clock.iso(now_ms - _RECENT_MS)
+            known = {each.id for each in found}
+            found += [
+                each
+                for each in state.all_of(connection, since=since)
+                if each.id not in known and self._is_due(connection, each, now_ms)
+            ]
+            self._is_first = False
+        return found
+
+    def _is_due(self, connection: Connection, session: "Session", now_ms: int) -> bool:
+        first = connection.execute(
+            "SELECT min(id) FROM events WHERE session = ? AND id > ? AND status = ?",
+            (session.id, session.synthesised, STEP),
+        ).fetchone()[0]
+        if first is None:
+            return False
+        if session.status != "active":
+            return True
+        marks = ", ".join("?" * len(_RESTING))
+        rests = connection.execute(
+            "SELECT 1 FROM events WHERE session = ? AND id >= ?"
+            f" AND (event IN ({marks}) OR body LIKE '%\"passed\":true%') LIMIT 1",
+            (session.id, first, *_RESTING),
+        ).fetchone()
+        if rests:
+            return True
+        is_quiet = session.last_at < clock.iso(now_ms - _QUIET_S * 1000)
+        return is_quiet and not live.is_live(self._home, session.id, now_ms / 1000)
+
+    def _reconcile(self, memory: Memory, due: "Sequence[Session]") -> int:
+        missed = 0
+        for session in due:
+            if self._is_stopping():
+                break
+            with self._guard(f"the transcript of {session.id}"):
+                from ctx.operations import reconcile
+
+                missed += reconcile.reconcile(
+                    memory, self._home, session.id, lambda: not self._is_stopping()
+                )
+        return missed
+
+    def _synthesise(self, memory: Memory, due: "Sequence[Session]") -> "list[Session]":
+        from ctx.sessions import state
+
+        connection = memory.user.connection
+        made: list[Session] = []
+        for session in due:
+            tried = session.id, _last_step(connection, session.id)
+            if self._is_stopping() or self._tries.get(tried, 0) >= _MOST_TRIES:
+                continue
+            self._tries[tried] = self._tries.get(tried, 0) + 1
+            with self._guard(f"what is told of {session.id}"):
+                from ctx.operations import synthesise
+
+                now = state.find(connection, session.id) or session
+                is_over = now.status != state.ACTIVE
+                synthesise.synthesise(memory, self._home, session.id, is_over=is_over)
+                del self._tries[tried]
+                made.append(now)
+        self._learn(memory, {each.project for each in made if each.status != state.ACTIVE})
+        return made
+
+    def _learn(self, memory: Memory, projects: "set[str | None]") -> None:
+        for project in sorted(projects, key=str):
+            if not self._is_stopping():
+                with self._guard(f"learnings of {project}"):
+                    from ctx.operations import learnings
+
+                    learnings.learn(memory, project)
+
+    def upkeep(self, memory: Memory) -> None:
+        """What is to be done once in a while."""
+        now_s = clock.monotonic()
+        if self._upkept_s is not None and now_s - self._upkept_s < _UPKEEP_S:
+            return
+        self._upkept_s = now_s
+        with self._guard("retention"):
+            from ctx.operations import capture
+
+            capture.forget(memory)
+        with self._guard("the daily backup"):
+            from ctx.operations import backups
+
+            config = _config(memory, self._home)
+            # A copy of nothing would be the only one for a day.
+            has_nodes = memory.user.connection.execute("SELECT 1 FROM nodes LIMIT 1").fetchone()
+            if has_nodes and not memory.is_alone:
+                backups.daily(memory.path, config.integer("backup.keep"))
+        self._note_health(memory)
+
+    def _note_health(self, memory: Memory) -> None:
+        with self._guard("how ctx is doing"):
+            from ctx.operations import health
+
+            health.note(self._home, health.health(memory))
+
+    def freshen(self, memory: Memory) -> None:
+        """Bring what is derived up to date, while nobody waits for anything else."""
+        self._note_health(memory)
+        with self._guard("the index of code"):
+            self._freshen_code(memory)
+        with self._guard("vectors"):
+            self._fill_vectors(memory)
+
+    def _freshen_code(self, memory: Memory) -> None:
+        """Where a session is live, has done something, and somebody once asked for the index."""
+        now_s = clock.now_s()
+        for session in live.sessions(self._home):
+            last = _last_event(memory.user.connection, session)
+            before, at_s = self._freshened.get(session, ("", 0))
+            if last == before or now_s - at_s < _FRESH_S:
+                continue
+            if not live.is_live(self._home, session, now_s):
+                continue
+            self._freshened[session] = last, now_s
+            folder = live.folder_of(self._home, session)
+            if os.path.isdir(folder):
+                _freshen_code_at(memory, folder)
+
+    def _fill_vectors(self, memory: Memory) -> None:
+        nodes = memory.user.connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+        if nodes > _FEW_NODES and _config(memory, self._home).flag("search.vectors"):
+            from ctx.operations import vectors
+
+            vectors.fill_slice(memory, _SLICE_S)
+
+
+def drain(memory: Memory, home: str) -> Applied:
+    """Empty the spool, as far as nobody else is at it."""
+    with apply.alone(home) as held:
+        if not held:
+            return NOTHING._replace(waiting=len(spool.waiting(home)))
+        timeout_s = transcript_timeout_s(memory, home)
+        done = apply.commands(memory, home, timeout_s)
+        more = apply.events(memory, home, timeout_s)
+    stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
+    return more._replace(stops=stops, refused=refused)
+
+
+def transcript_timeout_s(memory: Memory, home: str) -> float:
+    return _config(memory, home).number("hooks.transcript_timeout_seconds")
+
+
+def _config(memory: Memory, home: str) -> Config:
+    # What is wrong with other settings is no reason not to do anything.
+    return survey(f"{home}/config.toml", None, memory.surroundings.environment, ())
+
+
+def problems(applied: Applied) -> list[str]:
+    """What a person should know about, in sentences."""
+    told = [f"{each.kind} {each.event} was not kept: {each.reason}" for each in applied.refused]
+    for stop in applied.stops:
+        if stop.large:
+            told.append(f"a command of {stop.session} has {stop.large:,} characters of content")
+        if stop.problem:
+            told.append(f"the answer of {stop.session} could not be read whole: {stop.problem}")
+    return told
+
+
+@contextmanager
+def alone(home: str) -> Iterator[bool]:
+    """Whether nobody else makes memory of sessions, until the block ends. Nobody waits for it."""
+    fd = os.open(f"{home}/{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        os.close(fd)
+
+
+def _expect_again(connection: Connection) -> None:
+    """What comes late has its place among what was told already: that is told anew."""
+    with transaction(connection):
+        connection.execute(
+            "UPDATE sessions SET synthesised = '' WHERE id IN"
+            " (SELECT session FROM events WHERE status = 'new') AND EXISTS (SELECT 1 FROM events e"
+            " WHERE e.status = 'new' AND e.session = sessions.id AND e.id <= sessions.synthesised)"
+        )
+
+
+def _last_step(connection: Connection, session: str) -> str:
+    sql = "SELECT max(id) FROM events WHERE session = ? AND status = ?"
+    return connection.execute(sql, (session, STEP)).fetchone()[0] or ""
+
+
+def _last_event(connection: Connection, session: str) -> str:
+    sql = "SELECT max(id) FROM events WHERE session = ?"
+    return connection.execute(sql, (session,)).fetchone()[0] or ""
+
+
+def _freshen_code_at(memory: Memory, folder: str) -> None:
+    from ctx.operations import code_background, code_index
+
+    codebase = code_index.at(memory.surroundings._replace(folder=folder))
+    if os.path.exists(codebase.place.database):
+        code_background.start(codebase)

@@ -1,0 +1,125 @@
+"""What memory was told of sessions already, for whoever is about to tell more.
+
+An observation has a key: what it is about. Two sessions that find the same thing have the same key,
+or say it in almost the same words.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ctx import ids
+from ctx.ids import NodeId
+from ctx.memory.graph import Graph
+from ctx.memory.model import from_json
+from ctx.sessions.synthesis import junk
+from ctx.sessions.synthesis.decisions import contradicts
+from ctx.sessions.synthesis.observations import Observation
+
+_MOST_COMPARED = 200
+_LONGEST_TITLE = 400
+_FEWEST_WORDS = 4
+_MOST_LEAD = 8
+_WORD = re.compile(r"\w+")
+_COLUMNS = (
+    "n.id, n.metadata, n.content, (SELECT tag FROM tags"
+    " WHERE node_id = n.id AND tag >= 'kind:' AND tag < 'kind;' LIMIT 1)"
+)
+
+
+class Told(NamedTuple):
+    """A node as far as it matters here."""
+
+    id: NodeId
+    metadata: Mapping[str, Any]
+    title: str
+    kind: str
+
+    @property
+    def key(self) -> str:
+        """What it is about; empty: somebody stated it, and no session told it."""
+        return str(self.metadata.get("key", ""))
+
+    def texts(self, name: str) -> list[str]:
+        value = self.metadata.get(name)
+        return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def of_session(graph: Graph, session_id: str) -> list[Told]:
+    """What was told of a session."""
+    rows = graph.connection.execute(
+        f"SELECT {_COLUMNS} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
+        " WHERE t.tag = ? AND n.type IN ('observation', 'summary')"
+        " AND json_extract(n.metadata, '$.key') NOT NULL ORDER BY n.id DESC",
+        (f"session:{session_id}",),
+    )
+    return [_told(row) for row in rows]
+
+
+def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[str]) -> list[Told]:
+    """What is known in a project: what has one of these keys, then the newest.
+
+    What is superseded is left out, and so are other keys that were asked to be.
+    """
+    where = "n.id IN (SELECT node_id FROM tags WHERE tag = ?)" if tag else "? = ''"
+    marks = ", ".join("?" * len(keys))
+    rows = graph.connection.execute(
+        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.superseded_by IS NULL"
+        f" AND n.type = 'observation' AND {where}"
+        f" AND json_extract(n.metadata, '$.key') IN ({marks})",
+        (tag, *keys),
+    ).fetchall()
+    rows += graph.connection.execute(
+        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.superseded_by IS NULL"
+        f" AND n.type IN ('observation', 'decision', 'fact') AND {where}"
+        " ORDER BY n.id DESC LIMIT ?",
+        (tag, _MOST_COMPARED),
+    ).fetchall()
+    left_out = set(without)
+    return [each for each in map(_told, rows) if each.key not in left_out]
+
+
+def same(found: Observation, others: Sequence[Told]) -> Told | None:
+    """What another session told, in these or almost these words."""
+    if found.key.startswith("changes:"):
+        # What was done is done once, also where it sounds the same.
+        return None
+    for other in others:
+        if not other.key or other.kind != found.kind:
+            continue
+        if other.key == found.key:
+            return other
+        if found.kind != "bugfix" and junk.is_same(found.title, other.title):
+            return other
+    return None
+
+
+def is_stated(found: Observation, others: Sequence[Told]) -> bool:
+    """Whether somebody has said it to memory themselves, or memory said it and it was repeated."""
+    return found.kind in ("decision", "discovery") and any(
+        (not other.key and junk.is_same(found.title, other.title)) or _repeats(found, other.title)
+        for other in others
+    )
+
+
+def _repeats(found: Observation, known: str) -> bool:
+    """Whether an agent says what memory knows with a few words before: `According to memory, …`."""
+    if found.said_by == "user":
+        return False
+    said, before = _words(found.title.rstrip("…")), _words(known.rstrip("…"))
+    size = len(before)
+    if size < _FEWEST_WORDS or not size < len(said) <= size + _MOST_LEAD:
+        return False
+    return said[-size:] == before and not contradicts(found.title, known)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _told(row: tuple[str, str, str, str | None]) -> Told:
+    node_id, metadata, content, kind = row
+    said = from_json(metadata)
+    title = said.get("title")
+    shown = title if isinstance(title, str) else content.partition("\n")[0][:_LONGEST_TITLE]
+    return Told(NodeId(ids.Ulid(node_id)), said, shown, (kind or "").removeprefix("kind:"))

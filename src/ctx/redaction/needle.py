@@ -1,0 +1,132 @@
+"""What is to be taken out of what was stored: a word, a pattern, or every secret the rules know.
+
+Text goes in, text without it comes out. A word is looked for whatever its case, also as JSON
+writes it, and with any of space, `-` and `_` where it has one of these: a title has spaces where
+the name of its file has hyphens.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ctx.errors import UsageError
+from ctx.redaction import redact
+
+REPLACEMENT = "[scrubbed]"
+NAME = "scrubbed"
+"""The same in a tag, or in the name of a file."""
+
+_SHORTEST = 3
+_MOST_TURNS = 10
+_ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}|[0-9a-f]{64}")
+_BETWEEN = r"(?:[\s_-]|\\[nrt])+"
+
+Key = Callable[[str], bool]
+
+
+class Needle:
+    """`told` says what is looked for without giving it away."""
+
+    def __init__(self, pattern: re.Pattern[str] | None, told: str) -> None:
+        self._pattern = pattern
+        self.told = told
+
+    @property
+    def is_rules(self) -> bool:
+        return self._pattern is None
+
+    def scrubbed(self, text: str) -> str:
+        """The text without it. An id is left alone, whatever letters are in it."""
+        return self._without(text, REPLACEMENT)
+
+    def name(self, text: str) -> str:
+        """The same for a tag or a path, in which brackets have no place."""
+        return self._without(text, NAME)
+
+    def is_in(self, text: str) -> bool:
+        if _ID.fullmatch(text):
+            return False
+        if self._pattern is not None:
+            return self._pattern.search(text) is not None
+        return bool(redact(text).findings)
+
+    def is_in_bytes(self, data: bytes) -> bool:
+        """Whether it stands in a file, whatever else that holds."""
+        return self._pattern is not None and self.is_in(data.decode("utf-8", "surrogateescape"))
+
+    def _without(self, text: str, replacement: str) -> str:
+        if _ID.fullmatch(text):
+            return text
+        if self._pattern is None:
+            found = redact(text)
+            # A name without its secret has no room for a marker.
+            return found.text if replacement is REPLACEMENT or not found.findings else replacement
+        # What is left and right of it may make it up once more.
+        for _ in range(_MOST_TURNS):
+            text, count = self._pattern.subn(replacement, text)
+            if not count:
+                break
+        return text
+
+    def scrubbed_json(self, value: Any, *, keys: bool) -> Any:
+        """A value that JSON can say, without it; with `keys`, also inside of inner names."""
+        return self._value(value, "", keys, 0)
+
+    def _value(self, value: Any, key: str, keys: bool, depth: int) -> Any:
+        if isinstance(value, str):
+            if self._pattern is not None or not key:
+                return self.scrubbed(value)
+            # What a value is called tells what it may be.
+            return self.scrubbed(f"{key}={value}").removeprefix(f"{key}=")
+        if isinstance(value, list | tuple):
+            return [self._value(each, key, keys, depth + 1) for each in value]
+        if isinstance(value, dict):
+            return {
+                (self.scrubbed(name) if keys and depth else name): self._value(
+                    each, name, keys, depth + 1
+                )
+                for name, each in value.items()
+            }
+        return value
+
+
+RULES = Needle(None, "what the rules of redaction find")
+
+
+def word(text: str) -> Needle:
+    """A text as it stands, but for its case and what is between its words."""
+    if len(text.strip()) < _SHORTEST:
+        raise UsageError(
+            f"{len(text.strip())} characters are too few: they are in everything.",
+            hint=f"Give at least {_SHORTEST}, or a pattern with --regex.",
+        )
+    forms = dict.fromkeys((text.strip(), *_in_json(text.strip())))
+    pattern = "|".join(_flexible(form) for form in forms)
+    return _checked(re.compile(pattern, re.IGNORECASE), "a word")
+
+
+def regex(text: str) -> Needle:
+    try:
+        pattern = re.compile(text)
+    except (re.error, RecursionError) as error:
+        raise UsageError(f"This is no regular expression: {error}.") from error
+    if pattern.search("") is not None:
+        raise UsageError("This pattern finds nothing at all, everywhere.")
+    return _checked(pattern, "a pattern")
+
+
+def _checked(pattern: re.Pattern[str], told: str) -> Needle:
+    if pattern.search(REPLACEMENT):
+        raise UsageError(f"It stands in {REPLACEMENT}, which is what takes its place.")
+    return Needle(pattern, told)
+
+
+def _in_json(text: str) -> tuple[str, str]:
+    plain, ascii_only = (json.dumps(text, ensure_ascii=each)[1:-1] for each in (False, True))
+    return plain, ascii_only
+
+
+def _flexible(text: str) -> str:
+    parts = re.split(r"[\s_-]+", text)
+    return _BETWEEN.join(map(re.escape, parts)) if all(parts) else re.escape(text)

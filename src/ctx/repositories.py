@@ -1,0 +1,104 @@
+"""What a repository was called first, so that it is called that wherever it lies.
+
+    CTX_HOME/projects/<device>-<inode of the git folder>     name, git folder, and a stamp
+
+The git folder keeps its inode when somebody renames the folder around it, and all working trees
+share it. An inode may be used again for another repository, so there is a stamp beside it: when a
+file was made that git puts there once and never touches. A copy is another repository, and so is
+what was moved to another disk: these are called what their folder is called, until somebody says
+otherwise (`capture.project_names`). Two that lie in folders of the same name are two projects, and
+the second has to be called something else: `taken` says what the others are called.
+
+Hooks read this with `os` alone; whoever takes in events writes it.
+"""
+
+import os
+
+FOLDER = "projects"
+
+_LARGEST = 16_384
+# Made by `git init`, and nobody's to change.
+_STAMPED = ("description", "info/exclude")
+
+
+def name_of(home: str, common_dir: str) -> str:
+    """The name that a repository was given first; empty where it was given none."""
+    key = _key(common_dir)
+    name, was_at, stamp = _told(os.path.join(home, FOLDER, key)) if key else ("", "", "")
+    if not name or stamp != _stamp(common_dir):
+        return ""
+    # Where its old place is still taken, this is another one that looks alike.
+    return name if was_at == common_dir or not _is_another(was_at, common_dir) else ""
+
+
+def taken(home: str, common_dir: str) -> list[str]:
+    """What other repositories are called, those that are still where they were."""
+    folder = os.path.join(home, FOLDER)
+    try:
+        files = os.listdir(folder)
+    except OSError:
+        return []
+    found = []
+    for file in files:
+        name, was_at, stamp = _told(os.path.join(folder, file))
+        if name and was_at != common_dir and _key(was_at) == file and _stamp(was_at) == stamp:
+            found.append(name)
+    return found
+
+
+def record(home: str, common_dir: str, name: str) -> None:
+    """Write down what a repository is called. One that has a name keeps it."""
+    stamp = _stamp(common_dir)
+    if not stamp or "\n" in name + common_dir:
+        return
+    told = f"{name_of(home, common_dir) or name}\n{common_dir}\n{stamp}\n"
+    data = told.encode("utf-8", "surrogateescape")
+    path = os.path.join(home, FOLDER, _key(common_dir))
+    from ctx import disk
+
+    if disk.read_or_none(path) != data:
+        disk.make_folder(os.path.dirname(path))
+        disk.replace(path, data)
+
+
+def _told(path: str) -> "tuple[str, str, str]":
+    """The name, the git folder and the stamp that a file tells; nothing where it tells none."""
+    try:
+        # A pipe in its place must not keep anybody waiting.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return "", "", ""
+    try:
+        told = os.read(fd, _LARGEST).decode("utf-8", "surrogateescape")
+    except OSError:
+        return "", "", ""
+    finally:
+        os.close(fd)
+    name, _, rest = told.partition("\n")
+    was_at, _, stamp = rest.rstrip("\n").partition("\n")
+    return name, was_at, stamp
+
+
+def _key(common_dir: str) -> str:
+    """By what a git folder is known; nothing where it is none."""
+    try:
+        found = os.stat(common_dir)
+    except (OSError, ValueError):
+        return ""
+    return f"{found.st_dev:x}-{found.st_ino:x}"
+
+
+def _stamp(common_dir: str) -> str:
+    for name in _STAMPED:
+        try:
+            return f"{name} {os.stat(os.path.join(common_dir, name)).st_mtime_ns}"
+        except OSError:
+            continue
+    return ""
+
+
+def _is_another(was_at: str, common_dir: str) -> bool:
+    try:
+        return not os.path.samefile(was_at, common_dir)
+    except OSError:
+        return False

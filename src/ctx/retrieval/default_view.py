@@ -1,0 +1,99 @@
+"""The nodes of the view `default`, by the statements that lie beside its query.
+
+Hooks load this module: it compiles nothing.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.ids import NodeId
+from ctx.memory import model
+
+_TIERS = (model.PINNED, model.WORKING, model.REFERENCE)
+
+
+class Seen(NamedTuple):
+    """Of projects this one, of working notes those of the current task."""
+
+    project: str | None
+    task: str | None
+
+
+def matching(connections: Sequence[Connection], seen: Seen) -> Iterator[NodeId]:
+    """The nodes of the view in the order in which they are wanted: by tier, the newest first.
+
+    In a tier, the first store comes first.
+    """
+    compiled = _compiled(connections)
+    if compiled is None:
+        return
+    found = [_in_tiers(connection, compiled, seen) for connection in connections]
+    if len(found) > 1:
+        from heapq import merge
+
+        found = [merge(*found, key=itemgetter(0))]
+    yield from (node_id for ranked in found for _, node_id in ranked)
+
+
+def is_timeless(connections: Sequence[Connection]) -> bool:
+    """Whether the view does not ask how old something is, so that its context can be kept."""
+    return '["ago",' not in (_compiled(connections) or "").replace(" ", "")
+
+
+def _compiled(connections: Sequence[Connection]) -> str | None:
+    """The statements of the view: the project's, where it has one, else the user's."""
+    for connection in connections:
+        row = connection.execute("SELECT compiled FROM views WHERE name = 'default'").fetchone()
+        if row:
+            return str(row[0]) if row[0] else None
+    return None
+
+
+def _in_tiers(connection: Connection, compiled: str, seen: Seen) -> Iterator[tuple[int, NodeId]]:
+    scope = "task" if seen.task else ""
+    ((mode, statements),) = json.loads(compiled).items()
+    now_ms = clock.now_ms()
+    if mode == "text":
+        yield from _ranked(connection, statements[scope], seen, now_ms)
+        return
+    for tier, sql, values in statements[scope]:
+        filled = [_filled(value, seen, now_ms) for value in values]
+        for row in connection.execute(sql, filled):
+            yield _rank(tier), row[0]
+
+
+def _rank(tier: str | None) -> int:
+    return _TIERS.index(tier) if tier in _TIERS else len(_TIERS)
+
+
+def _ranked(
+    connection: Connection, statements: Sequence[Any], seen: Seen, now_ms: int
+) -> Iterator[tuple[int, NodeId]]:
+    rows: list[tuple[NodeId, float, str | None]] = []
+    for _, sql, values in statements:
+        filled = [_filled(value, seen, now_ms) for value in values]
+        if rows := connection.execute(sql, filled).fetchall():
+            break
+    rows.sort(reverse=True)
+    rows.sort(key=lambda row: row[1])
+    ranks = [_rank(model.tier((row[2] or "").split(","))) for row in rows]
+    for at in sorted(range(len(rows)), key=lambda at: ranks[at]):
+        yield ranks[at], rows[at][0]
+
+
+def _filled(value: Any, seen: Seen, now_ms: int) -> str | int:
+    match value:
+        case ["project"]:
+            # Outside of any project, nothing of one is shown.
+            return f"project:{seen.project or ''}"
+        case ["task"]:
+            return f"task:{seen.task}"
+        case ["ago", age_ms, behind]:
+            return f"{clock.iso(max(now_ms - age_ms, clock.YEAR_1000_MS))}{behind}"
+        case _:
+            known: str | int = value
+            return known

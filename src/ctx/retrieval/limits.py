@@ -1,0 +1,44 @@
+"""How much of each layer a context may have.
+
+Hooks load this module where a context is composed.
+"""
+
+from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctx.config.resolve import Config
+
+
+class Limits(NamedTuple):
+    """How much of each layer a context may have: tokens for a budget of 2,000, and items."""
+
+    memory: int = 700
+    sessions: int = 300
+    code: int = 300
+    learnings: int = 250
+    past_work: int = 300
+    frame: int = 150
+    most_sessions: int = 10
+    most_changes: int = 30
+    most_learnings: int = 10
+    most_past_work: int = 10
+    least_confidence: int = 500
+    """Of a learning, per mille."""
+
+
+def of(config: "Config") -> Limits:
+    """What is set."""
+    return Limits(
+        config.integer("context.memory_cap"),
+        config.integer("context.session_index_cap"),
+        config.integer("context.function_map_cap"),
+        config.integer("context.learnings_cap"),
+        config.integer("context.observations_cap"),
+        config.integer("context.reserve"),
+        config.integer("context.max_sessions"),
+        config.integer("context.max_functions"),
+        config.integer("context.max_learnings"),
+        config.integer("context.max_observations"),
+        round(config.number("context.min_learning_confidence") * 1000),
+    )

@@ -1,0 +1,213 @@
+"""One text of a context: memory, and below it what is known of sessions, within a budget.
+
+Each layer has a cap, which scales with the budget. What a layer does not use goes to the others,
+memory first. Layers become shorter before one is left out; a node that must be named is shortened,
+and takes from the other layers what it needs.
+
+Hooks load this module.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from sqlite3 import Connection
+from typing import NamedTuple
+from zlib import crc32
+
+from ctx import tokens
+from ctx.ids import NodeId
+from ctx.retrieval import compose
+from ctx.retrieval.compose import STATE, Body, Entry, Frame, LeftOut
+from ctx.retrieval.contexts import LAYERS, MEMORY, Context, Item
+from ctx.retrieval.entries import Loaded, load
+from ctx.retrieval.layer_lines import Fitted, Layer, fit
+from ctx.retrieval.layer_lines import wanted as tokens_wanted
+from ctx.retrieval.limits import Limits
+
+# The budget for which caps are set.
+_USUAL = 2_000
+_WHERE = 200
+"""Tokens for where an agent was, before everything else."""
+_WHERE_HEADING = "## Where you were\n\n"
+# Of nodes that are not shown, so many are counted.
+_MOST_COUNTED = 500
+
+
+class Share(NamedTuple):
+    """What became of one layer."""
+
+    name: str
+    cap: int
+    """Its part of the budget, before it gives or takes."""
+    tokens: int
+    shown: int
+    left_out: int
+    or_more: bool
+    problem: str = ""
+
+
+class Made(NamedTuple):
+    """A context, and how it came about."""
+
+    context: Context
+    shares: tuple[Share, ...]
+
+
+class Page:
+    """One text: memory, and below it what is known of sessions, as far as the budget goes."""
+
+    def __init__(
+        self,
+        connections: Sequence[Connection],
+        limits: Limits,
+        budget: int,
+        preface: str,
+        hint: str,
+    ) -> None:
+        self._connections = connections
+        self._limits = limits
+        self._budget = budget
+        self._frame = Frame(preface=preface)
+        self._hint = hint
+
+    def made(
+        self,
+        ids: Iterator[NodeId],
+        first: Sequence[NodeId],
+        layers: Sequence[Layer],
+        lines: Sequence[str],
+    ) -> Made:
+        hint = self._hint if any(each.lines for each in layers) else ""
+        room = compose.room(self._budget, self._frame) - tokens.estimate(hint)
+        where = _where(lines, min(_WHERE * self._budget // _USUAL, room))
+        room -= tokens.estimate(where)
+        caps = self._caps(room)
+        planned = {
+            each.name: min(tokens_wanted(each), caps[each.name]) for each in layers if each.lines
+        }
+        for_memory = max(0, room - sum(planned.values())) if caps[MEMORY] else 0
+        nodes = _Nodes(self._connections, ids, first)
+        body = compose.body(nodes.entries(), for_memory, room - for_memory)
+        items = nodes.items(body)
+        fitted = _fitted(layers, planned, room - body.tokens, items)
+        missing = nodes.left_out(len(items)) if caps[MEMORY] else LeftOut(0)
+        every = (*items, *(one for each in fitted.values() for one in each.items))
+        text = _beginning(where, body.text) + "".join(each.text for each in fitted.values())
+        count = sum(1 for each in every if each.id)
+        whole, used = compose.framed(
+            text + (hint if len(every) > len(items) else ""),
+            count,
+            missing,
+            self._budget,
+            self._frame,
+        )
+        shares = (
+            Share(MEMORY, caps[MEMORY], body.tokens, len(items), missing.nodes, missing.or_more),
+            *(
+                Share(
+                    each.name,
+                    caps[each.name],
+                    fitted[each.name].tokens,
+                    len(fitted[each.name].items),
+                    fitted[each.name].left_out,
+                    False,
+                    each.problem,
+                )
+                for each in layers
+            ),
+        )
+        skipped = tuple(
+            each.name for each in shares if each.problem or (each.left_out and not each.shown)
+        )
+        return Made(Context(whole, used, every, skipped), shares)
+
+    def _caps(self, room: int) -> dict[str, int]:
+        """How much each layer may have; all of them together no more than there is."""
+        caps = [max(0, each) * self._budget // _USUAL for each in self._limits[: len(LAYERS)]]
+        total = sum(caps)
+        if total > max(0, room):
+            caps = [each * max(0, room) // total for each in caps]
+        return dict(zip(LAYERS, caps, strict=True))
+
+
+def _where(lines: Sequence[str], most: int) -> str:
+    """Where an agent was, as far as there is room for it."""
+    shown = list(lines)
+    while shown and tokens.estimate(_WHERE_HEADING + "\n".join([*shown, "", ""])) > most:
+        shown.pop()
+    return _WHERE_HEADING + "\n".join([*shown, "", ""]) if shown else ""
+
+
+def _beginning(where: str, body: str) -> str:
+    """Lines of where an agent was, and the nodes that it was at, below one heading."""
+    if where and body.startswith(_WHERE_HEADING):
+        return where.removesuffix("\n") + body.removeprefix(_WHERE_HEADING)
+    return where + body
+
+
+def _fitted(
+    layers: Sequence[Layer], planned: dict[str, int], left: int, shown: Iterable[Item]
+) -> dict[str, Fitted]:
+    """Each layer with what it was promised, and what those before it did not need."""
+    promised = sum(planned.values())
+    if promised > max(0, left):
+        # Nodes that must be named took more than their part.
+        planned = {name: max(0, each * left // promised) for name, each in planned.items()}
+        promised = sum(planned.values())
+    ids = {each.id for each in shown}
+    fitted: dict[str, Fitted] = {}
+    for layer in layers:
+        promised -= planned.get(layer.name, 0)
+        said = "".join(each.text for each in fitted.values()).casefold()
+        most = left - promised if planned.get(layer.name) else 0
+        fitted[layer.name] = fit(layer.without(ids, said), most)
+        left -= fitted[layer.name].tokens
+    return fitted
+
+
+class _Nodes:
+    """The nodes of memory, read one after the other as long as somebody wants them."""
+
+    def __init__(
+        self, connections: Sequence[Connection], ids: Iterator[NodeId], first: Sequence[NodeId]
+    ) -> None:
+        self._connections = connections
+        self._ids = ids
+        self._first = first
+        self._loaded: list[Loaded] = []
+        self._read = 0
+
+    def entries(self) -> Iterator[Entry]:
+        for each in load(self._connections, self._reading()):
+            self._loaded.append(each)
+            yield _placed(each, self._first)
+
+    def _reading(self) -> Iterator[NodeId]:
+        for node_id in self._ids:
+            self._read += 1
+            yield node_id
+
+    def items(self, body: Body) -> tuple[Item, ...]:
+        pairs = zip(body.shown, body.costs, strict=True)
+        return tuple(item_of(self._loaded[at], cost) for at, cost in pairs)
+
+    def left_out(self, shown: int) -> LeftOut:
+        more = sum(1 for _ in islice(self._ids, _MOST_COUNTED))
+        if next(self._ids, None) is not None:
+            return LeftOut(more, or_more=True)
+        return LeftOut(self._read - shown + more)
+
+
+def item_of(each: Loaded, cost: int) -> Item:
+    return Item(each.node.id, each.entry.label, each.node.updated_at, cost, _digest(each))
+
+
+def _digest(each: Loaded) -> str:
+    entry = each.entry
+    state = (entry.content, entry.rationale, entry.tier, [*entry.depends_on], entry.superseded_by)
+    told = (*state, entry.author) if entry.author else state
+    return f"{crc32(json.dumps(told).encode()):08x}"
+
+
+def _placed(each: Loaded, first: Sequence[NodeId]) -> Entry:
+    return each.entry._replace(tier=STATE, kept=True) if each.node.id in first else each.entry

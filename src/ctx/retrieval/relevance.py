@@ -1,0 +1,173 @@
+"""Which nodes an agent should see at a prompt that nobody asked memory about.
+
+Most prompts need nothing. A node that is shown without need costs tokens and trust, so the bar is
+high: it speaks of something that the prompt names (a file, a symbol, a test, an error), or it has
+most of what the prompt says, in words that are not everybody's. What only repeats the prompt is no
+news. A bug fix, or something that failed, about the same thing comes first: an agent may be about
+to make a mistake that was made before.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from ctx import terms
+from ctx.memory.model import Node
+from ctx.retrieval.remembered import Remembered
+from ctx.search.entities import Entities
+
+MOST = 4
+"""So many nodes are shown, at most."""
+
+_PLACES = ("file", "item", "package")
+_FIXES = ("kind:bugfix", "kind:failure")
+_COVERS = 0.45
+"""Of a prompt that names nothing, so much must be in the node's own words."""
+_COVERS_NAMED = 0.12
+"""The same where the node speaks of what the prompt names."""
+_LEAST_WORDS = 2
+"""Of the words that say what a prompt is about, so many must be in the node."""
+_LONGEST = 4_000
+# What people say to agents whatever it is about.
+_SAID_OF_ANYTHING = frozenset(
+    terms.query(
+        "add again ask before break broken bug build change check clean code come create debug"
+        " delete describe do done edit error everything explain fail failing failure feature file"
+        " find first fix fixed function get give go good help implement improve issue know let"
+        " like list look make need next new now old ok only open plan please problem project"
+        " read refactor remove rename repository run same see set show something still sure take"
+        " tell test tests thing think time try understand update use using want way why work"
+        " working write wrong yes"
+    )
+)
+_WHO_SAID_IT = frozenset(terms.query("said by the user agent proposed agreed to"))
+_NEWS = 0.25
+"""So much of a node must be something that the prompt does not say."""
+_NEAR_BEST = 0.5
+_SHORTEST_NAME = 4
+
+
+class Named(NamedTuple):
+    """What a prompt names, in the forms in which a node may speak of it."""
+
+    paths: frozenset[str]
+    names: frozenset[str]
+    codes: frozenset[str]
+
+
+def named(said: Entities) -> Named:
+    paths = [*said.paths, *(frame.path for frame in said.frames)]
+    whole = {path.replace("\\", "/").strip("/") for path in paths}
+    names = [*said.names, *(frame.name for frame in said.frames)]
+    last = {part for name in names for part in (_last(name),) if len(part) >= _SHORTEST_NAME}
+    return Named(
+        frozenset(path for path in whole if "." in path or "/" in path),
+        frozenset(name for name in last if _is_distinctive(name)),
+        frozenset(said.codes),
+    )
+
+
+def _last(name: str) -> str:
+    return name.replace("::", ".").replace("#", ".").rpartition(".")[2].strip("()")
+
+
+def _is_distinctive(name: str) -> bool:
+    """Whether it is a name somebody made up, rather than a word that is also one."""
+    return (
+        "_" in name.strip("_")
+        or (not name.islower() and not name.istitle())
+        or any(map(str.isdigit, name))
+    )
+
+
+class Chosen(NamedTuple):
+    node: Node
+    reason: str
+    """What speaks for it: the thing that is named, or that it has the words of the prompt."""
+
+
+def choose(
+    prompt: str, said: Named, found: Sequence[Remembered], not_again: Collection[str]
+) -> list[Chosen]:
+    """The few nodes that an agent should see, the most urgent first."""
+    asked = set(terms.query(prompt))
+    about = asked - _SAID_OF_ANYTHING - terms.STOP_WORDS
+    if len(about) < _LEAST_WORDS and not (said.paths or said.names or said.codes):
+        return []
+    # A file is named for many reasons; what is wanted of it, the other words say.
+    wanted = about - set(terms.query(" ".join([*said.paths, *said.names, *said.codes])))
+    elsewhere = said._replace(paths=frozenset())
+    picked: list[tuple[bool, float, Chosen]] = []
+    for each in found:
+        node = each.node
+        if node.type in _PLACES or node.id in not_again:
+            continue
+        own = set(terms.query(node.content[:_LONGEST]))
+        spoken_of = speaks_of(node, said)
+        least = _COVERS_NAMED if spoken_of else _COVERS
+        if each.coverage < least or not _is_news(own, asked):
+            continue
+        if not spoken_of and len(own & about) < _LEAST_WORDS:
+            continue
+        is_fix = bool(spoken_of) and any(tag in _FIXES for tag in node.tags)
+        is_only_there = wanted and not own & wanted and not speaks_of(node, elsewhere)
+        if is_fix and is_only_there:
+            continue
+        reason = spoken_of or "the words of the prompt"
+        picked.append((is_fix, each.score, Chosen(node, reason)))
+    # A summary has something of everything: what is about one thing comes before it.
+    exact = [each for each in picked if each[2].node.type != "summary"]
+    sums = [each for each in picked if each[2].node.type == "summary"]
+    kept = [*_near_best(exact, exact), *_near_best(sums, picked)]
+    return _each_once([chosen for _, _, chosen in kept])[:MOST]
+
+
+def _near_best(
+    picked: Sequence[tuple[bool, float, Chosen]], among: Sequence[tuple[bool, float, Chosen]]
+) -> list[tuple[bool, float, Chosen]]:
+    """Those that are nearly as good as the best of some, fixes first."""
+    best = max((score for _, score, _ in among), default=0.0)
+    kept = [each for each in picked if each[0] or each[1] >= _NEAR_BEST * best]
+    return sorted(kept, key=lambda each: (each[0], each[1]), reverse=True)
+
+
+def _each_once(chosen: Sequence[Chosen]) -> list[Chosen]:
+    """Without the summaries of sessions of which something more precise is there."""
+    told = {
+        tag
+        for each in chosen
+        if each.node.type != "summary"
+        for tag in each.node.tags
+        if tag.startswith("session:")
+    }
+    return [
+        each for each in chosen if each.node.type != "summary" or told.isdisjoint(each.node.tags)
+    ]
+
+
+def speaks_of(node: Node, said: Named) -> str:
+    """The thing that the prompt names and the node is about; empty where there is none."""
+    content = node.content
+    files = node.metadata.get("files")
+    listed = [each for each in files if isinstance(each, str)] if isinstance(files, list) else []
+    for path in sorted(said.paths):
+        if path in content or any(_same_file(path, each) for each in listed):
+            return path
+    for name in sorted(said.codes | said.names):
+        at = content.find(name)
+        if at >= 0 and _stands_alone(content, at, len(name)):
+            return name
+    return ""
+
+
+def _same_file(path: str, other: str) -> bool:
+    """Also where one of them begins further up."""
+    return path == other or other.endswith(f"/{path}") or path.endswith(f"/{other}")
+
+
+def _stands_alone(text: str, at: int, length: int) -> bool:
+    before, after = text[at - 1 : at], text[at + length : at + length + 1]
+    return not (before.isalnum() or before == "_" or after.isalnum() or after == "_")
+
+
+def _is_news(own: set[str], asked: set[str]) -> bool:
+    return len(own - asked - _WHO_SAID_IT) >= max(2, _NEWS * len(own))

@@ -1,0 +1,157 @@
+"""What a session was at when its conversation was compacted: files, failures, dead ends.
+
+    - In work: src/auth.py, tests/test_auth.py
+    - Still failing: `pytest -q` (tests/test_auth.py::test_refresh: AssertionError: 2 != 1)
+    - Tried, and it still failed: src/auth.py (`refresh`), then `pytest -q`
+
+It is made of the last steps of the session, by their rows alone. A summary of a conversation tells
+what was done; what did not work is what it forgets first.
+
+Hooks load this module: it asks the table itself.
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx.memory import model
+from ctx.retrieval.layer_lines import cut
+from ctx.retrieval.markdown import code, flat
+
+_MOST_STEPS = 400
+_LARGEST_STEP = 60_000
+_MOST_FILES = 6
+_MOST_FAILING = 3
+_MOST_TRIED = 4
+_LONGEST_COMMAND = 100
+_LONGEST_COMPLAINT = 160
+
+
+class _Tried(NamedTuple):
+    """Edits after which something failed that had failed before."""
+
+    command: str
+    files: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def lines(connection: Connection, session: str) -> list[str]:
+    """As items of a list; none where nothing is known of the session."""
+    try:
+        steps = list(_steps(connection, session))
+    except sqlite3.DatabaseError:
+        return []
+    return [
+        *_in_work(steps),
+        *(f"- Still failing: {_told(each)}" for each in _failing(steps)),
+        *(f"- Tried, and it still failed: {_tried(each)}" for each in _in_vain(steps)),
+    ]
+
+
+def _steps(connection: Connection, session: str) -> Iterator[dict[str, Any]]:
+    """The last steps of the agent itself, the oldest first."""
+    rows = connection.execute(
+        "SELECT body FROM (SELECT id, body FROM events WHERE session = ? AND status = 'step'"
+        " ORDER BY id DESC LIMIT ?) WHERE length(body) < ? ORDER BY id",
+        (session, _MOST_STEPS, _LARGEST_STEP),
+    )
+    for (body,) in rows:
+        step = model.from_json(body)
+        if not step.get("agent"):
+            yield step
+
+
+def _in_work(steps: Iterable[dict[str, Any]]) -> list[str]:
+    paths = [_text(each, "path") for each in steps if each.get("kind") == "write"]
+    newest = [flat(path) for path in dict.fromkeys(reversed(paths)) if path]
+    if not newest:
+        return []
+    more = f" and {len(newest) - _MOST_FILES:,} more" if len(newest) > _MOST_FILES else ""
+    return [f"- In work: {', '.join(newest[:_MOST_FILES])}{more}"]
+
+
+def _failing(steps: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The commands that failed when they were last run, the newest first."""
+    last: dict[str, dict[str, Any]] = {}
+    for step in steps:
+        if step.get("kind") == "command":
+            command = _text(step, "text")
+            last.pop(command, None)
+            last[command] = step
+    newest = [step for step in reversed(last.values()) if _has_failed(step)]
+    return newest[:_MOST_FAILING]
+
+
+def _in_vain(steps: Iterable[dict[str, Any]]) -> list[_Tried]:
+    """What was edited between two failures of one command, the newest first; each once.
+
+    A command that has passed since proves nothing against what was tried before.
+    """
+    failed: set[str] = set()
+    edited: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[_Tried]] = {}
+    for step in steps:
+        if step.get("kind") == "write":
+            for command in failed:
+                edited.setdefault(command, []).append(step)
+        elif step.get("kind") == "command":
+            command = _text(step, "text")
+            if not _has_failed(step):
+                failed.discard(command)
+                found.pop(command, None)
+            else:
+                if edits := edited.get(command):
+                    found.setdefault(command, []).append(_edits(command, edits))
+                failed.add(command)
+            edited.pop(command, None)
+    newest = [each for tried in found.values() for each in reversed(tried)]
+    return list(dict.fromkeys(newest))[:_MOST_TRIED]
+
+
+def _edits(command: str, edits: Iterable[dict[str, Any]]) -> _Tried:
+    files: dict[str, None] = {}
+    names: dict[str, None] = {}
+    for step in edits:
+        files[_text(step, "path")] = None
+        for change in step.get("changes") or ():
+            if isinstance(change, list) and len(change) > 2 and isinstance(change[2], str):
+                names[change[2]] = None
+    return _Tried(command, tuple(files)[:3], tuple(names)[:3])
+
+
+def _has_failed(step: dict[str, Any]) -> bool:
+    return step.get("ok") is False or step.get("passed") is False
+
+
+def _told(step: dict[str, Any]) -> str:
+    command = code(cut(flat(_text(step, "text")), _LONGEST_COMMAND))
+    complaint = _complaint(step)
+    return f"{command} ({complaint})" if complaint else command
+
+
+def _complaint(step: dict[str, Any]) -> str:
+    """The first thing that a test or a compiler said: where, which, what."""
+    for finding in step.get("findings") or ():
+        if isinstance(finding, list) and len(finding) > 4:
+            path, line, kind, message, test = finding[:5]
+            place = test or (f"{path}:{line}" if path and line else path)
+            if isinstance(kind, str) and isinstance(message, str) and message.startswith(kind):
+                kind = ""
+            told = ": ".join(
+                flat(each) for each in (place, kind, message) if isinstance(each, str) and each
+            )
+            return cut(told, _LONGEST_COMPLAINT)
+    exit_code = step.get("exit_code")
+    return f"exit code {exit_code}" if isinstance(exit_code, int) and exit_code else ""
+
+
+def _tried(each: _Tried) -> str:
+    names = f" ({', '.join(code(name) for name in each.names)})" if each.names else ""
+    files = ", ".join(map(flat, filter(None, each.files)))
+    return f"{files}{names}, then {code(cut(flat(each.command), _LONGEST_COMMAND))}"
+
+
+def _text(step: dict[str, Any], name: str) -> str:
+    value = step.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,190 @@
+"""How a command ended, as far as its step needs it.
+
+A client reports a command that failed as another event, with its exit code in words. Whether tests
+passed is told by what they printed, also where somebody has thrown their exit code away. Of what
+went well only that is kept; of what went wrong what the tools complained about, and the ends of
+what was printed.
+"""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctx.sessions import shell, writes
+from ctx.sessions.injected import without_injected
+from ctx.sessions.private import without_private
+from ctx.sessions.shell import Line
+from ctx.sessions.steps import Finding
+
+if TYPE_CHECKING:
+    from ctx.code.diagnostics.model import Diagnostic, Report
+
+_MOST_FINDINGS = 10
+_LONGEST_OUTPUT = 4_000
+_LONGEST_MESSAGE = 400
+_LONGEST_NAME = 200
+_DEEPEST_MODULE = 12
+_OF_MODULE = re.compile(r"(?!.*\.\.)[\w-]+(?:\.[\w-]+)+/.{1,300}\.go\Z")
+_EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,9})\b\s*")
+STEERING = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
+"""What tells a terminal about colours and places."""
+_REFUSALS = (
+    *("The user doesn't want to", "Permission to use", "<tool_use_error>", "This command requires"),
+    *("InputValidationError", "Claude requested permissions", "Hook PreToolUse"),
+)
+
+
+class Place(NamedTuple):
+    folder: str
+    """Where it was run."""
+    root: str
+    """Of the project."""
+
+
+class Ended(NamedTuple):
+    line: Line
+    ok: bool
+    exit_code: int | None
+    passed: bool | None
+    findings: tuple[Finding, ...]
+    output: str
+
+
+def read(said: Mapping[str, Any], command: str, place: Place, most_lines: int) -> Ended | str:
+    """How a command ended, or why that is nobody's business."""
+    line = shell.read(command)
+    if not line.parts:
+        return "it says nothing"
+    if line.is_own:
+        return "ctx itself was asked"
+    ok, exit_code, output = _outcome(said)
+    if exit_code is None and not ok and output.startswith(_REFUSALS):
+        return "it was not run"
+    if line.has_own:
+        return Ended(line, ok, exit_code, None, (), "")
+    plain = _plain(output)
+    report = None
+    if plain.strip() and (not line.only_reads or (not ok and line.may_check_first)):
+        from ctx.code.diagnostics import read as diagnostics
+
+        report = diagnostics.read(plain, command)
+    passed = _passed(report, line, exit_code)
+    if ok and passed is not False:
+        return Ended(line, ok, exit_code, passed, (), _counted(report))
+    findings = _findings(report, place, line.folder)
+    return Ended(line, ok, exit_code, passed, findings, _ends(plain, most_lines))
+
+
+def _outcome(said: Mapping[str, Any]) -> tuple[bool, int | None, str]:
+    """Whether it went well, with which exit code, and what was printed."""
+    error = said.get("error")
+    if isinstance(error, str):
+        code = _EXIT.match(error)
+        return False, int(code[1]) if code else None, error[code.end() :] if code else error
+    response = writes.response_of(said)
+    if isinstance(response, str):
+        code = _EXIT.match(response)
+        if code:
+            return code[1] == "0", int(code[1]), response[code.end() :]
+        is_error = response.startswith("Error: ")
+        return not is_error, None if is_error else 0, response
+    told = response if isinstance(response, Mapping) else {}
+    parts = [told.get(name) for name in ("stdout", "stderr", "output")]
+    output = "\n".join(part for part in parts if isinstance(part, str) and part)
+    stated = told.get("exitCode", told.get("exit_code"))
+    if isinstance(stated, int) and not isinstance(stated, bool):
+        return stated == 0, stated, output
+    if told.get("interrupted") is True:
+        return False, None, output
+    if told.get("backgroundTaskId"):
+        return True, None, ""
+    is_failure = said.get("hook_event_name") == "PostToolUseFailure"
+    return not is_failure, None if is_failure else 0, output
+
+
+def _passed(report: "Report | None", line: Line, exit_code: int | None) -> bool | None:
+    if report and report.outcome:
+        return report.outcome == "passed"
+    # What says nothing where all is well.
+    return True if exit_code == 0 and line.checks else None
+
+
+def _counted(report: "Report | None") -> str:
+    """`12 passed, 1 skipped`."""
+    tests = report.tests if report else None
+    if tests is None:
+        return ""
+    every = (tests.failed, "failed"), (tests.errors, "errors"), (tests.passed, "passed")
+    skipped = tests.skipped, "skipped"
+    return ", ".join(f"{count:,} {word}" for count, word in (*every, skipped) if count)
+
+
+def _findings(report: "Report | None", place: Place, into: str) -> tuple[Finding, ...]:
+    if report is None:
+        return ()
+    errors = [each for each in report.diagnostics if each.severity == "error"]
+    folders = [place.folder, place.root]
+    if into:
+        folders.insert(0, os.path.join(place.folder, into))
+    return tuple(_finding(each, folders, place.root) for each in errors[:_MOST_FINDINGS])
+
+
+def _finding(found: "Diagnostic", folders: Sequence[str], root: str) -> Finding:
+    from ctx.code.diagnostics.model import is_foreign
+
+    path, line = "", None
+    for span in found.spans:
+        if not is_foreign(span.path) and (inside := _inside(span.path, folders, root)):
+            path, line = inside, span.start_line
+            break
+    message = "\n".join(found.message.split("\n")[:3])
+    return Finding(
+        path,
+        line,
+        found.code[:_LONGEST_NAME],
+        without_injected(message)[:_LONGEST_MESSAGE],
+        found.test[:_LONGEST_NAME],
+    )
+
+
+def _inside(path: str, folders: Sequence[str], root: str) -> str:
+    """A path that a tool printed, from the project's root; empty where it leads elsewhere."""
+    if "\0" in path or not root:
+        return ""
+    top = root.rstrip("/")
+    every = [os.path.normpath(os.path.join(folder, path)) for folder in folders]
+    inside = [each[len(top) + 1 :] for each in every if each.startswith(f"{top}/")]
+    there = (each for each in inside if os.path.lexists(os.path.join(top, each)))
+    found = next(there, "")
+    if not found and _OF_MODULE.match(path):
+        return _in_module(path, top)
+    return (found or (inside[0] if inside else "")).replace(os.sep, "/")
+
+
+def _in_module(path: str, top: str) -> str:
+    """A test of go is told with its module before it: only the end of that is a path."""
+    parts = path.split("/")[:_DEEPEST_MODULE]
+    every = ("/".join(parts[count:]) for count in range(1, len(parts)))
+    return next((each for each in every if os.path.lexists(os.path.join(top, each))), "")
+
+
+def _plain(output: str) -> str:
+    """An output as it was to be seen."""
+    text = without_private(output)
+    if "\x1b" in text:
+        text = STEERING.sub("", text)
+    if "\r" in text:
+        lines = text.replace("\r\n", "\n").split("\n")
+        text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    return text
+
+
+def _ends(text: str, most_lines: int) -> str:
+    """The end of an output, and a little of its beginning."""
+    lines = text.strip("\n").split("\n")
+    short = "\n".join(lines[-most_lines:] if most_lines else [])
+    if len(short) <= _LONGEST_OUTPUT:
+        return short
+    first = _LONGEST_OUTPUT // 4
+    return f"{short[:first].rstrip()}\n…\n{short[first - _LONGEST_OUTPUT + 3 :].lstrip()}"

@@ -1,0 +1,394 @@
+"""What recurs becomes a learning: something that a session need not find out again.
+
+    architecture   how the thing is built      "Events are kept in SQLite, not in memory."
+    convention     how work is done here       "Tests are run with `make test`."
+    gotcha         what went wrong repeatedly  "`src/net.py` broke in 3 sessions: …"
+    dependency     what it is built upon       "httpx is installed with `pip install httpx`."
+    pattern        what goes together          "Who changes `schema.sql` changes `migrations.py`."
+
+One session shows nothing: a learning is what several have shown. How sure it is follows from how
+many, from how long nobody has shown it again, and from whether somebody said the opposite. What a
+person says is sure. Everything here is a function of values; `operations.learnings` reads and
+writes.
+"""
+
+import posixpath
+import re
+import shlex
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations
+from typing import NamedTuple, TypeVar
+
+from ctx import terms
+from ctx.sessions.synthesis import junk
+from ctx.sessions.synthesis.checks import Check, checks, covers
+from ctx.sessions.synthesis.wording import is_test
+
+_Shown = TypeVar("_Shown")
+
+CATEGORIES = ("architecture", "convention", "gotcha", "dependency", "pattern")
+INFERRED, HUMAN = "inferred", "human"
+CERTAIN = 1000
+"""Confidence is in thousandths, as everywhere."""
+
+_MOST_INFERRED = 900
+_HALF_LIFE_DAYS = 90
+# So long nobody has to show it again: people go on holiday.
+_PATIENCE_DAYS = 30
+_FEWEST = 2
+_FEWEST_CHECKS = 3
+_FEWEST_TOGETHER = 3
+_MOSTLY = 0.6
+_ALIKE = 0.6
+_MOST_FILES = 12
+_MOST_TOLD = 400
+_FEWEST_TERMS = 3
+_FEWEST_OF_A_PERSON = 2
+_MOST_NAMED = 4
+_LONGEST = 240
+
+_ARCHITECTURE = frozenset(
+    terms.of(
+        "architecture layer module service database store schema api protocol queue design server"
+        " client process storage cache interface component"
+    )
+)
+_DEPENDENCY = frozenset(terms.of("dependency library package version upgrade pin install"))
+_COMMON = frozenset(
+    terms.of(
+        "the a an and or of to in on for with is are be as at by it its this that we i you should"
+        " must use used using will from not no always never only instead because so than then"
+    )
+)
+_INSTALLS = re.compile(
+    r"(?:^|[;&|]\s*)(?P<command>(?:python3? -m )?pip3? install|uv add|poetry add|npm (?:install|i)"
+    r"|pnpm add|yarn add|cargo add|go get|bundle add|gem install|composer require)"
+    r"\s+(?P<words>[^;&|\n]{1,200})"
+)
+_TAKE_A_VALUE = frozenset(
+    "-r --requirement -c --constraint -t --target -i --index-url --extra-index-url --registry"
+    " --features -F --prefix --group --extra --with --platform --python --python-version -f"
+    " --find-links -e --editable --version -v --tag --source --path --git --branch --rev --root"
+    " --cache-dir --timeout --proxy -w --workspace -G".split()
+)
+_INSTALLERS = frozenset("pip setuptools wheel npm pnpm yarn uv poetry cargo".split())
+# `httpx`, `uvicorn[standard]`, `@types/node`, `github.com/x/y`, each perhaps with a version.
+_PACKAGE = re.compile(
+    r"(?P<name>@?[A-Za-z][\w./-]*(?:\[[\w,-]{1,80}\])?)(?:[@=<>~!^;,].*)?\Z", re.DOTALL
+)
+# `src/app` is a folder.
+_NO_PACKAGE = re.compile(r"^[^@./]+/|://|^git\+|\.(?:txt|toml|whl|tgz|gz|zip|cfg|lock)$|/$")
+_NO_CODE = re.compile(
+    r"(?:\A|/)(?:changelog|changes|readme|news|history|license|requirements)\b[^/]*\Z"
+    r"|\.(?:lock|sum|log)\Z|(?:\A|[/-])lock\.(?:json|ya?ml)\Z",
+    re.IGNORECASE,
+)
+_NAMES_ONE = re.compile(r"::|\A-[km]\b|\.(?:py|rs|go|ts|tsx|js|jsx|java|rb|php|cs|c|cpp)\b")
+_CODE = re.compile(r"`([^`]{1,100})`")
+_OPPOSITE = re.compile(
+    r"\b(?:no longer|not any ?more|stop|don'?t|do not|never|instead of|rather than|avoid|wrong)\b",
+    re.IGNORECASE,
+)
+
+
+class Worked(NamedTuple):
+    """A session, as far as its steps teach something."""
+
+    session: str
+    at: str
+    checks: tuple[str, ...] = ()
+    """The commands by which tests or a compiler said that all is well."""
+    ran: tuple[str, ...] = ()
+    """All that was run and ended well."""
+    edited: tuple[str, ...] = ()
+
+
+class Told(NamedTuple):
+    """An observation, as far as it can recur."""
+
+    kind: str
+    text: str
+    sessions: tuple[str, ...]
+    at: str
+    files: tuple[str, ...] = ()
+    human: bool = False
+    """Whether a person said it."""
+
+
+class Candidate(NamedTuple):
+    """What several sessions have shown."""
+
+    key: str
+    """The same for the same thing, however it is worded."""
+    category: str
+    text: str
+    sessions: tuple[str, ...]
+    last_seen: str
+
+
+def candidates(worked: Sequence[Worked], told: Sequence[Told]) -> list[Candidate]:
+    """Everything that recurs, each once."""
+    dates = {each.session: each.at for each in worked}
+    found: dict[str, Candidate] = {}
+    for each in (
+        *_checks(worked),
+        *_installed(worked),
+        *_together(worked),
+        *_repeated(told[-_MOST_TOLD:], dates),
+        *_broken(told[-_MOST_TOLD:], dates),
+    ):
+        found.setdefault(each.key, each)
+    return list(found.values())
+
+
+def confidence(sessions: int, silent_days: float, contradicted: int = 0) -> int:
+    """How sure what was inferred is, in thousandths."""
+    shown: float = 1 - 0.5 ** (sessions / 2)
+    patience = max(0.0, silent_days - _PATIENCE_DAYS)
+    faded: float = 0.5 ** (patience / _HALF_LIFE_DAYS)
+    return round(min(_MOST_INFERRED, CERTAIN * shown) * faded * 0.5**contradicted)
+
+
+def contradicts(said: str, learning: str) -> bool:
+    """Whether a sentence takes back what was learned: it is about the same, and says no to it."""
+    if junk.is_opposite(said, learning):
+        return True
+    if _says_no(said) == _says_no(learning):
+        return False
+    words = _subject(learning)
+    return bool(words) and len(words & _subject(said)) / len(words) >= _ALIKE
+
+
+def category_of(text: str) -> str:
+    """What kind of learning a sentence is."""
+    words = _subject(text)
+    if words & _DEPENDENCY:
+        return "dependency"
+    return "architecture" if words & _ARCHITECTURE else "convention"
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two sentences say the same, however they are worded."""
+    same_sense = _says_no(one) == _says_no(other)
+    names, others = set(_CODE.findall(one)), set(_CODE.findall(other))
+    if names and others and names.isdisjoint(others):
+        # That the query in `report` is slow says nothing of `export`.
+        return False
+    if junk.is_opposite(one, other) or junk.sense(one).numbers != junk.sense(other).numbers:
+        return False
+    return same_sense and _overlap(_subject(one), _subject(other)) >= _ALIKE
+
+
+# What sessions show by what was done
+
+
+def _checks(worked: Sequence[Worked]) -> Iterator[Candidate]:
+    """The checks of the whole that are run again and again, each as it is typed most often."""
+    shown = _sessions_of(worked, lambda each: filter(_is_of_all, _checks_in(each.checks)))
+    often = {check: each for check, each in shown.items() if len(each) >= _FEWEST_CHECKS}
+    for check, sessions in often.items():
+        if any(covers(other, check) and not covers(check, other) for other in often):
+            continue
+        typed = Counter(
+            plain
+            for each in sessions
+            for plain in map(_plain_command, each.checks)
+            if plain and _checks_in([plain]) == [check]
+        )
+        # The most frequent; of those the shortest.
+        best = min(typed or [check.shown], key=lambda line: (-typed[line], len(line), line))
+        how = "Tests are run" if check.goal == "test" else "The code is checked"
+        text = f"{how} with `{best}`."
+        if "`" not in best and len(best) <= _LONGEST // 2:
+            yield _candidate(f"check {check.shown}", "convention", text, sessions)
+
+
+def _checks_in(commands: Iterable[str]) -> list[Check]:
+    """What commands check, whatever it is that they stop at or are given."""
+    return [
+        check._replace(stops_early=False, settings=())
+        for command in commands
+        for check in checks(command)
+    ]
+
+
+def _is_of_all(check: Check) -> bool:
+    """One that names a single file or test is about that one."""
+    names_one = any(
+        _NAMES_ONE.search(target) or (check.tool == "cargo" and check.goal == "test")
+        for target in check.targets
+    )
+    return not names_one and not check.left_out
+
+
+def _installed(worked: Iterable[Worked]) -> Iterator[Candidate]:
+    def packages(each: Worked) -> Iterator[tuple[str, str]]:
+        for command in each.ran:
+            for match in _INSTALLS.finditer(command[:2_000]):
+                for name in _packages(match["words"]):
+                    yield match["command"], name
+
+    for (command, name), sessions in _sessions_of(worked, packages).items():
+        if len(sessions) >= _FEWEST:
+            text = f"It needs {name} (`{command} {name}`)."
+            yield _candidate(f"needs {name.lower()}", "dependency", text, sessions)
+
+
+def _packages(words: str) -> Iterator[str]:
+    """The names behind a command that installs, without versions, options and what they take."""
+    takes = False
+    try:
+        typed = shlex.split(words, comments=True)
+    except ValueError:
+        return
+    for word in typed:
+        is_value, takes = takes, word in _TAKE_A_VALUE
+        name = _PACKAGE.match(word)
+        if is_value or takes or name is None or name["name"].lower() in _INSTALLERS:
+            continue
+        if not _NO_PACKAGE.search(word):
+            yield name["name"]
+
+
+def _together(worked: Sequence[Worked]) -> Iterator[Candidate]:
+    """Files that are hardly ever changed without one another, each file in one learning."""
+    touched = _sessions_of(worked, lambda each: each.edited)
+    pairs: dict[tuple[str, str], list[Worked]] = defaultdict(list)
+    for each in worked:
+        files = sorted({path for path in each.edited if not _NO_CODE.search(path)})
+        # Who touches everything says nothing about what belongs together.
+        if len(files) <= _MOST_FILES:
+            for pair in combinations(files, 2):
+                pairs[pair].append(each)
+    groups: dict[str, dict[str, None]] = {}
+    shown: dict[str, dict[Worked, None]] = defaultdict(dict)
+    for (one, other), sessions in sorted(pairs.items()):
+        often = max(len(touched[one]), len(touched[other]))
+        is_habit = len(sessions) >= _FEWEST_TOGETHER and len(sessions) / often >= _MOSTLY
+        if is_habit and not _tests(one, other) and not _tests(other, one):
+            group = groups.setdefault(one, {one: None}) | groups.get(other, {other: None})
+            for path in group:
+                groups[path] = group
+                shown[path] |= dict.fromkeys(sessions)
+    for first, group in groups.items():
+        files = sorted(path for path in group if not any(_tests(path, other) for other in group))
+        if first == min(group) and len(files) > 1:
+            sessions = list({each: None for path in files for each in shown[path]})
+            text = _line(f"{_listed(files)} are changed together.")
+            yield _candidate(f"together {first}", "pattern", text, sessions)
+
+
+def _listed(files: Sequence[str]) -> str:
+    named = [f"`{path}`" for path in files[:_MOST_NAMED]]
+    if len(files) > _MOST_NAMED:
+        return f"{', '.join(named)} and {len(files) - _MOST_NAMED} more"
+    return f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _tests(one: str, other: str) -> bool:
+    """Whether a file is the test of another: that these go together needs no learning."""
+    if not is_test(one) or is_test(other):
+        return False
+    name = posixpath.basename(one).partition(".")[0].lower()
+    bare = name.removeprefix("test_").removesuffix("_test").removesuffix("_spec")
+    tested = posixpath.basename(other).partition(".")[0].lower()
+    return tested in (bare, name.removesuffix("tests").removesuffix("test"))
+
+
+def _sessions_of(
+    worked: Iterable[Worked], read: Callable[[Worked], Iterable[_Shown]]
+) -> dict[_Shown, list[Worked]]:
+    found: dict[_Shown, list[Worked]] = defaultdict(list)
+    for each in worked:
+        for value in dict.fromkeys(read(each)):
+            found[value].append(each)
+    return found
+
+
+def _plain_command(command: str) -> str:
+    """A command without where it is run, and without what only cuts its output."""
+    line = " ".join(command.split())
+    line = re.sub(r"^cd [^&;|]{1,200}(?:&&|;) ?", "", line)
+    line = re.sub(r" ?(?:2>&1)? ?\| ?(?:tail|head|tee|grep|cat)\b.*$", "", line)
+    line = re.sub(r" ?(?:2>&1|\|\| true)$", "", line).strip()
+    return re.sub(r"^(?:timeout \S+|time|nice) ", "", line)
+
+
+# What was said again
+
+
+def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
+    """What was decided or found out more than once."""
+    groups: list[list[Told]] = []
+    for each in told:
+        fewest = _FEWEST_OF_A_PERSON if each.human else _FEWEST_TERMS
+        if each.kind not in ("decision", "discovery") or len(_subject(each.text)) < fewest:
+            continue
+        for group in groups:
+            if alike(group[0].text, each.text):
+                group.append(each)
+                break
+        else:
+            groups.append([each])
+    for group in groups:
+        sessions = list(dict.fromkeys(s for each in group for s in each.sessions))
+        if len(sessions) < _FEWEST:
+            continue
+        # What a person said, and said last, is how it is worded.
+        best = max(group, key=lambda each: (each.human, each.at))
+        category = "gotcha" if best.kind == "discovery" else category_of(best.text)
+        words = sorted(_subject(group[0].text))
+        key = f"said{' not' * _says_no(group[0].text)} {' '.join(words[:12])}"
+        yield Candidate(key, category, _line(best.text), tuple(sessions), _last(group, dates))
+
+
+def _broken(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate]:
+    """Files that had to be mended again and again."""
+    by_file: dict[str, list[Told]] = defaultdict(list)
+    for each in told:
+        if each.kind == "bugfix":
+            for path in each.files[:2]:
+                if not _NO_CODE.search(path):
+                    by_file[path].append(each)
+    for path, group in by_file.items():
+        sessions = list(dict.fromkeys(s for each in group for s in each.sessions))
+        if len(sessions) >= _FEWEST:
+            latest = max(group, key=lambda each: each.at)
+            times = f"{len(sessions):,} sessions"
+            text = _line(f"`{path}` broke in {times}; the last time: {latest.text}")
+            last = _last(group, dates)
+            yield Candidate(f"broke {path}", "gotcha", text, tuple(sessions), last)
+
+
+def _last(group: Iterable[Told], dates: dict[str, str]) -> str:
+    return max(
+        max((dates.get(session, each.at) for session in each.sessions), default=each.at)
+        for each in group
+    )
+
+
+def _candidate(key: str, category: str, text: str, worked: Sequence[Worked]) -> Candidate:
+    sessions = tuple(each.session for each in worked)
+    return Candidate(key, category, text, sessions, max(each.at for each in worked))
+
+
+# Sentences are compared with each other.
+@lru_cache(maxsize=1024)
+def _subject(text: str) -> frozenset[str]:
+    """The terms that a sentence is about."""
+    return frozenset(terms.of(text[: _LONGEST * 4])) - _COMMON
+
+
+def _says_no(text: str) -> bool:
+    return _OPPOSITE.search(text[: _LONGEST * 4]) is not None
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1].rstrip()}…"

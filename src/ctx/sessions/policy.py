@@ -1,0 +1,157 @@
+"""What may be taken in, and what not: the rules of one place.
+
+A person's own settings, and the `.ctxignore` in the project, say what is left out. What one of them
+leaves out, the other cannot bring back: a stranger's file can only make less be taken in.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctx import disk
+from ctx.config.resolve import Config
+from ctx.layout import STORE_NAME, Place
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+IGNORE_FILE = ".ctxignore"
+
+_LARGEST = 256 * 1024
+_MOST_SYMBOLS = 40
+_MOST_PATTERNS = 500
+_LONGEST_PATTERN = 1_000
+_MOST_STARS = 2
+_LONGEST_PATH = 4_096
+
+
+class Rules(NamedTuple):
+    closed: str = ""
+    """Why nothing at all is taken in here, if so."""
+    tools: tuple[str, ...] = ()
+    """Those whose use is not worth a step; `*` stands for anything."""
+    ignored: tuple["GitIgnoreSpec", ...] = ()
+    folders: tuple[str, ...] = ()
+    """Whole folders that are left out, as they lie on this machine."""
+    own: tuple[str, ...] = ()
+    """Where ctx keeps its own things."""
+    log_lines: int = 500
+    symbols: int = _MOST_SYMBOLS
+
+    def ignores_tool(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self.tools)
+
+    def ignores_path(self, inside: str, full: str) -> bool:
+        """`inside` is the path from the project's root, where it lies there; else as `full`."""
+        if any(_is_below(full, folder) for folder in self.folders):
+            return True
+        word = inside.lstrip("/")
+        return bool(word) and any(spec.match_file(word[:_LONGEST_PATH]) for spec in self.ignored)
+
+    def is_own(self, inside: str, full: str) -> bool:
+        """Whether a path leads to the memory itself, or to the pages that explain it."""
+        parts = inside.split("/")
+        if STORE_NAME in parts or any(_is_below(full, folder) for folder in self.own):
+            return True
+        return "/skills/ctx/" in f"/{inside}"
+
+
+EVERYTHING = Rules()
+"""Nothing is left out."""
+
+
+def rules(config: Config, place: Place, home: str, person: str) -> Rules:
+    """The rules of a place. `person` is the home folder of whoever works there."""
+    paths = config.texts("capture.ignore_paths")
+    projects = config.texts("capture.ignore_projects")
+    folders = [_expanded(path, person) for path in paths if path.startswith("~/")]
+    # What lies there is left out wherever somebody works who names it.
+    folders += [_expanded(word, person) for word in projects if word.startswith(("~", "/"))]
+    folders += [os.path.realpath(folder) for folder in folders if "\0" not in folder]
+    written = [path for path in paths if not path.startswith("~/")]
+    lines = _lines(place.folder)
+    specs = [_spec(written), _spec(lines)]
+    return Rules(
+        closed(config, place, person) or _too_many(max(written, lines, key=len)),
+        config.texts("capture.ignore_tools"),
+        tuple(spec for spec in specs if spec is not None),
+        tuple(dict.fromkeys(folder.removesuffix("/**").rstrip("/") for folder in folders)),
+        (home, os.path.realpath(home)),
+        config.integer("ingestion.max_log_lines"),
+        min(_MOST_SYMBOLS, config.integer("ingestion.max_edges_per_step")),
+    )
+
+
+def closed(config: Config, place: Place, person: str) -> str:
+    """Why nothing at all is taken in at a place, as far as settings say so; else nothing."""
+    if not config.flag("capture.enabled"):
+        return "capture.enabled is false"
+    for word in config.texts("capture.ignore_projects"):
+        if word.startswith(("~", "/")):
+            is_meant = _is_below(place.folder, os.path.realpath(_expanded(word, person)))
+        else:
+            is_meant = place.project is not None and fnmatchcase(place.project, word)
+        if is_meant:
+            return "the project is left out by capture.ignore_projects"
+    return ""
+
+
+def _expanded(path: str, person: str) -> str:
+    return person + path[1:] if path == "~" or path.startswith("~/") else path
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _too_many(lines: Sequence[str]) -> str:
+    """Nobody has time for so many patterns, and none of them may be passed over."""
+    if len(lines) <= _MOST_PATTERNS:
+        return ""
+    return f"there are more than {_MOST_PATTERNS:,} patterns of what is left out"
+
+
+def _lines(root: str) -> list[str]:
+    try:
+        found = disk.read_plain(os.path.join(root, IGNORE_FILE), _LARGEST)
+    except (OSError, ValueError):
+        return []
+    return found[:_LARGEST].decode("utf-8-sig", "replace").splitlines()
+
+
+def _spec(lines: Sequence[str]) -> "GitIgnoreSpec | None":
+    """Patterns as git reads them: one that makes no sense matches nothing."""
+    if not lines:
+        return None
+    import pathspec
+
+    patterns: list[Any] = []
+    for line in lines[:_MOST_PATTERNS]:
+        try:
+            patterns += pathspec.GitIgnoreSpec.from_lines([_simpler(line)]).patterns
+        except (ValueError, re.error):
+            continue
+    return pathspec.GitIgnoreSpec(patterns)
+
+
+def _simpler(line: str) -> str:
+    """A pattern that cannot keep anybody busy: one with many `*` leaves out more than it says.
+
+    Where many bring files back, they bring back nothing: so, too, more is left out.
+    """
+    parts = line[:_LONGEST_PATTERN].split("/")
+    simpler = [_fewer_stars(part) for part in parts]
+    if simpler.count("**") > _MOST_STARS:
+        first, last = simpler.index("**"), len(simpler) - simpler[::-1].index("**")
+        simpler = [*simpler[:first], "**", *simpler[last:]]
+    is_same = simpler == line.split("/")
+    return line if is_same else "" if line.startswith("!") else "/".join(simpler)
+
+
+def _fewer_stars(part: str) -> str:
+    """`*a*b*c` → `*c`: two places at which anything may stand are enough."""
+    if part == "**" or len(re.findall(r"\*+", part)) <= _MOST_STARS:
+        return part
+    return f"{part[: part.index('*')]}*{part[part.rindex('*') + 1 :]}"

@@ -1,0 +1,206 @@
+"""Which items of code a write has changed: what is new, modified or deleted.
+
+Only what changed counts, and only in files that can be read as a whole: where a file is broken now
+and was not before, what seems to be missing in it may only be hidden.
+
+An edit mostly stays inside of one item, and files are large. So only that item is read anew, where
+it can be told that it stands for itself: alone, it was read before as it was read in its file.
+"""
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.sessions.steps import SymbolChange
+from ctx.sessions.writes import Written
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ctx.code.changes import Change
+    from ctx.code.model import Item, Parsed
+
+MOST = 40
+
+_LARGEST = 300_000
+"""Nobody knows how long a grammar takes for more."""
+_LONGEST_SIGNATURE = 200
+_LONGEST_NAME = 200
+_MOST_KNOWN = 32
+_WORTH_IT = 2
+"""An item that is as large as a file divided by this is not read alone."""
+
+
+def changes(path: str, written: Written, most: int = MOST) -> tuple[SymbolChange, ...]:
+    if not written.is_whole or max(len(written.before or ""), len(written.after)) > _LARGEST:
+        return ()
+    found = [
+        SymbolChange(
+            *(each.change, each.kind, each.name[:_LONGEST_NAME]),
+            *(each.signature[:_LONGEST_SIGNATURE], each.line),
+        )
+        for each in _compared(path, written)
+        if each.name and each.kind != "impl"
+    ]
+    return tuple(found[:most])
+
+
+def forget() -> None:
+    """Let go of what is known of files, when no more of them come for a while."""
+    _known.clear()
+
+
+_known: dict[tuple[str, bytes], "Parsed | None"] = {}
+"""What files have become: it is what they were when they are written next."""
+
+
+def _compared(path: str, written: Written) -> "list[Change]":
+    from ctx.code import changes as compared
+
+    after = written.after.encode("utf-8", "replace")
+    old = None
+    if written.before is not None:
+        before = written.before.encode("utf-8", "replace")
+        key = _key(path, before)
+        old = _known.pop(key) if key in _known else _read(path, before)
+        if old and not old.problems and (edit := _edit_of_one(path, old, before, after)):
+            _keep(path, after, edit.file)
+            return [
+                each._replace(line=each.line + edit.line)
+                for each in compared.between(edit.old, edit.new)
+            ]
+    new = _read(path, after)
+    _keep(path, after, new)
+    if new is None or (new.problems and not (old and old.problems)):
+        return []
+    return compared.between(old, new)
+
+
+def _keep(path: str, content: bytes, found: "Parsed | None") -> None:
+    while len(_known) >= _MOST_KNOWN:
+        del _known[next(iter(_known))]
+    _known[_key(path, content)] = found
+
+
+def _key(path: str, content: bytes) -> tuple[str, bytes]:
+    return path, blake2b(content, digest_size=16).digest()
+
+
+def _read(path: str, content: bytes) -> "Parsed | None":
+    """The items of a file; None where nothing of ours reads its language."""
+    from ctx.code import kinds, language, parse
+    from ctx.code.model import Parsed
+
+    name = kinds.language_of(path, content[: kinds.HEAD])
+    if name not in language.READ or kinds.unfit(path, content, kinds.Limits(_LARGEST)):
+        return None
+    found = parse.parse(path, content, name)
+    return Parsed(name, "", found.lines, found.items, problems=found.problems)
+
+
+# One item of a file
+
+
+class _Edit(NamedTuple):
+    """A change that stays inside of one item."""
+
+    old: "Parsed"
+    new: "Parsed"
+    """The item alone, before and after."""
+    line: int
+    """How many lines of the file stand before it."""
+    file: "Parsed"
+    """The whole file as it is now."""
+
+
+def _edit_of_one(path: str, old: "Parsed", before: bytes, after: bytes) -> _Edit | None:
+    from ctx.code import parse
+
+    first, last = _common(before, after)
+    shift = len(after) - len(before)
+    place, end = _around(old.items, first, len(before) - last)
+    if not place:
+        return None
+    item = old.items[place]
+    if (item.end - item.start) * _WORTH_IT > len(before):
+        return None
+    alone = parse.parse(path, before[item.start : item.end], old.language)
+    own = old.items[place:end]
+    if alone.problems or [_content(each) for each in alone.items[1:]] != [
+        (*_content(each)[:-1], _content(each)[-1] - item.line + 1) for each in own
+    ]:
+        return None
+    new = parse.parse(path, after[item.start : item.end + shift], old.language)
+    if new.problems or not new.items[1:] or new.items[1].start != alone.items[1].start:
+        return None
+    return _Edit(alone, new, item.line - 1, _spliced(old, new, place, end, shift))
+
+
+def _content(item: "Item") -> tuple[str, str, str, bytes, int]:
+    return item.kind, item.name, item.signature, item.body_hash, item.line
+
+
+def _around(items: "Sequence[Item]", first: int, last: int) -> tuple[int, int]:
+    """The item right in the file, and the one behind it and all that it has, that has all of some
+    bytes, and more on both sides; 0 where there is none."""
+    tops = [number for number, item in enumerate(items) if item.parent == 0 and number]
+    for number, place in enumerate(tops):
+        item = items[place]
+        if item.start < first and last < item.end:
+            end = tops[number + 1] if number + 1 < len(tops) else len(items)
+            return place, end
+    return 0, 0
+
+
+def _spliced(old: "Parsed", new: "Parsed", place: int, end: int, shift: int) -> "Parsed":
+    """A file in which one item has become others."""
+    from msgspec.structs import replace
+
+    from ctx.code.model import Parsed
+
+    item, more = old.items[place], len(new.items) - 1 - (end - place)
+    lines = new.lines - (item.end_line - item.line + 1)
+    file = replace(old.items[0], end=old.items[0].end + shift, end_line=old.lines + lines)
+    inside = [
+        replace(
+            each,
+            parent=each.parent + place - 1 if each.parent else 0,
+            start=each.start + item.start,
+            end=each.end + item.start,
+            line=each.line + item.line - 1,
+            end_line=each.end_line + item.line - 1,
+        )
+        for each in new.items[1:]
+    ]
+    behind = [
+        replace(
+            each,
+            parent=each.parent + more if each.parent >= end else each.parent,
+            start=each.start + shift,
+            end=each.end + shift,
+            line=each.line + lines,
+            end_line=each.end_line + lines,
+        )
+        for each in old.items[end:]
+    ]
+    items = (file, *old.items[1:place], *inside, *behind)
+    return Parsed(old.language, "", old.lines + lines, items)
+
+
+def _common(one: bytes, other: bytes) -> tuple[int, int]:
+    """How many bytes are the same at the beginning, and of the rest at the end."""
+    most = min(len(one), len(other))
+    first = _same(lambda size: one[:size] == other[:size], most)
+    last = _same(lambda size: one[len(one) - size :] == other[len(other) - size :], most - first)
+    return first, last
+
+
+def _same(is_same: "Callable[[int], bool]", most: int) -> int:
+    """The largest size, up to some, for which something holds that also holds for smaller ones."""
+    least = 0
+    while least < most:
+        middle = (least + most + 1) // 2
+        if is_same(middle):
+            least = middle
+        else:
+            most = middle - 1
+    return least

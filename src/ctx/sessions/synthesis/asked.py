@@ -1,0 +1,142 @@
+"""What was asked for: in one line, and as the title of the session."""
+
+import re
+from collections.abc import Sequence
+
+from ctx.sessions.synthesis import closing, junk, wording
+from ctx.sessions.synthesis.course import Course, Said, agrees, is_about_fixing
+from ctx.sessions.synthesis.decisions import settles
+from ctx.sessions.synthesis.observations import LONGEST_LINE, LONGEST_NAME
+from ctx.sessions.synthesis.sentences import Sentence
+
+_MOST_GOALS = 3
+_MOST_SENTENCES = 4
+_LONGEST = 4_000
+_LONGEST_GOAL = 110
+_FEWEST_WORDS = 3
+# `Add a cache.`
+_FEWEST_AT_FIRST = 2
+_POLITE = re.compile(
+    r"(?:(?:hi|hey|hello|hallo|ok(?:ay)?|so|now|then|please|bitte|also|and|great|thanks|nice|cool"
+    r"|ah|perfect|works|yes|yep|ja)[,.!:]*\s+|(?:can|could|would|will) you (?:please )?"
+    r"|i(?:'d| would) like (?:you )?to |i (?:want|need) (?:you )?to |we (?:need|want|have) to "
+    r"|let(?:'s|’s) |kannst du (?:bitte )?)",
+    re.IGNORECASE,
+)
+_BY_THE_WAY = re.compile(r"[,;–—] *(?:can|could|would|will|please|bitte)\b[^,;]*\Z", re.IGNORECASE)
+_COMMAND_NAME = re.compile(r"/[\w:-]+\s+")
+# What clients write when a plan was agreed upon: the plan has its own title.
+_PLAN = re.compile(
+    r"[^\n]{0,80}\bplan:?\s{1,9}#[ \t]{1,9}(?:plan\b[: \t]*)?(?P<title>[^\n]{0,200})", re.IGNORECASE
+)
+_ERROR = re.compile(
+    r"^[ \t>]*((?:[\w.]{0,80}(?:Error|Exception)|error|panic)\b[^\n]{3,200})", re.MULTILINE
+)
+_TRACE = re.compile(r"\sat \S{1,200} [\[(].*\Z", re.DOTALL)
+_STATES = re.compile(
+    r"(?:(?:gut|interesting|hm+|right|okay|ok|ah|so|yes|ja)[,.!]*\s+)*(?:it['’]?s|it is|that['’]?s"
+    r"|that is|option \w|the (?:first|second|third) one|we (?:will|are|have a|use)"
+    r"|they|i (?:think|see|am)|das \w+ (?:ist|bleibt|war)"
+    r"|das (?:ist|bleibt|war))\b",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"\?|\b(?:please|bitte|can you|could you|kannst du)\b", re.IGNORECASE)
+
+
+def prompts(course: Course) -> tuple[Said, ...]:
+    """The prompts that ask for something; where all only agree, those."""
+    every = course.requests or course.prompts
+    return tuple(said for said in every if not _is_given_up(course, said)) or every
+
+
+def _is_given_up(course: Course, said: Said) -> bool:
+    """Whether the next thing that happened is that something else was asked for."""
+    after = course.steps[said.at + 1 : said.at + 2]
+    is_short = len(junk.words(said.text)) < _FEWEST_WORDS
+    return is_short and any(step.kind == "prompt" for step in after)
+
+
+def request(course: Course) -> str:
+    """What was asked for first, and where the goal changed, that too."""
+    every = prompts(course)
+    asked = [said for said in every if len(junk.words(_in_words(said))) >= _FEWEST_AT_FIRST]
+    first, *later = asked or every
+    told = [wording.shortened(_in_words(first), LONGEST_LINE)]
+    for said in later:
+        goal = wording.shortened(_in_words(said), _LONGEST_GOAL)
+        is_goal = (
+            len(junk.words(goal)) >= _FEWEST_WORDS
+            and not junk.is_told(goal, told)
+            and not settles(said)
+            and not closing.puts_off(said)
+            and not _only_states(said)
+        )
+        if is_goal and len(told) <= _MOST_GOALS:
+            told.append(goal)
+    whole = wording.sentence(told[0])
+    if len(told) > 1:
+        whole += f" Then: {wording.sentence('; '.join(goal.rstrip('.') for goal in told[1:]))}"
+    return wording.shortened(whole, 2 * LONGEST_LINE)
+
+
+def title(course: Course, completed: Sequence[str]) -> str:
+    """The first thing that was asked for; what was done, where that says more."""
+    for said in prompts(course)[:_MOST_GOALS]:
+        plan = _PLAN.match(said.text)
+        if plan and len(junk.words(plan["title"])) >= _FEWEST_AT_FIRST:
+            return wording.shortened(plan["title"].rstrip(".?! "), LONGEST_NAME)
+        each = [_of_one(sentence) for sentence in said.sentences[:_MOST_SENTENCES]]
+        each.append(_in_words(said))
+        for fewest in (_FEWEST_WORDS, _FEWEST_AT_FIRST):
+            telling = (asked for asked in each if len(junk.words(asked)) >= fewest)
+            best = next(telling, "")
+            if best and not agrees(said.text):
+                return wording.shortened(best.rstrip(".?! "), LONGEST_NAME)
+    best = completed[0] if completed else _in_words(prompts(course)[0])
+    return wording.shortened(best.rstrip(".?! ") or best, LONGEST_NAME)
+
+
+def _of_one(sentence: Sentence) -> str:
+    is_lead = sentence.text.endswith(":") or not junk.words(sentence.text)
+    return "" if is_lead else _BY_THE_WAY.sub("", _plainly(sentence.text))
+
+
+def _in_words(said: Said) -> str:
+    """A prompt without its pasted parts and without its manners."""
+    words, is_listed = "", False
+    for each in said.sentences[:_MOST_SENTENCES]:
+        if junk.words(each.text) and not each.text.endswith(":"):
+            words += f"{'; ' if is_listed and each.is_item else ' '}{each.text}"
+            is_listed = each.is_item
+    words = _plainly(words.strip() or said.text[:_LONGEST])
+    error = _ERROR.search(said.text[:_LONGEST])
+    if error and len(junk.words(words)) < _FEWEST_AT_FIRST:
+        # `fix`, and what was printed below it.
+        words = f"{words.rstrip('.!: ')}: {error[1]}"
+    return wording.line(words)
+
+
+def _plainly(text: str) -> str:
+    words = _without_command(text)
+    for _ in range(4):
+        polite = _POLITE.match(words)
+        if polite is None or polite.end() == len(words):
+            break
+        words = words[polite.end() :]
+    words = _TRACE.sub("", words) or words
+    return wording.capital(wording.line(words).removesuffix(" please"))
+
+
+def _without_command(words: str) -> str:
+    """`/review src/a.py` says what is to be done with its name alone."""
+    behind = _COMMAND_NAME.sub("", words, count=1) if words.startswith("/") else words
+    return behind if len(junk.words(behind)) >= _FEWEST_WORDS else words
+
+
+def _only_states(said: Said) -> bool:
+    """Whether a prompt tells how something is, and asks for nothing."""
+    return (
+        _STATES.match(said.text) is not None
+        and not _ASKS.search(said.text)
+        and not is_about_fixing(said.text)
+    )

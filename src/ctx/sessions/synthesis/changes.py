@@ -1,0 +1,334 @@
+"""What became of the items of code: features and refactorings.
+
+Only what is left at the end counts: an item that was made and deleted again was never there. Edits
+that belong together are one observation; those that are part of a bug fix are told there.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ctx.sessions.steps import Step
+from ctx.sessions.synthesis import closing, junk, wording
+from ctx.sessions.synthesis.course import Course, Goal, last_name
+from ctx.sessions.synthesis.items import Net, moved, net, net_of, taken_back
+from ctx.sessions.synthesis.observations import (
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    MOST_EVIDENCE,
+    MOST_SYMBOLS,
+    Observation,
+    ObservationKind,
+)
+
+_MOST_TOGETHER = 6
+_MOST_GROUPS = 5
+_MOST_FOUND = 12
+_MOST_NAMED = 3
+_FEWEST_MODIFIED = 3
+_EVEN = 0.3
+_SHORT = 2
+_MUCH = 12
+_SURE, _LIKELY, _CLAIMED, _UNFINISHED = 800, 700, 600, 450
+_VERBS: tuple[tuple[str, str], ...] = (
+    ("new", "added"),
+    ("modified", "modified"),
+    ("deleted", "removed"),
+)
+_REFACTORS = re.compile(
+    r"\b(?:refactor\w*|renam\w+|mov(?:e|ed|ing)|extract\w*|simplif\w+|split\w*|inlin\w+"
+    r"|reorgani[sz]\w+|restructur\w+|clean(?:ed)? ?up|dedup\w*|umbenenn\w+|aufteil\w+)\b",
+    re.IGNORECASE,
+)
+_ADDS = re.compile(
+    r"\b(?:add(?:s|ed)?|implement(?:s|ed)?|introduc(?:es|ed)|support(?:s|ed)?|creat(?:es|ed)"
+    r"|new)\b",
+    re.IGNORECASE,
+)
+_FIXES = re.compile(
+    r"\b(?:fix(?:es|ed)?|correct(?:s|ed)|repair(?:s|ed)|solv(?:es|ed))\b", re.IGNORECASE
+)
+
+
+_FASTER = re.compile(
+    r"\b(?:faster|slow(?:er|ly)?|speed\w*|performance|latency|n\+1|optimi[sz]\w+|(?:takes?|took)"
+    r" (?:too long|[0-9.]+ ?(?:m?s|seconds?|minutes?))|schneller|langsam)\b"
+    r"|\bfrom [0-9.]+ ?m?s to\b",
+    re.IGNORECASE,
+)
+_IS_WELL = re.compile(
+    rf"{_FIXES.pattern}|\b(?:now|again|no longer|pinned|restored|resolved|jetzt|wieder|behoben)\b",
+    re.IGNORECASE,
+)
+_PROSE = (".md", ".rst", ".txt", ".adoc", ".lock")
+_FOLLOWS = 4
+
+
+class Group(NamedTuple):
+    """Edits that belong together."""
+
+    paths: tuple[str, ...]
+    items: tuple[Net, ...]
+    places: tuple[int, ...]
+    added: int
+    removed: int
+
+
+def changes(
+    course: Course, told: frozenset[int], failing: Sequence[str]
+) -> tuple[list[Observation], list[str]]:
+    """Features and refactorings, goal by goal; and all that the agent said it had done."""
+    found: list[Observation] = []
+    done: list[str] = []
+    undone = taken_back(course)
+    gone = {last_name(each.name) for each in undone if len(last_name(each.name)) > _SHORT + 1}
+    for goal in course.goals:
+        told_by: set[str] = set()
+        edits = course.edits_between(goal.start - 1, goal.end)
+        last = [each for each in course.closings(goal) if not edits or each.at > edits[0]]
+        said = [
+            each
+            for each in closing.done(last, _names(course, edits))
+            if gone.isdisjoint(re.findall(r"\w+", each))
+        ]
+        done += said
+        is_about_fixing = course.is_about_fixing(goal)
+        groups = _groups(course, edits, told, undone)
+        if not groups and is_about_fixing and said:
+            groups = _without_code(course, edits, told)
+        for group in groups:
+            sentence = _sentence_about(group, said)
+            if not sentence and len(groups) == 1:
+                sentence = _sentence_like(group, said)
+                is_only_fix = is_about_fixing and len(said) == 1 and told.isdisjoint(edits)
+                sentence = sentence or (said[0] if is_only_fix else "")
+            if len(groups) > 1 and (sentence in told_by or (told_by and _is_small(group))):
+                # What was said of all of it is told once, and what follows from it not at all.
+                continue
+            told_by |= {sentence} - {""}
+            kind = _kind(group, sentence, is_about_fixing=is_about_fixing)
+            if kind == "feature" and _is_about_speed(course, goal, sentence):
+                kind = "refactor"
+            if kind is not None:
+                # What still fails is about what was done last.
+                is_last = goal is course.goals[-1]
+                found.append(
+                    _observation(course, goal, group, kind, sentence, failing if is_last else ())
+                )
+    return found[-_MOST_FOUND:], done
+
+
+def symbols_of(edits: Iterable[Step]) -> tuple[str, ...]:
+    """The items of code that edits have changed, those outside of tests first."""
+    items = net(edits)
+    ordered = sorted(items, key=lambda each: each.is_test)
+    return wording.distinct(each.name for each in ordered)
+
+
+def changed_in_words(edits: Sequence[Step], files: Sequence[str]) -> str:
+    """`Modified `a`, added `b` in x.py.`; without items of code, only where it was."""
+    items = net(edits)
+    # What a test is made of, nobody asks when there is code too.
+    code = [each for each in items if not each.is_test] or list(items)
+    where = f" in {wording.listed(files, 2)}" if files else ""
+    told = _told(code)
+    if told:
+        return wording.sentence(f"{told}{where}")
+    return f"Edited {wording.listed(files, 2)}." if files else ""
+
+
+def _names(course: Course, edits: Sequence[int]) -> set[str]:
+    """What was changed is called so, in a sentence that speaks of it."""
+    found = set()
+    for index in edits:
+        step = course.steps[index]
+        found.add(posixpath.basename(step.path))
+        for change in step.changes:
+            found |= {change.name, last_name(change.name)}
+    return {name for name in found if len(name) > _SHORT}
+
+
+def _groups(
+    course: Course, edits: Sequence[int], told: frozenset[int], undone: Sequence[Net]
+) -> list[Group]:
+    """The edits of code, together where they are few, else by folder; in order of the first.
+
+    What is told as a bug fix is not told again.
+    """
+    by_path: dict[str, list[int]] = {}
+    for index in edits:
+        if index not in told and course.steps[index].path in course.changed_paths:
+            by_path.setdefault(course.steps[index].path, []).append(index)
+    code = [path for path in by_path if not wording.is_test(path)]
+    if not code:
+        return []
+    parts: dict[str, list[str]] = {}
+    if len(code) <= _MOST_TOGETHER:
+        parts[""] = list(by_path)
+    else:
+        items = net_of(course, (place for places in by_path.values() for place in places))
+        # What went from one file to another is told with both of them.
+        moves = {each.path for pair in moved(items) for each in pair}
+        for path in sorted(code, key=lambda path: path not in moves):
+            parts.setdefault("" if path in moves else f"/{posixpath.dirname(path)}", []).append(
+                path
+            )
+    found = list(parts.values())[:_MOST_GROUPS]
+    return [_group(course, part, by_path, undone) for part in found]
+
+
+def _without_code(course: Course, edits: Sequence[int], told: frozenset[int]) -> list[Group]:
+    """Edits of settings and workflows, in which something may be put right as well."""
+    by_path: dict[str, list[int]] = {}
+    for index in edits:
+        path = course.steps[index].path
+        if index not in told and not path.lower().endswith(_PROSE) and not wording.is_test(path):
+            by_path.setdefault(path, []).append(index)
+    return [_group(course, list(by_path), by_path, ())] if by_path else []
+
+
+def _is_small(group: Group) -> bool:
+    """Whether in many files only a line or two had to follow."""
+    is_only_modified = all(each.change == "modified" for each in group.items)
+    return is_only_modified and group.added + group.removed <= _FOLLOWS * len(group.paths)
+
+
+def _is_about_speed(course: Course, goal: Goal, sentence: str) -> bool:
+    asked = course.steps[goal.start : goal.end]
+    prompts = (step.text[:2_000] for step in asked if step.kind == "prompt")
+    return any(_FASTER.search(text) for text in [sentence, *prompts])
+
+
+def _group(
+    course: Course,
+    paths: Sequence[str],
+    by_path: Mapping[str, Sequence[int]],
+    undone: Sequence[Net],
+) -> Group:
+    places = tuple(sorted(index for path in paths for index in by_path[path]))
+    steps = [course.steps[index] for index in places]
+    added = sum(step.added for step in steps)
+    removed = sum(step.removed for step in steps)
+    ordered = sorted(paths, key=lambda path: (wording.is_test(path), by_path[path][0]))
+    gone = {(each.path, each.name) for each in undone}
+    items = tuple(each for each in net(steps) if (each.path, each.name) not in gone)
+    return Group(tuple(ordered), items, places, added, removed)
+
+
+def _kind(group: Group, sentence: str, *, is_about_fixing: bool) -> ObservationKind | None:
+    code = [each for each in group.items if not each.is_test]
+    new = [each for each in code if each.change == "new" and each.is_public]
+    deleted = [each for each in code if each.change == "deleted"]
+    modified = [each for each in code if each.change == "modified"]
+    if not code:
+        is_put_right = is_about_fixing and sentence and not _ADDS.match(sentence)
+        return "bugfix" if is_put_right and _IS_WELL.search(sentence) and not group.items else None
+    if moved(code) or (_REFACTORS.search(sentence) and not _ADDS.search(sentence)):
+        return "refactor"
+    if _FIXES.search(sentence) or (is_about_fixing and sentence and not new):
+        return "bugfix"
+    if new and len(new) >= len(deleted):
+        return "feature"
+    total = group.added + group.removed
+    is_even = abs(group.added - group.removed) <= _EVEN * total
+    if deleted or (len(modified) >= _FEWEST_MODIFIED and is_even):
+        return "refactor"
+    # A small change that nobody has a word for is not worth one.
+    return "feature" if sentence or group.added - group.removed >= _MUCH else None
+
+
+def _sentence_about(group: Group, closing: Sequence[str]) -> str:
+    """The sentence of the closing message that names most of what was changed."""
+    names = {last_name(each.name) for each in group.items if len(last_name(each.name)) > _SHORT}
+    names |= {posixpath.basename(path) for path in group.paths}
+    best, most = "", 0
+    for sentence in closing:
+        tokens = set(re.findall(r"[\w.]+", sentence)) | set(re.findall(r"\w+", sentence))
+        count = len({token.strip(".") for token in tokens} & names)
+        if count > most:
+            best, most = sentence, count
+    return best
+
+
+def _sentence_like(group: Group, closing: Sequence[str]) -> str:
+    """The sentence that speaks of what was changed without naming it, where nothing else was."""
+    about = junk.words(" ".join([*group.paths, *(each.name for each in group.items)]))
+    best = max(closing, key=lambda text: len(junk.words(text) & about), default="")
+    return best if junk.words(best) & about else ""
+
+
+def _observation(
+    course: Course,
+    goal: Goal,
+    group: Group,
+    kind: ObservationKind,
+    sentence: str,
+    failing: Sequence[str],
+) -> Observation:
+    code = [each for each in group.items if not each.is_test]
+    files = [path for path in group.paths if not wording.is_test(path)]
+    tests = [path for path in group.paths if wording.is_test(path)]
+    moves = moved(code)
+    elsewhere = {each for pair in moves for each in pair}
+    others = [each for each in code if each not in elsewhere]
+    told = _told(others)
+    touched = {each.path for each in others}
+    where = [path for path in files if path in touched]
+    title = wording.impersonal(sentence.rstrip(".")) or wording.capital(_brief(code, files))
+    edited = f"Edited {wording.listed(files, 3)}." if files and not code else ""
+    parts = [
+        wording.sentence(f"{told} in {wording.listed(where, 3)}") if told else edited,
+        _renamed(moves),
+        f"Tests in {wording.listed(tests, 2)}." if tests else "",
+        wording.sentence(f"Not finished: {failing[0]}") if failing else "",
+    ]
+    sure = _CLAIMED if kind == "bugfix" else _SURE if sentence else _LIKELY
+    steps = [course.steps[index] for index in group.places]
+    return Observation(
+        f"changes:{goal.name}:{steps[0].path}",
+        kind,
+        wording.shortened(title, LONGEST_TITLE),
+        wording.shortened(" ".join(filter(None, parts)), LONGEST_TEXT),
+        tuple(group.paths[:5]),
+        wording.distinct(each.name for each in code)[:MOST_SYMBOLS],
+        tuple(step.id for step in steps[:MOST_EVIDENCE]),
+        steps[-1].at,
+        _UNFINISHED if failing else sure,
+    )
+
+
+def _told(items: Sequence[Net]) -> str:
+    """`added `a` and `b`, modified `c``."""
+    parts = []
+    for change, verb in _VERBS:
+        named = wording.distinct(_code(each) for each in items if each.change == change)
+        if named:
+            parts.append(f"{verb} {wording.listed(named, _MOST_NAMED)}")
+    return ", ".join(parts)
+
+
+def _brief(items: Sequence[Net], files: Sequence[str]) -> str:
+    """The most telling of it, and where: what is new, else what changed."""
+    for change, verb in _VERBS:
+        public = [each for each in items if each.change == change and each.is_public]
+        named = wording.distinct(_code(each) for each in public)
+        if named:
+            where = wording.distinct(each.path for each in public)
+            return f"{verb} {wording.listed(named, 1)} in {wording.listed(where, 1)}"
+    return f"{_told(items) or 'edited code'} in {wording.listed(files, 1)}"
+
+
+def _renamed(moves: Sequence[tuple[Net, Net]]) -> str:
+    told = []
+    for before, after in moves:
+        if before.name == after.name:
+            told.append(f"{_code(before)} moved to {after.path}")
+        else:
+            where = f" in {after.path}" if before.path != after.path else ""
+            told.append(f"{_code(before)} became {_code(after)}{where}")
+    return wording.sentence(wording.listed(told, _MOST_NAMED)) if told else ""
+
+
+def _code(item: Net) -> str:
+    return wording.code(item.name)

@@ -1,0 +1,246 @@
+"""What the agent said at the end: what was done, and what remains."""
+
+import re
+from collections.abc import Sequence, Set
+
+from ctx.sessions.steps import Step
+from ctx.sessions.synthesis import cues, junk
+from ctx.sessions.synthesis.course import Course, Said
+from ctx.sessions.synthesis.sentences import Sentence
+
+_MOST = 6
+_MOST_LOOKED_AT = 3
+_MOST_ANSWERED = 2
+_DONE = re.compile(
+    r"(?:(?:i|we)(?:'ve|’ve| have)? |it |this )?(?:also |now |then |just |successfully )*(?:added"
+    r"|fixed|implemented|created|updated|changed|removed|renamed|moved|refactored|extracted"
+    r"|introduced|replaced|rewrote|rewritten|wrote|written|made|switched|simplified|split|merged"
+    r"|documented|migrated|improved|handled|corrected|converted|deleted|bumped|set up|wired"
+    r"|enabled|disabled|pinned|upgraded|downgraded|configured|restored|wrapped|resolved|dropped|ported|adds|fixes|implements|replaces|removes|moves|renames)\b",
+    re.IGNORECASE,
+)
+_IS_NOW = re.compile(
+    r"\b(?:now|no longer|jetzt|hinzugefügt|behoben|geändert|umbenannt|entfernt|ersetzt)\b",
+    re.IGNORECASE,
+)
+_DONE_HEADING = re.compile(
+    r"\b(?:summary|changes?|changed|done|completed?|did|fix(?:es)?|result)\b", re.IGNORECASE
+)
+_LEFT_HEADING = re.compile(
+    r"\b(?:next|remain\w*|to-?do|follow-?ups?|not done|(?:didn['’]t|did not) do|left|open|future"
+    r"|outstanding|limitations?|known issues?|offen|nächste\w?)\b",
+    re.IGNORECASE,
+)
+_LEFT = re.compile(
+    r"\Anext\b|\b(?:still (?:needs? (?:to|an?|some|tests?|\w+ing)|to do|missing|open|fails?"
+    r"|failing|raises?|ha(?:ve|s) to|todo)|(?:does not|doesn['’]t) work yet"
+    r"|remaining|remains(?! (?:unchanged|the same|stable|as|compatible|valid|green)\b)"
+    r"|no(?:t| [^.,;]{1,40}) yet|left to do|to-?do|next steps?|follow-?up"
+    r"|(?:haven['’]t|have not|didn['’]t|did not) (?:yet )?(?:get to"
+    r"|implement|implemented|add|added|touch|touched|test|tested|handle|update|migrate)"
+    r"|need(?:s|ed)? to be \w+ (?:too|as well|next|later|separately|by hand|manually|before|first)"
+    r"|you(?:['’]ll| will)? (?:still |also )?(?:need|have) to|you (?:should|may want to"
+    r"|might want to) (?:also |still )?(?!see\b|be\b|now\b|not\b|have\b|get\b|find\b)\w+"
+    r"|out of scope|noch offen|als nächstes|(?:fehlt|fehlen|steht|stehen|muss|müssen) noch)\b",
+    re.IGNORECASE,
+)
+# `Next step: stream it`, `Als Nächstes: …`
+_LEFT_LEAD = re.compile(
+    r"(?:next(?: steps?)?|to-?do|remaining(?: work)?|still (?:open|to do|missing)|follow-?ups?"
+    r"|what i (?:did not|didn['’]t) do|noch offen|als nächstes)(?::| (?:is|would be) to\b)\s*",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"(?:none|nothing|n/a|nichts|keine)\b|(?:there (?:is|are) )?(?:no|nothing) (?:more|further"
+    r"|other|remaining|open|next)?\b.{0,40}\b(?:left|remain(?:s|ing)?|to do|next steps?|open"
+    r"|needed|necessary|required)\b",
+    re.IGNORECASE,
+)
+# `I fixed it, though the tests of the other one still fail`: done, and left to do.
+_HOWEVER = re.compile(
+    r"(?:,|;| [–—-]) ?(?:though|although|but|however|only|aber|allerdings),? ", re.IGNORECASE
+)
+_LOOKS_AT = re.compile(
+    r"\s*(?:cd \S+ *&& *)?(?:git (?:add|commit|push|status|log|diff|show|branch)|gh|ls|cat|pwd)\b"
+)
+_PUT_OFF = re.compile(
+    r"\b(?:leave (?:it|this|that) (?:for (?:today|now|later|tomorrow)|there)|(?:stop|pause) here"
+    r"|(?:continue|go on|finish|resume) (?:\w+ )?(?:later|tomorrow)|for today|für heute"
+    r"|morgen weiter)\b",
+    re.IGNORECASE,
+)
+_TELLING = 6
+_ALL_IS_WELL = re.compile(
+    r"\b(?:everything|all|it|this) (?:is |are |should |now |also )*(?:works?|working|fine|ready"
+    r"|good|done|complete|green)\b",
+    re.IGNORECASE,
+)
+_DOUBTFUL = re.compile(
+    r"\b(?:tr(?:y|ied|ying)|attempt\w*|think|guess|believe|maybe|perhaps|not sure|unsure"
+    r"|(?:does|did)(?:n't|n’t| not) (?:work|help)|still (?:fails?|raises?|crash\w*|broken)|breaks?"
+    r"|nothing (?:was|has|is)|in vain|revert\w*|undid|undone|taken? (?:it )?(?:out|back))\b",
+    re.IGNORECASE,
+)
+_TAKEN_BACK = re.compile(
+    r"\b(?:but|then|and|later)\b.{0,40}\b(?:revert\w*|undid|undone|(?:took|taken) (?:it |that )?"
+    r"(?:out|back))\b",
+    re.IGNORECASE,
+)
+# How something is, rather than what became of it.
+_NEGATED = re.compile(
+    r"(?<!,) not\b|n['’]t\b|\b(?:no (?!longer)|never|already|still|(?:was|were) (?!(?:\w+ed|made"
+    r"|split|rewritten|written|set)\b))",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[\w.-]*\w")
+_PASSES = re.compile(
+    r"(?:all|the|both|every|existing|new|unit|[0-9]|of|these|relevant|\s)*\b(?:tests?|checks?"
+    r"|suite)\b(?: \w+)? (?:now |still |also )?(?:pass(?:es|ed|ing)?|(?:is|are) (?:passing|green)"
+    r"|succeeds?)\b.{0,24}\Z",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    r"(?:let me know|would you like|do you want|want me to|shall i|feel free|happy to|i can also"
+    r"|if you|als nächstes könnten?)\b",
+    re.IGNORECASE,
+)
+
+
+def done(messages: Sequence[Said], names: Set[str]) -> tuple[str, ...]:
+    """What was done, by messages that end a turn.
+
+    Whoever says at the end how something is that was just changed, says what was done to it.
+    """
+    every = (_done_part(sentence) for said in messages for sentence in said.sentences)
+    found = [each.text for each in every if _tells_what_was_done(each) or _tells_of(names, each)]
+    return tuple(found[:_MOST])
+
+
+def left(course: Course) -> tuple[str, ...]:
+    """What remains, by the last words of a turn after which nothing was done any more.
+
+    What is said to remain in the midst of the work is what the work went on with.
+    """
+    found = [sentence.text for sentence in _put_off(course)]
+    for said in reversed(course.last_words[-_MOST_LOOKED_AT:]):
+        if any(map(_is_work, course.steps[said.at :])):
+            break
+        remaining = [_left_part(each) for each in said.sentences]
+        told = [each.text for each in remaining if _tells_what_remains(each)]
+        if told:
+            found += told
+            break
+    whole = (_LEFT_LEAD.sub("", text, count=1) for text in found)
+    return tuple([text for text in whole if text and not _NOTHING.match(text)][:_MOST])
+
+
+def _is_work(step: Step) -> bool:
+    """Whether it may have settled what remained: to look, or to commit, settles nothing."""
+    return step.kind == "write" or (
+        step.kind == "command" and _LOOKS_AT.match(step.text[:400]) is None
+    )
+
+
+def _put_off(course: Course) -> tuple[Sentence, ...]:
+    """What a person said last, where it is that the work goes on another time."""
+    if not course.prompts or course.edits_between(course.prompts[-1].at, len(course.steps)):
+        return ()
+    said = course.prompts[-1]
+    if not puts_off(said):
+        return ()
+    return tuple(each for each in said.sentences if len(junk.words(each.text)) > 1)
+
+
+def puts_off(prompt: Said) -> bool:
+    """Whether a person says that it goes on another time."""
+    return any(_PUT_OFF.search(each.text) for each in prompt.sentences)
+
+
+def answered(course: Course) -> tuple[str, ...]:
+    """What the agent came to, where nothing was to be changed: how its last report begins."""
+    if course.edits:
+        return ()
+    for said in reversed(course.reports):
+        found = [
+            each.text
+            for each in said.sentences
+            if _is_told(each)
+            and not _is_left(each)
+            and cues.names_something(each.text)
+            and not junk.is_told(each.text, course.prompt_texts)
+        ]
+        if found:
+            return tuple(found[:_MOST_ANSWERED])
+    return ()
+
+
+def is_done(text: str) -> bool:
+    """Whether a sentence says that something was done."""
+    return _DONE.match(text) is not None
+
+
+def _tells_what_was_done(sentence: Sentence) -> bool:
+    text = sentence.text
+    if not _is_told(sentence) or _is_left(sentence):
+        return False
+    if is_done(text):
+        return _TAKEN_BACK.search(text) is None
+    if _DOUBTFUL.search(text):
+        return False
+    if sentence.is_item and sentence.heading and _DONE_HEADING.search(sentence.heading):
+        return cues.names_something(text)
+    is_telling = cues.names_something(text) or len(text.split()) >= _TELLING
+    return _IS_NOW.search(text) is not None and is_telling and not _ALL_IS_WELL.search(text)
+
+
+def _tells_of(names: Set[str], sentence: Sentence) -> bool:
+    return (
+        _is_told(sentence)
+        and not _is_left(sentence)
+        and not cues.is_open(sentence.text)
+        and not _DOUBTFUL.search(sentence.text)
+        and not _NEGATED.search(sentence.text)
+        and cues.weight(cues.DISCOVERIES, sentence.text) < cues.ENOUGH
+        and cues.weight(cues.CHOICES, sentence.text) < cues.ENOUGH
+        and not names.isdisjoint(_WORD.findall(sentence.text))
+    )
+
+
+def _tells_what_remains(sentence: Sentence) -> bool:
+    if not _is_told(sentence) or is_done(sentence.text):
+        return False
+    is_listed = sentence.is_item and _LEFT_HEADING.search(sentence.heading)
+    return bool(is_listed) or _LEFT.search(sentence.text) is not None
+
+
+def _done_part(sentence: Sentence) -> Sentence:
+    """What was done, of a sentence that goes on with what was not."""
+    part = _HOWEVER.search(sentence.text)
+    if part is None or not is_done(sentence.text) or not _LEFT.search(sentence.text[part.end() :]):
+        return sentence
+    return sentence._replace(text=sentence.text[: part.start()])
+
+
+def _left_part(sentence: Sentence) -> Sentence:
+    done = _done_part(sentence)
+    if done is sentence:
+        return sentence
+    part = _HOWEVER.match(sentence.text, len(done.text))
+    return sentence._replace(text=sentence.text[part.end() :]) if part else sentence
+
+
+def _is_left(sentence: Sentence) -> bool:
+    is_below = _LEFT_HEADING.search(sentence.heading) is not None
+    return is_below or _LEFT.search(sentence.text) is not None
+
+
+def _is_told(sentence: Sentence) -> bool:
+    text = sentence.text
+    return not (
+        sentence.is_question
+        or _OFFER.match(text)
+        or _PASSES.match(text)
+        or junk.is_narration(text)
+        or junk.is_junk(text)
+        or text.endswith(":")
+    )

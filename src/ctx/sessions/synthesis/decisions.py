@@ -1,0 +1,341 @@
+"""What was settled: choices, rules and corrections, in the words of whoever said them.
+
+What a person says counts more than what the agent says. A sentence that only points at another
+one (`let's do that`) is taken together with what was proposed, or not at all.
+"""
+
+import re
+from typing import NamedTuple
+
+from ctx.sessions.synthesis import cues, junk, proposals, wording
+from ctx.sessions.synthesis.course import Course, Said, agrees
+from ctx.sessions.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
+from ctx.sessions.synthesis.sentences import Sentence
+
+_MOST = 8
+_MOST_AT_ONCE = 3
+_QUESTION = "AskUserQuestion"
+_BY_USER, _AGREED, _BY_AGENT = 900, 850, 600
+
+# `No, use tabs` begins with an answer; `No new dependencies` says what is to be.
+_LEAD = re.compile(
+    r"(?:(?:ok(?:ay)?|no thanks|yes|yeah|ja|also|so|and|but|actually|please|bitte|alright|thanks"
+    r"|hmm|then|therefore|one more thing|btw|by the way|from now on)(?:[,.:!;–—]+\s*|\s+(?:- +)?)"
+    r"|(?:no|nope|nein|wait|stop)\s+(?=(?:use(?! of| in| for)|keep|go with|please|wait|don't|don’t"
+    r"|do not)\b)|(?:no|nope|nein|great|good|right|well|sure|fine|wait|stop|finally|instead"
+    r"|not that|design decision|decision|decided)(?:[,.:!;–—]+\s*|\s+- +))(?=\S)",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(
+    r"(?:let(?:'s|’s|s| us)(?! not\b)|i(?:'d|’d| would)(?= rather)"
+    r"|i(?:'ll|’ll| will|'m going to|’m going to| am going to| would like to"
+    r"| want you to| want to|'d like to)|we(?:'ll|’ll| will| are going to|'re going to)|(?:i"
+    r"|we)(?:'ve|’ve| have)?(?= (?:decided|agreed|chose|picked|opted|settled|went|used|kept|made"
+    r"|switched|prefer)\b))\s+",
+    re.IGNORECASE,
+)
+_CHOOSES = re.compile(
+    r"\b(?:use|using|switch|keep|replace|store|move|instead|rather|drop|adopt)\b", re.IGNORECASE
+)
+_REASON = re.compile(
+    r"(?:because|that way|this way|this (?:keeps|avoids|means|makes)|that (?:keeps|avoids|means"
+    r"|makes)|the reason|otherwise|so that|since|it (?:keeps|avoids|is|would)|it's|they (?:keep"
+    r"|avoid|are)|we (?:need|have))\b",
+    re.IGNORECASE,
+)
+_TASK = re.compile(r"(?:please )?(?:make|write|put|change|move|convert|replace)\b", re.IGNORECASE)
+_ONLY_TASK = re.compile(
+    r"(?:please )?(?:fix|implement|add|create|remove|delete|update|refactor|rename|run|look"
+    r"|check)\b",
+    re.IGNORECASE,
+)
+_DECIDES = re.compile(
+    r"\b(?:i|we|let's|let’s)\b|\A(?:decided|chose|kept|used|using|went|deliberately|intentionally"
+    r"|going|opted|picked|switched|decision)\b|\b(?:decided|decision:|deliberately"
+    r"|on purpose|by design)",
+    re.IGNORECASE,
+)
+_DECIDED_BELOW = re.compile(
+    r"\b(?:decisions?|decided|design choices?|trade-?offs?|entscheidungen)\b"
+)
+_WORKING = re.compile(
+    r"\b(?:grep|ripgrep|sed|(?:read|bash|edit|grep|glob|task|write) tool|subagents?|a script"
+    r"|to (?:find|look|check|see|search|verify|locate|inspect|understand|debug))\b",
+    re.IGNORECASE,
+)
+_THIS = re.compile(r"(?:this|that|it|these|those)\b", re.IGNORECASE)
+_FORBIDS = re.compile(r"(?:don't|don’t|do not|never|avoid|stop|not)\b", re.IGNORECASE)
+_IMPERATIVE = re.compile(
+    r"(?:just |rather |instead,? |please )?(?:use|keep|make|put|write|call|return|store|leave|go"
+    r"|let|move|pass|raise|hold|wait|take|set|it (?:should|must)|we (?:use|want|need))\b",
+    re.IGNORECASE,
+)
+_UP_TO = (
+    r"\s+(?P<what>[^.,;:!?()]{1,60}?)(?=[.,;:!?()]|\s(?:because|since|so|for|in|when|as|to|and"
+    r"|but|on|at|everywhere|here|now|anymore|any more|instead|rather|over|not|from|with)\b|\s*\Z)"
+)
+_CHOSEN = re.compile(
+    r"\b(?:use|using|used|go(?:ing)? with|went with|switch(?:ed)? to|keep|kept|prefer|chose"
+    r"|picked|opted for|settled on|decided on|stick (?:to|with)|moved? to|verwenden?|nehmen"
+    r"|nimm)" + _UP_TO,
+    re.IGNORECASE,
+)
+_REJECTED = re.compile(
+    r"\b(?:instead of|rather than|over|in place of|(?:don't|don’t|do not|never|stop|no longer"
+    r"|avoid) (?:use|using)|drop|(?:switch(?:ed)?|moved?) (?:away )?from|anstatt|statt)" + _UP_TO,
+    re.IGNORECASE,
+)
+
+
+class Choice(NamedTuple):
+    """What a decision is for and against, as far as it says so."""
+
+    chosen: frozenset[str]
+    rejected: frozenset[str]
+
+
+class _Candidate(NamedTuple):
+    title: str
+    reason: str
+    weight: int
+    confidence: int
+    said: Said
+    evidence: tuple[str, ...]
+
+
+def decisions(course: Course) -> list[Observation]:
+    """What was decided, in order; each once."""
+    found = _answers(course)
+    for prompt in course.prompts:
+        found += _of_a_person(course, prompt)
+    for message in course.messages:
+        found += _of_the_agent(course, message)
+    best = sorted(found, key=lambda each: (-each.confidence, -each.weight, each.said.at))
+    kept: list[_Candidate] = []
+    for each in best:
+        if len(kept) == _MOST:
+            break
+        if not junk.is_told(each.title, (other.title for other in kept)):
+            kept.append(each)
+    kept.sort(key=lambda each: (each.said.at, each.said.text.find(each.title[-20:])))
+    return [
+        _observation(course, each)
+        for index, each in enumerate(kept)
+        if not any(_takes_back(later, each) for later in kept[index + 1 :])
+    ]
+
+
+def _takes_back(later: _Candidate, earlier: _Candidate) -> bool:
+    return later.confidence >= earlier.confidence and contradicts(later.title, earlier.title)
+
+
+def _answers(course: Course) -> list[_Candidate]:
+    """What a person chose where the agent let them choose: a question and its answer, in a line."""
+    found = []
+    for index, step in enumerate(course.steps):
+        if step.kind != "plan" or step.tool != _QUESTION:
+            continue
+        said = Said(index, step, step.text, ())
+        for line in step.text[:4_000].splitlines()[:_MOST]:
+            question, mark, answer = line.rpartition("? ")
+            title = f"{question.strip()}: {answer.strip()}" if mark else line.strip()
+            if answer.strip() and _says_enough(title):
+                found.append(_Candidate(title, "", cues.ENOUGH, _BY_USER, said, (step.id,)))
+    return found
+
+
+def choice(text: str) -> Choice:
+    """What a sentence says is to be used, and what is not."""
+    return Choice(_named(_CHOSEN, text), _named(_REJECTED, text))
+
+
+def contradicts(later: str, earlier: str) -> bool:
+    """Whether a decision says outright that what an earlier one chose is not to be used, or says
+    the contrary in the same words."""
+    if junk.is_opposite(later, earlier):
+        return True
+    rejected, before, now = choice(later).rejected, choice(earlier).chosen, choice(later).chosen
+    return (
+        bool(rejected) and rejected <= before and len(before) <= len(rejected) + 1 and now != before
+    )
+
+
+def _named(pattern: re.Pattern[str], text: str) -> frozenset[str]:
+    found = pattern.search(text[:600])
+    return junk.words(found["what"]) if found else frozenset()
+
+
+def _of_a_person(course: Course, prompt: Said) -> list[_Candidate]:
+    found = []
+    if agrees(prompt.text):
+        if (proposal := _proposal(course, prompt, "")) and _CHOOSES.search(proposal.title):
+            found.append(proposal)
+        return found
+    if picked := _pick(course, prompt):
+        found.append(picked)
+    for index, sentence in enumerate(prompt.sentences):
+        title = _cleaned(sentence.text)
+        if picked and index == 0:
+            continue
+        if proposals.points(title):
+            if proposal := _proposal(course, prompt, title):
+                found.append(proposal)
+            continue
+        weight = _weight_of_a_person(sentence)
+        if weight < cues.ENOUGH or (index == 0 and _is_task(sentence.text)):
+            continue
+        if correct := _what_is_right(prompt, index):
+            title = f"{title}; {correct}"
+        if _says_enough(title):
+            reason = _reason(prompt, index)
+            evidence = (prompt.step.id,)
+            found.append(_Candidate(title, reason, weight, _BY_USER, prompt, evidence))
+    # A text that was pasted is full of rules.
+    return sorted(found, key=lambda each: -each.weight)[:_MOST_AT_ONCE]
+
+
+def settles(prompt: Said) -> bool:
+    """Whether a prompt begins with what is to be so, rather than with what is to be done."""
+    first = next((each for each in prompt.sentences if len(junk.words(each.text)) > 1), None)
+    return first is not None and (
+        _weight_of_a_person(first) >= cues.ENOUGH or proposals.points(_cleaned(first.text))
+    )
+
+
+def _weight_of_a_person(sentence: Sentence) -> int:
+    text = sentence.text
+    if _is_against(sentence) or cues.tells_a_symptom(text) or junk.is_printed(text):
+        return 0
+    every = cues.RULES, cues.CHOICES, cues.CORRECTIONS
+    # What leads to a sentence hides how it begins.
+    return max(
+        sum(cues.weight(each, words) for each in every) for words in {text, _without_lead(text)}
+    )
+
+
+def _is_task(text: str) -> bool:
+    """`Make it take a path instead of a text` is done, and then it is so."""
+    if _ONLY_TASK.match(text):
+        return True
+    return _TASK.match(text) is not None and cues.weight(cues.RULES, text) < cues.ENOUGH
+
+
+def _what_is_right(prompt: Said, index: int) -> str:
+    """What is to be done instead, where the sentence behind one that forbids says so."""
+    after = prompt.sentences[index + 1 : index + 2]
+    if not after or not _FORBIDS.match(_cleaned(prompt.sentences[index].text)):
+        return ""
+    if after[0].starts or not _IMPERATIVE.match(after[0].text) or _is_against(after[0]):
+        return ""
+    words = after[0].text.rstrip(".!")
+    return words[:1].lower() + words[1:]
+
+
+def _of_the_agent(course: Course, message: Said) -> list[_Candidate]:
+    found = []
+    for index, sentence in enumerate(message.sentences):
+        text = sentence.text
+        weight = cues.weight(cues.CHOICES, text)
+        is_listed = sentence.is_item and _DECIDED_BELOW.search(sentence.heading) is not None
+        if is_listed:
+            weight += cues.ENOUGH
+        elif weight:
+            # A rule alone, out of the mouth of an agent, tells how something works.
+            weight += cues.weight(cues.RULES, text) // 2
+        if weight < cues.ENOUGH or _is_against(sentence) or junk.is_narration(text):
+            continue
+        title = _cleaned(text)
+        if proposals.points(title) or not _says_enough(title) or junk.is_printed(title):
+            continue
+        if not (is_listed or _DECIDES.search(text)) or _WORKING.search(text):
+            # It tells how something is, or how the agent goes about it.
+            continue
+        if _THIS.match(title) and not cues.names_something(title):
+            continue
+        if junk.is_told(title, course.prompt_texts):
+            # The person said it first, and that is where it is taken from.
+            continue
+        reason = _reason(message, index)
+        found.append(_Candidate(title, reason, weight, _BY_AGENT, message, (message.step.id,)))
+    return found
+
+
+def _is_against(sentence: Sentence) -> bool:
+    text = sentence.text
+    return sentence.is_question or cues.is_open(text) or cues.passes_by(text)
+
+
+def _says_enough(title: str) -> bool:
+    return len(junk.words(title)) >= 2 and (len(title.split()) >= 2 or not title.isascii())
+
+
+def _cleaned(text: str) -> str:
+    """A sentence without what leads to it, and without who decides: that is said elsewhere."""
+    words = _without_lead(text)
+    subject = _SUBJECT.match(words)
+    if subject:
+        words = words[subject.end() :]
+    return wording.impersonal(words.strip().rstrip(".!").removesuffix(" then"))
+
+
+def _without_lead(text: str) -> str:
+    words = text.strip()
+    for _ in range(4):
+        lead = _LEAD.match(words)
+        if lead is None:
+            break
+        words = words[lead.end() :]
+    return words
+
+
+def _reason(said: Said, index: int) -> str:
+    """The sentence behind a decision, where it says why."""
+    after = said.sentences[index + 1 : index + 2]
+    if after and not after[0].starts and _REASON.match(after[0].text):
+        return after[0].text
+    return ""
+
+
+def _proposal(course: Course, prompt: Said, pointing: str) -> _Candidate | None:
+    """What the agent proposed last, where a prompt agrees to it."""
+    message = course.last_before(prompt.at)
+    if message is None:
+        return None
+    return _agreed(message, prompt, proposals.proposed(message, pointing), "")
+
+
+def _pick(course: Course, prompt: Said) -> _Candidate | None:
+    """The option that a prompt names at its beginning, with what is said about it."""
+    message = course.last_before(prompt.at)
+    if message is None or not prompt.sentences:
+        return None
+    title, rest = proposals.picked(message, _without_lead(prompt.sentences[0].text))
+    return _agreed(message, prompt, title, wording.sentence(rest))
+
+
+def _agreed(message: Said, prompt: Said, proposed: str, reason: str) -> _Candidate | None:
+    title = wording.capital(proposed.strip().rstrip(".?! "))
+    if not _says_enough(title) or junk.is_printed(title):
+        return None
+    evidence = (message.step.id, prompt.step.id)
+    return _Candidate(title, reason, cues.ENOUGH, _AGREED, prompt, evidence)
+
+
+def _observation(course: Course, found: _Candidate) -> Observation:
+    title = wording.shortened(found.title, LONGEST_TITLE)
+    whole = wording.sentence(found.title) if title != found.title else ""
+    who = {_BY_USER: "Said by the user.", _AGREED: "Proposed by the agent, agreed to by the user."}
+    text = " ".join(filter(None, (whole, found.reason, who.get(found.confidence, ""))))
+    files = course.files_in(f"{found.title} {found.reason}")
+    return Observation(
+        junk.key("decision", found.title),
+        "decision",
+        title,
+        wording.shortened(text or "Said by the agent.", LONGEST_TEXT),
+        files,
+        (),
+        found.evidence,
+        found.said.step.at,
+        found.confidence,
+        "agent" if found.confidence == _BY_AGENT else "user",
+    )

@@ -1,0 +1,128 @@
+"""What the agent found out: how something works, why it is so, where a limit is."""
+
+import re
+from typing import NamedTuple
+
+from ctx.sessions.synthesis import cues, junk, wording
+from ctx.sessions.synthesis.closing import is_done
+from ctx.sessions.synthesis.course import Course, Said
+from ctx.sessions.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
+from ctx.sessions.synthesis.sentences import Sentence
+
+_MOST = 5
+_FEWEST_WORDS = 6
+_FEWEST_REPORTED = 4
+_SURE, _LIKELY = 650, 550
+_TRIVIAL = re.compile(
+    r"(?:the|this) (?:file|code|function|class|method|script|output|command|test|project) (?:has"
+    r"|is|contains|looks|exists)\b",
+    re.IGNORECASE,
+)
+_TRIVIAL_ANYWHERE = re.compile(
+    r"\b(?:has|contains) [0-9]+ lines\b|\bhas no (?:docstring|comments?)\b|\btypo\b"
+    r"|\bon line [0-9]|\b(?:the command|it) timed out\b"
+    r"|\bi (?:have not|haven['’]t|did not|didn['’]t)\b",
+    re.IGNORECASE,
+)
+_FINDINGS = re.compile(r"\b(?:findings?|what i found|befunde?)\b")
+# Where nothing was changed, these were not put right either.
+_REPORTS = re.compile(
+    r"\b(?:findings?|problems?|issues?|results?|found|bugs?|vulnerabilit\w+|risks?|causes?"
+    r"|observations?|weaknesses|concerns?|ergebnisse?|befunde?|probleme?|ursachen?)\b"
+)
+_LEFT = re.compile(r"\b(?:next|fix(?:es|ed)?|recommend\w*|suggest\w*|how to|no )\b")
+# `…, let me fix that`
+_THEN = re.compile(
+    r"(?:,|;| [–—-]) *(?:so |and )?(?:let me|i['’]ll|i will) [^,;]{1,60}\Z", re.IGNORECASE
+)
+_REPORTED = 2
+_POINTS = re.compile(r"(?:this|that|it|they|these|those|he|she|there it is)\b", re.IGNORECASE)
+
+
+class _Candidate(NamedTuple):
+    text: str
+    weight: int
+    said: Said
+    evidence: tuple[str, ...]
+
+
+def discoveries(course: Course) -> list[Observation]:
+    """The strongest few, in order."""
+    found: list[_Candidate] = []
+    reports = {said.at for said in course.reports}
+    closings = {said.at for said in course.last_words}
+    looked, place = "", 0
+    for message in course.messages:
+        while place < message.at:
+            step = course.steps[place]
+            if step.kind in ("read", "search", "command", "agent"):
+                looked = step.id
+            place += 1
+        if not looked:
+            # Nothing was looked at: it is what the agent believes.
+            continue
+        for sentence in message.sentences:
+            listed = _REPORTS if message.at in reports else _FINDINGS
+            is_listed = message.at in closings and _stands_below(listed, sentence)
+            is_reported = is_listed or message.at in reports
+            weight = _weight(course, sentence, is_listed=is_listed, is_reported=is_reported)
+            if weight >= cues.ENOUGH:
+                text = _THEN.sub("", wording.without_lead(sentence.text))
+                if not _POINTS.match(text) or cues.names_something(text[3:]):
+                    found.append(_Candidate(text, weight, message, (looked, message.step.id)))
+    found.sort(key=lambda each: (-each.weight, each.said.at))
+    kept: list[_Candidate] = []
+    for each in found:
+        if len(kept) < _MOST and not junk.is_told(each.text, (other.text for other in kept)):
+            kept.append(each)
+    kept.sort(key=lambda each: (each.said.at, each.text))
+    return [_observation(course, each) for each in kept]
+
+
+def _weight(course: Course, sentence: Sentence, *, is_listed: bool, is_reported: bool) -> int:
+    """How much speaks for it. What only was looked into ends with what was found out."""
+    text = sentence.text
+    found = cues.weight(cues.DISCOVERIES, text)
+    if is_reported and found:
+        found += _REPORTED
+    if is_listed:
+        found = max(found, cues.ENOUGH)
+    if (
+        found < cues.ENOUGH
+        or sentence.is_question
+        or cues.is_open(text)
+        or not (is_listed or cues.names_something(text))
+        or len(text.split()) < (_FEWEST_REPORTED if is_reported else _FEWEST_WORDS)
+        or is_done(text)
+        or _TRIVIAL.match(wording.without_lead(text))
+        or _TRIVIAL_ANYWHERE.search(text)
+        or junk.is_narration(text)
+        or junk.is_junk(text)
+        or junk.is_told(text, course.prompt_texts)
+    ):
+        return 0
+    return found
+
+
+def _stands_below(heading: re.Pattern[str], sentence: Sentence) -> bool:
+    """Whether it stands in a list of such things."""
+    above = sentence.heading
+    is_item = sentence.is_item and sentence.starts
+    return is_item and heading.search(above) is not None and _LEFT.search(above) is None
+
+
+def _observation(course: Course, found: _Candidate) -> Observation:
+    title = wording.shortened(found.text, LONGEST_TITLE)
+    text = wording.sentence(found.text) if title != found.text else ""
+    return Observation(
+        junk.key("discovery", found.text),
+        "discovery",
+        title,
+        wording.shortened(text, LONGEST_TEXT),
+        course.files_in(found.text),
+        (),
+        found.evidence,
+        found.said.step.at,
+        _SURE if found.weight > cues.ENOUGH else _LIKELY,
+        "agent",
+    )

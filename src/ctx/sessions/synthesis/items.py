@@ -1,0 +1,91 @@
+"""What became of the items of code, from the first edit to the last.
+
+Only what is left at the end counts: an item that was made and deleted again was never there.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ctx.sessions.steps import Step, SymbolChange
+from ctx.sessions.synthesis import wording
+from ctx.sessions.synthesis.course import Course, last_name
+
+
+class Net(NamedTuple):
+    """What became of an item of code, from the first edit to the last."""
+
+    path: str
+    change: str
+    kind: str
+    name: str
+    signature: str
+
+    @property
+    def is_public(self) -> bool:
+        return not last_name(self.name).startswith("_")
+
+    @property
+    def is_test(self) -> bool:
+        """Some languages have their tests beside the code."""
+        first = self.name.partition("::")[0]
+        return wording.is_test(self.path) or first == "tests" or "::tests::" in self.name
+
+
+def net(edits: Iterable[Step]) -> tuple[Net, ...]:
+    """What is left of many changes."""
+    found: dict[tuple[str, str], Net] = {}
+    for step in edits:
+        for change in step.changes:
+            key = (step.path, change.name)
+            before = found.pop(key, None)
+            after = _after(before.change if before else "", change)
+            if after:
+                found[key] = Net(step.path, after, change.kind, change.name, change.signature)
+    return tuple(found.values())
+
+
+def net_of(course: Course, places: Iterable[int]) -> tuple[Net, ...]:
+    return net(course.steps[index] for index in places)
+
+
+def _after(before: str, change: SymbolChange) -> str:
+    match before, change.change:
+        case "new", "deleted":
+            return ""
+        case "new", _:
+            return "new"
+        case "deleted", "new":
+            return "modified"
+        case _, now:
+            return now
+
+
+def moved(items: Sequence[Net]) -> list[tuple[Net, Net]]:
+    """What was renamed or put elsewhere: one item gone, one that looks the same come."""
+    gone: dict[tuple[str, str], Net] = {}
+    for each in items:
+        if each.change == "deleted":
+            gone.setdefault(_looks(each), each)
+    return [
+        (before, each)
+        for each in items
+        if each.change == "new" and (before := gone.pop(_looks(each), None))
+    ]
+
+
+def _looks(item: Net) -> tuple[str, str]:
+    """An item without its own name."""
+    own = last_name(item.name)
+    return item.kind, item.signature.replace(own, "", 1)[:200] if item.signature else own
+
+
+def taken_back(course: Course) -> tuple[Net, ...]:
+    """What one request brought into the code, and a later one took out again."""
+    left = {(each.path, each.name) for each in net_of(course, course.edits)}
+    made: list[Net] = []
+    for goal in course.goals:
+        items = net_of(course, course.edits_between(goal.start - 1, goal.end))
+        made += [each for each in items if each.change == "new"]
+        # What has another name now is still there.
+        left |= {(before.path, before.name) for before, _ in moved(items)}
+    return tuple(each for each in made if each.is_public and (each.path, each.name) not in left)

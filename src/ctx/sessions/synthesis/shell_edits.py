@@ -1,0 +1,83 @@
+"""Commands that change the project: an edit is not always made with an editor.
+
+What `sed -i` or `cat >` change stands in the command line. What a patch, an install or an automatic
+fix changes does not: there it is only known that something was changed.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ctx.sessions import shell
+
+_MOVERS = frozenset("mv git".split())
+_LONGEST = 2_000
+_MOST_PARTS = 12
+_MOST_PATHS = 20
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")
+_FILE = re.compile(r"[\w@+./-]*(?:\w\.\w{1,8}|(?:Make|Docker|Rake|Gem)file)\Z")
+_PRINTED = re.compile(r"\.(?:log|txt|out|tmp)\Z")
+_INTO = re.compile(r"(?<![<>0-9&])>{1,2}\s*([^\s>&|;]+)")
+_IN_PLACE = re.compile(r"-(?:[a-zA-Z]*i(?:\.\w+)?[a-z]*|-in-place(?:=.*)?)\Z")
+_PATCHES = re.compile(r"git (?:-\S+ )*(?:apply|am|revert|cherry-pick)\b|patch\b")
+_INSTALLS_OR_MENDS = re.compile(
+    r"(?:uv )?pip3? install|(?:uv|poetry|pdm|cargo|yarn|pnpm|bun) add|(?:npm|pnpm|bun) (?:i|install"
+    r"|ci|add)\b|yarn(?: install)?\s*\Z|go (?:get|mod tidy)|bundle (?:install|add)|composer require"
+    r"|(?:apt|apt-get|brew|dnf) install|uv sync|poetry install|gofmt -w|cargo fix"
+)
+_FIXES_BY_ITSELF = re.compile(r"\s(?:--fix|--write|--unsafe-fixes|--in-place)(?=\s|\Z)")
+_BEFORE = re.compile(r"(?:[A-Za-z_]\w*=\S* |sudo |command |python3? -m |[\w./]*/bin/)*")
+
+
+class ShellEdit(NamedTuple):
+    paths: tuple[str, ...]
+    """As they are written; none where the command does not say which."""
+
+
+@lru_cache(maxsize=2_048)
+def shell_edit(command: str) -> ShellEdit | None:
+    """What a command line changes; None where it changes nothing that is known of."""
+    line = shell.read(command[:_LONGEST])
+    found: list[str] = []
+    is_edit = False
+    for part in line.parts[:_MOST_PARTS]:
+        paths = _changed(part)
+        if paths is not None:
+            is_edit = True
+            found += [_from(line.folder, path) for path in paths]
+    return ShellEdit(tuple(dict.fromkeys(found))[:_MOST_PATHS]) if is_edit else None
+
+
+def _changed(part: shell.Part) -> Sequence[str] | None:
+    text = part.text[_before(part.text) :]
+    words = [word.strip("'\"") for word in _WORD.findall(text)]
+    if part.verb in ("sed", "perl") and any(map(_IN_PLACE.match, words)):
+        return [word for word in words[1:] if not word.startswith("-") and _FILE.match(word)]
+    if part.verb == "tee":
+        return _kept(words[1:]) or None
+    if part.verb in ("cat", "echo", "printf"):
+        return _kept(_INTO.findall(text)) or None
+    if part.verb in _MOVERS and words[-3:-2] in (["mv"], ["-f"], ["-k"]):
+        return _kept(words[-1:]) or None
+    if _PATCHES.match(text) or _INSTALLS_OR_MENDS.match(text) or _FIXES_BY_ITSELF.search(text):
+        return []
+    return None
+
+
+def _before(text: str) -> int:
+    before = _BEFORE.match(text)
+    return before.end() if before else 0
+
+
+def _kept(words: Iterable[str]) -> list[str]:
+    """The files that are work, rather than what something printed."""
+    bare = (word.strip("'\"") for word in words)
+    return [word for word in bare if _FILE.match(word) and not _PRINTED.search(word)]
+
+
+def _from(folder: str, path: str) -> str:
+    """A path as it is from where the line began."""
+    joined = path if path.startswith("/") else posixpath.join(folder, path)
+    return posixpath.normpath(joined)

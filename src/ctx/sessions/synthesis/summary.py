@@ -1,0 +1,185 @@
+"""The session in eight sections, for a reader who was not there."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ctx.sessions.steps import Step
+from ctx.sessions.synthesis import asked, closing, junk, wording
+from ctx.sessions.synthesis.checks import checks
+from ctx.sessions.synthesis.complaints import is_failing
+from ctx.sessions.synthesis.course import Course
+from ctx.sessions.synthesis.fixes import Fixes
+from ctx.sessions.synthesis.items import taken_back
+from ctx.sessions.synthesis.observations import (
+    LONGEST_LINE,
+    MOST_FILES,
+    Observation,
+    Summary,
+)
+
+_MOST_LEARNED = 5
+_MOST_COMPLETED = 6
+_MOST_NEXT = 6
+_MOST_NOTES = 8
+_MOST_SEARCHES = 3
+_MOST_READ = 5
+_OPEN_TODO = re.compile(r"\[(?P<mark>[^\]]{0,20})\] (?P<what>.+)")
+_NUMBERED = re.compile(r"task (\d{1,6})\Z")
+_DECIDED = re.compile(r"(?:decided|agreed|chose|opted|settled|deliberately)\b", re.IGNORECASE)
+
+
+def summarise(
+    course: Course,
+    told: Sequence[Observation],
+    learned: Sequence[str],
+    fixes: Fixes,
+    done: Sequence[str],
+) -> Summary | None:
+    """The summary; None where nothing was asked, or nothing done."""
+    is_asked = any(junk.words(said.text) for said in asked.prompts(course))
+    if not is_asked or not any(map(_has_substance, course.steps)):
+        return None
+    completed = _completed(told, done)
+    found_out = learned or [
+        *map(wording.without_lead, () if completed else closing.answered(course))
+    ]
+    read, more_read = _files(_read_paths(course))
+    edited, more_edited = _files(_by_importance(course))
+    return Summary(
+        asked.title(course, completed),
+        asked.request(course),
+        _investigated(course),
+        tuple(_lines(found_out, _MOST_LEARNED)),
+        completed,
+        _next_steps(course, fixes),
+        read,
+        edited,
+        _notes(course, told, fixes),
+        more_read,
+        more_edited,
+        course.steps[-1].at,
+    )
+
+
+def _has_substance(step: Step) -> bool:
+    return step.kind in ("read", "write", "command", "search", "agent")
+
+
+def _investigated(course: Course) -> tuple[str, ...]:
+    """What was looked at before anything was changed."""
+    until = course.edits[0] if course.edits else len(course.steps)
+    before = course.steps[:until]
+    read = wording.distinct(step.path for step in before if step.kind == "read")
+    searched = wording.distinct(
+        wording.code(step.text) for step in before if step.kind == "search" and step.text.strip()
+    )
+    found = []
+    if read:
+        found.append(f"Read {wording.listed(read, _MOST_READ)}")
+    if searched:
+        found.append(f"Searched for {wording.listed(searched, _MOST_SEARCHES)}")
+    return tuple(wording.shortened(each, LONGEST_LINE) for each in found)
+
+
+def _completed(told: Sequence[Observation], done: Sequence[str]) -> tuple[str, ...]:
+    kinds = ("bugfix", "feature", "refactor")
+    titles = [each.title for each in told if each.kind in kinds]
+    return tuple(_lines([*titles, *map(wording.impersonal, done)], _MOST_COMPLETED))
+
+
+def _lines(texts: Iterable[str], most: int) -> list[str]:
+    """Each thing once, in one line."""
+    found: list[str] = []
+    for text in texts:
+        line = wording.shortened(text, LONGEST_LINE).rstrip(".!")
+        if line and len(found) < most and not junk.is_told(line, found):
+            found.append(line)
+    return found
+
+
+def _next_steps(course: Course, fixes: Fixes) -> tuple[str, ...]:
+    left = [wording.impersonal(wording.without_lead(each)) for each in closing.left(course)]
+    return tuple(_lines([*fixes.failing, *left, *_todos(course)], _MOST_NEXT))
+
+
+def _todos(course: Course) -> list[str]:
+    """What the agent had planned and not done, by the last list it made, or its tasks."""
+    lists = [step for step in course.steps if step.tool == "TodoWrite" and step.kind == "plan"]
+    made: list[str] = []
+    done: set[int] = set()
+    for step in course.steps:
+        if step.kind != "plan" or step.tool not in ("TaskCreate", "TaskUpdate"):
+            continue
+        found = _OPEN_TODO.match(step.text)
+        number = _NUMBERED.match(found["what"]) if found else None
+        if found and number and found["mark"] in ("x", "deleted"):
+            done.add(int(number[1]))
+        elif found and number is None and step.tool == "TaskCreate":
+            made.append(found["what"].partition("\n")[0])
+    left = [what for index, what in enumerate(made, 1) if index not in done]
+    if lists:
+        matches = map(_OPEN_TODO.match, lists[-1].text.splitlines())
+        left += [each["what"] for each in matches if each and each["mark"] != "x"]
+    return left
+
+
+def _read_paths(course: Course) -> list[str]:
+    """Those that were read most often first."""
+    counts: dict[str, int] = {}
+    for step in course.steps:
+        if step.kind == "read" and step.path:
+            counts[step.path] = counts.get(step.path, 0) + 1
+    return sorted(counts, key=lambda path: -counts[path])
+
+
+def _by_importance(course: Course) -> list[str]:
+    """Code before tests, and where most was changed first."""
+    size: dict[str, int] = {}
+    for index in course.edits:
+        step = course.steps[index]
+        size[step.path] = size.get(step.path, 0) + step.added + step.removed
+    return sorted(size, key=lambda path: (wording.is_test(path), -size[path]))
+
+
+def _files(paths: Sequence[str]) -> tuple[tuple[str, ...], int]:
+    return tuple(paths[:MOST_FILES]), max(0, len(paths) - MOST_FILES)
+
+
+def _notes(course: Course, told: Sequence[Observation], fixes: Fixes) -> tuple[str, ...]:
+    decided = [_decided(each.title) for each in told if each.kind == "decision"]
+    used = wording.distinct(
+        wording.code(check.shown)
+        for step in course.steps
+        if step.kind == "command" and not is_failing(step)
+        for check in checks(step.text)
+        if check.goal in ("test", "build", "lint")
+    )
+    checked = [f"Checked with {wording.listed(used, 3)}"] if used else []
+    gone = wording.distinct(wording.code(each.name) for each in taken_back(course))
+    undone = [f"Added and taken out again: {wording.listed(gone, 3)}"] if gone else []
+    notes = [*decided[:4], *fixes.in_vain, *undone, *checked]
+    return tuple(wording.shortened(note, LONGEST_LINE) for note in notes[:_MOST_NOTES])
+
+
+def _decided(title: str) -> str:
+    """Some say themselves that it is a decision."""
+    return title if _DECIDED.match(title) else f"Decided: {title}"
+
+
+def markdown(summary: Summary) -> str:
+    """As a node says it: what is empty is left out."""
+    sections = (
+        ("Request", summary.request),
+        ("Investigated", "; ".join(summary.investigated)),
+        ("Learned", "; ".join(summary.learned)),
+        ("Completed", "; ".join(summary.completed)),
+        ("Next Steps", "; ".join(summary.next_steps)),
+        ("Files Read", _with_more(summary.files_read, summary.more_read)),
+        ("Files Edited", _with_more(summary.files_edited, summary.more_edited)),
+        ("Notes", "; ".join(summary.notes)),
+    )
+    return "\n".join(f"**{name}:** {text}" for name, text in sections if text)
+
+
+def _with_more(paths: Sequence[str], more: int) -> str:
+    return ", ".join([*paths, f"and {more} more"] if more else paths)

@@ -1,0 +1,126 @@
+"""How things are said in one line."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+_ANY_SPACE = re.compile(r"\s+")
+_PERSON = re.compile(
+    r"\A(?:(?:i|we)(?:'ve|’ve| have)? (?:also |now |then |successfully )?|successfully )(?!(?:am"
+    r"|was|were|will|can|could|would|should|may|might|must|need|think|believe|guess|suspect|hope"
+    r"|know|see|want|have|had|to|\w{1,10}n['’]t|(?:do|did) not)\b)",
+    re.IGNORECASE,
+)
+# `src/net.py` - Added a retry
+_PLACE = re.compile(r"\A`?[\w./-]{1,80}\.\w{1,6}`?(?: [-–—]|:) (?=[A-Z])")
+_WRITTEN = re.compile(r"\A(re)?written\b")
+_LEAD = re.compile(
+    r"(?:ok(?:ay)?|because|so|and|but|now|actually|great|good|interesting(?:ly)?|ah|aha|hmm|perfect|right"
+    r"|well|also|note(?: that|:)|important(?:ly)?:?|gotcha:|caveat:|(?:it )?turns out(?: that)?"
+    r"|i (?:can )?(?:now )?(?:see|found(?: out)?|discovered|noticed|reali[sz]ed|confirmed"
+    r"|learned) that|i(?:'ve|’ve| have) (?:found(?: out)?|discovered|noticed|confirmed) that"
+    r"|that (?:did not|didn't|does not|doesn't) (?:help|work)|(?:found|discovered"
+    r"|confirmed) (?:it|the (?:bug|problem|issue|cause))|the (?:actual |real |underlying |main "
+    r"|root )?(?:problem|issue|bug|reason|cause|culprit)(?: here)? (?:is|was) that)[,.:!]*\s+",
+    re.IGNORECASE,
+)
+_LONGEST_CODE = 60
+# Only the beginning of a text that is to be one line is ever needed.
+_ENOUGH = 4_000
+
+
+def line(text: str) -> str:
+    """A text in one line."""
+    return _ANY_SPACE.sub(" ", text[:_ENOUGH]).strip()
+
+
+def shortened(text: str, longest: int) -> str:
+    """One line of at most so many characters, cut between words where that is possible."""
+    whole = line(text)
+    if len(whole) <= longest:
+        return whole
+    cut = whole[: longest - 1]
+    space = cut.rfind(" ")
+    if space > longest // 2:
+        cut = cut[:space]
+    if cut.count("`") % 2:
+        # Half of a name in code is no name.
+        before = cut.rpartition("`")[0].rstrip()
+        cut = before if len(before) > longest // 3 else cut.replace("`", "")
+    return cut.rstrip(" ,;:.-–—(") + "…"
+
+
+def code(text: str) -> str:
+    """A command or a name, in backticks."""
+    return f"`{shortened(text.replace('`', ''), _LONGEST_CODE)}`"
+
+
+def listed(words: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`."""
+    if len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most} more"
+    if len(words) > 1:
+        return f"{', '.join(words[:-1])} and {words[-1]}"
+    return "".join(words)
+
+
+def sentence(text: str) -> str:
+    """With a capital at the beginning and a point at its end."""
+    words = capital(text.strip())
+    return words if not words or words[-1] in ".!?…" else f"{words}."
+
+
+def capital(text: str) -> str:
+    """A sentence begins with a capital; a name stays as it is."""
+    first = text.partition(" ")[0].rstrip(",.:;!?").replace("'", "").replace("’", "")
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
+def impersonal(text: str) -> str:
+    """`Added it`, where somebody said `I've added it`."""
+    words = _PERSON.sub("", _PLACE.sub("", text, count=1), count=1)
+    return capital(_WRITTEN.sub(lambda found: f"{found[1] or ''}wrote", words, count=1))
+
+
+def without_lead(text: str) -> str:
+    """What was found out, without the words that announce it."""
+    words = text.strip()
+    for _ in range(3):
+        lead = _LEAD.match(words)
+        if lead is None or lead.end() == len(words):
+            break
+        words = words[lead.end() :]
+    return capital(words.rstrip("."))
+
+
+def distinct(words: Iterable[str]) -> tuple[str, ...]:
+    """Each once, in order, without those that are empty."""
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+@lru_cache(maxsize=4_096)
+def is_test(path: str) -> bool:
+    """Whether a file is there to test others, by the habits of many languages."""
+    folders, name = posixpath.split(path.lower())
+    stem = name.partition(".")[0]
+    return (
+        any(part in ("test", "tests", "__tests__", "spec", "specs") for part in folders.split("/"))
+        or stem.startswith("test_")
+        or stem.endswith(("_test", "_spec", "test", "tests"))
+        or ".test." in name
+        or ".spec." in name
+    )
+
+
+@lru_cache(maxsize=4_096)
+def is_document(path: str) -> bool:
+    """Whether a file is read by people, or made by a tool: nothing breaks by it."""
+    name = posixpath.basename(path.lower())
+    stem, _, suffix = name.rpartition(".")
+    return (
+        suffix in ("md", "rst", "adoc", "lock")
+        or name in ("package-lock.json", "pnpm-lock.yaml", "go.sum", "license")
+        or stem.startswith(("changelog", "readme", "news"))
+        or name.startswith(("changelog", "readme"))
+    )

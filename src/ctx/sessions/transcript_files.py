@@ -1,0 +1,67 @@
+"""Where Claude Code keeps its transcripts, and whose each of them is.
+
+projects/-home-dev-shop/<session>.jsonl                         of a session
+projects/-home-dev-shop/<session>/subagents/agent-<id>.jsonl    of an agent that works for it
+projects/-home-dev-shop/agent-<id>.jsonl                        the same, of older clients
+"""
+
+import json
+import os
+
+from ctx import disk
+from ctx.sessions import live
+
+SUFFIX = ".jsonl"
+
+_SUBAGENTS = "subagents"
+_GLANCE = 8192
+
+
+def session_of(path: str) -> str:
+    """The session whose transcript a file is by its name; empty where it is none."""
+    name = os.path.basename(path)
+    stem = name.removesuffix(SUFFIX)
+    is_one = stem != name and not stem.startswith("agent-") and live.is_session(stem)
+    return stem if is_one else ""
+
+
+def of_subagents(path: str, since_ms: int) -> list[str]:
+    """The transcripts of the agents that a session let work for it, as far as they are so new."""
+    folder, session = os.path.dirname(path), session_of(path)
+    # Older clients leave all of them in one folder, beside those of the sessions.
+    marked = json.dumps(session).encode()
+    beside = [each for each in _agents_in(folder, since_ms) if marked in _beginning(each)]
+    return [*_agents_in(os.path.join(folder, session, _SUBAGENTS), since_ms), *beside]
+
+
+def _agents_in(folder: str, since_ms: int) -> list[str]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(
+                each.path
+                for each in found
+                if _is_subagent(each.name) and each.stat().st_mtime_ns >= since_ms * 1_000_000
+            )
+    except OSError:
+        return []
+
+
+def _is_subagent(name: str) -> bool:
+    return name.startswith("agent-") and name.endswith(SUFFIX)
+
+
+def _beginning(path: str) -> bytes:
+    try:
+        return disk.read_plain(path, _GLANCE)
+    except OSError:
+        return b""
+
+
+def main_of(path: str, session: str) -> str:
+    """The transcript of the session itself, for one of its own or of an agent of its."""
+    folder, name = os.path.split(path)
+    if not _is_subagent(name):
+        return path
+    if os.path.basename(folder) == _SUBAGENTS:
+        folder = os.path.dirname(os.path.dirname(folder))
+    return os.path.join(folder, session + SUFFIX)

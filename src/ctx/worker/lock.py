@@ -1,0 +1,95 @@
+"""Who the worker is: one at a time for each `CTX_HOME`.
+
+The kernel's lock on the file decides, and it ends with its process, so nothing that a killed worker
+leaves is in anybody's way. The text in the file says who holds it.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple
+
+from ctx import __version__, clock, disk
+
+_POLL_S = 0.02
+_LONGEST = 200
+
+
+class Owner(NamedTuple):
+    pid: int
+    version: str
+    since_ms: int
+
+
+@contextmanager
+def held(path: str, seconds: float) -> Iterator[bool]:
+    """Whether we are the worker until the block ends. One that is just going is waited for."""
+    disk.make_folder(os.path.dirname(path))
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
+    is_in_time = clock.deadline(seconds)
+    try:
+        while not (is_ours := _locked(fd)) and is_in_time():
+            clock.sleep(_POLL_S)
+        if is_ours:
+            _write(fd)
+        yield is_ours
+    finally:
+        os.close(fd)
+
+
+def write_again(path: str) -> None:
+    """Write down who we are, where the disk was full when we began."""
+    with suppress(OSError):
+        if _read(disk.read_plain(path, _LONGEST)):
+            return
+        fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            _write(fd)
+        finally:
+            os.close(fd)
+
+
+def owner(path: str) -> Owner | None:
+    """The worker that runs, if there is one."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        try:
+            # Whoever only looks must not keep a worker from starting for longer than this.
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read(os.pread(fd, _LONGEST, 0))
+        return None
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _read(said: bytes) -> Owner | None:
+    """None while it is being written."""
+    pid, _, rest = said.decode("utf-8", "replace").partition("\n")
+    version, _, since = rest.partition("\n")
+    since = since.strip()
+    if pid.isdecimal() and since.isdecimal():
+        return Owner(int(pid), version, int(since))
+    return None
+
+
+def _write(fd: int) -> None:
+    # On a full disk it is the worker all the same.
+    with suppress(OSError):
+        said = f"{os.getpid()}\n{__version__}\n{clock.now_ms()}\n".encode()
+        os.pwrite(fd, said, 0)
+        os.ftruncate(fd, len(said))
+
+
+def _locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

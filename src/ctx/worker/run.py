@@ -1,0 +1,227 @@
+"""What the worker does from its start to its end.
+
+It takes the lock, hangs up the bell, empties the spool; then it loads the rest and serves, with a
+round after each ring, until there is nobody left to work for. Before it goes it takes the bell
+down and looks into the spool once more, so that no hook has rung for nothing.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import ctx
+from ctx import clock, disk
+from ctx.layout import UserStore
+from ctx.operations import tend
+from ctx.operations.tend import Tending
+from ctx.sessions import live, spool
+from ctx.worker import lock, log, memory_use, starting
+from ctx.worker.bell import Bell
+from ctx.workspace import Memory, Surroundings
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+Opened = Callable[[], AbstractContextManager[Memory]]
+"""Opens the memory for writing. Each round does so anew: a store may have been replaced."""
+
+Reason = Literal["", "stopped", "idle", "large", "replaced", "removed"]
+"""Why a worker goes: it was told to, nobody needs it, it takes too much, there is a newer ctx, its
+home is not there any more."""
+
+_GOING_S = 3.0
+"""How long one that is just going is waited for."""
+_YOUNG_S = 30.0
+"""One that is younger is not replaced for its size: the next one would be no smaller."""
+_LONG_S = 12 * 3600.0
+"""A session that says nothing for so long does not keep a worker: the next hook starts one."""
+
+
+class Limits(NamedTuple):
+    idle_s: float
+    memory_mb: float
+    young_s: float = _YOUNG_S
+
+
+class Worker:
+    """What the parts of a worker share: where it works, and what it was doing."""
+
+    def __init__(self, surroundings: Surroundings, opened: Opened, limits: Limits) -> None:
+        self.surroundings = surroundings
+        self.store: UserStore = surroundings.user_store
+        self.home = self.store.home
+        self.limits = limits
+        self.began_ms = clock.now_ms()
+        self.rounds = 0
+        self._opened = opened
+        self._is_stopping = False
+        self._began = clock.monotonic()
+        self._needed = self._began
+        self._rung = self._began
+        self._install = _stamp(ctx.__file__)
+        self._lock = _identity(self.store.worker_lock)
+        self._tending = Tending(self.home, self._guard, self.is_stopping)
+
+    def log(self, message: str) -> None:
+        log.add(self.store.worker_log, message)
+
+    def drain(self) -> None:
+        """Empty the spool, and nothing more: a hook may wait for what it asked for."""
+        with self._guard("the spool"), self._opened() as memory:
+            for told in tend.problems(tend.drain(memory, self.home)):
+                self.log(told)
+
+    def round(self) -> None:
+        """All that is to be done now. Whatever goes wrong is a line in the log."""
+        self.rounds += 1
+        lock.write_again(self.store.worker_lock)
+        with self._guard("a round"), self._opened() as memory:
+            tended = self._tending.round(memory)
+            for told in tend.problems(tended.applied):
+                self.log(told)
+
+    def freshen(self) -> None:
+        """What can wait until there is nothing else to do."""
+        with self._guard("freshening"), self._opened() as memory:
+            self._tending.freshen(memory)
+
+    def has_been_rung(self) -> None:
+        self._rung = self._needed = clock.monotonic()
+
+    def stop(self) -> None:
+        self._is_stopping = True
+
+    def is_stopping(self) -> bool:
+        return self._is_stopping
+
+    def has_work(self) -> bool:
+        """Whether something lies in the spool."""
+        return bool(spool.waiting(self.home))
+
+    def reason_to_go(self) -> Reason:
+        now = clock.monotonic()
+        if self.is_stopping():
+            return "stopped"
+        if _identity(self.store.worker_lock) != self._lock:
+            return "removed"
+        if _stamp(ctx.__file__) != self._install:
+            return "replaced"
+        is_young = now - self._began < self.limits.young_s
+        if not is_young and memory_use.megabytes() > self.limits.memory_mb:
+            return "large"
+        if now - self._rung < _LONG_S and self._is_watched():
+            self._needed = now
+        return "idle" if now - self._needed >= self.limits.idle_s else ""
+
+    @property
+    def idle_left_s(self) -> float:
+        return max(0.0, self.limits.idle_s - (clock.monotonic() - self._needed))
+
+    def _is_watched(self) -> bool:
+        """Whether a client runs that will have something to say."""
+        now_s = clock.now_s()
+        return any(live.is_live(self.home, each, now_s) for each in live.sessions(self.home))
+
+    @contextmanager
+    def _guard(self, doing: str) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the worker's loop: it goes on, whatever happens
+            self.log(f"{doing}: {type(error).__name__}: {error} ({_where(error.__traceback__)})")
+
+
+def run(
+    surroundings: Surroundings, opened: Opened, limits: Limits, patience_s: float = _GOING_S
+) -> Reason | None:
+    """Be the worker until there is a reason to go; None where there is one already.
+
+    One that is just going is waited for.
+    """
+    store = surroundings.user_store
+    # Until the loop listens to them itself.
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, _leave)
+    with lock.held(store.worker_lock, patience_s) as is_ours:
+        if is_ours:
+            bell = Bell(store.worker_wake)
+        # From now on hooks see that there is one.
+        disk.discard(os.path.join(store.home, starting.MARK))
+        if not is_ours:
+            return None
+        worker = Worker(surroundings, opened, limits)
+        worker.log(f"started, version {ctx.__version__}")
+        try:
+            worker.drain()
+            # Only now what takes time to load.
+            from ctx.worker import serving
+
+            reason = serving.serve(worker, bell)
+        finally:
+            bell.close()
+            end_children()
+        if worker.has_work() and reason not in ("stopped", "removed"):
+            worker.drain()
+        worker.log(f"gone: {reason}")
+        is_needed = worker.has_work() or worker.idle_left_s > 0
+    # Nobody takes the place of one that nobody needs.
+    return "idle" if reason in ("large", "replaced") and not is_needed else reason
+
+
+def detach() -> None:
+    """Let go of everything that belongs to whoever has started this process."""
+    os.closerange(3, 256)
+    os.umask(0o077)
+    os.chdir(os.sep)
+    os.nice(5)
+
+
+def become_anew(store: UserStore) -> None:
+    """Go on as a fresh worker in the same process: its memory is given back, its code is new."""
+    # Where ctx was removed, there is nothing to go on as.
+    if os.path.exists(sys.executable) and os.path.exists(ctx.__file__):
+        words = ("worker", "run", "--detached")
+        os.execv(sys.executable, starting.command(store.home, words))
+
+
+def end_children() -> None:
+    if "ctx.operations.code_background" in sys.modules:
+        from ctx.operations import code_background
+
+        code_background.end()
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """Tells one install of ctx from another, by a file of it; None while there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Tells a file from another that has taken its place."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _leave(_number: int, _frame: object) -> None:
+    """What is open is undone, and done again by the next one."""
+    raise SystemExit(0)
+
+
+def _where(traceback: "TracebackType | None") -> str:
+    """Where in our code something went wrong."""
+    place = ""
+    while traceback is not None:
+        path = traceback.tb_frame.f_code.co_filename
+        if f"{os.sep}ctx{os.sep}" in path:
+            place = f"{path.rpartition(f'{os.sep}ctx{os.sep}')[2]}:{traceback.tb_lineno}"
+        traceback = traceback.tb_next
+    return place

@@ -1,0 +1,399 @@
+"""Hooks and the worker: woken, asked, started, and in nobody's way whatever it does."""
+
+import json
+import os
+import socket
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from ctx import clock
+from ctx.agents.claude_code import hook as module
+from ctx.layout import UserStore
+from ctx.sessions import spool
+from ctx.worker import starting
+from ctx.worker.bell import Bell
+from tests.agents.claude_code.running import (
+    NOTHING,
+    SESSION,
+    SILENT,
+    WORDS,
+    Hooks,
+    additional,
+    command,
+)
+from tests.conftest import Ctx
+from tests.worker.running import Workers, until
+
+REMEMBER = '<ctx:remember type="fact">Deploys run on Mondays.</ctx:remember>'
+
+
+@pytest.fixture
+def hooks(surroundings: Path, repo: Path, ctx: Ctx) -> Iterator[Hooks]:
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Money is in cents.").code == 0
+    hooks = Hooks(surroundings / ".ctx", repo)
+    (hooks.home / "first-run").touch()
+    yield hooks
+    hooks.close()
+
+
+@pytest.fixture
+def workers(hooks: Hooks) -> Iterator[Workers]:
+    found = Workers(hooks.home)
+    yield found
+    found.close()
+
+
+@contextmanager
+def answering(hooks: Hooks, answer: Callable[[bytes], bytes]) -> Iterator[list[bytes]]:
+    """Something in the place of a worker; what it was asked."""
+    asked: list[bytes] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(UserStore(str(hooks.home)).worker_socket)
+        listening.listen()
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = listening.accept()
+                    with connection:
+                        asked.append(connection.recv(65536))
+                        connection.sendall(answer(asked[-1]))
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            # A thread that waits in `accept` is not woken by a close.
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
+def http(value: Any) -> bytes:
+    return b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n" + json.dumps(value).encode()
+
+
+def contents(ctx: Ctx) -> list[str]:
+    return [node["content"] for node in ctx("list", "--type=fact", "--format=json").json["nodes"]]
+
+
+def test_every_event_rings(hooks: Hooks) -> None:
+    bell = Bell(str(hooks.home / spool.WAKE))
+    for word in WORDS:
+        assert hooks.run(word, hooks.event(word)).code == 0
+        assert bell.has_rung(), word
+    bell.close()
+    assert [name.partition(".")[0] for name, _ in hooks.spooled() if name != "receipt"] == list(
+        WORDS
+    )
+
+
+def test_a_bell_that_is_full(hooks: Hooks) -> None:
+    bell = Bell(str(hooks.home / spool.WAKE))
+    with suppress(BlockingIOError):
+        while True:
+            os.write(bell.fileno(), b"!" * 4096)
+    assert hooks.run("post-tool-use", hooks.event("post-tool-use")) == SILENT
+    bell.close()
+    assert len(hooks.spooled()) == 1
+
+
+# Commands
+
+
+def test_the_worker_does_what_an_agent_asks_for(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
+    workers.start()
+    said = hooks.event("stop", last_assistant_message=REMEMBER)
+    assert hooks.run("stop", said) == NOTHING
+    assert sorted(contents(ctx)) == ["Deploys run on Mondays.", "Money is in cents."]
+    assert hooks.log() == []
+
+
+def test_what_the_worker_says_is_told(hooks: Hooks) -> None:
+    def failed(_asked: bytes) -> bytes:
+        (name,) = spool.waiting(str(hooks.home))
+        stop = {"event": spool.id_of(name), "session": SESSION, "done": 1, "failed": 2}
+        return http({"stops": [stop], "waiting": 0})
+
+    with answering(hooks, failed) as asked:
+        ran = hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER))
+    assert [each.split(b"\r\n")[0] for each in asked] == [b"POST /api/apply HTTP/1.1"]
+    message = "ctx: 2 of 3 commands failed; the agent is told with your next prompt"
+    assert json.loads(ran.out) == {"systemMessage": message}
+
+
+NONSENSE = {
+    "nothing": b"",
+    "no answer of ours": b"220 mail ESMTP\r\n",
+    "half": b"HTTP/1.1 200 OK\r\n",
+    "no JSON": b"HTTP/1.1 200 OK\r\n\r\nhello",
+    "a list": http([]),
+    "an error": b"HTTP/1.1 500 No\r\n\r\n{}",
+    "deep": b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000,
+    "without what is expected": http({"text": "x"}),
+    "other types": http({"text": 5, "items": 5, "tokens": [], "stops": [], "waiting": []}),
+}
+
+
+@pytest.mark.parametrize("said", NONSENSE.values(), ids=NONSENSE)
+def test_a_worker_that_makes_no_sense(hooks: Hooks, said: bytes) -> None:
+    with answering(hooks, lambda _: said) as asked:
+        assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
+    assert len(asked) == 1
+
+
+def test_a_worker_that_hangs(hooks: Hooks, ctx: Ctx) -> None:
+    """It accepts, and never answers: what an agent asked for is done by another process."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(UserStore(str(hooks.home)).worker_socket)
+        listening.listen()
+        for word in WORDS:
+            began = time.monotonic()
+            assert hooks.run(word, hooks.event(word)).code == 0
+            assert time.monotonic() - began < 20, word
+        hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER))
+        hooks.settle()
+    assert "Deploys run on Mondays." in contents(ctx)
+
+
+def test_a_socket_that_nobody_listens_on(hooks: Hooks, ctx: Ctx) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left:
+        left.bind(UserStore(str(hooks.home)).worker_socket)
+    hooks.run("stop", hooks.event("stop", last_assistant_message=REMEMBER))
+    hooks.settle()
+    assert "Deploys run on Mondays." in contents(ctx)
+
+
+def test_a_folder_that_others_can_write_to_is_not_asked(hooks: Hooks) -> None:
+    with answering(hooks, lambda _: http({"text": "Evil.", "tokens": 1, "items": []})) as asked:
+        hooks.home.chmod(0o777)
+        assert hooks.run("prompt-submit", hooks.event("prompt-submit")) == NOTHING
+        hooks.home.chmod(0o700)
+    assert asked == []
+
+
+# Prompts
+
+
+def test_what_is_relevant_to_a_prompt(hooks: Hooks) -> None:
+    item = {
+        "id": "01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        "label": "Retries",
+        "updated_at": "2026-01-20",
+        "tokens": 7,
+        "digest": "abc",
+    }
+    told = {"text": "Memory knows about retries.\n", "tokens": 9, "items": [item]}
+    with answering(hooks, lambda _: http(told)) as asked:
+        ran = hooks.run("prompt-submit", hooks.event("prompt-submit", prompt="Why retries?"))
+    assert additional(ran) == "Memory knows about retries.\n"
+    question = json.loads(asked[0].partition(b"\r\n\r\n")[2])
+    assert question == {"folder": str(hooks.folder), "session": SESSION, "prompt": "Why retries?"}
+    (receipt,) = [json.loads(said) for name, said in hooks.spooled() if name == "receipt"]
+    assert (receipt["event"], receipt["session"]) == ("UserPromptSubmit", SESSION)
+    assert [each[:5] for each in receipt["items"]] == [list(item.values())]
+
+
+def test_the_worker_knows_what_is_relevant(hooks: Hooks, workers: Workers, ctx: Ctx) -> None:
+    fact = "The scheduler retries every five minutes because the broker drops idle connections."
+    assert ctx("add", "--type=decision", fact).code == 0
+    workers.start()
+    said = hooks.event("prompt-submit", prompt="Why does the scheduler retry every five minutes?")
+    # The first time it has to load what it asks with.
+    found = until(lambda: hooks.run("prompt-submit", said).out.decode().replace("{}\n", ""))
+    assert fact in found
+    until(lambda: not spool.waiting(str(hooks.home)))
+    assert hooks.run("prompt-submit", said) == NOTHING
+
+
+# Starting
+
+
+@pytest.fixture
+def alone(hooks: Hooks, workers: Workers) -> Hooks:
+    """Hooks that start a worker, which does not stay for long."""
+    del hooks.environment["CTX_WORKER_AUTOSTART"]
+    hooks.environment["CTX_WORKER_IDLE_SECONDS"] = "0.3"
+    # The client is gone by then.
+    hooks.environment["CLAUDE_PID"] = "99999999"
+    return hooks
+
+
+@pytest.mark.parametrize("word", ["session-start", "post-tool-use", "session-end"])
+def test_a_hook_starts_it(alone: Hooks, workers: Workers, word: str) -> None:
+    alone.run(word, alone.event(word))
+    until(lambda: not spool.waiting(str(alone.home)))
+    until(lambda: "gone: idle" in workers.log())
+    assert workers.log() == ["started, version 0.1.0", "gone: idle"]
+    assert not (alone.home / starting.MARK).exists()
+
+
+def test_many_hooks_start_one(alone: Hooks, workers: Workers) -> None:
+    alone.environment["CTX_WORKER_IDLE_SECONDS"] = "20"
+
+    def run(number: int) -> None:
+        said = alone.event("post-tool-use", tool_use_id=f"toolu_{number}")
+        assert alone.run("post-tool-use", said) == SILENT
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(run, range(16)))
+    until(lambda: not spool.waiting(str(alone.home)))
+    assert len(workers.log()) == 1
+
+
+@pytest.mark.parametrize("said", ["[worker]\nautostart = false\n", "worker.autostart = false\n"])
+def test_a_person_who_wants_none(alone: Hooks, workers: Workers, said: str) -> None:
+    (alone.home / "config.toml").write_text(said)
+    assert alone.run("post-tool-use", alone.event("post-tool-use")) == SILENT
+    alone.settle()
+    assert not (alone.home / starting.MARK).exists()
+    assert len(alone.spooled()) == 1
+
+
+def test_another_store_is_not_the_workers(alone: Hooks, tmp_path: Path) -> None:
+    alone.environment["CTX_DB"] = str(tmp_path / "other.db")
+    bell = Bell(str(alone.home / spool.WAKE))
+    assert alone.run("post-tool-use", alone.event("post-tool-use")) == SILENT
+    assert not bell.has_rung()
+    bell.close()
+    assert not (alone.home / starting.MARK).exists()
+
+
+def test_each_store_takes_in_what_is_meant_for_it(
+    surroundings: Path, folder: Path, ctx: Ctx, tmp_path: Path
+) -> None:
+    hooks = Hooks(surroundings / ".ctx", folder, CTX_WORKER_AUTOSTART="0")
+    other = str(tmp_path / "other.db")
+    hooks.run("post-tool-use", hooks.event("post-tool-use", session_id="mine"))
+    hooks.environment["CTX_DB"] = other
+    told = {"session_id": "other", "last_assistant_message": REMEMBER}
+    for word in ("post-tool-use", "stop", "prompt-submit"):
+        hooks.run(word, hooks.event(word, **told))
+    hooks.settle()
+    assert ctx("hook", "apply").code == 0
+    assert ctx("--db", other, "hook", "apply").code == 0
+    found = {}
+    for path in (str(hooks.home / "store.db"), other):
+        with closing(sqlite3.connect(path)) as connection:
+            sessions = connection.execute("SELECT DISTINCT session FROM events").fetchall()
+            facts = connection.execute("SELECT content FROM nodes WHERE type = 'fact'").fetchall()
+            found[path] = (sessions, facts)
+    assert found == {
+        str(hooks.home / "store.db"): ([("mine",)], []),
+        other: ([("other",)], [("Deploys run on Mondays.",)]),
+    }
+    assert not spool.waiting(str(hooks.home))
+    hooks.close()
+
+
+def test_what_it_is_started_with(alone: Hooks, workers: Workers) -> None:
+    """It belongs to no session, and nobody's folder is kept from being removed."""
+    alone.environment |= {"CLAUDE_CODE_SESSION_ID": SESSION, "CTX_SESSION": "mine"}
+    alone.environment["CTX_WORKER_IDLE_SECONDS"] = "20"
+    alone.run("post-tool-use", alone.event("post-tool-use"))
+    pid = until(lambda: workers.health() and workers.pid)
+    if os.path.isdir("/proc"):
+        told = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        names = {each.partition(b"=")[0] for each in told}
+        assert names.isdisjoint({b"CLAUDE_CODE_SESSION_ID", b"CTX_SESSION", b"CLAUDE_PROJECT_DIR"})
+        assert os.getsid(pid) == pid
+        assert os.readlink(f"/proc/{pid}/cwd") == "/"
+        assert os.getpriority(os.PRIO_PROCESS, pid) >= 5
+
+
+# Pausing
+
+
+def test_what_an_agent_is_told_to_remember_is_remembered_while_ctx_is_paused(
+    hooks: Hooks, ctx: Ctx
+) -> None:
+    assert ctx("pause").code == 0
+    said = f"We decided to wait. {REMEMBER}"
+    hooks.run("stop", hooks.event("stop", last_assistant_message=said))
+    until(lambda: "Deploys run on Mondays." in contents(ctx))
+    until(lambda: hooks.spooled() == [])
+    with sqlite3.connect(hooks.home / "store.db") as connection:
+        assert connection.execute("SELECT count(*) FROM events").fetchone() == (0,)
+    connection.close()
+
+
+def test_what_is_paused_is_not_kept(hooks: Hooks, ctx: Ctx) -> None:
+    assert ctx("pause").code == 0
+    hooks.run("post-tool-use", hooks.event("post-tool-use"))
+    hooks.run("stop", hooks.event("stop", last_assistant_message="Done."))
+    hooks.run("prompt-submit", hooks.event("prompt-submit"))
+    hooks.run("pre-compact", hooks.event("pre-compact"))
+    ran = hooks.run("session-start", hooks.event("session-start"))
+    assert "Money is in cents." in additional(ran)
+    assert json.loads(ran.out)["systemMessage"].splitlines()[1:] == [
+        "ctx: paused here, so nothing of this session is taken in; `ctx resume` goes on"
+    ]
+    assert [name for name, _ in hooks.spooled()] == ["receipt"]
+    assert ctx("resume").code == 0
+    hooks.run("post-tool-use", hooks.event("post-tool-use"))
+    assert [name for name, _ in hooks.spooled()] == ["receipt", "post-tool-use"]
+
+
+def test_the_first_run_says_what_is_captured(hooks: Hooks) -> None:
+    (hooks.home / "first-run").unlink()
+
+    def told(session: str) -> str:
+        ran = hooks.run("session-start", hooks.event("session-start", session_id=session))
+        message: str = json.loads(ran.out)["systemMessage"]
+        return message
+
+    captured = (
+        "ctx: from now on it is remembered what you ask and agents answer, which files they read,"
+        " what they change and which commands they run: on this machine alone, and without secrets."
+        " `ctx sessions list` shows it, `ctx pause` stops it, <private>…</private> keeps a part of"
+        " a prompt out."
+    )
+    # Who captures nothing is told so once that changes.
+    (hooks.home / "config.toml").write_text("[capture]\nenabled = false\n")
+    assert told("none").splitlines()[1:] == []
+    (hooks.home / "config.toml").unlink()
+    assert told("first").splitlines()[1:] == [captured]
+    assert told("second").splitlines()[1:] == []
+
+
+def test_what_nobody_takes_in_is_said(hooks: Hooks) -> None:
+    """Whoever could say it otherwise is the one that does not come to it."""
+    old_ms = clock.now_ms() - 2 * 3_600_000
+    spool.put(str(hooks.home), spool.new_id(old_ms), "stop", b"{}")
+    ran = hooks.run("session-start", hooks.event("session-start"))
+    assert json.loads(ran.out)["systemMessage"].splitlines()[1:] == [
+        "ctx: what hooks reported was not taken in for more than an hour; `ctx doctor` says more"
+    ]
+
+
+def test_a_hook_waits_for_nobody_whatever_it_asks() -> None:
+    """The times that it waits for a worker are parts of those that it has."""
+    from ctx.agents.claude_code import answers, applying
+
+    assert answers._RELEVANT_S <= 0.1 < module.ANSWER_S
+    assert applying._ASKING_S + 2 <= module.WORK_S
+
+
+def test_a_worker_cannot_be_started(alone: Hooks) -> None:
+    """No more processes may be started: what waits is looked after another time."""
+    with subprocess.Popen(
+        command("post-tool-use"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**alone.environment, "CTX_HOME": str(alone.home)},
+        cwd=alone.folder,
+    ) as process:
+        (alone.home / starting.MARK).touch()
+        out, err = process.communicate(alone.event("post-tool-use"), 20)
+    assert (process.returncode, out, err) == (0, b"", b"")
+    assert len(alone.spooled()) == 1

@@ -1,0 +1,132 @@
+"""`ctx context`"""
+
+from pathlib import Path
+
+import pytest
+
+from ctx.retrieval import layers
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+from tests.retrieval.worked import change, learning, session, step
+from tests.sessions.conversations import Client, context_of
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path, add: Add) -> Client:
+    add("--type=fact", "--tag=tier:pinned", "Deploys run on Fridays")
+    client = Client(surroundings / ".ctx", repo)
+    with client.memory() as memory:
+        session(memory.user, "s1", 1, completed="Refresh takes a lock")
+        change(memory.user, "s1", "auth.py", "def refresh()")
+        for number in range(12):
+            learning(memory.user, "gotcha", f"Learning {number}")
+    return client
+
+
+def test_exactly_what_a_session_is_given(client: Client, ctx: Ctx) -> None:
+    shown = ctx("context")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == context_of(client.talk().start())
+    told = ctx("context", "--format=json").json
+    assert told["text"] == shown.out
+    assert (told["project"], told["source"], told["parts"]) == ("app", "startup", 1)
+    assert not told["is_ready"]
+    client.apply()
+    again = ctx("context", "--format=json").json
+    assert (again["is_ready"], again["text"]) == (True, shown.out)
+    assert again["layers"] == told["layers"]
+
+
+def test_how_it_comes_about(client: Client, ctx: Ctx) -> None:
+    client.talk().start()
+    client.apply()
+    told = ctx("context", "--format=json").json
+    sizes = {each["name"]: each["tokens"] for each in told["layers"]}
+    frame = told["tokens"] - sum(sizes.values())
+    rows = [line.split("  ") for line in ctx("context", "--explain").out.splitlines()]
+    assert rows[0] == [f"startup for app: {told['tokens']} of 2,000 tokens, ready"]
+    assert [[cell.strip() for cell in row if cell.strip()] for row in rows[1:]] == [
+        ["memory", str(sizes["memory"]), "700", "1", "nodes of the view `default`"],
+        ["sessions", str(sizes["sessions"]), "300", "1", "sessions and their summaries"],
+        ["code", str(sizes["code"]), "300", "1", "symbol_changes"],
+        ["learnings", str(sizes["learnings"]), "250", "10", "2", "nodes tagged `learning:`"],
+        ["past work", "0", "300", "0", "observations tagged `kind:`"],
+        ["frame", str(frame), "what stands around the layers"],
+    ]
+
+
+def test_another_budget_and_another_place(client: Client, ctx: Ctx, tmp_path: Path) -> None:
+    small = ctx("context", "--budget=100", "--format=json").json
+    assert small["tokens"] <= 100
+    assert small["budget"] == 100
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    told = ctx("context", "--project-path", str(elsewhere), "--format=json").json
+    assert told["project"] is None
+    assert "Refresh takes a lock" not in told["text"]
+    large = ctx("context", "--budget=6000", "--format=json").json
+    assert large["text"].count("<!-- ctx:end -->") == large["parts"]
+
+
+def test_a_session_that_goes_on(client: Client, ctx: Ctx) -> None:
+    conversation = client.talk("mine")
+    conversation.start()
+    with client.memory() as memory:
+        step(memory.user, "mine", "write", path="src/auth.py")
+    compacted = ctx("context", "--source=compact", "--session=mine").out
+    assert "## Where you were\n\n- In work: src/auth.py\n" in compacted
+    assert ctx("context", "--source=resume", "--session=mine").out == (
+        "Nothing has changed since this session was last given something.\n"
+    )
+    with client.memory() as memory:
+        session(memory.user, "theirs", 0, completed="What they did")
+    resumed = ctx("context", "--source=resume", "--session=mine").out
+    assert layers.CHANGED in resumed
+    assert "What they did" in resumed
+
+
+def test_a_session_that_goes_on_is_named_by_its_beginning(client: Client, ctx: Ctx) -> None:
+    with client.memory() as memory:
+        session(memory.user, "5dd65eaa-e3b1", 0, completed="My own work")
+    whole = ctx("context", "--source=compact", "--session=5dd65eaa-e3b1")
+    assert "My own work" not in whole.out
+    assert ctx("context", "--source=compact", "--session=5dd6") == whole
+    ran = ctx("context", "--source=compact", "--session=bogus")
+    assert (ran.code, "No session begins with 'bogus'" in ran.err) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--source=resume"], "--source=resume is about a session that goes on"),
+        (["--session=s1"], "--session names one that goes on"),
+        (["--budget=10"], "--budget must be a whole number from 100 to 10000000, not 10."),
+        (["--budget=0"], "--budget must be a whole number from 100"),
+        (["--project-path=/nowhere/at/all"], "/nowhere/at/all is not a folder"),
+    ],
+)
+def test_what_makes_no_sense(client: Client, ctx: Ctx, words: list[str], said: str) -> None:
+    ran = ctx("context", *words)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_what_sessions_left_in_the_store_of_the_project(client: Client, ctx: Ctx) -> None:
+    """Where they are shared, others read them there; nobody's table of sessions knows them."""
+    assert ctx("init").code == 0
+    with client.memory() as memory, memory.changing("add") as made:
+        told = made.add_node("summary", "Text", metadata={"completed": ["Theirs", "and more"]})
+        noted = made.add_node("observation", "They use uv\n\nIt is faster.")
+        known = made.add_node("pattern", "Theirs to know")
+        for node_id, tag in (
+            (told, "session:far"),
+            (noted, "session:far"),
+            (noted, "kind:decision"),
+        ):
+            made.tag(node_id, tag)
+        made.tag(known, "learning:convention")
+    shown = ctx("context").out
+    assert "## Recent Sessions\n- [today] Theirs; and more\n- [yesterday] Refresh takes" in shown
+    assert "- Convention: Theirs to know\n" in shown
+    assert "## Relevant Past Work\n- [decision] They use uv. It is faster.\n" in shown
+    assert context_of(client.talk().start()) == shown

@@ -1,0 +1,69 @@
+"""`ctx pause` and `ctx resume`"""
+
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.sessions import pausing
+from tests.conftest import Ctx, git
+
+AT = 1_794_700_000_000
+SINCE = "2026-11-14T23:46:40Z"
+
+
+@pytest.fixture(autouse=True)
+def _now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now_ms", lambda: AT)
+
+
+def test_everywhere(ctx: Ctx, folder: Path, surroundings: Path) -> None:
+    assert ctx("pause").out == (
+        "Paused everywhere: what agents do is not taken in.\n"
+        "Memory is given and asked for as before.\n"
+        f"  everywhere  {SINCE}  ctx resume\n"
+        "`ctx resume` goes on.\n"
+    )
+    assert pausing.is_paused(str(surroundings / ".ctx"), str(folder), AT)
+    again = ctx("pause")
+    assert again.code == 0
+    assert again.out.startswith("Paused already everywhere")
+    assert ctx("resume").out == "No longer paused anywhere.\n"
+    assert not pausing.is_paused(str(surroundings / ".ctx"), str(folder), AT)
+    again = ctx("resume")
+    assert (again.code, again.out) == (0, "Nothing was paused.\n")
+
+
+def test_a_project_in_all_its_working_trees(ctx: Ctx, repo: Path, surroundings: Path) -> None:
+    home = str(surroundings / ".ctx")
+    git("commit", "-q", "--allow-empty", "-m", "first")
+    other = repo.parent / "elsewhere"
+    git("worktree", "add", "-q", str(other))
+    (repo / "sub").mkdir()
+    found = ctx(
+        "pause", "--project", "--for", "2h", "-C", str(repo / "sub"), "--format", "json"
+    ).json
+    until = "2026-11-15T01:46:40Z"
+    assert found == {
+        "project": "app",
+        "changed": True,
+        "pauses": [
+            {"folder": str(repo), "since": SINCE, "until": until},
+            {"folder": str(other), "since": SINCE, "until": until},
+        ],
+    }
+    assert pausing.is_paused(home, str(other), AT)
+    assert not pausing.is_paused(home, str(other), AT + 2 * 3_600_000)
+    assert not pausing.is_paused(home, str(surroundings), AT)
+    ctx("pause")
+    still = ctx("resume", "--project", "-C", str(other)).out
+    assert still == f"No longer paused in app.\nStill paused:\n  everywhere  {SINCE}  ctx resume\n"
+
+
+def test_times_that_make_no_sense(ctx: Ctx, folder: Path) -> None:
+    assert folder
+    for word in ("0h", "2020-01-01", "soon", "-2h"):
+        refused = ctx("pause", f"--for={word}")
+        assert refused.code == 2, word
+        assert "\n  " in refused.err
+    assert ctx("resume").out == "Nothing was paused.\n"

@@ -1,0 +1,144 @@
+"""`ctx restore --backup`: going back to a backup, and what becomes of what came since."""
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.memory import store
+from ctx.operations import backups
+from tests.cli.conftest import Add
+from tests.conftest import Ctx
+
+DAY = 86_400_000
+
+
+@pytest.fixture
+def file(surroundings: Path, folder: Path) -> Path:
+    return surroundings / ".ctx" / "store.db"
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A day that a test can let pass."""
+    moment = [clock.now_ms()]
+    real = clock.now_ms
+    begun = real()
+    monkeypatch.setattr(clock, "now_ms", lambda: moment[0] + real() - begun)
+    return moment
+
+
+def contents(ctx: Ctx) -> list[str]:
+    listed = ctx("list", "--limit=0", "--format=json").json["nodes"]
+    return sorted(node["content"] for node in listed)
+
+
+def test_one_a_day_and_only_so_many(ctx: Ctx, add: Add, file: Path, now: list[int]) -> None:
+    assert backups.daily(str(file), 2) is None
+    add("--type=fact", "One.")
+    assert backups.daily(str(file), 0) is None
+    names = []
+    for _ in range(3):
+        made = backups.daily(str(file), 2)
+        assert made is not None
+        names.append(made.name)
+        assert backups.daily(str(file), 2) is None
+        now[0] += DAY
+    assert [each.name for each in backups.listed(str(file)).backups] == names[:0:-1]
+
+
+def test_the_list(ctx: Ctx, add: Add, file: Path) -> None:
+    told = "There are no backups yet. `ctx store backup` makes one.\n"
+    assert ctx("restore", "--backup").out == told
+    add("--type=fact", "One.")
+    made = backups.daily(str(file), 7)
+    assert made is not None
+    assert ctx("store", "backup").code == 0
+    broken = file.with_name("store.db.backup-20200120T100000Z")
+    broken.write_text("nothing")
+    answer = ctx("restore", "--backup", "--format=json").json
+    assert answer["folder"] == str(file.parent / "backups")
+    assert [(each["why"], each["nodes"]) for each in answer["backups"]][-1] == ("by hand", None)
+    assert {"name": made.name, "nodes": 1, "why": "daily"}.items() <= (
+        next(each for each in answer["backups"] if each["name"] == made.name).items()
+    )
+    assert f"  {made.name}  " in ctx("restore", "--backup").out
+
+
+def test_going_back(ctx: Ctx, add: Add, file: Path) -> None:
+    add("--type=fact", "One.")
+    made = backups.daily(str(file), 7)
+    assert made is not None
+    add("--type=fact", "Two.")
+    tried = ctx("restore", "--backup", "latest", "--dry-run")
+    assert tried.out == (
+        f"Would go back to {made.path}: 1 node.\n"
+        "1 record that the backup does not have: left, see --keep-newer.\n"
+    )
+    assert ctx("restore", "--backup", "latest").code == 1
+    assert contents(ctx) == ["One.", "Two."]
+    answer = ctx("restore", "--backup", made.name, "--yes", "--format=json").json
+    assert (answer["nodes"], answer["newer"], answer["taken"]) == (1, 1, 0)
+    assert contents(ctx) == ["One."]
+    assert ctx("store", "check").code == 0
+    # What was there is whole, and can be gone back to as well.
+    assert ctx("restore", "--backup", answer["kept"], "--yes").code == 0
+    assert contents(ctx) == ["One.", "Two."]
+
+
+def test_with_what_came_since(ctx: Ctx, add: Add, file: Path) -> None:
+    one = add("--type=fact", "One.")
+    made = backups.daily(str(file), 7)
+    assert made is not None
+    add("--type=fact", "Two.", "--tag=a:b", "--supersedes", one)
+    with closing(store.open_for_writing(str(file))) as connection:
+        connection.execute(
+            "INSERT INTO event_log (at, type) VALUES ('2026-01-20T10:00:00Z', 'worker.start')"
+        )
+    before = ctx("export", "--format=json").out
+    ran = ctx("restore", "--backup", "latest", "--keep-newer", "--yes")
+    assert "3 records that the backup does not have: taken along.\n" in ran.out
+    assert ctx("export", "--format=json").out == before
+    assert ctx("store", "check").code == 0
+    with closing(store.open_for_reading(str(file))) as connection:
+        assert connection.execute("SELECT type FROM event_log").fetchall() == [("worker.start",)]
+
+
+@pytest.mark.parametrize("damage", ["header", "middle", "nothing readable", "gone"])
+def test_from_a_store_that_is_damaged_or_gone(ctx: Ctx, add: Add, file: Path, damage: str) -> None:
+    add("--type=fact", "One.")
+    assert backups.daily(str(file), 7) is not None
+    add("--type=fact", "Two.")
+    data = bytearray(file.read_bytes())
+    match damage:
+        case "header":
+            data[:4096] = b"\xff" * 4096
+        case "middle":
+            data[4096 * 20 : 4096 * 23] = b"\xff" * 4096 * 3
+        case "nothing readable":
+            data[:] = b"\xff" * len(data)
+    file.unlink() if damage == "gone" else file.write_bytes(data)
+    for suffix in ("-wal", "-shm"):
+        Path(f"{file}{suffix}").unlink(missing_ok=True)
+    ran = ctx("restore", "--backup", "latest", "--yes")
+    assert ran.code == 0, ran.err
+    assert ctx("store", "check").code == 0
+    is_lost = damage in ("nothing readable", "gone")
+    assert contents(ctx) == (["One."] if is_lost else ["One.", "Two."])
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--backup", "nothing-like-it"], "error E015: There is no backup 'nothing-like-it'."),
+        (["--backup", "latest"], "error E015: There is no backup 'latest'."),
+        ([], "error E011: There is no ID."),
+        (["01M7", "--dry-run"], "error E011: --dry-run and --keep-newer go with --backup."),
+        (["01M7", "--backup", "latest"], "error E011: Give ids of nodes, or --backup"),
+    ],
+)
+def test_what_cannot_be_done(ctx: Ctx, folder: Path, words: list[str], told: str) -> None:
+    ran = ctx("restore", *words)
+    assert ran.code in (1, 2)
+    assert ran.err.startswith(told)

@@ -1,0 +1,299 @@
+"""`ctx scrub`: what it tells, what it asks, and what it leaves alone."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx import layout, repositories
+from ctx.memory import store
+from tests.cli.conftest import Add, Piped
+from tests.conftest import Ctx, git
+
+WORD = "acme-internal"
+
+
+def rows(path: Path, table: str, column: str) -> list[str]:
+    with closing(store.open_for_reading(str(path))) as connection:
+        return [row[0] for row in connection.execute(f"SELECT {column} FROM {table}")]
+
+
+@pytest.fixture
+def file(surroundings: Path) -> Path:
+    return surroundings / ".ctx" / "store.db"
+
+
+def test_nothing_stored_nothing_found(ctx: Ctx, folder: Path, file: Path) -> None:
+    for words in ((WORD,), (WORD, "--dry-run"), ("--yes",)):
+        ran = ctx("scrub", *words)
+        assert (ran.code, ran.out) == (0, "It is nowhere in what ctx has stored.\n"), ran.err
+
+
+def test_a_dry_run_counts_and_changes_nothing(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    add("--type=fact", f"The {WORD} host.", "--tag", f"about:{WORD}")
+    before = ctx("list", "--format=json").json
+    ran = ctx("scrub", WORD, "--dry-run")
+    assert ran.out == (
+        "Would take it out of 3 places:\n"
+        "  store.db: records  2  rewritten\n"
+        "  store.db: nodes    1  rewritten\n"
+        "  store.db: tags     1  rewritten\n"
+    )
+    assert ctx("list", "--format=json").json == before
+    answer = ctx("scrub", WORD, "--dry-run", "--format=json").json
+    assert answer == {
+        "dry_run": True,
+        "looked_for": "a word",
+        "places": [
+            {"where": f"store.db: {table}", "found": found, "done": "rewritten"}
+            for table, found in (("records", 2), ("nodes", 1), ("tags", 1))
+        ],
+        "left": [],
+        "in_git": [],
+        "transcripts": [],
+        "folders": [],
+    }
+
+
+def test_the_name_of_the_project(
+    ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, surroundings: Path
+) -> None:
+    folder = tmp_path / WORD
+    git("init", "-q", str(folder))
+    monkeypatch.chdir(folder)
+    assert ctx("add", "--type=fact", "Money is in cents.").code == 0
+    assert ctx("add", "--type=fact", f"We work for {WORD}.").code == 0
+    for options in (("--dry-run",), ("--yes",)):
+        assert ctx("scrub", WORD, *options).out.endswith(
+            "Folders in which agents work are called so: the next session there brings it back,"
+            " unless you rename them. Memory stays with its project all the same.\n"
+            f"  {tmp_path}/scrubbed\n"
+        )
+    # It is still known here, also when it was written down where the repository lies.
+    home = str(surroundings / ".ctx")
+    common_dir = str(folder / ".git")
+    assert repositories.name_of(home, common_dir) == "scrubbed"
+    repositories.record(home, common_dir, "")
+    assert ctx("scrub", WORD, "--yes").code == 0
+    assert "Money is in cents." in ctx("recall", "money").out
+    assert "project:scrubbed" in ctx("tags").out
+    assert layout.place(str(folder), home).project == "scrubbed"
+
+
+def test_a_word_that_sqlite_uses_itself(ctx: Ctx, add: Add, folder: Path) -> None:
+    add("--type=fact", "An integer.")
+    assert ctx("store", "backup").code == 0
+    for _ in range(2):
+        told = ctx("scrub", "integer", "--yes", "--format=json").json
+        assert {each["why"] for each in told["left"]} == {
+            "in what ctx itself calls things: the name of a session, a type, a key"
+        }
+
+
+def test_it_asks_before_it_does_anything(ctx: Ctx, add: Add, folder: Path) -> None:
+    add("--type=fact", f"The {WORD} host.")
+    ran = ctx("scrub", WORD)
+    assert ran.code == 1
+    assert ran.err.splitlines()[-2:] == [
+        "error E017: This needs a yes: Take it out of all these places? It cannot be undone.",
+        "  Add --yes to go ahead without being asked.",
+    ]
+    assert WORD in ctx("list").out
+
+
+def test_nodes_tags_views_tasks_and_history(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    node = add("--type=fact", f"The {WORD} host.", "--tag", f"about:{WORD}", "--meta", f"{WORD}=1")
+    add("--type=fact", "Another.", "--meta", "why=because of ACME internal", "--tag", "a:b")
+    assert ctx("update", node, "--content", "Nothing of it any more.").code == 0
+    assert ctx("view", "create", WORD, "--query", f"tag:about:{WORD}").code == 0
+    assert ctx("task", "start", f"move {WORD}").code == 0
+    assert ctx("scrub", WORD, "--yes").code == 0
+    assert ctx("store", "check").code == 0
+    data = file.read_bytes().lower()
+    assert b"acme-internal" not in data
+    assert b"acme internal" not in data
+    assert "about:scrubbed" in ctx("tags").out
+    assert "scrubbed" in ctx("view", "list").out
+    # The words of what is left are found, and those that went are not.
+    assert ctx("search", "another", "--format=json").json["total"] == 1
+    assert ctx("search", "acme", "--format=json").json["total"] == 0
+    assert ctx("undo", "--list").code == 0
+
+
+def test_a_pattern(ctx: Ctx, add: Add, folder: Path) -> None:
+    add("--type=fact", "Tickets ACME-1234 and ACME-99 and acme-1234.")
+    assert ctx("scrub", "--regex", r"ACME-\d{4}", "--yes").code == 0
+    assert "Tickets [scrubbed] and ACME-99 and acme-1234." in ctx("list").out
+
+
+def test_the_word_may_come_from_stdin(ctx: Ctx, add: Add, folder: Path, piped: Piped) -> None:
+    add("--type=fact", f"The {WORD} host.")
+    piped(f"{WORD}\n".encode())
+    assert ctx("scrub", "-", "--yes").code == 0
+    assert "The [scrubbed] host." in ctx("list").out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["ab"], "error E011: 2 characters are too few: they are in everything."),
+        (["--regex"], "error E011: --regex needs a PATTERN."),
+        (["--regex", "("], "error E011: This is no regular expression: "),
+        (["--regex", "a*"], "error E011: This pattern finds nothing at all, everywhere."),
+        (["scrubbed"], "error E011: It stands in [scrubbed], which is what takes its place."),
+        (["word", "--project"], "error E012: "),
+    ],
+)
+def test_what_cannot_be_done(ctx: Ctx, folder: Path, words: list[str], told: str) -> None:
+    ran = ctx("scrub", *words, "--yes")
+    assert ran.code in (1, 2)
+    assert ran.err.startswith(told)
+
+
+def test_backups_and_what_was_put_aside(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    add("--type=fact", f"The {WORD} host.")
+    add("--type=fact", "Something else.")
+    assert ctx("store", "backup").code == 0
+    (backup,) = file.parent.glob("store.db.backup-*")
+    aside = file.with_name("store.db.damaged-20260120T100000Z")
+    aside.write_bytes(b"x" * 5000 + WORD.encode() + b"x" * 5000)
+    spared = file.with_name("store.db.damaged-20260120T100001Z")
+    spared.write_bytes(b"x" * 5000)
+    ran = ctx("scrub", WORD, "--yes")
+    assert ran.code == 0, ran.out
+    assert f"  {backup.name} " in ran.out
+    assert not aside.exists()
+    assert spared.exists()
+    assert WORD.encode() not in backup.read_bytes()
+    # It can still be restored.
+    assert ctx("store", "restore", str(backup), "--yes").code == 0
+    assert ctx("store", "check").code == 0
+    assert "The [scrubbed] host." in ctx("list").out
+
+
+def test_what_people_wrote_is_told_and_left(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    add("--type=fact", f"The {WORD} host.")
+    settings = file.with_name("config.toml")
+    settings.write_text(f'[capture]\nignore_projects = ["{WORD}"]\n')
+    before = settings.read_bytes()
+    ran = ctx("scrub", WORD, "--yes")
+    assert ran.code == 1
+    assert ran.out.endswith("Still there:\n  config.toml  it is yours: edit it\n")
+    assert settings.read_bytes() == before
+
+
+def test_a_projection_is_told(ctx: Ctx, add: Add, repo: Path) -> None:
+    add("--type=fact", f"Ours: {WORD}", "--tag=tier:pinned", "--tag=project:app")
+    assert ctx("install", "--projection").code == 0
+    assert WORD in (repo / "AGENTS.md").read_text()
+    ran = ctx("scrub", WORD, "--yes")
+    assert ran.code == 1
+    told = "`ctx install --projection` writes the block of memory in it anew"
+    assert ran.out.endswith(f"Still there:\n  AGENTS.md  {told}\n")
+    assert ctx("install", "--projection").code == 0
+    assert WORD not in (repo / "AGENTS.md").read_text()
+    assert ctx("scrub", WORD, "--yes").code == 0
+
+
+def test_one_store_or_the_other(ctx: Ctx, add: Add, project: Path) -> None:
+    add("--user", "--type=fact", f"Mine: {WORD}")
+    add("--type=fact", f"Ours: {WORD}")
+    assert ctx("scrub", WORD, "--project", "--yes").code == 0
+    listed = ctx("list").out
+    assert f"Mine: {WORD}" in listed
+    assert "Ours: [scrubbed]" in listed
+    assert ctx("scrub", WORD, "--user", "--yes").code == 0
+    assert "Mine: [scrubbed]" in ctx("list").out
+
+
+def test_a_store_that_was_named(ctx: Ctx, add: Add, folder: Path, tmp_path: Path) -> None:
+    other = str(tmp_path / "other.db")
+    add("--type=fact", f"Mine: {WORD}")
+    add("--type=fact", f"There: {WORD}", "--db", other)
+    assert ctx("scrub", WORD, "--yes", "--db", other).code == 0
+    assert f"Mine: {WORD}" in ctx("list").out
+    assert "There: [scrubbed]" in ctx("list", "--db", other).out
+
+
+def test_what_git_holds_is_told_without_the_word(ctx: Ctx, add: Add, project: Path) -> None:
+    add("--type=fact", f"Ours: {WORD}")
+    assert ctx("add", "decision", f"Take {WORD}").code == 0
+    assert ctx("commit", "-m", "x").code == 0
+    git("add", "-A")
+    git("commit", "-qm", "memory")
+    ran = ctx("scrub", WORD, "--yes")
+    assert ran.code == 0, ran.out
+    assert "git's own history still holds what was committed before" in ran.out
+    assert "  git log --all --oneline -S'PATTERN' -- .ctx/narrative\n" in ran.out
+    assert WORD not in ran.out
+    # The commands that are told find it.
+    told = [line.split() for line in ran.out.splitlines() if line.startswith("  git log")]
+    assert all(git(*words[1:]).count("\n") == 1 for words in told[1:])
+    assert ctx("debug", "verify").code == 0
+
+
+def test_transcripts_are_named(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    add("--type=fact", "One.")
+    transcript = folder / "5dd6.jsonl"
+    transcript.write_text(json.dumps({"type": "user", "message": WORD}))
+    with closing(store.open_for_writing(str(file))) as connection:
+        connection.execute(
+            "INSERT INTO sessions (id, folder, transcript, started_at, last_at, request)"
+            " VALUES ('s', '/x', ?, '2026-01-20T10:00:00Z', '2026-01-20T10:00:00Z', ?)",
+            (str(transcript), f"About {WORD}"),
+        )
+    ran = ctx("scrub", WORD, "--yes")
+    assert ran.out.splitlines()[-2:] == [
+        "The agent's own transcripts hold it. They are not ctx's to change:",
+        f"  {transcript}",
+    ]
+    assert rows(file, "sessions", "request") == ["About [scrubbed]"]
+    assert WORD in transcript.read_text()
+
+
+def test_files_beside_the_store(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    add("--type=fact", "One.")
+    home = file.parent
+    (home / "hook.log").write_text(f"2026-01-20T10:00:00Z stop {WORD} failed\n")
+    (home / "spool" / "failed").mkdir(parents=True, exist_ok=True)
+    (home / "spool" / "failed" / "1-1-a.stop").write_bytes(b"\xff" + WORD.encode() + b"\xfe")
+    (home / "live").mkdir(exist_ok=True)
+    (home / "live" / "s").write_text(f"12\n/home/me/{WORD}\n")
+    assert ctx("scrub", WORD, "--yes").code == 0
+    assert (home / "hook.log").read_text().endswith("Z stop [scrubbed] failed\n")
+    assert (home / "spool" / "failed" / "1-1-a.stop").read_bytes() == b"\xff[scrubbed]\xfe"
+    assert (home / "live" / "s").read_text() == "12\n/home/me/[scrubbed]\n"
+
+
+def test_free_pages_are_written_anew(ctx: Ctx, add: Add, folder: Path, file: Path) -> None:
+    """What was deleted still stands in the file, though no row has it."""
+    with closing(store.open_for_writing(str(file))) as connection:
+        connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("INSERT INTO pending VALUES ('k', ?, 'x')", (f"{WORD} " * 3000,))
+        connection.execute("DELETE FROM pending")
+    assert WORD.encode() in file.read_bytes()
+    ran = ctx("scrub", WORD, "--yes")
+    assert ran.out == "Took it out of 1 place:\n  store.db  1  rewritten\n"
+    assert WORD.encode() not in file.read_bytes()
+
+
+def test_free_pages_are_written_anew_also_for_rules(ctx: Ctx, add: Add, file: Path) -> None:
+    add("--type=fact", "One.")
+    token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
+    with closing(store.open_for_writing(str(file))) as connection:
+        connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute("INSERT INTO pending VALUES ('k', ?, 'x')", (f"{token} " * 3000,))
+        connection.execute("DELETE FROM pending")
+    assert token.encode() in file.read_bytes()
+    assert ctx("scrub", "--yes").code == 0
+    assert token.encode() not in file.read_bytes()
+
+
+def test_one_that_was_interrupted_is_completed(ctx: Ctx, add: Add, file: Path) -> None:
+    """Its rows were scrubbed already, and only a mark says that the file was not written anew."""
+    add("--type=fact", "One.")
+    mark = file.with_name("scrubbing")
+    mark.touch()
+    assert ctx("scrub", WORD, "--yes").out == "Took it out of 1 place:\n  store.db  1  rewritten\n"
+    assert not mark.exists()

@@ -1,0 +1,236 @@
+"""`ctx sessions`: what agents have worked on, and how to be rid of it."""
+
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.operations import capture, reconcile
+from ctx.sessions import state
+from ctx.sqlite.connection import transaction
+from tests.conftest import Ctx
+from tests.sessions.conversations import Client
+from tests.sessions.transcripts import Transcript, fix
+
+SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
+OTHER = "9a1c0b7e-11d2-4c44-8f0e-2b7c6d5e4f3a"
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    return Client(surroundings / ".ctx", repo)
+
+
+def take_in(client: Client, transcript: Transcript, status: state.Status = "completed") -> None:
+    with client.memory() as memory:
+        path = str(transcript.path)
+        for _ in reconcile.taking_in(memory, client.home, transcript.session, path):
+            capture.take(memory, client.home)
+        with transaction(memory.user.connection):
+            state.end(memory.user.connection, transcript.session, status)
+
+
+def remember(client: Client) -> str:
+    """What synthesis would make of the session, and something that two sessions have shown."""
+    with client.memory() as memory, memory.changing("synthesise") as change:
+        title = "`total` gave 0: it returned a constant"
+        metadata = {"title": title, "files": ["src/total.py"], "session": SESSION}
+        bug = change.add_node("observation", f"{title}\n\nIt adds up now.", metadata=metadata)
+        shared = change.add_node("observation", "Tests run with pytest", metadata=metadata)
+        told = {
+            "title": "The sum of an order",
+            "request": "Fix the sum of an order",
+            "completed": ["`total` adds up the prices"],
+            "files_edited": ["src/total.py"],
+        }
+        summary = change.add_node("summary", "**Request:** Fix the sum", metadata=told)
+        stated = change.add_node("fact", "Prices are in cents")
+        for node, tags in {
+            bug: ["kind:bugfix", f"session:{SESSION}"],
+            shared: ["kind:discovery", f"session:{SESSION}", f"session:{OTHER}"],
+            summary: [f"session:{SESSION}"],
+            stated: [f"session:{SESSION}"],
+        }.items():
+            for tag in tags:
+                change.tag(node, tag)
+        change.graph.connection.execute(
+            "UPDATE sessions SET summary = ? WHERE id = ?", (summary, SESSION)
+        )
+    return change.id
+
+
+@pytest.fixture
+def worked(client: Client) -> Client:
+    transcript = Transcript(client.transcripts, SESSION, str(client.folder))
+    fix(transcript)
+    take_in(client, transcript)
+    return client
+
+
+def test_without_any(ctx: Ctx, repo: Path) -> None:
+    ran = ctx("sessions", "list")
+    assert ran.out == (
+        "No session is known in app.\n"
+        "`ctx import --from claude-code --transcripts` takes in those of the past.\n"
+    )
+    assert ctx("sessions", "list", "--all", "--format", "json").json == {
+        "sessions": [],
+        "project": None,
+        "more": 0,
+    }
+
+
+def test_list(ctx: Ctx, worked: Client) -> None:
+    other = Transcript(worked.transcripts, OTHER, "/nowhere/shop", began="2026-11-03T09:00:00Z")
+    other.prompt("Say hello")
+    take_in(worked, other, "interrupted")
+    ours = "  5dd65eaa-e3b  app  2026-11-02 09:00  completed"
+    assert ctx("sessions", "list").out.startswith(ours)
+    assert len(ctx("sessions", "list", "--all").out.splitlines()) == 2
+    assert "1 more" in ctx("sessions", "list", "--all", "--limit", "1").out
+    assert ctx("sessions", "list", "--all", "--status", "failed").out.startswith("No session")
+    assert ctx("sessions", "list", "--since", "2026-11-03").out.startswith("No session")
+    listed = ctx("sessions", "list", "--format", "json").json
+    assert listed["project"] == "app"
+    (line,) = listed["sessions"]
+    assert line == {
+        "id": SESSION,
+        "project": "app",
+        "branch": "main",
+        "status": "completed",
+        "started_at": "2026-11-02T09:00:01Z",
+        "last_at": "2026-11-02T09:00:09Z",
+        "steps": 6,
+        "what": "The sum of an order is wrong: total gives 0. Please fix it.",
+    }
+
+
+def test_show(ctx: Ctx, worked: Client) -> None:
+    remember(worked)
+    out = ctx("sessions", "show", "5dd6").out
+    for line in (
+        f"Session {SESSION}",
+        "completed, 2026-11-02 09:00 – 2026-11-02 09:00 UTC",
+        "6 steps (2 command, 1 prompt, 2 say, 1 write)",
+        "  Fix the sum of an order",
+        "  `total` adds up the prices",
+        "src/total.py  +1 -1",
+    ):
+        assert line in out
+    assert "`total` gave 0: it returned a constant" in out
+    found = ctx("sessions", "show", SESSION, "--format", "json").json
+    assert found["summary"] == {
+        "request": "Fix the sum of an order",
+        "completed": ["`total` adds up the prices"],
+        "files_edited": ["src/total.py"],
+    }
+    assert [each["kind"] for each in found["observations"]] == ["bugfix", "discovery"]
+    assert found["events"] == {"step": 6, "dropped": 0, "skipped": 0, "new": 0}
+    assert found["forgotten"] is False
+
+
+def test_show_without_a_summary_tells_what_was_asked_for(ctx: Ctx, worked: Client) -> None:
+    out = ctx("sessions", "show", "5dd6").out
+    assert "Request\n  The sum of an order is wrong: total gives 0. Please fix it.\n" in out
+
+
+def test_replay(ctx: Ctx, worked: Client) -> None:
+    assert ctx("sessions", "replay", "5dd6").out == (
+        f"Session {SESSION}, completed, began 2026-11-02 09:00 UTC\n"
+        "09:00:01  asked: The sum of an order is wrong: total gives 0. Please fix it.\n"
+        "09:00:02  said: I will look at src/total.py first.\n"
+        "09:00:04  ran pytest tests/test_total.py — failed (exit 1)\n"
+        "          tests/test_total.py:4: test_total assert 0 == 6\n"
+        "09:00:06  wrote src/total.py (+1 -1)\n"
+        "          modified total\n"
+        "09:00:08  ran pytest tests/test_total.py — passed\n"
+        "09:00:09  said: total now adds up the prices. We decided to leave rounding to the"
+        " caller.\n"
+    )
+    full = ctx("sessions", "replay", "5dd6", "--full").out
+    assert "+    return sum(prices)" in full
+    assert len(ctx("sessions", "replay", "5dd6", "--format", "json").json["steps"]) == 6
+
+
+def test_steps_that_are_not_kept_any_more_are_told(ctx: Ctx, worked: Client) -> None:
+    with worked.memory() as memory, transaction(memory.user.connection):
+        memory.user.connection.execute("DELETE FROM events WHERE at < ?", ("2026-11-02T09:00:05Z",))
+    assert "Its first steps are not kept" in ctx("sessions", "show", "5dd6").out
+    assert "Its first steps are not kept" in ctx("sessions", "replay", "5dd6").out
+
+
+def test_delete(ctx: Ctx, worked: Client) -> None:
+    remember(worked)
+    would = ctx("sessions", "delete", "5dd6", "--dry-run")
+    assert would.out.startswith(f"Would delete the session {SESSION}: The sum of an order\n")
+    assert ctx("sessions", "delete", "5dd6").code == 1
+    assert ctx("sessions", "show", "5dd6").code == 0
+
+    gone = ctx("sessions", "delete", "5dd6", "--yes", "--format", "json").json
+    assert (gone["events"], gone["symbol_changes"], gone["kept"]) == (6, 1, 2)
+    assert [each["title"] for each in gone["nodes"]] == [
+        "`total` gave 0: it returned a constant",
+        "The sum of an order",
+    ]
+    assert ctx("sessions", "show", "5dd6").code == 1
+    left = ctx("list", "--format", "json").json
+    assert sorted(node["content"] for node in left["nodes"]) == [
+        "Prices are in cents",
+        "Tests run with pytest",
+    ]
+    ctx("undo", gone["change"])
+    assert len(ctx("list", "--format", "json").json["nodes"]) == 4
+
+
+def test_undo_after_delete_brings_the_nodes_back_and_takes_back_nothing_else(
+    ctx: Ctx, worked: Client
+) -> None:
+    remember(worked)
+    ctx("add", "--type=fact", "A fact of mine")
+    ctx("sessions", "delete", "5dd6", "--yes")
+    assert ctx("undo").out.startswith("Took back `sessions delete`")
+    assert len(ctx("list", "--format", "json").json["nodes"]) == 5
+
+
+def test_what_the_log_of_a_project_tells_stays_and_is_named(ctx: Ctx, worked: Client) -> None:
+    ctx("init")
+    with worked.memory() as memory, memory.changing("synthesise") as change:
+        node = change.add_node("observation", "Kafka it is", metadata={"session": SESSION})
+        change.tag(node, f"session:{SESSION}")
+    ctx("commit", "-m", "Shared")
+    ran = ctx("sessions", "delete", "5dd6", "--yes")
+    (page,) = (worked.folder / ".ctx" / "narrative" / "log").iterdir()
+    assert f".ctx/narrative/log/{page.name} still tells of it; `ctx scrub`" in ran.err
+
+
+def test_a_deleted_session_does_not_come_back_out_of_its_transcript(
+    ctx: Ctx, worked: Client
+) -> None:
+    ctx("sessions", "delete", "5dd6", "--yes")
+    transcript = worked.transcripts / f"{SESSION}.jsonl"
+    with worked.memory() as memory:
+        pieces = reconcile.taking_in(memory, worked.home, SESSION, str(transcript))
+        assert sum(piece.events for piece in pieces) == 0
+        again = Transcript(worked.transcripts, SESSION, str(worked.folder))
+        again.now_ms = clock.now_ms() + 60_000
+        again.say("It goes on.")
+        pieces = reconcile.taking_in(memory, worked.home, SESSION, str(transcript))
+        assert sum(piece.events for piece in pieces) == 1
+
+
+def test_a_session_that_goes_on_is_not_deleted(ctx: Ctx, worked: Client) -> None:
+    worked.process = "1"
+    worked.talk(SESSION).start()
+    ran = ctx("sessions", "delete", "5dd6", "--yes")
+    assert (ran.code, "is going on" in ran.err) == (2, True)
+
+
+def test_sessions_that_nobody_knows(ctx: Ctx, worked: Client) -> None:
+    for word in ("show", "replay", "delete"):
+        assert "too short" in ctx("sessions", word, "5dd").err
+        assert "ctx sessions list --all" in ctx("sessions", word, "nobody").err
+
+
+def test_ids_are_completed(ctx: Ctx, worked: Client) -> None:
+    out = ctx("__complete", "fish", "ctx", "sessions", "show", "5d").out
+    assert SESSION in out

@@ -1,0 +1,140 @@
+"""`ctx worker`"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ctx as package
+from ctx.sessions import spool
+from tests.conftest import Ctx
+from tests.worker.running import Workers, end, is_running, until
+
+
+@pytest.fixture
+def workers(surroundings: Path) -> Iterator[Workers]:
+    found = Workers(surroundings / ".ctx")
+    yield found
+    found.close()
+
+
+def test_starting_and_stopping(workers: Workers, ctx: Ctx) -> None:
+    nobody = ctx("worker", "status", "--format=json").json
+    assert (nobody["running"], nobody["pid"], nobody["memory_mb"]) == (False, None, None)
+    first = ctx("worker", "start", "--format=json").json
+    assert (first["running"], first["changed"], first["answering"]) == (True, True, True)
+    assert first["version"] == package.__version__
+    assert first["socket"] == workers.store.worker_socket
+    assert first["memory_mb"] < 80
+    second = ctx("worker", "start", "--format=json").json
+    assert (second["pid"], second["changed"]) == (first["pid"], False)
+    told = ctx("worker", "status").out.splitlines()
+    assert told[0].startswith(f"running (pid {first['pid']}, ")
+    assert [line.split()[0] for line in told[1:]] == ["sessions", "waiting", "last", "socket"]
+    stopped = ctx("worker", "stop", "--format=json").json
+    assert (stopped["running"], stopped["changed"]) == (False, True)
+    until(lambda: not is_running(first["pid"]))
+    again = ctx("worker", "stop", "--format=json").json
+    assert (again["running"], again["changed"]) == (False, False)
+
+
+def test_one_that_hangs_is_ended(workers: Workers, ctx: Ctx) -> None:
+    """It is stopped in the middle of everything, so that it hears nothing."""
+    pid = ctx("worker", "start", "--format=json").json["pid"]
+    os.kill(pid, 19)
+    told = ctx("worker", "status", "--format=json").json
+    assert (told["running"], told["answering"]) == (True, False)
+    assert "running, and does not answer" in ctx("worker", "status").out
+    assert ctx("worker", "stop").code == 0
+    until(lambda: not is_running(pid))
+
+
+def test_what_it_did(workers: Workers, ctx: Ctx) -> None:
+    assert ctx("worker", "logs").out == "It has not run yet.\n"
+    pid = ctx("worker", "start", "--format=json").json["pid"]
+    ctx("worker", "stop")
+    told = ctx("worker", "logs", "--format=json").json
+    assert told["path"] == workers.store.worker_log
+    assert [line.split(" ", 1)[1] for line in told["lines"]] == [
+        f"{pid} started, version {package.__version__}",
+        f"{pid} gone: stopped",
+    ]
+    assert ctx("worker", "logs", "-n", "1").out == f"{told['lines'][-1]}\n"
+
+
+def test_nobody_is_there(ctx: Ctx) -> None:
+    assert ctx("worker", "status").out.splitlines()[0] == (
+        "not running; `worker.autostart` is off, so only `ctx worker start` starts it"
+    )
+
+
+def test_a_person_without_a_home_for_it(ctx: Ctx, surroundings: Path) -> None:
+    (surroundings / ".ctx").write_text("mine")
+    ran = ctx("worker", "start")
+    assert ran.code == 1
+    assert ran.err.startswith("error E014: ")
+
+
+def test_it_is_killed_and_started_again(workers: Workers, ctx: Ctx) -> None:
+    pid = ctx("worker", "start", "--format=json").json["pid"]
+    end(pid)
+    # The last of its threads goes a moment after the first.
+    until(lambda: not ctx("worker", "status", "--format=json").json["running"])
+    again = ctx("worker", "start", "--format=json").json
+    assert again["running"]
+    assert again["pid"] != pid
+    until(lambda: workers.health())
+
+
+def test_a_store_that_cannot_be_read(workers: Workers, ctx: Ctx, surroundings: Path) -> None:
+    """Whoever wants to know about the worker then is told about the worker."""
+    ctx("status")
+    store = surroundings / ".ctx" / "store.db"
+    for path in store.parent.glob("store.db*"):
+        path.write_text("Dear diary,\n" * 1000)
+    began = ctx("worker", "start", "--format=json")
+    assert (began.code, began.json["answering"]) == (0, True)
+    told = ctx("worker", "status")
+    assert (told.code, told.out.startswith(f"running (pid {began.json['pid']}")) == (0, True)
+    assert "problem" in told.out
+    stopped = ctx("worker", "stop", "--format=json")
+    assert (stopped.code, stopped.json["running"]) == (0, False)
+
+
+def test_one_that_could_not_say_who_it_is(workers: Workers, ctx: Ctx) -> None:
+    """The disk was full when it began. It is asked then, and says so when there is room."""
+    pid = ctx("worker", "start", "--format=json").json["pid"]
+    path = Path(workers.store.worker_lock)
+    os.truncate(path, 0)
+    assert ctx("worker", "status", "--format=json").json["pid"] == pid
+    assert spool.wake(str(workers.home))
+    until(lambda: path.read_text().startswith(f"{pid}\n"))
+
+
+def test_what_is_paused_is_said(ctx: Ctx) -> None:
+    ctx("pause")
+    told = ctx("worker", "status")
+    assert "paused everywhere since " in told.out
+    assert [*ctx("worker", "status", "--format=json").json["paused"][0]] == ["why", "advice"]
+
+
+def test_nobody_waits_for_another_to_go(workers: Workers, ctx: Ctx) -> None:
+    pid = ctx("worker", "start", "--format=json").json["pid"]
+    ran = ctx("worker", "run")
+    assert (ran.code, ran.err) == (0, f"It runs already, as process {pid}.\n")
+
+
+def test_something_else_where_its_lock_should_be(ctx: Ctx, surroundings: Path) -> None:
+    (surroundings / ".ctx" / "worker.lock").mkdir(parents=True)
+    ran = ctx("worker", "run")
+    assert (ran.code, "\nerror E014: " in ran.err) == (1, True)
+
+
+def test_it_goes_when_ctx_is_taken_out(workers: Workers, ctx: Ctx) -> None:
+    assert ctx("install").code == 0
+    pid = ctx("worker", "start", "--format=json").json["pid"]
+    assert ctx("uninstall", "--dry-run").code == 0
+    assert is_running(pid)
+    assert ctx("uninstall").code == 0
+    until(lambda: not is_running(pid))

@@ -1,0 +1,175 @@
+"""After each session memory holds what was expected of it, and no junk."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.sessions import spool
+from tests.conftest import git
+from tests.e2e.claude_code.client import Person
+from tests.e2e.claude_code.replay import in_javascript, in_python, in_rust
+from tests.e2e.claude_code.replay.scenario import Expected, Scenario, played_at
+
+SCENARIOS = (*in_python.SCENARIOS, *in_javascript.SCENARIOS, *in_rust.SCENARIOS)
+# Every test clears what begins with CTX_, so this is read before the first one.
+MUST_HAVE_CARGO = os.environ.get("CTX_TEST_REQUIRE_CARGO") == "1"
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(SCENARIOS) >= 10
+    assert max(scenario.calls for scenario in SCENARIOS) >= 60
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+def test_a_session_remembers_itself(person: Person, scenario: Scenario) -> None:
+    with_tools(person, scenario)
+    session = played(person, scenario)
+
+    made = [node for node in person.captured() if f"session:{session}" in node["tags"]]
+    observations = [node for node in made if node["type"] == "observation"]
+    told = "\n\n".join(node["content"] for node in observations)
+    for expected in scenario.observations:
+        assert any(matches(node, expected) for node in observations), f"{expected}\n\n{told}"
+    assert len(observations) <= scenario.most, told
+    for node in made:
+        for junk in scenario.junk:
+            assert junk not in node["content"], f"{junk!r} is in:\n{node['content']}"
+        assert not is_prompt(node["content"], scenario), node["content"]
+
+    (summary,) = [node for node in made if node["type"] == "summary"]
+    for section, words in scenario.summary.items():
+        text = flat(summary["metadata"][section])
+        assert all(word in text for word in words), f"{section}: {words}\n\n{text}"
+
+
+def with_tools(person: Person, scenario: Scenario) -> None:
+    """A repository, and the programs with which its tests are run."""
+    for path, content in scenario.files.items():
+        file = person.project / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    git("add", "-A", cwd=person.project)
+    git("commit", "-qm", "A small project", cwd=person.project)
+    git("config", "user.name", "A Person", cwd=person.project)
+    git("config", "user.email", "person@example.org", cwd=person.project)
+    person.puts_on_path("python3", [sys.executable])
+    if scenario in in_javascript.SCENARIOS:
+        person.puts_on_path("node", [required("node")])
+    if scenario in in_rust.SCENARIOS:
+        tools = toolchain()
+        for name in ("cargo", "rustc"):
+            person.puts_on_path(name, [tools / name])
+
+
+def required(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        pytest.skip(f"{name} is not installed")
+    return path
+
+
+def toolchain() -> Path:
+    """The real programs: those on PATH may choose one by a home that is not there."""
+    path = shutil.which("rustc") or str(Path.home() / ".cargo" / "bin" / "rustc")
+    home = os.path.expanduser(f"~{os.environ.get('USER', 'root')}")
+    rustup = {"RUSTUP_HOME": f"{home}/.rustup", "CARGO_HOME": f"{home}/.cargo"}
+    try:
+        done = subprocess.run(
+            [path, "--print", "sysroot"],
+            env={**os.environ, **{k: v for k, v in rustup.items() if os.path.isdir(v)}},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        if MUST_HAVE_CARGO:
+            pytest.fail("There is no rustc.")
+        pytest.skip("rustc is not installed")
+    return Path(done.stdout.strip()) / "bin"
+
+
+def played(person: Person, scenario: Scenario) -> str:
+    """Have the session; its id."""
+    session = None
+    for turn in scenario.turns:
+        replies = played_at(person.project, turn.replies)
+        session = person.say(turn.prompt, *replies, resume=session).session
+    assert session is not None
+    return session
+
+
+def matches(node: dict[str, Any], expected: Expected) -> bool:
+    return (
+        f"kind:{expected.kind}" in node["tags"]
+        and all(word in node["content"] for word in expected.words)
+        and set(expected.files) <= set(node["metadata"].get("files", ()))
+    )
+
+
+def is_prompt(content: str, scenario: Scenario) -> bool:
+    """Whether a node is nothing but what was asked."""
+    return any(content.strip() == turn.prompt.strip() for turn in scenario.turns[:1])
+
+
+def flat(section: str | Sequence[str]) -> str:
+    return section if isinstance(section, str) else "\n".join(section)
+
+
+THINGS = ("cart", "parser", "queue", "report", "importer", "login", "price list", "index", "cache")
+
+
+def test_a_decision_of_the_first_of_25_sessions_is_at_hand_in_the_last(person: Person) -> None:
+    with_tools(person, in_python.REFRESH_ONCE)
+    played(person, in_python.REFRESH_ONCE)
+    for number in range(2, 25):
+        works_on_something_else(person, number)
+    person.settles()
+    assert len(person.ctx("sessions", "list", "--limit", "0")["sessions"]) == 24
+
+    decided = "never by callers"
+    last = person.say("May a caller of Session refresh its token?", "No.")
+    given = last.request.given_at("SessionStart") + last.request.given_at("UserPromptSubmit")
+    recalled = person.ctx("recall", "may a caller refresh a token?")
+    first = recalled["nodes"][0]["content"] if recalled["nodes"] else ""
+    assert decided in given or decided in first
+
+
+def works_on_something_else(person: Person, number: int) -> None:
+    """A session that a client reports, about other files and other decisions."""
+    home, session = str(person.home / ".ctx"), f"session-{number}"
+    thing = THINGS[number % len(THINGS)]
+    path = person.project / f"{thing.replace(' ', '_')}_{number}.py"
+    common = {"session_id": session, "cwd": str(person.project), "transcript_path": ""}
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("session-start", {"source": "startup"}),
+        ("prompt-submit", {"prompt": f"Write the {thing}, version {number}, for the bank."}),
+        (
+            "post-tool-use",
+            {
+                "tool_name": "Write",
+                "tool_use_id": f"toolu_{number}",
+                "tool_input": {"file_path": str(path), "content": f"def make_{number}(): ...\n"},
+                "tool_response": {"type": "create", "filePath": str(path)},
+            },
+        ),
+        (
+            "stop",
+            {
+                "last_assistant_message": f"I wrote `make_{number}`. We use {number} workers for"
+                f" the {thing}, because more do not help."
+            },
+        ),
+        ("session-end", {"reason": "other"}),
+    ]
+    for word, told in said:
+        event = {**common, "hook_event_name": spool.EVENTS[word], **told}
+        spool.put(home, spool.new_id(time.time_ns() // 1_000_000), word, json.dumps(event).encode())
+        time.sleep(0.002)

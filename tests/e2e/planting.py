@@ -1,0 +1,235 @@
+"""Every way in which a text can come into what ctx stores, and a look for it in all of that.
+
+A new way in is a new line in `WAYS`.
+"""
+
+import itertools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.conftest import Ctx, git
+from tests.sessions.conversations import Client, Conversation
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+
+_NUMBERS = itertools.count(1)
+
+
+class Planted(NamedTuple):
+    """A person, a project with its own store, and a session of an agent in it."""
+
+    ctx: Ctx
+    home: Path
+    project: Path
+    talk: Conversation
+
+    def run(self, *words: str) -> None:
+        ran = self.ctx(*words)
+        assert ran.code == 0, (words, ran.err)
+
+    def used(
+        self, tool: str, given: dict[str, Any], answer: Any, word: str = "post-tool-use"
+    ) -> None:
+        """A tool that the agent used, as the client reports it."""
+        name = {"post-tool-use": "PostToolUse", "post-tool-use-failure": "PostToolUseFailure"}[word]
+        told = {"tool_name": tool, "tool_input": given, "tool_use_id": f"toolu_{next(_NUMBERS)}"}
+        told["error" if "failure" in word else "tool_response"] = answer
+        self.talk.client.hook(word, self.talk.said(name, **told))
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.project / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+def settle(at: Planted) -> None:
+    """Let everything come to its end: what waits is taken in, and what is staged is committed."""
+    at.talk.end()
+    at.run("hook", "apply")
+    assert at.talk.client.waiting() == []
+    at.run("commit", "-m", "all")
+    at.run("search", "anything")
+    at.run("recall", "what is there")
+
+
+def a_project(ctx: Ctx, home: Path, project: Path) -> Planted:
+    at = Planted(ctx, home, project, Client(home / ".ctx", project).talk())
+    at.run("init")
+    at.run("trust", "--yes")
+    git("add", "-A", cwd=project)
+    git("commit", "-qm", "begin", cwd=project)
+    at.talk.start()
+    return at
+
+
+def _read(at: Planted, text: str) -> None:
+    path = at.file("src/read.py", "pass\n")
+    answer = {"type": "text", "file": {"filePath": str(path), "content": text, "numLines": 1}}
+    at.used("Read", {"file_path": str(path)}, answer)
+
+
+def _written(at: Planted, text: str) -> None:
+    path = at.file("src/written.py", "pass\n")
+    given = {"file_path": str(path), "content": f"def f():\n    return 1  # {text}\n"}
+    at.used("Write", given, {"type": "create", "filePath": str(path), "structuredPatch": []})
+
+
+def _edited(at: Planted, text: str) -> None:
+    path = at.file("src/edited.py", "a = 1\n")
+    given = {"file_path": str(path), "old_string": "a = 1", "new_string": f"a = 2  # {text}"}
+    answer = {"filePath": str(path), "originalFile": "a = 1\n", "structuredPatch": []}
+    at.used("Edit", given, {**given, **answer})
+
+
+def _printed(at: Planted, text: str) -> None:
+    at.used("Bash", {"command": "make"}, {"stdout": text, "stderr": "", "interrupted": False})
+
+
+def _command(at: Planted, text: str) -> None:
+    answer = {"stdout": "", "stderr": "", "interrupted": False}
+    at.used("Bash", {"command": f"make test # {text}"}, answer)
+
+
+def _failed(at: Planted, text: str) -> None:
+    at.used("Bash", {"command": "make"}, f"Exit code 1\n{text}", "post-tool-use-failure")
+
+
+def _remembered(at: Planted, text: str) -> None:
+    at.talk.answer(f'Done.\n\n<ctx:remember type="fact">We know: {text}</ctx:remember>\n')
+
+
+def _said(at: Planted, text: str) -> None:
+    at.talk.answer(f"I have decided to use it, because {text}. All tests pass now.")
+
+
+def _in_transcript(at: Planted, text: str) -> None:
+    """Only there: no hook has reported it."""
+    use = {"type": "tool_use", "id": "toolu_missed", "name": "Bash", "input": {"command": text}}
+    at.talk.entry("assistant", message={"id": "m9", "role": "assistant", "content": [use]})
+    block = {"type": "tool_result", "tool_use_id": "toolu_missed", "content": text}
+    at.talk.entry("user", message={"role": "user", "content": [block]})
+
+
+def _imported(at: Planted, text: str) -> None:
+    node = {"id": "01M7ESYZ1SB4MYFZ1D2X9QK0AB", "type": "fact", "content": text, "metadata": {}}
+    times = {"created_at": "2026-01-20T10:00:00Z", "updated_at": "2026-01-20T10:00:00Z"}
+    lines = json.dumps({**node, **times, "tags": []})
+    path = at.home / "others.jsonl"
+    path.write_text(lines + "\n")
+    at.run("import", "--from", "jsonl", str(path), "--scope", "user")
+
+
+def _of_the_past(at: Planted, text: str) -> None:
+    """A session that nobody has seen when it happened."""
+    folder = at.home / "transcripts" / "past"
+    folder.mkdir(exist_ok=True)
+    session = "0a0a0a0a-e3b0-4b25-afae-79ee4238d2da"
+    entries = [
+        ("user", {"role": "user", "content": f"Please fix what {text} is about."}),
+        (
+            "assistant",
+            {
+                "id": "m1",
+                "role": "assistant",
+                "content": [{"type": "text", "text": f"Done: {text}"}],
+            },
+        ),
+    ]
+    lines = [
+        {
+            "type": kind,
+            "message": message,
+            "uuid": f"u{number}",
+            "sessionId": session,
+            "cwd": str(at.project),
+            "timestamp": f"2026-01-20T10:00:0{number}.000Z",
+        }
+        for number, (kind, message) in enumerate(entries)
+    ]
+    path = folder / f"{session}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    at.run("import", "--from", "claude-code", "--transcripts", str(path))
+
+
+def _in_narrative(at: Planted, text: str) -> None:
+    path = at.project / ".ctx" / "narrative" / "README.md"
+    path.write_text(path.read_text() + f"\n{text}\n")
+
+
+Way = Callable[[Planted, str], object]
+
+WAYS: dict[str, Way] = {
+    "prompt": lambda at, text: at.talk.submit(f"Please look at {text} and fix it."),
+    "file read": _read,
+    "file write": _written,
+    "edit": _edited,
+    "command output": _printed,
+    "command line": _command,
+    "failing command": _failed,
+    "remember": _remembered,
+    "answer": _said,
+    "transcript": _in_transcript,
+    "before compaction": lambda at, text: at.talk.client.hook(
+        "pre-compact", at.talk.said("PreCompact", trigger="manual", custom_instructions=text)
+    ),
+    "note": lambda at, text: at.run("add", "note", text),
+    "node": lambda at, text: at.run("add", "--user", "--type=fact", "--meta", f"why={text}", text),
+    "summary": lambda at, text: at.run(
+        "add", "--type=fact", f"A {len(text)}", "--meta", f"a={text}"
+    ),
+    "task": lambda at, text: at.run("add", "task", f"Do {text}"),
+    "decision": lambda at, text: at.run("add", "decision", f"Take {text}"),
+    "kept output": lambda at, text: at.run("add", "command", "--name", "make", "--body", text),
+    "import": _imported,
+    "transcript of the past": _of_the_past,
+    "learning": lambda at, text: at.run("learnings", "add", f"Always use {text}."),
+    "ingest": lambda at, text: at.run("ingest", str(at.file("doc.md", f"# Doc\n\n{text}\n"))),
+    # A file with a secret in it is refused as a whole.
+    "project object": lambda at, text: at.ctx("add", "file", str(at.file("src/a.txt", text))),
+    "narrative": _in_narrative,
+    "commit message": lambda at, text: at.run("commit", "-m", f"About {text}"),
+}
+"""The answer of a model comes in only once there is one."""
+
+OF_PEOPLE = ("README.md",)
+
+
+def holding(at: Planted, text: str) -> list[str]:
+    """The files of ctx that hold a text, in any form in which they may; not what people wrote."""
+    forms = {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    wanted = [form.encode().lower() for form in forms]
+    found = []
+    for path in _files(at):
+        data = path.read_bytes()
+        if any(form in part.lower() for part in (data, *_unpacked(data)) for form in wanted):
+            found.append(str(path))
+    return found
+
+
+def _files(at: Planted) -> Iterator[Path]:
+    for root in (at.home / ".ctx", at.project / ".ctx", at.project / ".git" / "ctx"):
+        for here, _, names in os.walk(root):
+            for name in names:
+                if name not in OF_PEOPLE:
+                    path = Path(here, name)
+                    if path.is_file():
+                        yield path
+
+
+def _unpacked(data: bytes) -> Iterator[bytes]:
+    """What lies compressed in a file, one after the other."""
+    while data[:4] == b"\x28\xb5\x2f\xfd":
+        reader = zstd.ZstdDecompressor()
+        yield reader.decompress(data)
+        data = reader.unused_data
+        # The seal of an object is a frame that is skipped.
+        data = data[12:] if data[:4] == b"\x50\x2a\x4d\x18" else data

@@ -1,0 +1,258 @@
+"""A scrub that is stopped anywhere is completed by the next; git merges what it leaves."""
+
+import json
+import shutil
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx.cli.main import main
+from ctx.config.resolve import load
+from ctx.layout import project_at
+from ctx.objects.repository import Repository
+from ctx.objects.store import from_payload
+from ctx.sessions import beside, spool
+from ctx.sessions.project_memory import ProjectMemory
+from tests.conftest import Ctx, git
+from tests.e2e.planting import Planted, a_project, holding
+from tests.faults import Disk, Stopped
+
+WORD, OTHER = "harmless-looking", "second-word"
+STOPS = 4
+"""Moments at which a scrub is stopped, of the hundred or so that it has."""
+
+
+@pytest.fixture
+def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
+    return a_project(ctx, surroundings, repo)
+
+
+def plant(at: Planted, text: str) -> None:
+    at.run("add", "--user", "--type=fact", f"Mine: {text}")
+    at.run("add", "--type=fact", f"Ours: {text}", "--meta", f"why={text}")
+    at.run("add", "decision", f"Take {text}")
+    at.run("add", "command", "--name", "make", "--body", f"{text}\n" * 40)
+    at.talk.submit(f"Look at {text}.")
+
+
+def keep(at: Planted, message: str) -> None:
+    at.run("commit", "-m", message)
+    git("add", "-A", cwd=at.project)
+    git("commit", "-qm", message, cwd=at.project)
+
+
+def scrub(at: Planted, word: str = WORD) -> None:
+    at.run("scrub", word, "--yes")
+    assert holding(at, word) == []
+
+
+def contents(at: Planted) -> list[str]:
+    listed = at.ctx("list", "--limit=0", "--format=json").json["nodes"]
+    return sorted(node["content"].splitlines()[0] for node in listed)
+
+
+def assert_whole(at: Planted) -> None:
+    for words in (("store", "check"), ("debug", "verify")):
+        ran = at.ctx(*words)
+        assert ran.code == 0, ran.out
+
+
+# Crashes
+
+
+def test_stopped_anywhere_the_next_one_completes_it(at: Planted, tmp_path: Path) -> None:
+    plant(at, WORD)
+    keep(at, f"With {WORD}")
+    at.run("add", "--type=fact", f"Staged: {WORD}")
+    kept = {path: tmp_path / f"kept-{path.name}" for path in (at.home, at.project)}
+    for path, copy in kept.items():
+        shutil.copytree(path, copy, symlinks=True)
+    whole = Disk()
+    with whole.installed():
+        assert main(["-q", "scrub", WORD, "--yes"]) == 0
+    expected = contents(at)
+    assert len(expected) == 5
+    for number in range(STOPS):
+        stop_at = whole.operations * (2 * number + 1) // (2 * STOPS)
+        power_loss = bool(number % 2)
+        for path, copy in kept.items():
+            for inside in path.iterdir():
+                shutil.rmtree(inside) if inside.is_dir() else inside.unlink()
+            shutil.copytree(copy, path, symlinks=True, dirs_exist_ok=True)
+        disk = Disk(stop_at, power_loss=power_loss)
+        with disk.installed(), pytest.raises(Stopped):
+            main(["-q", "scrub", WORD, "--yes"])
+        if power_loss:
+            disk.lose_power()
+        scrub(at)
+        assert_whole(at)
+        assert contents(at) == expected, disk.log[-3:]
+
+
+# Merges
+
+
+def branch(at: Planted, name: str, start: str = "main") -> None:
+    git("checkout", "-q", "-b", name, start, cwd=at.project)
+
+
+def merge(at: Planted, name: str) -> None:
+    git("merge", "-q", "--no-edit", name, cwd=at.project)
+
+
+def test_a_branch_that_knows_nothing_of_it(at: Planted) -> None:
+    plant(at, WORD)
+    keep(at, f"With {WORD}")
+    branch(at, "goes-on")
+    at.run("add", "--type=fact", "Said meanwhile.")
+    keep(at, "meanwhile")
+    git("checkout", "-q", "main", cwd=at.project)
+    scrub(at)
+    keep(at, "scrubbed")
+    before = contents(at)
+    for here, there in (("main", "goes-on"), ("goes-on", "main")):
+        branch(at, f"{here}-first", here)
+        merge(at, there)
+        assert_whole(at)
+        assert contents(at) == sorted([*before, "Said meanwhile."])
+        assert "[scrubbed]" in at.ctx("log").out
+        assert holding(at, WORD) == []
+        # Life goes on there: what is committed next builds on what was scrubbed.
+        at.run("add", "--type=fact", f"After {here}.")
+        keep(at, "after")
+        assert f"After {here}." in contents(at)
+        assert_whole(at)
+        at.run("gc", "--keep-days", "0")
+        assert_whole(at)
+
+
+def test_two_branches_that_scrub_the_same(at: Planted) -> None:
+    plant(at, WORD)
+    keep(at, f"With {WORD}")
+    for name in ("one", "two"):
+        branch(at, name)
+        scrub(at)
+        at.run("add", "--type=fact", f"From {name}.")
+        keep(at, "scrubbed")
+        git("checkout", "-q", "main", cwd=at.project)
+    git("checkout", "-q", "one", cwd=at.project)
+    merge(at, "two")
+    assert_whole(at)
+    assert {"From one.", "From two."} <= set(contents(at))
+    assert len(contents(at)) == 6
+
+
+def test_two_branches_that_scrub_different_words(at: Planted) -> None:
+    at.run("add", "--type=fact", f"Ours: {WORD} and {OTHER}")
+    keep(at, "both words")
+    for name, word in (("one", WORD), ("two", OTHER)):
+        branch(at, name)
+        at.run("scrub", word, "--project", "--yes")
+        git("add", "-A", cwd=at.project)
+        git("commit", "-qm", "scrubbed", cwd=at.project)
+        git("checkout", "-q", "-f", "main", cwd=at.project)
+    git("checkout", "-q", "one", cwd=at.project)
+    # The log is prose, and both have changed a line of it.
+    git("merge", "-q", "--no-edit", "-X", "ours", "two", cwd=at.project)
+    assert_whole(at)
+    # Each holds what the other took out; to scrub again settles it.
+    scrub(at, WORD)
+    scrub(at, OTHER)
+    assert_whole(at)
+    assert "Ours: [scrubbed] and [scrubbed]" in contents(at)
+
+
+def test_a_clone_that_had_an_index_of_before(at: Planted, tmp_path: Path) -> None:
+    """Its heads are the same, and still its index is another."""
+    plant(at, WORD)
+    keep(at, f"With {WORD}")
+    clone = tmp_path / "clone"
+    git("clone", "-q", str(at.project), str(clone))
+    there = ("-C", str(clone), "list", "--project", "--limit=0")
+    assert WORD in at.ctx(*there).out
+    scrub(at)
+    keep(at, "scrubbed")
+    at.run("-C", str(clone), "trust", "--yes")
+    given = beside.read(at.talk.client.home, project_at(str(clone))).connection
+    assert given is not None
+    given.close()
+    git("pull", "-q", cwd=clone)
+    # A hook makes nothing, and so it has nothing to give.
+    assert beside.read(at.talk.client.home, project_at(str(clone))).connection is None
+    assert WORD not in at.ctx(*there).out
+    assert "[scrubbed]" in at.ctx(*there).out
+    assert at.ctx("-C", str(clone), "debug", "verify").code == 0
+
+
+def test_nobody_else_can_change_what_i_said(at: Planted) -> None:
+    """A file of somebody else's leads from a batch of mine to words that I never said."""
+    at.run("add", "--type=fact", "I said so.", "--tag=tier:pinned")
+    keep(at, "mine")
+    repository = Repository(project_at(str(at.project)))
+    (head,) = repository.current()
+    (batch,) = head.commit.record_batches
+    said = repository.objects.read(batch)
+    forged = from_payload(said.kind, said.payload.replace(b"I said so.", b"He said no"))
+    repository.objects.write([forged])
+    repository.replaced.note([(batch, forged.id)])
+    with closing(ProjectMemory(repository.project, lambda: load("", None, {}, ()))) as memory:
+        connection = memory.graph.connection
+        assert connection.execute("SELECT content FROM nodes").fetchall() == [("He said no",)]
+        query = "SELECT mine FROM commits WHERE id = ?"
+        assert connection.execute(query, (head.id,)).fetchone() == (0,)
+    # What I scrub myself stays mine.
+    at.run("scrub", "said no", "--yes")
+    with closing(ProjectMemory(repository.project, lambda: load("", None, {}, ()))) as memory:
+        connection = memory.graph.connection
+        assert connection.execute("SELECT content FROM nodes").fetchall() == [("He [scrubbed]",)]
+
+
+# Others at work
+
+
+def test_another_working_tree_is_told(at: Planted, tmp_path: Path) -> None:
+    at.run("add", "--type=fact", f"Ours: {WORD}")
+    keep(at, f"With {WORD}")
+    other = tmp_path / "other"
+    git("worktree", "add", "-q", str(other), cwd=at.project)
+    at.run("-C", str(other), "add", "--type=fact", f"Staged there: {WORD}")
+    # Its index may be gone: what is staged there is compressed.
+    for index in (at.project / ".git" / "ctx").glob("*/index"):
+        shutil.rmtree(index)
+    ran = at.ctx("scrub", WORD, "--yes")
+    assert ran.code == 1
+    assert "run `ctx scrub` there too" in ran.out
+    at.run("-C", str(other), "scrub", WORD, "--yes")
+    scrub(at)
+    assert "Staged there: [scrubbed]" in at.ctx("-C", str(other), "list").out
+
+
+def test_hooks_that_go_on_meanwhile(at: Planted) -> None:
+    """What they leave is in the spool, and is found there or told."""
+    plant(at, WORD)
+    at.run("hook", "apply")
+    is_over = threading.Event()
+
+    def report() -> None:
+        number = 0
+        while not is_over.is_set() and number < 60:
+            number += 1
+            said = at.talk.said("UserPromptSubmit", prompt=f"{number} {WORD}")
+            event_id = spool.new_id(1_768_906_800_000 + number)
+            spool.put(at.talk.client.home, event_id, "prompt-submit", json.dumps(said).encode())
+
+    reporting = threading.Thread(target=report)
+    reporting.start()
+    try:
+        first = at.ctx("scrub", WORD, "--yes")
+    finally:
+        is_over.set()
+        reporting.join()
+    # What came after the last look, nobody could have told.
+    assert first.code == 0 or "run the command again" in first.out
+    scrub(at)
+    at.run("hook", "apply")
+    assert holding(at, WORD) == []
+    assert_whole(at)

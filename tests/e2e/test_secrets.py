@@ -1,0 +1,108 @@
+"""A secret that comes in on any way is stored nowhere; a word is nowhere once it was scrubbed."""
+
+import random
+import string
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx, git
+from tests.e2e.planting import WAYS, Planted, a_project, holding, settle
+
+WORD = "harmless-looking"
+
+
+@pytest.fixture
+def at(ctx: Ctx, surroundings: Path, repo: Path) -> Planted:
+    return a_project(ctx, surroundings, repo)
+
+
+def secret(name: str) -> str:
+    """A token of its own for each way, as a forge gives them out."""
+    chance = random.Random(name)
+    return "gh" + "p_" + "".join(chance.choices(string.ascii_letters + string.digits, k=36))
+
+
+def test_a_secret_is_stored_nowhere(at: Planted) -> None:
+    for name, plant in WAYS.items():
+        plant(at, secret(name))
+    settle(at)
+    assert {name: holding(at, secret(name)) for name in WAYS} == {name: [] for name in WAYS}
+
+
+def test_where_a_text_is_cut_and_as_json_says_it(at: Planted) -> None:
+    """Limits cut texts; a secret across a limit must not leave a part of itself."""
+    cut = secret("cut")
+    for number, size in enumerate((480, 990, 1_980, 3_970, 7_990, 15_980, 15_999)):
+        text = "word " * (size // 5) + cut + " word" * 4_000
+        WAYS["prompt"](at, f"{number} {text}")
+        WAYS["command output"](at, text)
+        WAYS["failing command"](at, text)
+    quoted = f'{{"a": "{{\\"token\\": \\"{cut}\\"}}"}}'
+    for name in ("prompt", "file read", "command output", "note", "remember"):
+        WAYS[name](at, quoted)
+    settle(at)
+    assert [holding(at, part) for part in (cut[:24], cut[-24:])] == [[], []]
+
+
+def test_a_word_is_nowhere_after_it_was_scrubbed(at: Planted) -> None:
+    for plant in WAYS.values():
+        plant(at, WORD)
+    settle(at)
+    # Without this, what is not found afterwards was perhaps never there.
+    assert len(holding(at, WORD)) > 10
+    git("add", "-A", cwd=at.project)
+    git("commit", "-qm", "with memory", cwd=at.project)
+    for plant in WAYS.values():
+        plant(at, WORD)
+    assert [name for name in at.talk.client.waiting() if name != "receipt"]
+    ran = at.ctx("scrub", WORD, "--dry-run", "--format=json")
+    assert ran.code == 0, ran.err
+    assert WORD not in ran.out.lower()
+    assert {place["where"] for place in ran.json["places"]} >= {
+        *(f"store.db: {table}" for table in ("records", "nodes", "events", "sessions")),
+        *("spool", ".ctx/narrative/README.md", ".ctx/objects", ".git/ctx/main/stage/objects"),
+    }
+    assert str(at.talk.path) in ran.json["transcripts"]
+    ran = at.ctx("scrub", WORD, "--yes")
+    assert ran.code == 0, ran.out
+    assert holding(at, WORD) == []
+    assert WORD not in (ran.out + ran.err).replace(str(at.talk.path), "").lower()
+    assert "git log --all" in ran.out
+    assert str(at.talk.path) in ran.out
+    _is_whole(at)
+    assert "It is nowhere" in at.ctx("scrub", WORD, "--yes").out
+    # What was waiting is taken in, and what was staged is committed, without it.
+    settle(at)
+    assert holding(at, WORD) == []
+    _is_whole(at)
+
+
+def test_what_older_rules_missed(at: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = secret("late")
+    with monkeypatch.context() as older:
+        older.setattr("ctx.memory.changes.redact", _Nothing)
+        older.setattr("ctx.memory.changes._redact_word", _Nothing)
+        for name in ("node", "note", "prompt", "kept output"):
+            WAYS[name](at, late)
+        at.run("hook", "apply")
+    assert holding(at, late)
+    ran = at.ctx("scrub", "--yes")
+    assert (ran.code, late in ran.out + ran.err) == (0, False), ran.out
+    assert holding(at, late) == []
+    _is_whole(at)
+
+
+class _Nothing:
+    """What rules say that know no secret."""
+
+    findings = ()
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _is_whole(at: Planted) -> None:
+    for words in (("store", "check"), ("debug", "verify")):
+        ran = at.ctx(*words)
+        assert ran.code == 0, ran.out

@@ -1,0 +1,39 @@
+"""What ctx itself did, and what that cost."""
+
+import pytest
+
+from ctx import clock
+from ctx.memory import event_log
+from ctx.memory.event_log import CONTEXT, RELEVANT, Entry
+from tests.memory import graphs
+
+DAY_MS = 86_400_000
+
+
+def test_what_was_added_is_there_the_newest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    with graphs.graph() as graph:
+        connection = graph.connection
+        for at, (kind, tokens) in enumerate([(CONTEXT, 900), ("other", None), (RELEVANT, 80)]):
+            monkeypatch.setattr(clock, "now_ms", lambda at=at: 1_768_000_000_000 + at * DAY_MS)
+            event_log.add(connection, kind, f"s{at}", {"at": at, "text": "更新"}, at, tokens)
+        days = [clock.iso(1_768_000_000_000 + at * DAY_MS) for at in range(3)]
+        expected = [
+            Entry(days[2], "s2", RELEVANT, {"at": 2, "text": "更新"}, 2, 80),
+            Entry(days[1], "s1", "other", {"at": 1, "text": "更新"}, 1, None),
+            Entry(days[0], "s0", CONTEXT, {"at": 0, "text": "更新"}, 0, 900),
+        ]
+        assert event_log.since(connection, "") == expected
+        assert event_log.since(connection, days[1]) == expected[:2]
+        assert event_log.since(connection, "", CONTEXT) == expected[2:]
+        assert event_log.since(connection, "", limit=1) == expected[:1]
+        assert event_log.tokens_by_day(connection, "") == {days[0][:10]: 900, days[2][:10]: 80}
+
+
+def test_what_is_old_is_forgotten_and_what_is_damaged_is_passed_over() -> None:
+    with graphs.graph() as graph:
+        connection = graph.connection
+        event_log.add(connection, CONTEXT, "s", {})
+        event_log.put(connection, Entry("2020-01-01T00:00:00Z", "s", CONTEXT, {}, None, None))
+        event_log.forget_old(connection)
+        connection.execute("UPDATE event_log SET data = '{'")
+        assert [each.data for each in event_log.since(connection, "")] == [{}]

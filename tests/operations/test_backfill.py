@@ -1,0 +1,375 @@
+"""Sessions of the past are taken in out of transcripts: all of them, once, with their times."""
+
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import clock
+from ctx.memory.graph import USER
+from ctx.operations import backfill, capture, learnings, synthesise, tend
+from ctx.operations.backfill import Backfilled, Wanted
+from ctx.sessions import state, switched_off
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+from tests.agents.claude_code.running import SAMPLES
+from tests.conftest import Ctx
+from tests.sessions.conversations import Client
+from tests.sessions.transcripts import Transcript, fix, session_ids
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def claude(surroundings: Path) -> Path:
+    return surroundings / ".claude"
+
+
+def past(claude: Path, folder: str, number: int = 3) -> list[Transcript]:
+    """Sessions of some days in one folder, each with a piece of work in it."""
+    names = session_ids()
+    found = []
+    for day in range(1, number + 1):
+        began = f"2026-10-{day:02}T09:00:00Z"
+        each = Transcript(claude / "projects" / "-p", next(names), folder, began)
+        fix(each, ("total", "discount", "shipping")[day - 1])
+        found.append(each)
+    return found
+
+
+def run(memory: Memory, claude: Path, **wanted: Any) -> Backfilled:
+    done = backfill.backfill(memory, Wanted(str(claude))._replace(**wanted))
+    return done._replace(seconds=0.0)
+
+
+_TOLD = "WHERE type IN ('observation', 'summary')"
+
+
+def content(memory: Memory) -> list[tuple[object, ...]]:
+    """All that follows from transcripts alone."""
+    connection = memory.user.connection
+    tables = {
+        "sessions": "*",
+        "events": "id, session, event, at, status, reason, body",
+        "symbol_changes": "*",
+        f"nodes {_TOLD}": "nodes.id, type, content, created_at, updated_at, metadata",
+        f"tags JOIN nodes ON nodes.id = node_id {_TOLD}": "nodes.id, tag",
+        "edges": "from_id, to_id || type",
+    }
+    return [
+        (table, *row)
+        for table, columns in tables.items()
+        for row in connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2").fetchall()
+    ]
+
+
+def test_a_session_that_was_to_be_kept_out(client: Client, claude: Path) -> None:
+    first, second = past(claude, str(client.folder), 2)
+    began_ms = clock.parse_iso("2026-10-02T09:00:00Z")
+    assert began_ms
+    switched_off.off(client.home, second.session, began_ms)
+    with client.memory() as memory:
+        for dry_run in (True, False):
+            done = run(memory, claude, dry_run=dry_run)
+            assert ([each.session for each in done.sessions], done.left_out) == ([first.session], 1)
+
+
+def test_sessions_of_the_past(client: Client, claude: Path) -> None:
+    every = past(claude, str(client.folder))
+    with client.memory() as memory:
+        done = run(memory, claude)
+        assert [each.session for each in done.sessions] == [each.session for each in every]
+        assert (done.unchanged, done.left_out, done.skipped) == (0, 0, ())
+        assert done.steps == 18
+        assert done.observations >= 3
+        assert done.size == sum(each.path.stat().st_size for each in every)
+        first = state.get(memory.user.connection, every[0].session)
+        assert first[:5] == (every[0].session, "app", str(client.folder), first.repository, "main")
+        assert (first.status, first.head) == ("completed", None)
+        assert (first.started_at, first.ended_at) == (
+            "2026-10-01T09:00:01Z",
+            "2026-10-01T09:00:09Z",
+        )
+        days = memory.user.connection.execute(
+            "SELECT DISTINCT substr(created_at, 1, 10) FROM nodes"
+            " WHERE type IN ('observation', 'summary') ORDER BY 1"
+        ).fetchall()
+        assert days == [("2026-10-01",), ("2026-10-02",), ("2026-10-03",)]
+
+
+def test_a_second_time_changes_nothing(client: Client, claude: Path) -> None:
+    past(claude, str(client.folder))
+    with client.memory() as memory:
+        run(memory, claude)
+        before = content(memory)
+        done = run(memory, claude)
+        assert (done.sessions, done.unchanged, done.size) == ((), 3, 0)
+        assert content(memory) == before
+
+
+def test_a_session_that_went_on_is_continued(client: Client, claude: Path) -> None:
+    every = past(claude, str(client.folder))
+    with client.memory() as memory:
+        run(memory, claude)
+        fix(every[1], "refund")
+        (more,) = run(memory, claude).sessions
+        assert (more.session, more.is_known, more.steps) == (every[1].session, True, 6)
+
+
+def test_interrupted_anywhere_nothing_is_lost_and_nothing_doubled(
+    client: Client, claude: Path, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past(claude, str(client.folder))
+    with client.memory() as memory:
+        run(memory, claude)
+        expected = content(memory)
+    other = Client(surroundings / "other", client.folder)
+    for point in (
+        (capture, "take"),
+        (synthesise, "synthesise"),
+        (learnings, "learn"),
+        (state, "saw"),
+    ):
+        for turn in range(2):
+            _interrupt(monkeypatch, other, claude, point, turn)
+    with other.memory() as memory:
+        run(memory, claude)
+        assert content(memory) == expected
+
+
+def _interrupt(
+    monkeypatch: pytest.MonkeyPatch,
+    client: Client,
+    claude: Path,
+    point: tuple[object, str],
+    turn: int,
+) -> None:
+    module, name = point
+    real = getattr(module, name)
+    left = [turn]
+
+    def ends(*given: object, **told: object) -> object:
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return real(*given, **told)
+
+    with monkeypatch.context() as patch, client.memory() as memory:
+        patch.setattr(module, name, ends)
+        try:
+            run(memory, claude)
+        except KeyboardInterrupt:
+            pass
+
+
+def test_what_is_asked_for(client: Client, claude: Path) -> None:
+    every = past(claude, str(client.folder))
+    elsewhere = Transcript(claude / "projects" / "-q", "elsewhere", "/nowhere/shop")
+    elsewhere.prompt("Say hello")
+    old = clock.parse_iso("2026-10-01T10:00:00Z") or 0
+    os.utime(every[0].path, ns=(old * 1_000_000,) * 2)
+    with client.memory() as memory:
+        foreseen = run(memory, claude, dry_run=True)
+        assert [each.what[:9] for each in foreseen.sessions] == ["The sum o"] * 3 + ["Say hello"]
+        assert content(memory) == []
+
+        def sessions(**wanted: Any) -> list[str]:
+            found = run(memory, claude, dry_run=True, **wanted).sessions
+            return [each.session for each in found]
+
+        named = [each.session for each in every]
+        assert sessions(since="2026-10-02") == [*named[1:], "elsewhere"]
+        assert sessions(project="app") == sessions(project=str(client.folder)) == named
+        assert sessions(project="/nowhere") == sessions(project="shop") == ["elsewhere"]
+        assert sessions(paths=(str(every[2].path),)) == [named[2]]
+        assert sessions(paths=(str(claude / "projects" / "-q"),)) == ["elsewhere"]
+
+
+def test_what_is_known_of_a_folder_that_is_gone_is_not_everybodys(
+    client: Client, claude: Path
+) -> None:
+    (gone,) = past(claude, "/nowhere/shop", 1)
+    with client.memory() as memory:
+        run(memory, claude)
+        assert state.get(memory.user.connection, gone.session).project == "shop"
+        rows = memory.user.connection.execute(
+            "SELECT count(*), sum(EXISTS (SELECT 1 FROM tags WHERE node_id = id"
+            " AND tag = 'project:shop')) FROM nodes WHERE type IN ('observation', 'summary')"
+        ).fetchone()
+        assert rows[0] == rows[1] > 0
+
+
+def test_excluded_projects_and_sessions_that_go_on_stay_out(
+    client: Client, claude: Path, surroundings: Path
+) -> None:
+    every = past(claude, str(client.folder))
+    other = Transcript(claude / "projects" / "-q", "elsewhere", "/nowhere/shop")
+    other.prompt("Say hello")
+    config = surroundings / ".ctx" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('[capture]\nignore_projects = ["/nowhere"]\n')
+    client.process = str(os.getpid())
+    client.talk(every[0].session).start()
+    with client.memory() as memory:
+        done = run(memory, claude)
+        assert [each.session for each in done.sessions] == [each.session for each in every[1:]]
+        assert done.left_out == 2
+        events = memory.user.connection.execute("SELECT DISTINCT session FROM events").fetchall()
+        assert ("elsewhere",) not in events
+
+
+def test_a_damaged_transcript_is_told_and_the_others_are_taken_in(
+    client: Client, claude: Path
+) -> None:
+    every = past(claude, str(client.folder))
+    with every[0].path.open("ab") as file:
+        file.write(b'\xff\xfe\n{"type":"user","message":{"content":\n')
+    (claude / "projects" / "-p" / "nobody.jsonl").write_bytes(os.urandom(2_000))
+    (claude / "projects" / "-p" / "gone.jsonl").symlink_to("/nowhere")
+    with client.memory() as memory:
+        done = run(memory, claude)
+        assert len(done.sessions) == 3
+        assert done.skipped == ((str(every[0].path), "A line of the transcript is damaged."),)
+        assert run(memory, claude).sessions == ()
+
+
+def test_clocks_that_go_back_and_lines_that_are_there_twice(client: Client, claude: Path) -> None:
+    transcript = Transcript(claude / "projects" / "-p", "it", str(client.folder))
+    fix(transcript)
+    transcript.now_ms -= 3_600_000
+    transcript.say("It is an hour earlier now.")
+    whole = transcript.path.read_text()
+    transcript.path.write_text(whole + whole)
+    with client.memory() as memory:
+        (done,) = run(memory, claude).sessions
+        assert done.steps == 7
+        assert state.get(memory.user.connection, "it").started_at == "2026-11-02T08:00:10Z"
+
+
+def test_how_sessions_ended_of_which_no_hook_said_so(client: Client, claude: Path) -> None:
+    folder = claude / "projects" / "-p"
+    ends = {}
+    for name in ("completed", "failed", "aborted", "interrupted"):
+        ends[name] = Transcript(folder, name, str(client.folder))
+        ends[name].prompt("Do it")
+    ends["completed"].say("Done.")
+    error = {"model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 529"}]}
+    ends["failed"].entry("assistant", message=error, isApiErrorMessage=True)
+    ends["aborted"].prompt("[Request interrupted by user]")
+    ends["interrupted"].bash("make", "built")
+    with client.memory() as memory:
+        run(memory, claude)
+        found = state.all_of(memory.user.connection)
+        assert {each.id: each.status for each in found} == {name: name for name in ends}
+
+
+def test_what_a_fork_has_copied_belongs_to_the_original(client: Client, claude: Path) -> None:
+    """As a client writes it: the fork's id may come first, and its file may be the older one."""
+    folder = claude / "projects" / "-p"
+    folder.mkdir(parents=True)
+    names = {"fork": "25507b15-f354-4db9-b8ea-b970a7f4a9c9"}
+    names["resume_compact"] = "63898790-2d3e-472c-b4c5-4f9bc8b2f8ef"
+    for sample, session in names.items():
+        copy = folder / f"{session}.jsonl"
+        copy.write_bytes((SAMPLES.parent / "transcripts" / f"{sample}.jsonl").read_bytes())
+        os.utime(copy, (1_700_000_000, 1_700_000_000))
+    with client.memory() as memory:
+        done = run(memory, claude)
+        asked = {each.session: each.what for each in done.sessions}
+    assert asked == {names["resume_compact"]: "first prompt", names["fork"]: "fork prompt"}
+
+
+def test_files_that_say_nothing_of_their_session(client: Client, claude: Path) -> None:
+    (first, second) = past(claude, str(client.folder), 2)
+    first.path.rename(first.path.with_name("99999999-aaaa-4000-8000-000000000001.jsonl"))
+    second.path.write_bytes(b"")
+    with client.memory() as memory:
+        for dry_run in (True, False):
+            done = run(memory, claude, dry_run=dry_run)
+            assert (done.sessions, done.unchanged, done.left_out) == ((), 0, 2)
+
+
+def test_two_at_once_take_in_everything_once(
+    client: Client, claude: Path, surroundings: Path
+) -> None:
+    past(claude, str(client.folder))
+    with client.memory() as memory:
+        run(memory, claude)
+        expected = content(memory)
+    other = Client(surroundings / "other", client.folder)
+    failed: list[BaseException] = []
+
+    def take() -> None:
+        try:
+            with other.memory() as memory:
+                run(memory, claude)
+        except BaseException as error:  # noqa: BLE001
+            failed.append(error)
+
+    with other.memory():
+        pass
+    both = [threading.Thread(target=take) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    with other.memory() as memory:
+        assert (failed, content(memory)) == ([], expected)
+
+
+def test_while_somebody_else_makes_memory_it_waits(
+    client: Client, claude: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    past(claude, str(client.folder), 1)
+    held, let_go = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with tend.alone(client.home) as is_alone:
+            assert is_alone
+            held.set()
+            let_go.wait(10)
+
+    monkeypatch.setattr(clock, "sleep", lambda _: let_go.set())
+    with client.memory() as memory:
+        other = threading.Thread(target=hold)
+        other.start()
+        held.wait(10)
+        try:
+            assert len(run(memory, claude).sessions) == 1
+        finally:
+            let_go.set()
+            other.join()
+        assert let_go.is_set()
+
+
+def test_the_command(ctx: Ctx, client: Client, claude: Path) -> None:
+    past(claude, str(client.folder))
+    words = ("import", "--from", "claude-code", "--transcripts")
+    would = ctx(*words, "--dry-run")
+    assert would.out.startswith("Would take in 3 sessions:\n")
+    assert not os.path.exists(f"{client.home}/store.db")
+    done = ctx(*words)
+    assert done.out.startswith("Took in 3 sessions:\n")
+    assert "18 steps" in done.out
+    again = ctx(*words, "--format", "json").json
+    assert (again["sessions"], again["unchanged"]) == ([], 3)
+    assert ctx(*words, "--merge").code == 2
+    assert ctx("import", "--from", "claude-mem", "--transcripts").code == 2
+    assert ctx(*words, "nothing-there").code == 2
+    assert len(json.loads(ctx("sessions", "list", "--format", "json").out)["sessions"]) == 3
+
+
+def test_a_deleted_session_stays_away(ctx: Ctx, client: Client, claude: Path) -> None:
+    every = past(claude, str(client.folder))
+    ctx("import", "--from", "claude-code", "--transcripts")
+    assert ctx("sessions", "delete", every[0].session, "--yes").code == 0
+    again = ctx("import", "--from", "claude-code", "--transcripts", "--format", "json").json
+    assert (again["sessions"], again["unchanged"], again["left_out"]) == ([], 2, 1)
+    with client.memory() as memory, transaction(memory.user.connection):
+        assert memory.user.scope == USER

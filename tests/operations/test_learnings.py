@@ -1,0 +1,200 @@
+"""Learnings as they come, grow, fade, and are judged."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.memory.graph import USER
+from ctx.operations import learnings
+from ctx.operations.learnings import Learning, Learnt
+from ctx.sessions import steps
+from ctx.sessions.steps import Step
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory, Surroundings, open_memory
+from tests.conftest import Ctx
+
+DAY_MS = 86_400_000
+NOW = 1_794_700_000_000
+
+
+@contextmanager
+def opened(home: Path, folder: Path) -> Iterator[Memory]:
+    surroundings = Surroundings(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
+    with open_memory(surroundings, writing=True) as memory:
+        yield memory
+
+
+@pytest.fixture
+def memory(surroundings: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Memory]:
+    monkeypatch.setattr(clock, "now_ms", lambda: NOW)
+    with opened(surroundings, repo) as memory:
+        yield memory
+
+
+def had(memory: Memory, number: int, *, days_ago: int, command: str = "make test") -> None:
+    """A session in which tests passed."""
+    session, at = f"s{number}", clock.iso(NOW - days_ago * DAY_MS)
+    step = Step(f"{number:013d}-1-0", session, at, "command", "Bash", text=command, passed=True)
+    with transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "INSERT INTO sessions (id, project, folder, started_at, last_at) VALUES (?,?,?,?,?)",
+            (session, memory.project, memory.folder, at, at),
+        )
+        memory.user.connection.execute(
+            "INSERT INTO events (id, session, event, at, tool, status, body)"
+            " VALUES (?, ?, 'PostToolUse', ?, 'Bash', ?, ?)",
+            (step.id, session, at, steps.STEP, steps.body(step)),
+        )
+
+
+def observed(memory: Memory, kind: str, text: str, number: int, days_ago: int) -> None:
+    at = clock.iso(NOW - days_ago * DAY_MS)
+    with memory.changing("synthesise", USER) as change:
+        told = {"title": text, "session": f"s{number}"}
+        node_id = change.add_node("observation", text, metadata=told, times=(at, at))
+        change.tag(node_id, f"kind:{kind}")
+        change.tag(node_id, f"project:{memory.project}")
+
+
+def shown(memory: Memory, **options: bool) -> list[tuple[str, str, float, int]]:
+    return [
+        (each.category, each.node.content, each.confidence, each.times_seen)
+        for each in learnings.listed(memory, **options).learnings  # type: ignore[arg-type]
+    ]
+
+
+def only(memory: Memory) -> Learning:
+    (found,) = learnings.listed(memory, rejected=True).learnings
+    return found
+
+
+TESTED = "Tests are run with `make test`."
+
+
+def test_sessions_show_it_and_silence_fades_it(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2):
+        had(memory, number, days_ago=10 - number)
+    assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+    had(memory, 3, days_ago=1)
+    assert learnings.learn(memory, memory.project) == Learnt(1, 0, 0)
+    assert shown(memory) == [("convention", TESTED, 0.646, 3)]
+    for _ in range(2):
+        assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+    had(memory, 4, days_ago=0)
+    assert learnings.learn(memory, memory.project) == Learnt(0, 1, 0)
+    assert shown(memory) == [("convention", TESTED, 0.75, 4)]
+    memory.user.connection.execute("DELETE FROM events")
+    monkeypatch.setattr(clock, "now_ms", lambda: NOW + 120 * DAY_MS)
+    assert learnings.learn(memory, memory.project) == Learnt(0, 1, 0)
+    assert shown(memory) == [("convention", TESTED, 0.375, 4)]
+    monkeypatch.setattr(clock, "now_ms", lambda: NOW + 900 * DAY_MS)
+    learnings.learn(memory, memory.project)
+    assert "tier:off-context" in only(memory).node.tags
+
+
+def test_what_is_taken_back_is_less_certain(memory: Memory) -> None:
+    for number in (1, 2):
+        observed(memory, "decision", "Indent Makefiles with tabs", number, days_ago=20 - number)
+    learnings.learn(memory, memory.project)
+    assert shown(memory) == [("convention", "Indent Makefiles with tabs", 0.5, 2)]
+    observed(memory, "decision", "Don't indent Makefiles with tabs", 3, days_ago=1)
+    assert learnings.learn(memory, memory.project).contradicted == 1
+    assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+    assert [each[2] for each in shown(memory)] == [0.25]
+
+
+def test_a_person_is_certain_and_does_not_fade(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2, 3):
+        had(memory, number, days_ago=5)
+    learnings.learn(memory, memory.project)
+    learnings.confirm(memory, only(memory).node.id)
+    monkeypatch.setattr(clock, "now_ms", lambda: NOW + 900 * DAY_MS)
+    learnings.learn(memory, memory.project)
+    assert (only(memory).confidence, only(memory).origin) == (1.0, "human")
+
+
+def test_what_was_rejected_is_not_learned_again(memory: Memory) -> None:
+    for number in (1, 2, 3):
+        had(memory, number, days_ago=5)
+    learnings.learn(memory, memory.project)
+    learnings.reject(memory, only(memory).node.id)
+    had(memory, 4, days_ago=0)
+    assert learnings.learn(memory, memory.project) == Learnt(0, 0, 0)
+    assert shown(memory) == []
+    assert (only(memory).rejected, only(memory).confidence) == (True, 0.0)
+    learnings.confirm(memory, only(memory).node.id)
+    assert shown(memory) == [("convention", TESTED, 1.0, 3)]
+    assert "tier:off-context" not in only(memory).node.tags
+
+
+def test_what_was_rejected_is_not_shown_as_what_sessions_said_either(memory: Memory) -> None:
+    for number in (1, 2):
+        observed(memory, "decision", "Totals are odd numbers in this shop", number, 5)
+    observed(memory, "decision", "Prices are kept in cents", 3, 5)
+    learnings.learn(memory, memory.project)
+    learnings.reject(memory, only(memory).node.id)
+    rows = memory.user.connection.execute(
+        "SELECT DISTINCT content FROM nodes JOIN tags ON node_id = id"
+        " WHERE type = 'observation' AND tag = 'tier:off-context'"
+    ).fetchall()
+    assert rows == [("Totals are odd numbers in this shop",)]
+
+
+def test_of_another_project_nothing_is_shown(memory: Memory) -> None:
+    for number in (1, 2, 3):
+        had(memory, number, days_ago=5)
+    memory.user.connection.execute("UPDATE sessions SET project = 'elsewhere'")
+    learnings.learn(memory, "elsewhere")
+    assert shown(memory) == []
+    assert [each[1] for each in shown(memory, everywhere=True)] == [TESTED]
+
+
+def test_by_commands(repo: Path, ctx: Ctx) -> None:
+    assert ctx("learnings", "list").out == f"Nothing was learned in {repo.name} yet.\n"
+    assert ctx("learnings", "list", "--all").out == "Nothing was learned yet.\n"
+    words = "Migrations are never edited"
+    first = ctx("learnings", "add", words, "--category=gotcha", "--format=json").json
+    again = ctx("learnings", "add", words, "--category=gotcha", "--format=json").json
+    assert first["learnings"][0]["node"]["id"] == again["learnings"][0]["node"]["id"]
+    (found,) = ctx("learnings", "list", "--format=json").json["learnings"]
+    assert (found["category"], found["confidence"], found["origin"]) == ("gotcha", 1.0, "human")
+    assert set(found["node"]["tags"]) == {"learning:gotcha", f"project:{repo.name}"}
+    assert ctx("learnings", "reject", found["short_id"]).code == 0
+    nothing = "Nothing like that was learned; there is 1"
+    assert ctx("learnings", "list").out == f"{nothing} rejected.\n"
+    assert ctx("learnings", "list", "--rejected").out.split()[1] == "rejected"
+    assert ctx("learnings", "confirm", found["short_id"]).out.startswith("Confirmed: ")
+    assert ctx("learnings", "list", "--category=pattern").out == f"{nothing} other.\n"
+    assert ctx("learnings", "list", "--least=2").code == 2
+
+
+def test_one_for_all_projects_and_one_of_another(repo: Path, ctx: Ctx) -> None:
+    """In a project with a store of its own, what is one's own stays out of that."""
+    ctx("init")
+    ctx("learnings", "add", "Tests come first", "--user")
+    ctx("learnings", "add", "Only here")
+    found = ctx("learnings", "list", "--format=json").json["learnings"]
+    assert {each["node"]["content"]: each["node"]["scope"] for each in found} == {
+        "Tests come first": "user",
+        "Only here": "project",
+    }
+    other = ctx("learnings", "list", "--project=elsewhere", "--format=json").json
+    assert other["project"] == "elsewhere"
+    assert [each["node"]["content"] for each in other["learnings"]] == ["Tests come first"]
+
+
+def test_what_is_no_learning(ctx: Ctx) -> None:
+    node = ctx("add", "--type=fact", "A fact", "--format=json").json["node"]["id"]
+    ran = ctx("learnings", "confirm", node)
+    assert (ran.code, "is no learning" in ran.err) == (1, True)
+    assert ctx("learnings", "confirm", "01HQ").code == 1
+    assert ctx("learnings", "add", "  ").code != 0

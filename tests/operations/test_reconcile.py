@@ -1,0 +1,277 @@
+"""What a session's transcript adds to what hooks reported: all that is missing, and once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx import clock
+from ctx.operations import capture, reconcile
+from ctx.sessions import events, live, pausing, spool, state, switched_off, transcript_events
+from ctx.sessions.events import Event
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+from tests.sessions.conversations import Client
+from tests.sessions.transcripts import Transcript, fix
+
+SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def transcript(client: Client) -> Transcript:
+    return Transcript(client.transcripts, SESSION, str(client.folder))
+
+
+def hook_saw(event: Event, number: int) -> Event:
+    """The same as a hook reports it, a moment before it is written down."""
+    at_ms = spool.made_ms(event.id) - 40
+    said = {key: value for key, value in event.said.items() if key != "gitBranch"}
+    return event._replace(id=f"{at_ms:013d}-{number + 1}-0000abcd", at=clock.iso(at_ms), said=said)
+
+
+def report(memory: Memory, *found: Event) -> None:
+    with transaction(memory.user.connection):
+        for each in found:
+            events.keep(memory.user.connection, each)
+
+
+def started(client: Client, transcript: Transcript, at_ms: int) -> Event:
+    said = {
+        "session_id": SESSION,
+        "cwd": str(client.folder),
+        "transcript_path": str(transcript.path),
+        "source": "startup",
+    }
+    event_id = f"{at_ms:013d}-1-00000000"
+    name, at = "SessionStart", clock.iso(at_ms)
+    return Event(event_id, SESSION, name, at, str(client.folder), None, None, said)
+
+
+def take(client: Client, memory: Memory) -> None:
+    capture.take(memory, client.home)
+
+
+def known(memory: Memory) -> list[tuple[str, str | None]]:
+    rows = memory.user.connection.execute(
+        "SELECT event, tool FROM events WHERE event <> 'SessionStart' ORDER BY id"
+    )
+    return [(name, tool) for name, tool in rows]
+
+
+ALL = [
+    ("UserPromptSubmit", None),
+    ("AssistantMessage", None),
+    ("PostToolUseFailure", "Bash"),
+    ("PostToolUse", "Edit"),
+    ("PostToolUse", "Bash"),
+    ("AssistantMessage", None),
+]
+
+
+def test_hooks_that_were_off_lose_nothing(client: Client, transcript: Transcript) -> None:
+    with client.memory() as memory:
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        fix(transcript)
+        assert reconcile.reconcile(memory, client.home, SESSION) == len(ALL)
+        take(client, memory)
+        assert reconcile.reconcile(memory, client.home, SESSION) == 0
+        assert known(memory) == ALL
+        session = state.get(memory.user.connection, SESSION)
+        assert session.seen == transcript.path.stat().st_size
+        assert session.request.startswith("The sum of an order is wrong")
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    reported=st.lists(st.sampled_from(range(len(ALL))), unique=True),
+    late=st.booleans(),
+    cut=st.integers(0, 4_000),
+)
+def test_whatever_hooks_reported_each_event_is_there_once(
+    tmp_path_factory: pytest.TempPathFactory, reported: list[int], late: bool, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("shop")
+    client = Client(folder / ".ctx", folder)
+    transcript = Transcript(folder, SESSION, str(folder))
+    began = transcript.now_ms
+    fix(transcript)
+    whole = transcript.path.read_bytes()
+    every = transcript_events.read(str(transcript.path), 0).events
+    hooks = [
+        hook_saw(every[number], number)
+        for number in reported
+        # Only the transcript tells what was said.
+        if every[number].name != "AssistantMessage"
+    ]
+    with client.memory() as memory:
+        report(memory, started(client, transcript, began))
+        take(client, memory)
+        if not late:
+            report(memory, *hooks)
+            take(client, memory)
+        transcript.path.write_bytes(whole[:cut])
+        reconcile.reconcile(memory, client.home, SESSION)
+        take(client, memory)
+        transcript.path.write_bytes(whole)
+        reconcile.reconcile(memory, client.home, SESSION)
+        if late:
+            # A prompt of which a hook knows is in the spool before it is in the transcript.
+            report(memory, *(each for each in hooks if each.tool))
+        take(client, memory)
+        assert reconcile.reconcile(memory, client.home, SESSION) == 0
+        assert sorted(known(memory), key=str) == sorted(ALL, key=str)
+
+
+def test_a_prompt_that_waits_in_the_spool_is_not_taken_in_twice(
+    client: Client, transcript: Transcript
+) -> None:
+    transcript.now_ms = clock.now_ms() - 5_000
+    with client.memory() as memory:
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        transcript.say("I am ready.")
+        conversation = client.talk(SESSION)
+        conversation.submit("Do it now")
+        transcript.prompt("Do it now")
+        transcript.say("Done.")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 1
+    client.apply()
+    with client.memory() as memory:
+        assert reconcile.reconcile(memory, client.home, SESSION) == 1
+        assert [name for name, _ in known(memory)].count("UserPromptSubmit") == 1
+
+
+def test_somebody_may_say_the_same_twice(client: Client, transcript: Transcript) -> None:
+    with client.memory() as memory:
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        transcript.prompt("Go on.")
+        transcript.say("I did.")
+        transcript.prompt("Go on.")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 3
+
+
+def test_what_was_said_while_ctx_was_paused_stays_out(
+    client: Client, transcript: Transcript
+) -> None:
+    with client.memory() as memory:
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        transcript.say("Before.")
+        pausing.pause(client.home, [pausing.EVERYWHERE], transcript.now_ms + 500, 0)
+        transcript.say("Meanwhile.")
+        pausing.resume(client.home, None, transcript.now_ms + 500)
+        transcript.say("Behind.")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 2
+        take(client, memory)
+        bodies = memory.user.connection.execute("SELECT body FROM events").fetchall()
+        assert "Meanwhile" not in str(bodies)
+
+
+def test_what_was_said_while_hooks_were_off_stays_out(
+    client: Client, transcript: Transcript
+) -> None:
+    with client.memory() as memory:
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        transcript.say("Before.")
+        transcript.now_ms += 60_000
+        # A hook says so each time it is told to be off.
+        for _ in range(2):
+            switched_off.off(client.home, SESSION, transcript.now_ms + 500)
+            transcript.say("Meanwhile.")
+        assert switched_off.on(client.home, SESSION, transcript.now_ms + 500)
+        transcript.say("Behind.")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 2
+        bodies = memory.user.connection.execute("SELECT body FROM events").fetchall()
+        assert "Meanwhile" not in str(bodies)
+
+
+def test_what_was_said_while_nothing_was_to_be_captured_stays_out(
+    client: Client, transcript: Transcript
+) -> None:
+    config = Path(client.home, "config.toml")
+    with client.memory() as memory:
+        config.write_text("[capture]\nenabled = false\n")
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        transcript.prompt("Do it in secret.")
+        transcript.say("Meanwhile.")
+        config.unlink()
+        transcript.now_ms += 60_000
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        transcript.say("Behind.")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 1
+        take(client, memory)
+        bodies = str(memory.user.connection.execute("SELECT body FROM events").fetchall())
+        assert ("Behind" in bodies, "Meanwhile" in bodies, "secret" in bodies) == (
+            True,
+            False,
+            False,
+        )
+
+
+def test_subagents_are_taken_in_with_their_session(client: Client, transcript: Transcript) -> None:
+    with client.memory() as memory:
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        transcript.prompt("Let somebody look.")
+        agent = transcript.subagent("a1b2")
+        agent.bash("ls", "src")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 2
+        assert reconcile.reconcile(memory, client.home, SESSION) == 0
+        agent.say("It is in src.")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 1
+
+
+def test_a_fork_does_not_repeat_what_it_was_made_of(client: Client, transcript: Transcript) -> None:
+    fix(transcript)
+    live.write(client.home, "fork.before", SESSION)
+    fork = Transcript(client.transcripts, "fork", str(client.folder))
+    copied = transcript.path.read_text().replace(SESSION, "fork")
+    fork.path.write_text(copied)
+    fork.now_ms = transcript.now_ms + 60_000
+    began = started(client, fork, fork.now_ms)
+    with client.memory() as memory:
+        report(memory, began._replace(session="fork", said={**began.said, "session_id": "fork"}))
+        take(client, memory)
+        fork.say("From here on it is mine.")
+        assert reconcile.reconcile(memory, client.home, "fork") == 1
+
+
+def test_a_transcript_that_is_written_anew_is_read_anew(
+    client: Client, transcript: Transcript
+) -> None:
+    with client.memory() as memory:
+        report(memory, started(client, transcript, transcript.now_ms))
+        take(client, memory)
+        fix(transcript)
+        reconcile.reconcile(memory, client.home, SESSION)
+        take(client, memory)
+        transcript.path.write_text("")
+        transcript.say("New.")
+        assert reconcile.reconcile(memory, client.home, SESSION) == 1
+        session = state.get(memory.user.connection, SESSION)
+        assert session.seen == transcript.path.stat().st_size
+
+
+@pytest.mark.parametrize("path", ["", "/nowhere/it.jsonl", "/"])
+def test_without_a_transcript_nothing_is_missing(
+    client: Client, transcript: Transcript, path: str
+) -> None:
+    event = started(client, transcript, transcript.now_ms)
+    said: dict[str, Any] = {**event.said, "transcript_path": path}
+    with client.memory() as memory:
+        report(memory, event._replace(said=said))
+        take(client, memory)
+        assert reconcile.reconcile(memory, client.home, SESSION) == 0
+        assert reconcile.reconcile(memory, client.home, "nobody") == 0

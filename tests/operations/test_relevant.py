@@ -1,0 +1,217 @@
+"""What memory says to a prompt that nobody asked it about: little, seldom, and in time."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx import clock, tokens
+from ctx.memory import event_log
+from ctx.memory.changes import changing
+from ctx.operations.relevant import MOST_TOKENS, NOTHING, Given, relevant
+from ctx.sessions.injected import without_injected
+from ctx.workspace import Memory
+from tests.memory import graphs
+from tests.retrieval.worked import node, observation
+from tests.sessions.conversations import Client, context_of
+
+FIX = "Fixed test_refresh_twice in auth/service.py: the lock was taken twice"
+WHY = "Session.refresh held the lock while it called itself; it hands the lock on now."
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def memory(client: Client) -> Iterator[Memory]:
+    with client.memory() as memory:
+        yield memory
+
+
+@pytest.fixture
+def worked(memory: Memory) -> str:
+    """What sessions noted; the id of the fix."""
+    graph = memory.user
+    observation(graph, "s1", "discovery", "The queue is bounded by the number of workers")
+    observation(graph, "s1", "feature", "Added `Client.retry` to net/client.py", "With a backoff.")
+    node(graph, "decision", "We use PostgreSQL for the billing ledger", ["project:app"])
+    node(graph, "decision", "Billing ledgers lie in MongoDB", ["project:other"])
+    for number in range(20):
+        node(graph, "fact", f"Fact number {number} about deployments and servers", ["project:app"])
+    return observation(graph, "s1", "bugfix", FIX, WHY, files=["auth/service.py"])
+
+
+def asked(memory: Memory, prompt: str, session: str = "now", seconds: float = 5.0) -> Given:
+    folder = memory.surroundings.folder
+    return relevant(memory, folder, session, prompt, clock.monotonic() + seconds)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "test_refresh_twice fails again, please look at it",
+        "Why does auth/service.py need a lock at all?",
+        "E       AssertionError in test_refresh_twice\nauth/service.py:14: AssertionError",
+    ],
+)
+def test_what_went_wrong_before_comes_with_the_thing_that_is_named(
+    memory: Memory, worked: str, prompt: str
+) -> None:
+    given = asked(memory, prompt)
+    assert given.text == (
+        f"""<!-- ctx: 1 node, {given.tokens} tokens -->
+
+Memory (ctx) knows about this; it has gone wrong before:
+
+- [observation:{worked[:12]}] {FIX} {WHY}
+
+<!-- ctx:end -->
+"""
+    )
+    assert given.tokens == tokens.estimate(given.text) <= MOST_TOKENS
+    assert [item.id for item in given.items] == [worked]
+    assert without_injected(given.text).strip() == ""
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Go on.",
+        "yes please",
+        "/compact keep the plan",
+        "Write a haiku about the sea",
+        "Rename the variable in this function and run the linter",
+        "What is the weather like on Mars in the summer?",
+        "please refresh the page and tell me what you see there",
+        "",
+        "   ",
+        "🙂",
+        "?" * 100_000,
+    ],
+)
+def test_most_prompts_get_nothing(memory: Memory, worked: str, prompt: str) -> None:
+    assert asked(memory, prompt) == NOTHING
+
+
+def test_words_that_say_most_of_a_node_find_it(memory: Memory, worked: str) -> None:
+    given = asked(memory, "Which database does the billing ledger use?")
+    assert "PostgreSQL" in given.text
+    assert "MongoDB" not in given.text
+    assert "Memory (ctx) knows about this:" in given.text
+
+
+def test_what_only_repeats_the_prompt_is_no_news(memory: Memory, worked: str) -> None:
+    said = "We use PostgreSQL for the billing ledger, and invoices go there too"
+    assert asked(memory, said) == NOTHING
+
+
+def test_what_a_session_was_given_before_is_not_given_again(
+    client: Client, memory: Memory, worked: str
+) -> None:
+    prompt = "test_refresh_twice fails again"
+    with changing(memory.user, "tag", graphs.WHO) as change:
+        change.tag(memory.graph.find(worked), "tier:reference")
+    assert FIX in asked(memory, prompt, "now").text
+    # At its start, as the hook remembers it, and as the receipt that waits says.
+    assert FIX in context_of(client.talk("now").start())
+    assert asked(memory, prompt, "now") == NOTHING
+    client.apply()
+    (Path(client.home) / "live" / "now.receipt").unlink()
+    assert asked(memory, prompt, "now") == NOTHING
+    assert FIX in asked(memory, prompt, "another").text
+
+
+def test_a_session_is_not_told_what_it_noted_itself(memory: Memory, worked: str) -> None:
+    assert asked(memory, "test_refresh_twice fails again", "s1") == NOTHING
+
+
+def test_there_in_time_or_not_at_all(memory: Memory, worked: str) -> None:
+    assert asked(memory, "test_refresh_twice fails again", seconds=-1) == NOTHING
+
+
+def test_what_was_decided_in_a_file_that_is_named(memory: Memory, worked: str) -> None:
+    """Whatever the prompt says about it, and whatever words the node has."""
+    graph = memory.user
+    anchor = node(graph, "file", "net/wire.py", path="net/wire.py")
+    decided = observation(graph, "s1", "decision", "Frames have a checksum", files=["net/wire.py"])
+    noted = observation(graph, "s1", "feature", "Framing in one place", files=["net/wire.py"])
+    with changing(graph, "link", graphs.WHO) as change:
+        for each in (decided, noted):
+            change.link(each, anchor, "MENTIONS", {})
+    given = asked(memory, "Rewrite net/wire.py with async functions")
+    assert [item.id for item in given.items] == [decided]
+    with changing(graph, "tag", graphs.WHO) as change:
+        change.tag(decided, "project:other")
+        change.untag(decided, "project:app")
+    assert asked(memory, "Rewrite net/wire.py with async functions") == NOTHING
+
+
+def test_no_more_than_fits(memory: Memory) -> None:
+    for number in range(9):
+        title = f"Fixed parse_header in http/parser.py, attempt {number}"
+        observation(memory.user, "s1", "bugfix", title, f"word{number} " * 400)
+    given = asked(memory, "parse_header in http/parser.py breaks on empty lines")
+    assert 1 < len(given.items) <= 4
+    assert given.tokens == tokens.estimate(given.text) <= MOST_TOKENS
+
+
+def test_a_summary_only_where_there_is_nothing_more_precise(memory: Memory, worked: str) -> None:
+    tags = ["project:app", "session:s1"]
+    node(memory.user, "summary", f"**Completed:** {FIX}, and a lot of other work", tags)
+    prompt = "test_refresh_twice fails again"
+    assert [item.id for item in asked(memory, prompt).items] == [worked]
+    with changing(memory.user, "delete", graphs.WHO) as change:
+        change.delete_node(memory.graph.find(worked))
+    assert "a lot of other work" in asked(memory, prompt).text
+
+
+def test_a_fix_in_a_file_is_not_about_everything_in_it(memory: Memory, worked: str) -> None:
+    graph = memory.user
+    anchor = node(graph, "file", "auth/service.py", path="auth/service.py")
+    with changing(graph, "link", graphs.WHO) as change:
+        change.link(memory.graph.find(worked), anchor, "MENTIONS", {})
+    assert asked(memory, "Translate the greetings of auth/service.py to French") == NOTHING
+    assert asked(memory, "Look at auth/service.py").items[0].id == worked
+
+
+def test_what_is_about_one_thing_comes_before_a_summary(memory: Memory) -> None:
+    graph = memory.user
+    told = {"completed": ["Orders by country"], "learned": ["The index is missing"]}
+    summary = node(
+        graph,
+        "summary",
+        "**Request:** SQL queries for orders by country\n**Investigated:** Read a.py, b.py, c.py",
+        ["project:app", "session:s7"],
+        title="SQL queries for orders by country",
+        **told,
+    )
+    rule = "SQL queries for orders have parameters, never strings put together"
+    decided = observation(graph, "s8", "decision", rule, "Said by the user.")
+    given = asked(memory, "Add SQL queries for orders by country")
+    assert [item.id for item in given.items] == [decided, summary]
+    assert "Done: Orders by country. Learned: The index is missing." in given.text
+    assert "Investigated" not in given.text
+    # Who said it is no news.
+    assert decided not in [item.id for item in asked(memory, f"{rule}!", "other").items]
+
+
+def test_text_of_ctx_itself_asks_nothing(memory: Memory, worked: str) -> None:
+    given = asked(memory, "test_refresh_twice fails again")
+    assert asked(memory, f"{given.text}\nGo on.") == NOTHING
+
+
+def test_what_a_prompt_was_given_is_logged_once(client: Client, worked: str) -> None:
+    conversation = client.talk("now")
+    conversation.start()
+    conversation.answer('<ctx:recall query="billing ledger"/>')
+    client.apply()
+    given = context_of(conversation.submit())
+    assert "PostgreSQL" in given
+    client.apply()
+    client.apply()
+    with client.memory() as memory:
+        (entry,) = event_log.since(memory.user.connection, "", event_log.RELEVANT)
+    assert (entry.session, entry.tokens_out) == ("now", tokens.estimate(given))
+    assert entry.data["items"] >= 1

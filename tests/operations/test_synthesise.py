@@ -1,0 +1,383 @@
+"""What a session leaves in memory, whoever asks for it how often."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx.ids import CLI_SESSION, NodeId
+from ctx.layout import UserStore
+from ctx.memory.graph import PROJECT, USER
+from ctx.operations import context, sessions, update
+from ctx.operations.synthesise import Written, synthesise
+from ctx.sessions import steps as taken
+from ctx.sessions.steps import Step
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory, Surroundings, open_memory
+from tests.conftest import Ctx
+from tests.sessions import session_scripts
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "synthesis"
+FIX = """
+prompt: Fix the failing test in tests/test_auth.py
+run: pytest tests/test_auth.py
+  failed 1
+  finding: src/auth.py:42 | AssertionError | assert 2 == 1 | tests/test_auth.py::test_once
+read: src/auth.py
+write: src/auth.py +6 -3
+  modified method Session.refresh (self) -> Token
+run: pytest tests/test_auth.py
+  passed
+"""
+BROKEN_AGAIN = """
+write: src/auth.py +1 -1
+  modified method Session.refresh (self) -> Token
+run: pytest tests/test_auth.py
+  failed 1
+  finding: src/auth.py:42 | AssertionError | assert 2 == 1 | tests/test_auth.py::test_once
+say: It fails again.
+"""
+DECIDED = """
+prompt: Use SQLite for the job queue instead of files because there is one writer.
+read: src/queue.py
+say: OK, I looked at `src/queue.py`.
+"""
+
+
+@contextmanager
+def opened(home: Path, folder: Path) -> Iterator[Memory]:
+    surroundings = Surroundings(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
+    with open_memory(surroundings, writing=True) as memory:
+        yield memory
+
+
+@pytest.fixture
+def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
+    with opened(surroundings, repo) as memory:
+        yield memory
+
+
+def had(memory: Memory, script: str, session: str = "s1") -> None:
+    """The steps of a session, as capture leaves them."""
+    with transaction(memory.user.connection):
+        at = "2026-11-15T00:00:00Z"
+        memory.user.connection.execute(
+            "INSERT OR IGNORE INTO sessions (id, project, folder, started_at, last_at)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (session, memory.project, memory.folder, at, at),
+        )
+        for step in session_scripts.steps(script, session):
+            keep(memory, step, session)
+
+
+def keep(memory: Memory, step: Step, session: str) -> None:
+    """Inside a transaction. What is there already stays."""
+    memory.user.connection.execute(
+        "INSERT OR IGNORE INTO events (id, session, event, at, tool, status, body)"
+        " VALUES (?, ?, 'x', ?, ?, ?, ?)",
+        (step.id, session, step.at, step.tool, taken.STEP, taken.body(step)),
+    )
+
+
+def told(memory: Memory, session: str = "s1", *, is_over: bool = False) -> Written:
+    return synthesise(memory, memory.surroundings.user_store.home, session, is_over=is_over)
+
+
+def nodes(memory: Memory, scope: str = USER) -> list[tuple[str, str, list[str]]]:
+    graph = memory.only(scope).graph
+    found = []
+    for node_id in [*graph.graphs[0].of_type("observation"), *graph.graphs[0].of_type("summary")]:
+        node = graph.node(node_id)
+        found.append((node.type, str(node.metadata["title"]), sorted(node.tags)))
+    return found
+
+
+def metadata(memory: Memory, node_id: NodeId) -> dict[str, Any]:
+    return dict(memory.graph.node(node_id).metadata)
+
+
+def count(memory: Memory) -> int:
+    row = memory.user.connection.execute("SELECT count(*) FROM records").fetchone()
+    return int(row[0])
+
+
+def test_a_fix_is_told_at_once_and_the_summary_at_the_end(memory: Memory) -> None:
+    had(memory, FIX)
+    first = told(memory)
+    assert (len(first.new), first.summary) == (1, None)
+    node = memory.graph.node(first.new[0])
+    assert node.content == (
+        "Fixed `test_once` in src/auth.py: AssertionError: assert 2 == 1\n\n"
+        "`pytest tests/test_auth.py` failed at src/auth.py:42: AssertionError: assert 2 == 1."
+        " Modified `Session.refresh` in src/auth.py. `pytest tests/test_auth.py` passed afterwards."
+    )
+    assert node.metadata["files"] == ["src/auth.py"]
+    assert node.metadata["symbols"] == ["Session.refresh"]
+    assert node.metadata["times_seen"] == 1
+    assert len(node.metadata["evidence"]) == 3
+    assert node.created_at == "2026-11-15T00:04:00.000Z"
+    [edge] = memory.graph.edges(node.id)
+    assert (edge.type, memory.graph.node(edge.to_id).content) == ("MENTIONS", "src/auth.py")
+
+    last = told(memory, is_over=True)
+    assert last.new == (last.summary,)
+    assert last.summary is not None
+    summary = memory.graph.node(last.summary)
+    assert summary.content.startswith("**Request:** Fix the failing test in tests/test_auth.py.\n")
+    assert summary.metadata["files_edited"] == ["src/auth.py"]
+    project = f"project:{memory.project}"
+    assert nodes(memory) == [
+        (
+            "observation",
+            "Fixed `test_once` in src/auth.py: AssertionError: assert 2 == 1",
+            ["kind:bugfix", project, "session:s1"],
+        ),
+        ("summary", "Fix the failing test in tests/test_auth.py", [project, "session:s1"]),
+    ]
+    row = memory.user.connection.execute("SELECT summary, synthesised FROM sessions").fetchone()
+    assert row == (last.summary, session_scripts.steps(FIX)[-1].id)
+
+
+def test_whoever_asks_again_changes_nothing(memory: Memory) -> None:
+    had(memory, FIX + DECIDED)
+    told(memory, is_over=True)
+    before = count(memory)
+    assert told(memory, is_over=True)[1:5] == ((), (), (), ())
+    assert told(memory)[1:5] == ((), (), (), ())
+    assert count(memory) == before
+
+
+def test_a_fix_that_does_not_hold_is_withdrawn_and_comes_back(memory: Memory) -> None:
+    had(memory, FIX)
+    [fix] = told(memory).new
+    had(memory, FIX + BROKEN_AGAIN)
+    assert told(memory, is_over=True).withdrawn == (fix,)
+    again = FIX.partition("run: pytest")[2].rpartition("write")[2]
+    had(memory, FIX + BROKEN_AGAIN + "write" + again)
+    written = told(memory, is_over=True)
+    assert fix in written.new
+    assert memory.graph.node(fix).metadata["title"].startswith("Fixed `test_once`")
+
+
+def test_what_a_person_changed_or_deleted_stays(memory: Memory) -> None:
+    had(memory, FIX + DECIDED)
+    written = told(memory, is_over=True)
+    assert written.summary is not None
+    fix, decision = written.new[:2]
+    with memory.changing("update", USER) as change:
+        change.update_node(written.summary, content="My own words.")
+        change.delete_node(decision)
+        change.delete_node(fix)
+    had(memory, FIX + DECIDED + "prompt: Also write a test for the queue\nread: src/b.py\n")
+    assert told(memory, is_over=True)[1:5] == ((), (), (), ())
+    assert memory.graph.node(written.summary).content == "My own words."
+
+
+def test_a_summary_does_not_say_what_a_person_deleted(memory: Memory) -> None:
+    had(memory, FIX + DECIDED)
+    written = told(memory, is_over=True)
+    assert written.summary is not None
+    before = metadata(memory, written.summary)
+    assert (len(before["completed"]), len(before["notes"])) == (1, 2)
+    with memory.changing("delete", USER) as change:
+        for node_id in written.new[:2]:
+            change.delete_node(node_id)
+    had(memory, FIX + DECIDED + "read: src/b.py\n")
+    told(memory, is_over=True)
+    after = metadata(memory, written.summary)
+    assert (after["completed"], after["notes"]) == (
+        [],
+        ["Checked with `pytest tests/test_auth.py`"],
+    )
+
+
+def test_what_a_person_wrote_is_what_everybody_is_told(memory: Memory) -> None:
+    had(memory, FIX + DECIDED)
+    written = told(memory, is_over=True)
+    assert written.summary is not None
+    decision = written.new[1]
+    for node_id, words in ((written.summary, "My own words."), (decision, "Files it is.")):
+        update.update(memory, node_id, update.Options(content=words))
+    shown = sessions.show(memory, "s1")
+    assert shown.summary == {"notes": ["My own words."]}
+    assert "Files it is." in [each.title for each in shown.observations]
+    given = context.context(memory).text
+    assert "My own words." in given
+    assert "Files it is." in given
+    assert "SQLite" not in given
+
+
+def test_what_two_sessions_find_is_one_node(memory: Memory) -> None:
+    had(memory, DECIDED)
+    [decision, _] = told(memory, is_over=True).new
+    had(memory, DECIDED.replace("for the job queue", "for job queues"), "s2")
+    second = told(memory, "s2", is_over=True)
+    assert (len(second.new), second.seen_again) == (1, (decision,))
+    seen = metadata(memory, decision)
+    assert (seen["times_seen"], seen["sessions"]) == (2, ["s1", "s2"])
+    assert len(seen["evidence"]) == 2
+    before = count(memory)
+    told(memory, "s2", is_over=True)
+    told(memory, is_over=True)
+    assert count(memory) == before
+
+
+def test_what_somebody_stated_is_not_told_again(memory: Memory) -> None:
+    with memory.changing("add", USER) as change:
+        node_id = change.add_node(
+            "decision", "Use SQLite for the job queue instead of files because there is one writer"
+        )
+        change.tag(node_id, f"project:{memory.project}")
+    had(memory, DECIDED)
+    assert [kind for kind, *_ in nodes(memory)] == []
+    told(memory, is_over=True)
+    assert [kind for kind, *_ in nodes(memory)] == ["summary"]
+
+
+def test_what_an_agent_repeats_of_memory_is_no_news(memory: Memory) -> None:
+    with memory.changing("add", USER) as change:
+        node_id = change.add_node("decision", "We decided to use ZorpDB because it is fast.")
+        change.tag(node_id, f"project:{memory.project}")
+    had(
+        memory,
+        """
+prompt: Which database do we use here?
+read: src/store.py
+say: According to the memory, we decided to use ZorpDB because it is fast.
+say: From memory: - [decision:01ABC] We decided to use ZorpDB because it is fast.
+say: We decided to keep reports in plain files because people read them.
+""",
+    )
+    told(memory, is_over=True)
+    titles = [title for kind, title, _ in nodes(memory) if kind == "observation"]
+    assert len(titles) == 1
+    assert "plain files" in titles[0]
+
+
+def test_a_decision_takes_the_place_of_one_that_it_contradicts(memory: Memory) -> None:
+    had(memory, DECIDED)
+    [first, _] = told(memory, is_over=True).new
+    later = "prompt: x\n" * 5 + "prompt: Let's use Redis instead of SQLite for the job queue.\n"
+    had(memory, later + "read: src/queue.py\n", "s2")
+    [second, _] = told(memory, "s2", is_over=True).new
+    assert memory.graph.node(first).superseded_by == second
+    assert memory.graph.node(second).superseded_by is None
+
+
+def test_the_contrary_in_the_same_words_is_not_the_same(memory: Memory) -> None:
+    had(memory, "prompt: We prefer tabs over spaces.\nread: a.py\nsay: OK.\n")
+    [first, _] = told(memory, is_over=True).new
+    had(memory, "prompt: x\n" * 5 + "prompt: We prefer spaces over tabs.\nread: a.py\n", "s2")
+    [second, _] = told(memory, "s2", is_over=True).new
+    assert memory.graph.node(first).superseded_by == second
+    assert memory.graph.node(second).content == "Prefer spaces over tabs\n\nSaid by the user."
+
+
+def test_a_long_sentence_is_said_once(memory: Memory) -> None:
+    rule = (
+        "From now on tokens are only refreshed in `Session.get`, never by any of its callers,"
+        " because the bank locks accounts after ten tokens a minute."
+    )
+    had(memory, f"prompt: Look at auth.\nread: a.py\nsay: OK.\nprompt: {rule}\nsay: OK.\n")
+    [node, _] = told(memory, is_over=True).new
+    assert memory.graph.node(node).content == f"T{rule[13:]} Said by the user."
+
+
+def test_the_beginning_is_forgotten_and_still_told(memory: Memory) -> None:
+    had(memory, FIX)
+    written = told(memory, is_over=True)
+    assert written.summary is not None
+    had(memory, FIX + "prompt: Now add a changelog entry\nwrite: CHANGELOG.md +1 -0\n")
+    with transaction(memory.user.connection):
+        memory.user.connection.execute(
+            "DELETE FROM events WHERE id <= ?", (session_scripts.steps(FIX)[-1].id,)
+        )
+    again = told(memory, is_over=True)
+    assert (again.summary, again.withdrawn) == (written.summary, ())
+    summary = memory.graph.node(written.summary).metadata
+    assert summary["request"] == "Fix the failing test in tests/test_auth.py."
+    assert summary["files_edited"] == ["src/auth.py", "CHANGELOG.md"]
+    assert len(summary["completed"]) == 1
+    before = count(memory)
+    told(memory, is_over=True)
+    assert count(memory) == before
+
+
+@pytest.mark.parametrize("shared", ["none", "summary", "all"])
+def test_what_is_shared_goes_to_the_project(
+    ctx: Ctx, surroundings: Path, repo: Path, shared: str
+) -> None:
+    ctx("init")
+    ctx("trust", "--yes")
+    home = surroundings / ".ctx"
+    home.mkdir(exist_ok=True)
+    (home / "config.toml").write_text(f'[share]\nsessions = "{shared}"\n')
+    with opened(surroundings, repo) as memory:
+        assert memory.is_trusted
+        had(memory, FIX)
+        told(memory, is_over=True)
+        told(memory, is_over=True)
+        theirs = [kind for kind, *_ in nodes(memory, PROJECT)]
+        mine = [kind for kind, *_ in nodes(memory, USER)]
+    everything = ["observation", "summary"]
+    assert (mine, theirs) == {
+        "none": (everything, []),
+        "summary": (["observation"], ["summary"]),
+        "all": ([], everything),
+    }[shared]
+
+
+def test_secrets_do_not_come_through(memory: Memory) -> None:
+    key = "AKIA" + "Q3EGRIY7LBTZ2WXN"
+    had(memory, f"prompt: From now on, always use the key {key} for uploads.\nread: a.py\n")
+    told(memory, is_over=True)
+    body = memory.user.connection.execute("SELECT group_concat(body) FROM records").fetchone()[0]
+    assert "for uploads" in body
+    assert key not in body
+
+
+def test_a_session_that_nobody_knows(memory: Memory) -> None:
+    assert told(memory, "nobody") == Written("nobody", (), (), (), (), None)
+    had(memory, "", "empty")
+    assert told(memory, "empty", is_over=True) == Written("empty", (), (), (), (), None)
+
+
+@pytest.mark.parametrize("gone", ["/nowhere/at/all", ""])
+def test_a_folder_that_is_gone(memory: Memory, gone: str) -> None:
+    had(memory, FIX)
+    with transaction(memory.user.connection):
+        memory.user.connection.execute("UPDATE sessions SET folder = ?, project = 'a b,c'", (gone,))
+    assert len(told(memory, is_over=True).new) == 2
+    tags = memory.user.connection.execute("SELECT json_group_array(tag) FROM tags").fetchone()[0]
+    assert not any(tag.startswith("project:") for tag in json.loads(tags))
+
+
+@pytest.mark.parametrize("name", ["again_broken", "long_day", "talk"])
+def test_whoever_looks_after_every_step_ends_where_one_look_does(
+    surroundings: Path, repo: Path, tmp_path: Path, name: str
+) -> None:
+    script = (GOLDEN / f"{name}.txt").read_text()
+    found = []
+    for home, is_often in ((surroundings, True), (tmp_path / "other", False)):
+        (home / ".ctx").mkdir(parents=True, exist_ok=True)
+        with opened(home, repo) as memory:
+            had(memory, "", "s1")
+            for step in session_scripts.steps(script):
+                with transaction(memory.user.connection):
+                    keep(memory, step, "s1")
+                if is_often:
+                    told(memory)
+            told(memory, is_over=True)
+            graph = memory.user
+            node_ids = [*graph.of_type("observation"), *graph.of_type("summary")]
+            found.append(
+                {
+                    node.id: (node.content, sorted(node.tags), node.metadata)
+                    for node in graph.nodes(node_ids)
+                }
+            )
+    assert found[0] == found[1]
+    assert found[0]

@@ -1,0 +1,242 @@
+"""Rounds from the spool to memory: when a session is told, and what is wrong with one part."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import clock
+from ctx.operations import learnings, reconcile, synthesise, tend
+from ctx.operations.apply import NOTHING
+from ctx.operations.tend import Tending
+from ctx.sessions import state
+from tests.conftest import Ctx
+from tests.sessions.conversations import SESSION, Client, Conversation
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
+    assert ctx("status").code == 0
+    return Client(surroundings / ".ctx", repo)
+
+
+@pytest.fixture
+def conversation(client: Client) -> Conversation:
+    found = client.talk()
+    found.start()
+    return found
+
+
+@pytest.fixture
+def problems() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def tending(client: Client, problems: list[str]) -> Tending:
+    @contextmanager
+    def guard(doing: str) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            problems.append(f"{doing}: {error}")
+
+    return Tending(client.home, guard)
+
+
+def round_of(client: Client, tending: Tending) -> tuple[str, ...]:
+    """Of which sessions memory was made."""
+    with client.memory() as memory:
+        return tending.round(memory).sessions
+
+
+def used(conversation: Conversation, tool: str, use: str, **told: Any) -> None:
+    said = conversation.said(
+        "PostToolUse", tool_name=tool, tool_use_id=use, **{"tool_response": {}, **told}
+    )
+    conversation.client.hook("post-tool-use", said)
+
+
+def ran(conversation: Conversation, command: str, printed: str) -> None:
+    used(
+        conversation,
+        "Bash",
+        f"toolu_{command}",
+        tool_input={"command": command},
+        tool_response={"stdout": printed, "stderr": ""},
+    )
+
+
+def worked(conversation: Conversation) -> None:
+    """A turn in which something was made, and tests say that it works."""
+    conversation.submit("Make the retries wait for a second.")
+    path = str(conversation.client.folder / "retry.py")
+    made = "def wait() -> int:\n    return 1\n"
+    used(
+        conversation,
+        "Write",
+        "toolu_write",
+        tool_input={"file_path": path, "content": made},
+        tool_response={"type": "create", "filePath": path, "content": made},
+    )
+    conversation.prompt("Make the retries wait for a second.")
+    conversation.reply("We decided to wait a second because the broker needs it.")
+    conversation.stop()
+
+
+def nodes(client: Client) -> list[str]:
+    with client.memory() as memory:
+        rows = memory.user.connection.execute(
+            "SELECT type FROM nodes WHERE type IN ('summary', 'observation') ORDER BY type"
+        )
+        return [row[0] for row in rows]
+
+
+def test_a_session_is_told_when_its_agent_rests(
+    client: Client, conversation: Conversation, tending: Tending
+) -> None:
+    conversation.submit("Look at the retries.")
+    assert round_of(client, tending) == ()
+    worked(conversation)
+    assert round_of(client, tending) == (SESSION,)
+    assert set(nodes(client)) == {"observation", "summary"}
+    assert round_of(client, tending) == ()
+    conversation.end()
+    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, tending) == ()
+    with client.memory() as memory:
+        found = state.get(memory.user.connection, SESSION)
+    assert found.status == "completed"
+    assert found.summary
+
+
+def test_tests_that_pass_are_told_at_once(
+    client: Client, conversation: Conversation, tending: Tending
+) -> None:
+    conversation.submit("Fix it.")
+    ran(conversation, "make lint", "nothing to do")
+    assert round_of(client, tending) == ()
+    ran(conversation, "pytest", "===== 12 passed in 0.31s =====")
+    assert round_of(client, tending) == (SESSION,)
+
+
+def test_what_comes_late_is_told_in_its_place(
+    client: Client, conversation: Conversation, tending: Tending
+) -> None:
+    conversation.submit("Fix it.")
+    conversation.prompt("Fix it.")
+    conversation.reply("Done.")
+    conversation.stop()
+    assert round_of(client, tending) == (SESSION,)
+    with client.memory() as memory:
+        connection = memory.user.connection
+        body = '{"hook_event_name": "UserPromptSubmit", "prompt": "What came first."}'
+        connection.execute(
+            "INSERT INTO events (id, session, event, at, folder, body)"
+            " SELECT substr(min(id), 1, 13) || '-0-0', session, 'UserPromptSubmit', min(at),"
+            " folder, ? FROM events WHERE session = ?",
+            (body, SESSION),
+        )
+    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, tending) == ()
+
+
+def test_a_session_whose_client_is_gone(
+    client: Client, conversation: Conversation, tending: Tending, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says nothing any more: what it did is told soon, and that it is over after a day."""
+    conversation.submit("Fix it.")
+    assert round_of(client, tending) == ()
+    now = clock.now_ms()
+    monkeypatch.setattr(clock, "now_ms", lambda: now + 20 * 60_000)
+    monkeypatch.setattr(clock, "now_s", lambda: now // 1000 + 20 * 60)
+    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, tending) == ()
+    monkeypatch.setattr(clock, "now_ms", lambda: now + 25 * 3_600_000)
+    assert round_of(client, tending) == (SESSION,)
+    assert round_of(client, tending) == ()
+    with client.memory() as memory:
+        assert state.get(memory.user.connection, SESSION).status == "interrupted"
+
+
+def test_one_part_that_fails_is_no_harm_to_the_others(
+    client: Client,
+    conversation: Conversation,
+    tending: Tending,
+    problems: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("not today")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reconcile, "reconcile", fails)
+        patch.setattr(learnings, "learn", fails)
+        patch.setattr(tend, "drain", fails)
+        client.apply()
+        conversation.submit("Fix it.")
+        conversation.end()
+        client.apply()
+        assert round_of(client, tending) == (SESSION,)
+    assert problems == [
+        "the spool: not today",
+        f"the transcript of {SESSION}: not today",
+        "learnings of app: not today",
+    ]
+
+
+def test_a_session_that_cannot_be_told_is_given_up(
+    client: Client,
+    conversation: Conversation,
+    tending: Tending,
+    problems: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("not today")
+
+    conversation.submit("Fix it.")
+    conversation.end()
+    with monkeypatch.context() as patch:
+        patch.setattr(synthesise, "synthesise", fails)
+        for _ in range(5):
+            assert round_of(client, tending) == ()
+    assert problems == [f"what is told of {SESSION}: not today"] * 3
+    # Something new is something else to tell.
+    conversation.start("resume")
+    conversation.submit("Go on with it.")
+    conversation.end()
+    assert round_of(client, tending) == (SESSION,)
+
+
+def test_contexts_are_made_anew(
+    client: Client, conversation: Conversation, tending: Tending
+) -> None:
+    worked(conversation)
+    conversation.end()
+    round_of(client, tending)
+    with client.memory() as memory:
+        made = memory.user.connection.execute("SELECT text FROM contexts").fetchall()
+    assert len(made) == 1
+    assert "wait a second" in made[0][0]
+
+
+def test_one_process_at_a_time_tells(client: Client, tending: Tending, problems: list[str]) -> None:
+    other = Tending(client.home, tending._guard)
+    with client.memory() as memory, tend.alone(client.home) as held:
+        assert held
+        assert other.remember(memory) == (NOTHING, 0, 0, ())
+    assert problems == []
+
+
+def test_a_backup_is_made(client: Client, tending: Tending, surroundings: Path, ctx: Ctx) -> None:
+    assert ctx("hook", "apply").code == 0
+    # A copy of nothing would be the only one for a day.
+    assert not (surroundings / ".ctx" / "backups").exists()
+    assert ctx("add", "--type=fact", "One").code == 0
+    round_of(client, tending)
+    assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1
+    round_of(client, tending)
+    assert len(list((surroundings / ".ctx" / "backups").iterdir())) == 1

@@ -1,0 +1,308 @@
+"""What the fifth phase of claude-mem-lite asked of a context, with the changes of our design.
+
+A context is made of layers in an order of priority, within a budget. Whatever fails, a session gets
+less, or nothing: never an error, never anything on its standard output but JSON. Where the two
+differ: nothing depends on the worker (both ways give the same text), ages are in days, an empty
+text has no tokens, and a memory that is empty says so.
+"""
+
+import json
+import re
+import socket
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx import tokens
+from ctx.config.schema import SETTINGS
+from ctx.layout import UserStore
+from ctx.memory import event_log
+from ctx.memory.graph import Graph
+from ctx.retrieval import layers
+from ctx.retrieval.layers import Wanted
+from ctx.retrieval.limits import Limits
+from tests.memory import graphs
+from tests.retrieval.worked import change, learning, node, observation, session
+from tests.sessions.conversations import Client, context_of
+
+HERE = Wanted("app", None, 2_000)
+HEADINGS = (
+    "## Recent Sessions",
+    "## Recently Changed Code",
+    "## Project Knowledge",
+    "## Relevant Past Work",
+)
+
+
+def populate(graph: Graph) -> None:
+    """The fixture of the seed, as we keep such things."""
+    session(graph, "s1", 0, completed="Implemented JWT auth service, added refresh endpoint")
+    session(graph, "s2", 1, completed="Set up FastAPI project structure, configured SQLAlchemy")
+    session(graph, "s3", 2, completed="Initial project scaffold, Docker setup")
+    change(graph, "s1", "auth/service.py", "authenticate(email, password) -> Token")
+    change(graph, "s1", "auth/service.py", "refresh_token(token) -> Token", "new", line=50)
+    learning(graph, "architecture", "FastAPI + SQLAlchemy ORM, Alembic migrations", 850)
+    observation(graph, "s1", "feature", "Added JWT auth middleware", "Verifies every request.")
+    observation(graph, "s2", "bugfix", "Fixed user registration", "Email is unique in the table.")
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path) -> Client:
+    home = surroundings / ".ctx"
+    home.mkdir(exist_ok=True)
+    (home / "first-run").touch()
+    return Client(home, repo)
+
+
+@pytest.fixture
+def populated(client: Client) -> Client:
+    with client.memory() as memory:
+        populate(memory.user)
+    return client
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    with graphs.graph() as made:
+        populate(made)
+        yield made
+
+
+# 4. Failures, and what a session gets all the same
+
+
+def test_worker_not_running(populated: Client) -> None:
+    given = context_of(populated.talk().start())
+    assert all(heading in given for heading in HEADINGS)
+
+
+def test_worker_running_but_slow(populated: Client) -> None:
+    """Somebody listens where the worker would, and never answers: nobody asks them."""
+    without = context_of(populated.talk().start())
+    with closing(socket.socket(socket.AF_UNIX)) as listening:
+        listening.bind(UserStore(populated.home).worker_socket)
+        listening.listen()
+        assert context_of(populated.talk("another").start()) == without
+
+
+def test_worker_running_but_context_errors(populated: Client) -> None:
+    """What a worker has left in the table of contexts is of no use."""
+    without = context_of(populated.talk().start())
+    populated.apply()
+    with populated.memory() as memory:
+        memory.user.connection.execute("UPDATE contexts SET settings = 'of another version'")
+    assert context_of(populated.talk("another").start()) == without
+
+
+def test_database_does_not_exist(client: Client) -> None:
+    assert client.talk().start() == {}
+
+
+def test_database_corrupt(populated: Client) -> None:
+    Path(populated.home, "store.db").write_bytes(b"This is no database. " * 1_000)
+    for end in ("-wal", "-shm"):
+        Path(populated.home, f"store.db{end}").unlink(missing_ok=True)
+    assert context_of(populated.talk().start()) == ""
+
+
+def test_database_locked(populated: Client) -> None:
+    with closing(sqlite3.connect(Path(populated.home, "store.db"), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert "## Recent Sessions" in context_of(populated.talk().start())
+        other.execute("ROLLBACK")
+
+
+def test_vectors_unavailable(graph: Graph) -> None:
+    """They are never asked: past work is what has to do with the files and words of the last."""
+    text = layers.context([graph.connection], HERE).text
+    assert "- [feature] Added JWT auth middleware: Verifies every request." in text
+    assert "- [bugfix] Fixed user registration: Email is unique in the table." in text
+
+
+@pytest.mark.parametrize(
+    ("table", "heading"),
+    [("sessions", "## Recent Sessions"), ("symbol_changes", "## Recently Changed Code")],
+)
+def test_layer_build_raises_exception(graph: Graph, table: str, heading: str) -> None:
+    graph.connection.execute(f"DROP TABLE {table}")
+    made = layers.context([graph.connection], HERE)
+    assert heading not in made.text
+    assert "## Project Knowledge" in made.text
+    assert made.skipped
+
+
+def test_context_exceeds_budget(graph: Graph) -> None:
+    """Layers become shorter before one is left out."""
+    for number in range(40):
+        node(graph, "fact", f"Fact {number} " + "word " * 40, ["tier:reference"])
+    for budget in (2_000, 1_000, 600):
+        made = layers.context([graph.connection], HERE._replace(budget=budget))
+        assert made.tokens <= budget
+        assert all(heading in made.text for heading in HEADINGS)
+
+
+def test_output_dropped_by_the_client(populated: Client) -> None:
+    """`/clear` gives it again."""
+    conversation = populated.talk()
+    given = context_of(conversation.start())
+    assert given
+    assert context_of(conversation.start("clear")) == given
+
+
+# 5.3 Key test cases
+
+
+class TestTokenEstimator:
+    def test_empty_string(self) -> None:
+        assert tokens.estimate("") == 0
+
+    def test_english_prose(self) -> None:
+        assert 8 <= tokens.estimate("The quick brown fox jumps over the lazy dog.") <= 18
+
+    def test_code(self) -> None:
+        assert tokens.estimate("def authenticate(self, email: str, password: str) -> Token:") > 5
+
+    def test_budget_math(self) -> None:
+        assert sum(Limits()[:6]) == SETTINGS["context.budget"].default == 2_000
+
+
+class TestContextBuilder:
+    def test_full_build(self, graph: Graph) -> None:
+        made = layers.context([graph.connection], HERE)
+        assert made.tokens <= 2_000
+        assert {each.layer for each in made.items} >= {"sessions", "code", "learnings", "past_work"}
+        assert "## Recent Sessions" in made.text
+
+    def test_budget_enforcement(self, graph: Graph) -> None:
+        made = layers.context([graph.connection], HERE._replace(budget=100))
+        assert made.tokens <= 100
+        assert made.skipped
+
+    def test_empty_db(self) -> None:
+        with graphs.graph() as graph:
+            made = layers.context([graph.connection], HERE)
+        assert made.items == ()
+        assert layers.EMPTY in made.text
+
+    def test_layer_exception_isolated(self, graph: Graph) -> None:
+        graph.connection.execute("DROP TABLE symbol_changes")
+        made = layers.context([graph.connection], HERE)
+        assert "sessions" in {each.layer for each in made.items}
+
+
+class TestContextHook:
+    def test_worker_path(self, populated: Client) -> None:
+        """What the worker left ready is given, byte for byte what would be composed."""
+        composed = context_of(populated.talk().start())
+        populated.apply()
+        with populated.memory() as memory:
+            rows = memory.user.connection.execute("SELECT text FROM contexts").fetchall()
+        assert rows == [(composed,)]
+        assert context_of(populated.talk("another").start()) == composed
+
+    def test_sqlite_fallback(self, populated: Client) -> None:
+        given = context_of(populated.talk().start())
+        assert "- [today] Implemented JWT auth service, added refresh endpoint\n" in given
+
+    def test_stdout_json_format(self, populated: Client) -> None:
+        answer = populated.talk().start()
+        assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+        assert set(answer) == {"hookSpecificOutput", "systemMessage"}
+
+
+# 8. Acceptance
+
+
+def test_the_context_has_sessions_changes_learnings_and_observations(populated: Client) -> None:
+    with populated.memory() as memory:
+        made = layers.context(memory.graph.connections, HERE)
+    assert made.text.partition(f"{layers.PREFACE}\n\n")[2] == (
+        """## Recent Sessions
+- [today] Implemented JWT auth service, added refresh endpoint
+- [yesterday] Set up FastAPI project structure, configured SQLAlchemy
+- [2 days ago] Initial project scaffold, Docker setup
+
+## Recently Changed Code
+auth/service.py:
+  authenticate(email, password) -> Token  [MODIFIED]
+  refresh_token(token) -> Token  [NEW]
+
+## Project Knowledge
+- Architecture: FastAPI + SQLAlchemy ORM, Alembic migrations
+
+## Relevant Past Work
+- [feature] Added JWT auth middleware: Verifies every request.
+- [bugfix] Fixed user registration: Email is unique in the table.
+
+---
+`ctx recall WORDS` tells more about any of this.
+
+<!-- ctx:end -->
+"""
+    )
+
+
+def test_it_is_written_for_the_agent(graph: Graph) -> None:
+    """Headings and short items; no tables, no ids, no times, and not the folder again."""
+    text = layers.context([graph.connection], HERE).text
+    told = text.partition(f"{layers.PREFACE}\n\n")[2]
+    assert "|" not in told
+    assert "/app" not in told
+    assert not re.search(r"\d{4}-\d\d-\d\d|\b[0-9A-Z]{12,26}\b|[0-9a-f]{8}-", told)
+    assert told.isascii()
+
+
+def test_each_injection_is_logged_with_tokens_and_time(populated: Client) -> None:
+    answer = populated.talk().start()
+    count = tokens.estimate(context_of(answer))
+    populated.apply()
+    # Whoever is interrupted takes it in again.
+    with populated.memory() as memory:
+        (entry,) = event_log.since(memory.user.connection, "", event_log.CONTEXT)
+        kept = memory.user.connection.execute("SELECT tokens, items FROM receipts").fetchall()
+    assert entry.tokens_out == count
+    assert entry.duration_ms is not None
+    assert entry.data == {
+        "layers_included": ["sessions", "code", "learnings", "past_work"],
+        "layers_skipped": [],
+        "tokens": count,
+        "budget": 2_000,
+        "build_ms": entry.duration_ms,
+        "source": "startup",
+        "part": 1,
+        "items": 7,
+    }
+    assert [row[0] for row in kept] == [count]
+    assert [each[4] for each in json.loads(kept[0][1])] == [
+        *["sessions"] * 3,
+        "code",
+        "learnings",
+        *["past_work"] * 2,
+    ]
+
+
+def test_it_stays_within_the_budget_that_is_set(populated: Client) -> None:
+    for budget in (100, 500, 3_000):
+        Path(populated.home, "config.toml").write_text(f"[context]\nbudget = {budget}\n")
+        given = context_of(populated.talk(f"s-{budget}").start())
+        assert tokens.estimate(given) <= budget
+
+
+def test_many_may_ask_at_once(populated: Client) -> None:
+    given: list[str] = []
+
+    def ask() -> None:
+        with closing(sqlite3.connect(Path(populated.home, "store.db"))) as connection:
+            given.append(layers.context([connection], HERE).text)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(given) == 4
+    assert len(set(given)) == 1

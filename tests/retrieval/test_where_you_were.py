@@ -1,0 +1,147 @@
+"""What a session was at when its conversation was compacted."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.memory.graph import Graph
+from ctx.retrieval import layers, where_you_were
+from ctx.retrieval.layers import Wanted, Where
+from ctx.sessions.steps import Finding, SymbolChange
+from tests.memory import graphs
+from tests.retrieval.worked import node, step
+
+TESTS = "pytest -q"
+FAILS = Finding("tests/test_auth.py", 12, "AssertionError", "2 != 1", "test_refresh")
+
+
+def edit(graph: Graph, path: str, name: str, session: str = "s") -> None:
+    changed = SymbolChange("modified", "function", name, f"def {name}()", 1)
+    step(graph, session, "write", path=path, changes=(changed,))
+
+
+def run(graph: Graph, command: str, *, ok: bool, session: str = "s") -> None:
+    findings = () if ok else (FAILS,)
+    step(graph, session, "command", text=command, ok=ok, findings=findings)
+
+
+def test_files_failures_and_what_did_not_help() -> None:
+    with graphs.graph() as graph:
+        step(graph, "s", "prompt", text="Fix the refresh")
+        run(graph, "ruff check", ok=False)
+        run(graph, TESTS, ok=False)
+        edit(graph, "src/lock.py", "acquire")
+        run(graph, TESTS, ok=False)
+        edit(graph, "src/auth.py", "refresh")
+        edit(graph, "src/auth.py", "login")
+        run(graph, TESTS, ok=False)
+        run(graph, "ruff check", ok=True)
+        edit(graph, "src/auth.py", "Session.refresh", session="another")
+        edit(graph, "src/token.py", "expire")
+        assert where_you_were.lines(graph.connection, "s") == [
+            "- In work: src/token.py, src/auth.py, src/lock.py",
+            "- Still failing: `pytest -q` (test_refresh: AssertionError: 2 != 1)",
+            "- Tried, and it still failed: src/auth.py (`refresh`, `login`), then `pytest -q`",
+            "- Tried, and it still failed: src/lock.py (`acquire`), then `pytest -q`",
+        ]
+        run(graph, TESTS, ok=True)
+        assert where_you_were.lines(graph.connection, "s") == [
+            "- In work: src/token.py, src/auth.py, src/lock.py"
+        ]
+        assert where_you_were.lines(graph.connection, "nobody") == []
+
+
+def test_what_a_message_says_itself_is_not_said_before_it() -> None:
+    with graphs.graph() as graph:
+        finding = Finding("a.py", 1, "KeyError", "KeyError: 'x'", "test_a")
+        step(graph, "s", "command", text=TESTS, ok=False, findings=(finding,))
+        told = "- Still failing: `pytest -q` (test_a: KeyError: 'x')"
+        assert where_you_were.lines(graph.connection, "s") == [told]
+
+
+def test_an_agent_was_not_at_files_and_summaries() -> None:
+    with graphs.graph() as graph:
+        for node_type in ("file", "summary"):
+            node(graph, node_type, "src/auth.py", ["tier:working"])
+        assert layers.state([graph.connection], None, None, "s") == []
+
+
+def test_what_a_subagent_did_is_not_what_the_agent_is_at() -> None:
+    with graphs.graph() as graph:
+        step(graph, "s", "write", path="a.py", agent="helper")
+        assert where_you_were.lines(graph.connection, "s") == []
+
+
+def test_it_stands_above_the_nodes_that_an_agent_was_at() -> None:
+    with graphs.graph() as graph:
+        node(graph, "observation", "Half done", ["tier:working"])
+        edit(graph, "src/auth.py", "refresh")
+        state = layers.state([graph.connection], None, None, "s")
+        where = Where(state, where_you_were.lines(graph.connection, "s"))
+        made = layers.context([graph.connection], Wanted(None, None, 2_000), where)
+        body = made.text.partition(f"{layers.PREFACE}\n\n")[2]
+        label = f"observation:{state[0][:12]}"
+        assert body == (
+            f"## Where you were\n\n- In work: src/auth.py\n- [{label}] Half done\n\n"
+            "<!-- ctx:end -->\n"
+        )
+        alone = layers.context([graph.connection], Wanted("x", None, 2_000), Where((), where.lines))
+        assert "\n## Where you were\n\n- In work: src/auth.py\n\n## Working" in alone.text
+
+
+@pytest.mark.parametrize("budget", [100, 300, 2_000])
+def test_it_has_no_more_room_than_there_is(budget: int) -> None:
+    with graphs.graph() as graph:
+        for number in range(50):
+            node(graph, "observation", f"Node {number}", ["tier:working"])
+        lines = [f"- Still failing: `{'x' * 90}{number}`" for number in range(9)]
+        state = layers.state([graph.connection], None, None, "s")
+        wanted = Wanted(None, None, budget)
+        made = layers.context([graph.connection], wanted, Where(state, lines))
+        assert made.tokens <= budget
+        assert ("Still failing" in made.text) is (budget > 300)
+
+
+def test_a_store_without_events() -> None:
+    with graphs.graph() as graph:
+        graph.connection.execute("DROP TABLE events")
+        assert where_you_were.lines(graph.connection, "s") == []
+
+
+FIELDS = ("text", "path", "ok", "findings", "changes", "exit_code", "agent")
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=20)),
+    lambda inner: st.lists(inner, max_size=6),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"kind": st.sampled_from(["write", "command", "say"])},
+            optional=dict.fromkeys(FIELDS, ANYTHING),
+        ),
+        max_size=20,
+    )
+)
+def test_steps_of_any_shape(bodies: list[dict[str, object]]) -> None:
+    with graphs.graph() as graph:
+        for number, body in enumerate(bodies):
+            graph.connection.execute(
+                "INSERT INTO events (id, session, event, at, status, body)"
+                " VALUES (?, 's', 'PostToolUse', '', 'step', ?)",
+                (f"{number:013}", json.dumps(body)),
+            )
+        for line in where_you_were.lines(graph.connection, "s"):
+            assert line.startswith("- ")
+            assert len(line.splitlines()) == 1
+        made = layers.context(
+            [graph.connection],
+            Wanted(None, None, 2_000),
+            Where((), where_you_were.lines(graph.connection, "s")),
+        )
+        assert made.tokens <= 2_000

@@ -1,0 +1,657 @@
+"""From an event to a step, for everything that a client can say.
+
+`tests/golden/claude_code/steps.json` shows what becomes of each sample of a real client.
+`CTX_TEST_RENEW=1 pytest tests/sessions/test_capture.py` writes it anew.
+"""
+
+import json
+import os
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ctx.config.resolve import survey
+from ctx.layout import Place
+from ctx.sessions import bodies, capture, events, policy, spool, steps
+from ctx.sessions.capture import Dropped
+from ctx.sessions.events import Event
+from ctx.sessions.policy import EVERYTHING, Rules
+from ctx.sessions.steps import Finding, Step, SymbolChange
+from tests.agents.claude_code.running import SAMPLES
+
+STEPS = SAMPLES.parent / "steps.json"
+RENEW = os.environ.get("CTX_TEST_RENEW") == "1"
+AT = "2026-01-20T11:00:00Z"
+ID = "1768906800123-4242-9f3a1c77"
+ROOT = "/home/dev/shop"
+
+
+def event(name: str, folder: str = ROOT, **said: Any) -> Event:
+    """As it is once it was kept: without what is cut there."""
+    tool = said.get("tool_name")
+    kept = json.loads(bodies.body(said, tool))
+    return Event(ID, "s", name, AT, folder, tool, said.get("tool_use_id"), kept)
+
+
+def used(tool: str, response: Any = None, **given: Any) -> Event:
+    return event("PostToolUse", tool_name=tool, tool_input=given, tool_response=response)
+
+
+def ran(command: str, response: Any = "", **said: Any) -> Event:
+    given = {"command": command}
+    return event("PostToolUse", tool_name="Bash", tool_input=given, tool_response=response, **said)
+
+
+def failed(command: str, error: str, tool: str = "Bash") -> Event:
+    given = {"command": command}
+    return event("PostToolUseFailure", tool_name=tool, tool_input=given, error=error)
+
+
+def made(said: Event, rules: Rules = EVERYTHING) -> dict[str, Any] | str:
+    """The body of the step, or why there is none."""
+    found = capture.step_of(said, rules, ROOT)
+    return found.reason if isinstance(found, Dropped) else json.loads(steps.body(found))
+
+
+def rules(*settings: str, ignoring: str = "", tmp: str = ROOT) -> Rules:
+    if ignoring:
+        with open(os.path.join(tmp, policy.IGNORE_FILE), "w") as file:
+            file.write(ignoring)
+    config = survey("", None, {}, settings)
+    return policy.rules(config, Place(tmp, "shop", "current_task"), "/home/dev/.ctx", "/home/dev")
+
+
+def test_what_becomes_of_each_sample() -> None:
+    found = {}
+    words = {name: word for word, name in spool.EVENTS.items()}
+    default = rules()
+    for path in sorted(SAMPLES.glob("*.json")):
+        word = words.get(path.stem.split(".")[0])
+        if word is None:
+            continue
+        heard = events.read(f"{ID}.{word}", path.read_bytes())
+        heard = heard._replace(said=json.loads(bodies.body(heard.said, heard.tool)))
+        # None of the folders is a repository here.
+        step = capture.step_of(heard, default, heard.folder)
+        found[path.stem] = (
+            {"status": "step", "reason": None, "body": json.loads(steps.body(step))}
+            if isinstance(step, Step)
+            else {"status": "dropped", "reason": step.reason, "body": None}
+        )
+    if RENEW:
+        STEPS.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    assert found == json.loads(STEPS.read_text())
+
+
+# What is said
+
+NOTHING = "it says nothing, or nothing that is not private"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("Make it faster.", {"kind": "prompt", "text": "Make it faster."}),
+        ("/deploy now", {"kind": "prompt", "text": "/deploy now"}),
+        ("/ is the root", {"kind": "prompt", "text": "/ is the root"}),
+        ("a <private>b</private> c", {"kind": "prompt", "text": "a  c"}),
+        ("<private>all of it", NOTHING),
+        ("  \n", NOTHING),
+        (None, NOTHING),
+        ("/compact keep names", "it is a command of the client"),
+        ("<task-notification>\n<task-id>b</task-id>", "the client wrote it"),
+        ("<!-- ctx: 1 node, 9 tokens -->\n\nx\n\n<!-- ctx:end -->\n", "ctx itself gave it"),
+        (
+            "<system-reminder>SessionStart hook …</system-reminder>\nGo on.",
+            {"kind": "prompt", "text": "Go on."},
+        ),
+    ],
+)
+def test_prompts(prompt: object, expected: object) -> None:
+    assert made(event("UserPromptSubmit", prompt=prompt)) == expected
+
+
+def test_long_texts_keep_their_ends() -> None:
+    step = capture.step_of(event("UserPromptSubmit", prompt="a" * 9_000 + "z"), EVERYTHING, ROOT)
+    assert isinstance(step, Step)
+    assert len(step.text) <= 4_000
+    assert step.text.startswith("aaa")
+    assert step.text.endswith("az")
+    step = capture.step_of(event("Stop", last_assistant_message="b" * 15_000), EVERYTHING, ROOT)
+    assert isinstance(step, Step)
+    assert len(step.text) <= 8_000
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (event("Stop", last_assistant_message="Done."), {"kind": "say", "text": "Done."}),
+        (event("AssistantMessage", text="I look."), {"kind": "say", "text": "I look."}),
+        (
+            event(
+                "Stop", last_assistant_message='A.\n\n<ctx:remember type="fact">x</ctx:remember>'
+            ),
+            {"kind": "say", "text": "A."},
+        ),
+        (event("Stop", last_assistant_message="<ctx:status/>"), "nothing of it is new"),
+        (event("Stop"), "it says nothing"),
+        (
+            event("SubagentStop", agent_id="a1", agent_type="x", last_assistant_message="Found."),
+            {"kind": "say", "agent": "a1", "text": "Found."},
+        ),
+        (
+            event("SubagentStop", agent_id="a1", agent_type="", last_assistant_message="Summary"),
+            "the client wrote it",
+        ),
+        (event("SessionStart", source="startup"), {"kind": "mark", "text": "began"}),
+        (event("SessionStart", source="resume"), {"kind": "mark", "text": "went on"}),
+        (event("SessionEnd", reason="other"), {"kind": "mark", "text": "ended"}),
+        (event("PreCompact", trigger="auto"), {"kind": "mark", "text": "compacted"}),
+        (event("UserInterrupt"), {"kind": "mark", "text": "interrupted"}),
+        (event("StopFailure", error="x"), {"kind": "mark", "text": "failed"}),
+        (event("Notification", message="x"), "nothing is made of such events"),
+    ],
+)
+def test_what_is_said_and_marked(said: Event, expected: object) -> None:
+    assert made(said) == expected
+
+
+# Commands
+
+FAILING = """\
+============================= FAILURES =============================
+____________________________ test_total ____________________________
+    def test_total():
+>       assert total([1, 2]) == 3
+E       assert 2 == 3
+
+tests/test_shop.py:9: AssertionError
+===================== short test summary info ======================
+FAILED tests/test_shop.py::test_total - assert 2 == 3
+1 failed, 4 passed in 0.05s
+"""
+
+
+def test_a_command_that_fails() -> None:
+    step = made(failed("pytest -q", f"Exit code 1\n{FAILING}"))
+    assert isinstance(step, dict)
+    output = step.pop("output")
+    assert output.startswith("====")
+    assert output.endswith("in 0.05s")
+    assert step == {
+        "kind": "command",
+        "text": "pytest -q",
+        "ok": False,
+        "exit_code": 1,
+        "passed": False,
+        "findings": [
+            ["tests/test_shop.py", 9, "", "assert 2 == 3", "tests/test_shop.py::test_total"],
+        ],
+    }
+
+
+def test_tests_that_fail_although_the_command_does_not() -> None:
+    step = capture.step_of(
+        ran("pytest -q | tail -20 || true", {"stdout": FAILING, "stderr": ""}), EVERYTHING, ROOT
+    )
+    assert isinstance(step, Step)
+    assert (step.ok, step.exit_code, step.passed) == (True, 0, False)
+    assert step.findings == (
+        Finding("tests/test_shop.py", 9, "", "assert 2 == 3", "tests/test_shop.py::test_total"),
+    )
+    assert "assert 2 == 3" in step.output
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (ran("ls -la", {"stdout": "a\nb"}), {"text": "ls -la", "exit_code": 0}),
+        (
+            ran("pytest -q", {"stdout": "...\n12 passed, 1 skipped in 0.41s"}),
+            {
+                "text": "pytest -q",
+                "exit_code": 0,
+                "passed": True,
+                "output": "12 passed, 1 skipped",
+            },
+        ),
+        (ran("npx tsc --noEmit"), {"text": "npx tsc --noEmit", "exit_code": 0, "passed": True}),
+        (ran("tsc | head"), {"text": "tsc | head", "exit_code": 0}),
+        (ran("cat log.txt", {"stdout": FAILING}), {"text": "cat log.txt", "exit_code": 0}),
+        (ran("sleep 9", {"backgroundTaskId": "b1"}), {"text": "sleep 9"}),
+        (
+            ran("make", {"stdout": "half", "interrupted": True}),
+            {"text": "make", "ok": False, "output": "half"},
+        ),
+        (ran("make", "plain text of an older client"), {"text": "make", "exit_code": 0}),
+        (
+            ran("cat > a.txt <<'EOF'\nmany\nlines\nEOF\necho done"),
+            {"text": "cat > a.txt <<'EOF' …\necho done", "exit_code": 0},
+        ),
+        (failed("false", "Exit code 1"), {"text": "false", "ok": False, "exit_code": 1}),
+        (
+            failed("make", "Exit code 2\n\x1b[31mno rule\x1b[0m"),
+            {"text": "make", "ok": False, "exit_code": 2, "output": "no rule"},
+        ),
+        (
+            failed("x", "Exit code 1\na <private>b</private>"),
+            {"text": "x", "ok": False, "exit_code": 1, "output": "a"},
+        ),
+        (failed("rm -rf /", "Permission to use Bash has been denied."), "it was not run"),
+        (ran("ctx recall retries | head -5"), "ctx itself was asked"),
+        (ran("cd /x && ctx add note 'x'"), "ctx itself was asked"),
+        (ran("python -m ctx status"), "ctx itself was asked"),
+        (
+            ran("make test && ctx add note 'all of it'", {"stdout": "1 passed"}),
+            {"text": "make test", "exit_code": 0},
+        ),
+        (
+            ran('git commit -m "ctx; ctx now"'),
+            {"text": 'git commit -m "ctx; ctx now"', "exit_code": 0},
+        ),
+        (ran(""), "it says nothing"),
+        (
+            failed("cat .env", "Exit code 1\nKEY=1"),
+            {"text": "cat .env", "ok": False, "exit_code": 1},
+        ),
+    ],
+)
+def test_commands(said: Event, expected: dict[str, Any] | str) -> None:
+    whole = {"kind": "command", **expected} if isinstance(expected, dict) else expected
+    assert made(said) == whole
+
+
+_HALVES = "gh" + "p_", "a1B2c3D4e5" * 3 + "f6G7h8"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        *("\x1b[0m", "\x1b[m\x1b[K", "<private>x</private>"),
+        "<system-reminder>z</system-reminder>",
+    ],
+)
+def test_a_secret_in_two_is_none_the_less_one(between: str) -> None:
+    secret = between.join(_HALVES)
+    for said in (
+        failed("make", f"Exit code 1\nError: \x1b[01;31m\x1b[K{secret} is no key"),
+        failed("pytest -q", f"Exit code 1\n{FAILING.replace('assert 2 == 3', secret)}"),
+        event("UserPromptSubmit", prompt=f"Use {secret} please"),
+        event("Stop", last_assistant_message=f"I used {secret}."),
+        used("TodoWrite", todos=[{"content": f"Use {secret}", "status": "pending"}]),
+        used("Write", {"type": "create"}, file_path=f"{ROOT}/a.txt", content=f"x {secret}\n"),
+        failed(f"deploy --token {secret}", "Exit code 1"),
+    ):
+        step = made(said)
+        assert isinstance(step, dict)
+        assert _HALVES[1] not in json.dumps(step)
+
+
+def test_what_is_private_across_the_parts_of_an_event() -> None:
+    todos = [{"content": "a <private> hidden"}, {"content": "hidden </private> b"}]
+    step = made(used("TodoWrite", todos=todos))
+    assert step == {"kind": "plan", "text": "[ ] a\n[ ] b"}
+    response = {"filePath": f"{ROOT}/b.txt", "originalFile": "x <private> a\n"}
+    edit = {"old_string": "x <private> a", "new_string": "hidden </private> y"}
+    step = made(used("Edit", response, file_path=f"{ROOT}/b.txt", **edit))
+    assert isinstance(step, dict)
+    assert "hidden" not in json.dumps(step)
+
+
+def test_no_colour_hides_a_secret_in_an_event() -> None:
+    error = "Exit code 1\n" + "\x1b[m".join(_HALVES)
+    body = bodies.body({"error": error, "tool_input": {"command": "make"}}, "Bash")
+    assert _HALVES[1] not in body
+
+
+def test_an_older_name_for_what_a_tool_answered() -> None:
+    said = event(
+        "PostToolUse",
+        tool_name="Bash",
+        tool_input={"command": "pytest"},
+        tool_output={"stdout": "3 passed in 0.1s"},
+    )
+    assert made(said) == {
+        "kind": "command",
+        "text": "pytest",
+        "exit_code": 0,
+        "passed": True,
+        "output": "3 passed",
+    }
+
+
+# Files
+
+BEFORE = "def total(items):\n    return sum(items)\n\n\ndef gone():\n    pass\n"
+AFTER = "def total(items, tax):\n    return sum(items) + tax\n\n\ndef made():\n    pass\n"
+CHANGES = (
+    SymbolChange("modified", "function", "total", "def total(items, tax)", 1),
+    SymbolChange("deleted", "function", "gone", "def gone()", 5),
+    SymbolChange("new", "function", "made", "def made()", 5),
+)
+PATH = f"{ROOT}/src/shop.py"
+
+
+def edits() -> list[dict[str, str]]:
+    return [
+        {
+            "old_string": "(items):\n    return sum(items)",
+            "new_string": "(items, tax):\n    return sum(items) + tax",
+        },
+        {"old_string": "gone", "new_string": "made"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        used("Write", {"type": "update", "originalFile": BEFORE}, file_path=PATH, content=AFTER),
+        used("Edit", {"originalFile": BEFORE}, file_path=PATH, old_string=BEFORE, new_string=AFTER),
+        used("MultiEdit", {"originalFileContents": BEFORE}, file_path=PATH, edits=edits()),
+        used("MultiEdit", {"originalFile": BEFORE}, file_path=PATH, edits=edits()),
+    ],
+)
+def test_what_a_write_changes(said: Event) -> None:
+    step = capture.step_of(said, EVERYTHING, ROOT)
+    assert isinstance(step, Step)
+    assert (step.kind, step.path, step.added, step.removed) == ("write", "src/shop.py", 3, 3)
+    assert set(step.changes) == set(CHANGES)
+    assert step.excerpt.splitlines()[:2] == ["-def total(items):", "-    return sum(items)"]
+
+
+def test_a_new_file() -> None:
+    said = used("Write", {"type": "create", "originalFile": None}, file_path=PATH, content=AFTER)
+    step = capture.step_of(said, EVERYTHING, ROOT)
+    assert isinstance(step, Step)
+    assert [(each.change, each.name) for each in step.changes] == [
+        ("new", "total"),
+        ("new", "made"),
+    ]
+    assert (step.added, step.removed) == (6, 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        # Without the file as it was, nobody knows what the lines belong to.
+        (
+            used("Edit", {}, file_path=PATH, old_string="a", new_string="b\nc"),
+            {"path": "src/shop.py", "added": 2, "removed": 1, "excerpt": "-a\n+b\n+c"},
+        ),
+        (
+            used("Write", {"type": "update"}, file_path=PATH, content="x = 1\n"),
+            {"path": "src/shop.py", "added": 1, "excerpt": "+x = 1"},
+        ),
+        (
+            used("NotebookEdit", {}, notebook_path=f"{ROOT}/a.ipynb", new_source="x = 1"),
+            {"path": "a.ipynb", "added": 1, "excerpt": "+x = 1"},
+        ),
+        # Broken code would seem to have lost what stands behind the mistake.
+        (
+            used("Write", {"originalFile": BEFORE}, file_path=PATH, content="def total(:\n"),
+            {
+                "path": "src/shop.py",
+                "added": 1,
+                "removed": 6,
+                "excerpt": "-def total(items):\n-    return sum(items)\n-def gone():\n-    pass\n"
+                "+def total(:",
+            },
+        ),
+        (
+            used("Write", {}, file_path=f"{ROOT}/.env", content="KEY=secret-value"),
+            {"path": ".env"},
+        ),
+        (
+            used("Write", {}, file_path="/elsewhere/notes.txt", content="a"),
+            {"path": "/elsewhere/notes.txt", "added": 1, "excerpt": "+a"},
+        ),
+        (
+            used("Write", {}, file_path=PATH, content="a\n<private>b\n</private>c"),
+            {"path": "src/shop.py", "added": 2, "excerpt": "+a\n+c"},
+        ),
+        (used("Edit", {}, file_path=PATH, old_string="a", new_string="a"), "nothing has changed"),
+        (used("Edit", {}, file_path=PATH), "it does not say what was written"),
+        (used("Write", {}, file_path=f"{ROOT}/.ctx/x.md", content="a"), "it belongs to ctx itself"),
+    ],
+)
+def test_writes(said: Event, expected: dict[str, Any] | str) -> None:
+    whole = {"kind": "write", **expected} if isinstance(expected, dict) else expected
+    assert made(said) == whole
+
+
+def test_a_file_that_is_read() -> None:
+    file = {"filePath": PATH, "content": BEFORE, "numLines": 6, "startLine": 1, "totalLines": 6}
+    said = used("Read", {"type": "text", "file": file}, file_path=PATH)
+    assert BEFORE not in json.dumps(said.said)
+    assert made(said) == {"kind": "read", "path": "src/shop.py"}
+    part = {**file, "startLine": 10, "numLines": 5, "totalLines": 90}
+    said = used("Read", {"file": part}, file_path=PATH, offset=10, limit=5)
+    assert made(said) == {"kind": "read", "path": "src/shop.py", "text": "lines 10-14"}
+    # Older clients gave the text alone.
+    assert made(used("Read", BEFORE, file_path=PATH)) == {"kind": "read", "path": "src/shop.py"}
+    assert made(failed("", "File does not exist.", tool="Read")) == "it was not done"
+
+
+# Other tools
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            used("Task", {}, description="Look", prompt="Find the cause."),
+            {"kind": "agent", "text": "Look\nFind the cause."},
+        ),
+        (
+            used("TaskCreate", {}, subject="A", description="do A"),
+            {"kind": "plan", "text": "[ ] A: do A"},
+        ),
+        (
+            used("TaskUpdate", {}, taskId="1", status="completed"),
+            {"kind": "plan", "text": "[x] task 1"},
+        ),
+        (
+            used(
+                "TodoWrite", {}, todos=[{"content": "A", "status": "completed"}, {"content": "B"}]
+            ),
+            {"kind": "plan", "text": "[x] A\n[ ] B"},
+        ),
+        (used("ExitPlanMode", {}, plan="First A."), {"kind": "plan", "text": "First A."}),
+        (
+            used("AskUserQuestion", {"answers": {"Which store?": "SQLite"}}),
+            {"kind": "plan", "text": "Which store? SQLite"},
+        ),
+        (used("WebSearch", {}, query="sqlite wal"), {"kind": "search", "text": "sqlite wal"}),
+        (
+            used("WebFetch", {}, url="https://x.org/a"),
+            {"kind": "search", "text": "https://x.org/a"},
+        ),
+        (used("Skill", {}, skill="demo", args="abc"), {"kind": "plan", "text": "skill demo abc"}),
+        (used("Skill", {}, skill="ctx"), "ctx itself was asked"),
+        (used("mcp__ctx__recall", [], query="x"), "ctx itself was asked"),
+        (used("mcp__demo__find", [], query="q1"), {"kind": "search", "text": "find: q1"}),
+        (used("Grep", {}, pattern="x"), "the tool is left out"),
+        (used("TaskOutput", {}, task_id="x"), "the tool is left out"),
+        (used("SomethingNew", {}, x=1), "nothing is made of this tool"),
+    ],
+)
+def test_other_tools(said: Event, expected: object) -> None:
+    assert made(said, rules()) == expected
+
+
+# Rules
+
+
+def test_what_is_left_out(tmp_path: Any) -> None:
+    root = str(tmp_path)
+
+    def step(said: Event, found: Rules) -> str:
+        result = capture.step_of(said._replace(folder=root), found, root)
+        return result.reason if isinstance(result, Dropped) else "taken"
+
+    write = used("Write", {}, file_path=f"{root}/secret/a.py", content="a")
+    read = used("Read", {}, file_path=f"{root}/keep/a.log")
+    run = ran("cat secret/a.py")
+    every = [write, read, run]
+    plain = rules(tmp=root)
+    assert [step(each, plain) for each in every] == ["taken"] * 3
+    named = rules(tmp=root, ignoring="secret/\n*.log\n!keep/a.log\n[\n")
+    assert [step(each, named) for each in every] == [
+        "the path is left out",
+        "taken",
+        "the path is left out",
+    ]
+    # What a person leaves out, a project's file cannot bring back.
+    both = rules('capture.ignore_paths=["*.log"]', tmp=root)
+    assert step(read, both) == "the path is left out"
+    assert step(read, rules("capture.ignore_projects=sh*", tmp=root)).startswith("the project is")
+    assert step(read, rules("capture.ignore_projects=shopping", tmp=root)) == "taken"
+    assert step(read, rules(f"capture.ignore_projects={root}", tmp=root)).startswith("the project")
+    assert step(read, rules("capture.enabled=false", tmp=root)) == "capture.enabled is false"
+    assert step(used("mcp__x__y", []), rules('capture.ignore_tools=["mcp__*"]', tmp=root)) == (
+        "the tool is left out"
+    )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            "cat secret/notes.txt",
+            "cat ./secret/* ",
+            "cd secret && cat notes.txt",
+            "pytest secret/",
+        ),
+        *("(cd secret && make)", "make -C secret", "cat<secret/notes.txt", "cat sec*/notes.txt"),
+        *(
+            "cat {secret,x}/notes.txt",
+            "git show HEAD:secret/notes.txt",
+            "./tool -fsecret/notes.txt",
+        ),
+        *(
+            "curl -d @secret/notes.txt http://x",
+            "docker run -v ./secret:/x y",
+            "cat link/notes.txt",
+        ),
+        *("python -c \"open('secret/notes.txt')\"", "./tool --file=secret/notes.txt", "ls secret"),
+        *(
+            'cat "$PWD/secret/notes.txt"',
+            "F=secret/notes.txt; cat $F",
+            "cat `echo secret/notes.txt`",
+        ),
+        *("pytest secret/notes.txt::test_x", "python - <<E\nopen('secret/notes.txt')\nE"),
+        *("cd sub && cat ../secret/notes.txt", "cd sub && cat hidden.txt"),
+    ],
+)
+def test_commands_that_name_what_is_left_out(tmp_path: Any, command: str) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "notes.txt").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    named = rules(tmp=str(tmp_path), ignoring="secret/\nsub/hidden.txt\n")
+    said = failed(command, "Exit code 1\nnot to be kept")._replace(folder=str(tmp_path))
+    assert capture.step_of(said, named, str(tmp_path)) == Dropped("the path is left out")
+
+
+def test_a_project_that_is_left_out_is_so_from_everywhere(tmp_path: Any) -> None:
+    root, other = str(tmp_path / "shop"), str(tmp_path / "other")
+    found = rules(f"capture.ignore_projects={other}")
+    for said in (
+        failed(f"cat {other}/a.py", "Exit code 1\nnot to be kept"),
+        failed("cat ../other/a.py", "Exit code 1\nnot to be kept"),
+        used("Write", {}, file_path=f"{other}/a.py", content="a"),
+        used("Read", {}, file_path="../other/a.py"),
+    ):
+        step = capture.step_of(said._replace(folder=root), found, root)
+        assert step == Dropped("the path is left out")
+
+
+def test_where_a_test_of_go_failed(tmp_path: Any) -> None:
+    """Its report names the module, which is no folder."""
+    (tmp_path / "internal" / "limiter").mkdir(parents=True)
+    (tmp_path / "internal" / "limiter" / "limiter_test.go").write_text("package limiter\n")
+    printed = (
+        "--- FAIL: TestAllow (0.00s)\n    {}:22: 103 requests allowed, want 100\nFAIL\n"
+        "FAIL\texample.org/gate/internal/limiter\t0.035s\nFAIL\n"
+    )
+    for name, path in (("limiter_test.go", "internal/limiter/limiter_test.go"), ("testing.go", "")):
+        said = failed("go test ./...", f"Exit code 1\n{printed.format(name)}")
+        step = capture.step_of(
+            said._replace(folder=str(tmp_path)), rules(tmp=str(tmp_path)), str(tmp_path)
+        )
+        assert isinstance(step, Step)
+        assert [each.path for each in step.findings] == [path]
+
+
+def test_what_a_command_prints_of_what_is_left_out(tmp_path: Any) -> None:
+    named = rules(tmp=str(tmp_path), ignoring="secret/\n")
+    printed = "secret/a.py:1: error: not to be kept\nsrc/b.py:2: error: Bad  [misc]\n"
+    said = failed("mypy .", f"Exit code 1\n{printed}")._replace(folder=str(tmp_path))
+    step = capture.step_of(said, named, str(tmp_path))
+    assert isinstance(step, Step)
+    assert step.output == "src/b.py:2: error: Bad  [misc]"
+    assert [each.path for each in step.findings] == ["src/b.py"]
+    # A word that is no file is only a word.
+    other = failed("grep -r secret src", "Exit code 1")._replace(folder=str(tmp_path))
+    assert isinstance(capture.step_of(other, named, str(tmp_path)), Step)
+
+
+# Whatever is said
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(("file_path", "content", "command", "edits", "file", "x")), inner
+        )
+    ),
+    max_leaves=10,
+)
+TOOLS = sorted([*capture._TOOLS, "Bash", "mcp__a__b", "Other"])
+NAMES = sorted([*spool.EVENTS.values(), *capture._EVENTS])
+FIELDS = ("prompt", "last_assistant_message", "text", "tool_input", "tool_response", "error")
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(NAMES),
+    st.none() | st.sampled_from(TOOLS),
+    st.dictionaries(st.sampled_from((*FIELDS, "agent_id", "tool_output", "source")), JSON),
+    st.sampled_from((ROOT, "", "a", "/x\0y")),
+)
+@example("PostToolUse", "Write", {"tool_input": {"file_path": "\0", "content": "a"}}, "/x\0y")
+def test_any_event_gives_a_step_or_a_reason(
+    name: str, tool: str | None, said: dict[str, Any], folder: str
+) -> None:
+    raw = Event(ID, "s", name, AT, folder, tool, None, said)
+    kept = raw._replace(said=json.loads(bodies.body(said, tool)))
+    for each in (raw, kept):
+        found = capture.step_of(each, EVERYTHING, ROOT)
+        if isinstance(found, Step):
+            row = (ID, "s", AT, tool, None, steps.body(found))
+            assert steps.read(row) == found
+        else:
+            assert found.reason
+
+
+@pytest.mark.parametrize("path", sorted(SAMPLES.glob("P*.json")), ids=lambda path: path.stem)
+def test_samples_that_are_damaged(path: Any) -> None:
+    """One value after the other is something else than anybody expects."""
+    told = json.loads(path.read_bytes())
+    values: tuple[Any, ...] = (None, 7, "x", [], {}, [{"a": 1}], True)
+    for odd in values:
+        for name in told:
+            _is_fine({**told, name: odd})
+            if isinstance(told[name], dict):
+                for inner in told[name]:
+                    _is_fine({**told, name: {**told[name], inner: odd}})
+
+
+def _is_fine(told: dict[str, Any]) -> None:
+    tool = told.get("tool_name") if isinstance(told.get("tool_name"), str) else None
+    kept = json.loads(bodies.body(told, tool))
+    name = str(told.get("hook_event_name"))
+    found = capture.step_of(Event(ID, "s", name, AT, ROOT, tool, None, kept), EVERYTHING, ROOT)
+    assert isinstance(found, Dropped) or steps.body(found)

@@ -1,0 +1,71 @@
+"""What ctx gave is recognised when it comes back, as ctx itself writes it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ctx.sessions.injected import is_all_injected, without_injected
+from tests.conftest import Ctx
+from tests.sessions.conversations import Client, context_of
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("plain # text", "plain # text"),
+        ("a <!-- ctx: 1 node, 9 tokens -->\nx\n<!-- ctx:end --> b", "a  b"),
+        ("a <!-- ctx: 1 node, 9 tokens -->\nx", "a "),
+        ("<system-reminder>\nx\n</system-reminder>\nGo on.", "\nGo on."),
+        ("A.\n\n## Recall Results\n\nQuery: `x`\n\n- [fact:01] y\n\n---\n\nB.", "A.\n\n\n\nB."),
+        ("## Memory status\n\n```\nnodes 3\n```\nB.", "\nB."),
+        ("# Context for `fix it`\n\nConfidence 71 %.", ""),
+        ('A <ctx:recall query="x"/> B', "A  B"),
+        ("A <ctx:remember type='fact'>\nx\n</ctx:remember> B", "A  B"),
+        ("In code: `<ctx:status/>` is a command.", "In code: `<ctx:status/>` is a command."),
+        (
+            "<!-- ctx-like --> and ## Recall of results",
+            "<!-- ctx-like --> and ## Recall of results",
+        ),
+    ],
+)
+def test_without_injected(text: str, left: str) -> None:
+    assert without_injected(text) == left
+
+
+@pytest.fixture
+def client(repo: Path, surroundings: Path, ctx: Ctx) -> Client:
+    assert ctx("add", "--type=fact", "--tag=tier:reference", "Money is in cents.").code == 0
+    return Client(surroundings / ".ctx", repo)
+
+
+def test_what_hooks_really_give(client: Client) -> None:
+    conversation = client.talk()
+    given = context_of(conversation.start())
+    assert "Money is in cents." in given
+    assert is_all_injected(given)
+    asked = '<ctx:recall query="money"/> <ctx:status/> <ctx:nonsense/>'
+    conversation.answer(asked)
+    client.apply()
+    given = context_of(conversation.submit())
+    assert "## Recall Results" in given
+    assert is_all_injected(given)
+
+
+def printed(ctx: Ctx) -> list[Callable[[], str]]:
+    return [
+        lambda: ctx("compose").out,
+        lambda: ctx("recall", "money", "--format", "markdown").out,
+        lambda: ctx("query", "where is money kept", "--format", "markdown").out,
+    ]
+
+
+def test_what_commands_print(client: Client, ctx: Ctx) -> None:
+    assert client.home
+    for shown in printed(ctx):
+        assert is_all_injected(shown()), shown()
+
+
+def test_a_long_text_takes_no_longer_than_its_length() -> None:
+    for piece in ("<!-- ctx: ", "<ctx:", "## Memory status\n\n```", "<system-reminder>", "#"):
+        without_injected(piece * 20_000)

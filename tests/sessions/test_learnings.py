@@ -1,0 +1,220 @@
+"""What recurs over sessions becomes a learning, and what does not stays out of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx.sessions import learnings
+from ctx.sessions.learnings import Told, Worked, candidates, confidence, contradicts
+
+
+def day(number: int) -> str:
+    return f"2026-03-{number:02d}T10:00:00Z"
+
+
+def worked(number: int, **shown: tuple[str, ...]) -> Worked:
+    return Worked(f"s{number}", day(number), **shown)
+
+
+def told(kind: str, text: str, number: int, files: tuple[str, ...] = ()) -> Told:
+    return Told(kind, text, (f"s{number}",), day(number), files)
+
+
+def texts(found: list[learnings.Candidate]) -> list[tuple[str, str, int]]:
+    return [(each.category, each.text, len(each.sessions)) for each in found]
+
+
+def test_a_check_that_several_sessions_ran() -> None:
+    runs = ("make test", "cd /somewhere && make test 2>&1 | tail -5", "make  test || true")
+    found = candidates([worked(n, checks=(run,)) for n, run in enumerate(runs, 1)], [])
+    assert texts(found) == [("convention", "Tests are run with `make test`.", 3)]
+    assert found[0].last_seen == day(3)
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest tests/test_a.py", "pytest -k x::y", "cargo test -- " + "x" * 200]
+)
+def test_a_check_of_one_file_says_nothing(command: str) -> None:
+    assert candidates([worked(n, checks=(command,)) for n in range(1, 5)], []) == []
+
+
+def test_a_check_is_one_however_it_is_typed() -> None:
+    runs = ("pytest -q", "timeout 60 pytest -q", "uv run pytest", "pytest -q -x", "pytest tests/a")
+    one = ("pytest -q -k cart", "cargo test expires", "ruff check && pytest")
+    found = candidates([worked(n, checks=(*runs, *one)) for n in (1, 2, 3)], [])
+    assert texts(found) == [
+        ("convention", "Tests are run with `pytest -q`.", 3),
+        ("convention", "The code is checked with `ruff check`.", 3),
+    ]
+
+
+def test_two_sessions_do_not_make_a_habit() -> None:
+    assert candidates([worked(n, checks=("make test",)) for n in (1, 2)], []) == []
+
+
+def test_what_is_installed_again() -> None:
+    sessions = [worked(1, ran=("pip install -q httpx",)), worked(2, ran=("pip install httpx",))]
+    assert texts(candidates(sessions, [])) == [
+        ("dependency", "It needs httpx (`pip install httpx`).", 2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("pip install -r requirements.txt", []),
+        ("pip install --upgrade pip", []),
+        ("pip install -e . -c pins.txt", []),
+        ("pip install src/app", []),
+        ("go get github.com/x/y@v1", ["It needs github.com/x/y (`go get github.com/x/y`)."]),
+        ("npm install 2>/dev/null", []),
+        ("npm install --registry https://r.example", []),
+        ("npm install --save-dev jest@29", ["It needs jest (`npm install jest`)."]),
+        ("npm i @types/node", ["It needs @types/node (`npm i @types/node`)."]),
+        ("cargo add serde --features derive", ["It needs serde (`cargo add serde`)."]),
+        ("pip install -q flask # for test", ["It needs flask (`pip install flask`)."]),
+        ('pip install "pydantic>=2,<3"', ["It needs pydantic (`pip install pydantic`)."]),
+        ("pip install 'unclosed", []),
+    ],
+)
+def test_what_is_installed_is_a_package(command: str, found: list[str]) -> None:
+    sessions = [worked(n, ran=(command,)) for n in (1, 2)]
+    assert [each.text for each in candidates(sessions, [])] == found
+
+
+def test_files_that_are_changed_together() -> None:
+    both = ("src/schema.sql", "src/migrations.py")
+    sessions = [worked(n, edited=(*both, f"src/x{n}.py")) for n in (1, 2, 3)]
+    assert texts(candidates(sessions, [])) == [
+        ("pattern", "`src/migrations.py` and `src/schema.sql` are changed together.", 3)
+    ]
+    alone = [worked(n, edited=("src/schema.sql",)) for n in range(4, 9)]
+    assert candidates([*sessions, *alone], []) == []
+
+
+def test_many_files_that_are_changed_together_are_one_learning() -> None:
+    code = tuple(f"src/{name}.py" for name in "abcde")
+    beside = ("CHANGELOG.md", "README.md", "package-lock.json", "uv.lock", "tests/test_a.py")
+    sessions = [worked(n, edited=(*code, *beside)) for n in (1, 2, 3)]
+    named = "`src/a.py`, `src/b.py`, `src/c.py`, `src/d.py` and 1 more are changed together."
+    assert texts(candidates(sessions, [])) == [("pattern", named, 3)]
+    own = [worked(n, edited=("src/a.py", "tests/test_a.py")) for n in (1, 2, 3)]
+    assert candidates(own, []) == []
+
+
+def test_short_rules_of_a_person() -> None:
+    said = [
+        told("decision", "Never use floats for money", 1)._replace(human=True),
+        told("decision", "Money must never be a float", 2)._replace(human=True),
+    ]
+    assert [each.text for each in candidates([], said)] == ["Money must never be a float"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use httpx instead of requests", "Use requests instead of httpx"),
+        ("Keep retries at 3 everywhere here", "Keep retries at 5 everywhere here"),
+        ("The N+1 query in `report` is slow", "The N+1 query in `export` is slow"),
+    ],
+)
+def test_what_only_sounds_alike_is_not_said_twice(one: str, other: str) -> None:
+    for kind in ("decision", "discovery"):
+        assert candidates([], [told(kind, one, 1), told(kind, other, 2)]) == []
+
+
+def test_what_was_decided_more_than_once() -> None:
+    said = [
+        told("decision", "Use tabs for indentation in Makefiles", 1),
+        told("decision", "Tabs are used for indentation in the Makefiles", 2),
+        told("decision", "Ship on Fridays", 2),
+    ]
+    found = candidates([], said)
+    assert texts(found) == [
+        ("convention", "Tabs are used for indentation in the Makefiles", 2),
+    ]
+    in_one = [each._replace(sessions=("s1",)) for each in said]
+    assert candidates([], in_one) == []
+
+
+def test_what_broke_again() -> None:
+    fixes = [
+        told("bugfix", "Fixed test_refresh: 401 after an hour", 1, ("src/net.py",)),
+        told("bugfix", "Fixed test_retry: no backoff", 4, ("src/net.py",)),
+    ]
+    assert texts(candidates([], fixes)) == [
+        (
+            "gotcha",
+            "`src/net.py` broke in 2 sessions; the last time: Fixed test_retry: no backoff",
+            2,
+        )
+    ]
+
+
+def test_the_wording_of_a_person_stays() -> None:
+    said = [
+        told("decision", "Never edit a released migration", 1)._replace(human=True),
+        told("decision", "A released migration is never edited by us", 2),
+    ]
+    assert [each.text for each in candidates([], said)] == ["Never edit a released migration"]
+
+
+def test_confidence_grows_with_sessions_fades_with_silence_and_falls_with_contradiction() -> None:
+    assert [confidence(n, 0) for n in (1, 2, 4, 50)] == [293, 500, 750, 900]
+    assert confidence(4, 30) == 750
+    assert confidence(4, 30 + 90) == 375
+    assert confidence(4, 0, 1) == 375
+
+
+@given(st.integers(1, 1000), st.floats(0, 10_000), st.integers(0, 50))
+def test_confidence_stays_within_its_bounds(sessions: int, days: float, against: int) -> None:
+    sure = confidence(sessions, days, against)
+    assert 0 <= sure <= 900
+    assert confidence(sessions, days + 1, against) <= sure
+    assert confidence(sessions, days, against + 1) <= sure
+
+
+@pytest.mark.parametrize(
+    ("said", "learning", "expected"),
+    [
+        ("Don't run make test any more", "`make test` checks the work.", False),
+        ("We no longer use tabs for indentation", "Use tabs for indentation", True),
+        ("Use tabs for indentation", "Use tabs for indentation", False),
+        ("Use requests instead of httpx", "Use httpx instead of requests", True),
+        ("We no longer deploy on Fridays", "Use tabs for indentation", False),
+    ],
+)
+def test_what_contradicts(said: str, learning: str, expected: bool) -> None:
+    assert contradicts(said, learning) is expected
+
+
+@given(
+    st.lists(
+        st.builds(
+            Told,
+            st.sampled_from(["decision", "discovery", "bugfix", "feature"]),
+            st.text(max_size=80),
+            st.lists(st.sampled_from("abcd"), max_size=3).map(tuple),
+            st.sampled_from([day(n) for n in range(1, 9)]),
+            st.lists(st.sampled_from(["a.py", "b.py"]), max_size=2).map(tuple),
+        ),
+        max_size=12,
+    ),
+    st.lists(
+        st.builds(
+            Worked,
+            st.sampled_from("abcd"),
+            st.just(day(1)),
+            st.lists(st.text(max_size=60), max_size=3).map(tuple),
+            st.lists(st.text(max_size=60), max_size=3).map(tuple),
+            st.lists(st.sampled_from(["a.py", "b.py", "c.py"]), max_size=3).map(tuple),
+        ),
+        max_size=4,
+        unique_by=lambda each: each.session,
+    ),
+)
+def test_anything_can_be_looked_at(said: list[Told], sessions: list[Worked]) -> None:
+    found = candidates(sessions, said)
+    assert len({each.key for each in found}) == len(found)
+    assert all(len(each.text) <= 240 and each.text.strip() for each in found)
+    assert all(len(set(each.sessions)) >= 2 for each in found if not each.key.startswith("check"))

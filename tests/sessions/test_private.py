@@ -1,0 +1,60 @@
+"""What a person marked as private is gone, whatever stands around it."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.sessions.private import is_all_private, without_private
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("", ""),
+        ("plain", "plain"),
+        ("a<private>b</private>c", "ac"),
+        ("a<PRIVATE>b</Private >c", "ac"),
+        ('a<private why="x">b</private>c', "ac"),
+        ("a<private>b", "a"),
+        ("a<private>b<private>c</private>d</private>e", "ae"),
+        ("a<private>b<private>c</private>d", "a"),
+        ("a</private>b", "b"),
+        ("a<private>b</private>c</private>d<private>e", "d"),
+        ("a <privateer> b", "a <privateer> b"),
+        ("one <private>two\nthree</private> four\n<private>five</private>", "one  four\n"),
+    ],
+)
+def test_without_private(text: str, left: str) -> None:
+    assert without_private(text) == left
+
+
+def test_all_of_it() -> None:
+    assert is_all_private(" <private>x</private>\n")
+    assert not is_all_private("")
+    assert not is_all_private("x <private>y")
+
+
+PIECES = st.lists(st.sampled_from(("<private>", "</private>", "open ", "<", "private>", "\n")))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(PIECES)
+def test_nothing_inside_is_left(pieces: list[str]) -> None:
+    depth = 0
+    left: list[str] = []
+    text = "".join(pieces)
+    # What two pieces make together is an edge as well.
+    for part in text.replace("<private>", "\0+\0").replace("</private>", "\0-\0").split("\0"):
+        if part == "+":
+            depth += 1
+        elif part == "-":
+            left = left if depth else []
+            depth = max(0, depth - 1)
+        elif not depth:
+            left.append(part)
+    assert without_private(text) == "".join(left)
+
+
+def test_a_long_text_takes_no_longer_than_its_length() -> None:
+    assert without_private("<private" * 100_000) == "<private" * 100_000
+    assert without_private("<private>" * 100_000) == ""

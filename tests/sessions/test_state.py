@@ -1,0 +1,297 @@
+"""What is known of a session follows from what was heard of it, in whichever order that came."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import Connection
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx import clock, layout
+from ctx import git as plain_git
+from ctx.errors import AmbiguousId, SessionNotFound, UsageError
+from ctx.layout import Place
+from ctx.memory import store
+from ctx.sessions import events, live, state
+from ctx.sessions.events import Event
+from ctx.sessions.state import Session, Status
+from ctx.sqlite.connection import transaction
+from tests.conftest import git
+
+SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
+NOON = clock.parse_iso("2026-11-02T12:00:00Z") or 0
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+def connection(surroundings: Path) -> Iterator[Connection]:
+    with closing(store.open_for_writing(str(surroundings / ".ctx/store.db"))) as opened:
+        yield opened
+
+
+@pytest.fixture
+def home(surroundings: Path) -> str:
+    return str(surroundings / ".ctx")
+
+
+def event(
+    name: str, at_ms: int, *, session: str = SESSION, folder: str = "/", **told: Any
+) -> Event:
+    known_by = f"{at_ms:013d}-1-{abs(hash((name, session, json.dumps(told)))) % 16**8:08x}"
+    said = {"session_id": session, "cwd": folder, "hook_event_name": name, **told}
+    tool, tool_use = told.get("tool_name"), told.get("tool_use_id")
+    return Event(known_by, session, name, clock.iso(at_ms), folder, tool, tool_use, said)
+
+
+def prompt(text: str, at_ms: int, **told: Any) -> Event:
+    return event("UserPromptSubmit", at_ms, prompt=text, **told)
+
+
+def hear(connection: Connection, home: str, heard: Sequence[Event], now_ms: int = NOON) -> None:
+    """Each by itself, as if they came one after the other."""
+    for each in heard:
+        with transaction(connection):
+            events.keep(connection, each)
+            place = layout.place(each.folder, home) if each.folder else Place("", None, "")
+            state.heard(connection, home, each, place, now_ms)
+            connection.execute("UPDATE events SET status = 'step' WHERE id = ?", (each.id,))
+
+
+def only(connection: Connection) -> Session:
+    (found,) = state.all_of(connection)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("heard", "expected"),
+    [
+        ("", "active"),
+        ("SessionStart", "active"),
+        ("SessionStart UserPromptSubmit PostToolUse Stop", "active"),
+        ("SessionStart UserPromptSubmit Stop SessionEnd", "completed"),
+        ("SessionStart SessionEnd", "completed"),
+        ("SessionEnd", "completed"),
+        ("UserPromptSubmit PostToolUse SessionEnd", "completed"),
+        ("UserPromptSubmit StopFailure", "active"),
+        ("UserPromptSubmit StopFailure SessionEnd", "failed"),
+        ("UserPromptSubmit StopFailure UserPromptSubmit Stop SessionEnd", "completed"),
+        ("UserPromptSubmit UserInterrupt", "active"),
+        ("UserPromptSubmit UserInterrupt SessionEnd", "aborted"),
+        ("UserPromptSubmit UserInterrupt UserPromptSubmit SessionEnd", "completed"),
+        ("UserPromptSubmit Stop SessionEnd SessionEnd", "completed"),
+        ("UserPromptSubmit StopFailure SessionEnd SessionEnd", "failed"),
+        # What was on its way when it ended does not begin it again; to go on does.
+        ("UserPromptSubmit SessionEnd AssistantMessage Stop SubagentStop", "completed"),
+        ("UserPromptSubmit SessionEnd SessionStart", "active"),
+        ("UserPromptSubmit SessionEnd UserPromptSubmit", "active"),
+        ("UserPromptSubmit SessionEnd PostToolUse", "active"),
+        ("UserPromptSubmit SessionEnd SessionStart Stop SessionEnd", "completed"),
+    ],
+)
+def test_how_a_session_stands(heard: str, expected: Status) -> None:
+    assert state.status_of(reversed(heard.split())) == expected
+
+
+def test_what_a_session_is_like(connection: Connection, home: str, repo: Path) -> None:
+    git("commit", "-q", "--allow-empty", "-m", "First")
+    (repo / "src").mkdir()
+    live.write(home, f"{SESSION}.before", "the-one-before")
+    transcript = "/home/dev/.claude/projects/shop/it.jsonl"
+    hear(
+        connection,
+        home,
+        [
+            event("SessionStart", NOON, folder=str(repo), transcript_path=transcript),
+            prompt("Refresh tokens once, <private>please</private> not twice", NOON + 2_000),
+            prompt("And now the tests", NOON + 60_000),
+            event("SessionEnd", NOON + 90_000, reason="other"),
+        ],
+    )
+    assert only(connection) == Session(
+        id=SESSION,
+        project="app",
+        folder=str(repo),
+        repository=str(repo / ".git"),
+        branch="main",
+        head=git("rev-parse", "HEAD").strip(),
+        client="claude-code",
+        transcript=transcript,
+        seen=0,
+        goes_on_from="the-one-before",
+        status="completed",
+        started_at="2026-11-02T12:00:00Z",
+        last_at="2026-11-02T12:01:30Z",
+        ended_at="2026-11-02T12:01:30Z",
+        request="Refresh tokens once, not twice",
+        synthesised="",
+        summary=None,
+    )
+
+
+def test_branch_and_commit_of_packed_and_detached_heads(
+    connection: Connection, home: str, repo: Path
+) -> None:
+    git("commit", "-q", "--allow-empty", "-m", "First")
+    commit = git("rev-parse", "HEAD").strip()
+    git("checkout", "-q", "-b", "feature/deep")
+    git("pack-refs", "--all")
+    hear(connection, home, [event("SessionStart", NOON, folder=str(repo), session="packed")])
+    git("checkout", "-q", "--detach")
+    hear(connection, home, [event("SessionStart", NOON, folder=str(repo), session="detached")])
+    stood = {each.id: (each.branch, each.head) for each in state.all_of(connection)}
+    assert stood == {"packed": ("feature/deep", commit), "detached": (None, commit)}
+
+
+def test_what_is_checked_out_today_says_nothing_about_last_month(
+    connection: Connection, home: str, repo: Path
+) -> None:
+    git("commit", "-q", "--allow-empty", "-m", "First")
+    then = NOON - 30 * DAY_MS
+    hear(connection, home, [event("SessionStart", then, folder=str(repo), gitBranch="old")])
+    assert (only(connection).branch, only(connection).head) == ("old", None)
+
+
+def test_a_folder_that_is_gone_is_still_told(connection: Connection, home: str) -> None:
+    hear(connection, home, [event("SessionStart", NOON, folder="/nowhere/shop")])
+    assert (only(connection).folder, only(connection).repository) == ("/nowhere/shop", None)
+
+
+def test_what_is_asked_for_is_a_line_without_secrets(connection: Connection, home: str) -> None:
+    key = "ghp_" + "a8Kd93mQz7" * 3 + "xY2b4W"
+    context = "<!-- ctx: 1 node, 3 tokens -->\nKnown.\n<!-- ctx:end -->"
+    hear(connection, home, [prompt(f"{context}\nUse {key}\n\nand {'go on ' * 100}", NOON)])
+    request = only(connection).request
+    assert key not in request
+    assert "Known" not in request
+    assert request.startswith("Use ")
+    assert (len(request), request[-1], "\n" in request) == (200, "…", False)
+
+
+def test_a_notification_is_not_what_was_asked_for(connection: Connection, home: str) -> None:
+    told = [prompt("<task-notification>done</task-notification>", NOON), prompt("Do it", NOON + 9)]
+    hear(connection, home, told)
+    assert only(connection).request == "Do it"
+
+
+def test_silence(connection: Connection, home: str) -> None:
+    now = NOON + 2 * DAY_MS
+    told = {
+        "long-ago": [prompt("a", NOON)],
+        "failed": [prompt("a", NOON), event("StopFailure", NOON + 1)],
+        "stopped": [prompt("a", NOON), event("UserInterrupt", NOON + 1)],
+        "still-there": [prompt("a", NOON)],
+        "lately": [prompt("a", now - DAY_MS + 1_000)],
+        "over": [prompt("a", NOON), event("SessionEnd", NOON + 1)],
+    }
+    for session, heard in told.items():
+        renamed = [each._replace(session=session, id=f"{each.id}{session}") for each in heard]
+        hear(connection, home, renamed)
+    live.begin(home, "still-there", "1", "/")
+
+    found = [each.id for each in state.silent(connection, home, now)]
+    assert sorted(found) == ["failed", "long-ago", "stopped"]
+    with transaction(connection):
+        for session in found:
+            state.end(connection, session, state.closing_status(connection, session))
+    stand = {each.id: each.status for each in state.all_of(connection)}
+    assert [stand[name] for name in ("long-ago", "failed", "stopped", "still-there")] == [
+        "interrupted",
+        "failed",
+        "aborted",
+        "active",
+    ]
+    assert state.silent(connection, home, now) == []
+
+
+def test_what_comes_late_of_a_session_that_was_given_up_does_not_begin_it_again(
+    connection: Connection, home: str
+) -> None:
+    hear(connection, home, [prompt("a", NOON), event("Stop", NOON + 9_000)])
+    with transaction(connection):
+        state.end(connection, SESSION, state.INTERRUPTED)
+    hear(connection, home, [event("PostToolUse", NOON + 5_000)])
+    assert only(connection).status == "interrupted"
+    hear(connection, home, [event("SessionStart", NOON + 20_000, source="resume")])
+    assert (only(connection).status, only(connection).ended_at) == ("active", None)
+
+
+def test_sessions_are_found_by_the_beginning_of_their_ids(
+    connection: Connection, home: str
+) -> None:
+    for session in ("abcd-1", "abcd-2", "efgh-1"):
+        hear(connection, home, [event("SessionStart", NOON, session=session)])
+    assert state.get(connection, "efgh").id == "efgh-1"
+    assert state.get(connection, "abcd-1").id == "abcd-1"
+    with pytest.raises(AmbiguousId):
+        state.get(connection, "abcd")
+    with pytest.raises(UsageError):
+        state.get(connection, "abc")
+    for unknown in ("xyz-9", "%%%%", "____"):
+        with pytest.raises(SessionNotFound):
+            state.get(connection, unknown)
+
+
+def test_sessions_are_listed_last_heard_first(connection: Connection, home: str) -> None:
+    for number, session in enumerate(("one", "two", "three")):
+        hear(connection, home, [event("SessionStart", NOON + number * 1_000, session=session)])
+    hear(connection, home, [event("SessionEnd", NOON + 9_000, session="two")])
+    listed = {
+        "all": state.all_of(connection),
+        "first": state.all_of(connection, limit=1),
+        "active": state.all_of(connection, statuses=("active",)),
+        "since": state.all_of(connection, since=clock.iso(NOON + 2_000)),
+        "elsewhere": state.all_of(connection, project="shop"),
+    }
+    assert {name: [each.id for each in found] for name, found in listed.items()} == {
+        "all": ["two", "three", "one"],
+        "first": ["two"],
+        "active": ["three", "one"],
+        "since": ["two", "three"],
+        "elsewhere": [],
+    }
+
+
+_names = st.sampled_from(
+    [
+        *("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd"),
+        *("AssistantMessage", "StopFailure", "UserInterrupt", "SubagentStop"),
+    ]
+)
+# Many of them within one second, which is as exact as a row is.
+_heard = st.lists(
+    st.tuples(_names, st.integers(0, 4_000), st.sampled_from(["", "/", "/nowhere", "/usr"])),
+    min_size=1,
+    max_size=8,
+    unique_by=lambda each: each[1],
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_heard.flatmap(lambda all_of: st.tuples(st.just(all_of), st.permutations(all_of))))
+def test_the_order_in_which_events_come_does_not_matter(
+    told: tuple[list[tuple[str, int, str]], list[tuple[str, int, str]]],
+) -> None:
+    rows = []
+    for order in (sorted(told[0], key=lambda each: each[1]), told[1]):
+        with closing(store.empty()) as connection:
+            heard = [
+                event(name, NOON + at, folder=folder, prompt=f"Number {at}")
+                for name, at, folder in order
+            ]
+            hear(connection, "/nowhere/.ctx", heard)
+            rows.append(only(connection))
+    assert rows[0] == rows[1]
+    in_time = [name for name, _, _ in sorted(told[0], key=lambda each: each[1])]
+    assert rows[0].status == state.status_of(reversed(in_time))
+
+
+def test_a_pipe_in_the_place_of_refs_keeps_nobody_waiting(repo: Path) -> None:
+    os.mkfifo(repo / ".git" / "packed-refs")
+    checkout = plain_git.find_checkout(str(repo))
+    assert checkout is not None
+    assert plain_git.standing(checkout) == ("main", None)

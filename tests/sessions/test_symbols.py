@@ -1,0 +1,79 @@
+"""What a write changes, told by reading as little as possible: the same as reading all of it."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ctx.code import changes, kinds, language, parse
+from ctx.sessions import symbols
+from ctx.sessions.steps import SymbolChange
+from ctx.sessions.writes import Written
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "code"
+FILES = [
+    path
+    for path in sorted(GOLDEN.rglob("*"))
+    if path.is_file() and kinds.language_of(path.name) in language.READ
+]
+
+
+def expected(path: str, before: str, after: str) -> list[tuple[str, str, str, int]]:
+    """By reading both of them whole."""
+    name = kinds.language_of(path, before.encode()[: kinds.HEAD]) or ""
+    old, new = (parse.parse(path, text.encode(), name) for text in (before, after))
+    if new.problems and not old.problems:
+        return []
+    return [
+        (each.change, each.kind, each.name, each.line)
+        for each in changes.between(old, new)
+        if each.name and each.kind != "impl"
+    ]
+
+
+def edited(text: str, chance: random.Random) -> str:
+    """The same with something changed, such as an agent would: lines come, go, and are altered."""
+    lines = text.split("\n")
+    at = chance.randrange(len(lines))
+    match chance.randrange(6):
+        case 0:
+            del lines[at : at + chance.randrange(1, 4)]
+        case 1:
+            lines[at:at] = lines[at : at + chance.randrange(1, 4)]
+        case 2:
+            other = chance.randrange(len(lines))
+            lines[at], lines[other] = lines[other], lines[at]
+        case _:
+            words = lines[at].split(" ")
+            word = chance.randrange(len(words))
+            words[word] = f"{words[word]}x" if words[word].isalpha() else words[word]
+            lines[at] = " ".join(words).replace("1", "2")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(GOLDEN)))
+def test_as_if_all_were_read(path: Path) -> None:
+    symbols.forget()
+    chance = random.Random(path.name)
+    text, name = path.read_text(), str(path.relative_to(GOLDEN))
+    for _ in range(8):
+        after = edited(text, chance)
+        found = symbols.changes(name, Written(text, after, True), 10_000)
+        told = [(each.change, each.kind, each.name, each.line) for each in found]
+        assert told == expected(name, text, after)
+        # Mostly one goes on from what is whole.
+        text = after if chance.random() < 0.7 else text
+
+
+def test_what_nobody_reads() -> None:
+    assert symbols.changes("a.txt", Written("a", "b", True)) == ()
+    assert symbols.changes("a.py", Written("def a(): 1", "def a(): 2", False)) == ()
+    assert symbols.changes("a.py", Written(None, "def a(): 1\n" * 40_000, True)) == ()
+    assert symbols.changes("a.min.js", Written(None, "function a() {}", True)) == ()
+
+
+def test_only_so_many() -> None:
+    text = "".join(f"def a{number}():\n    pass\n" for number in range(99))
+    found = symbols.changes("a.py", Written(None, text, True))
+    assert len(found) == symbols.MOST
+    assert found[0] == SymbolChange("new", "function", "a0", "def a0()", 1)

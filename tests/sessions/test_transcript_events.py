@@ -1,0 +1,321 @@
+"""What happened in a session, out of its transcript: every event once, whatever the file holds."""
+
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ctx.sessions import transcript_events, transcript_files
+from ctx.sessions.events import Event
+from ctx.sessions.transcript_events import Found, read
+from tests.sessions.transcripts import Transcript, fix
+
+SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Transcript:
+    return Transcript(tmp_path, SESSION)
+
+
+def told(found: Found) -> list[tuple[str, ...]]:
+    return [_told(event) for event in found.events]
+
+
+def _told(event: Event) -> tuple[str, ...]:
+    said = event.said
+    shown = next(
+        (said[name] for name in ("prompt", "text", "error", "tool_response") if name in said), ""
+    )
+    text = shown if isinstance(shown, str) else json.dumps(shown)
+    return (event.name, event.tool or "", text) + (
+        (said["agent_id"],) if "agent_id" in said else ()
+    )
+
+
+def test_a_piece_of_work(transcript: Transcript) -> None:
+    fix(transcript)
+    found = read(str(transcript.path), 0)
+    assert [event.name for event in found.events] == [
+        "UserPromptSubmit",
+        "AssistantMessage",
+        "PostToolUseFailure",
+        "PostToolUse",
+        "PostToolUse",
+        "AssistantMessage",
+    ]
+    failed = found.events[2]
+    assert failed.said == {
+        "session_id": SESSION,
+        "transcript_path": str(transcript.path),
+        "cwd": "/home/dev/shop",
+        "gitBranch": "main",
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "tool_input": {"command": "pytest tests/test_total.py"},
+        "tool_use_id": failed.tool_use,
+        "error": failed.said["error"],
+    }
+    assert failed.said["error"].startswith("Exit code 1\n====")
+    assert (failed.id[:16], failed.at) == ("1793610004000-t-", "2026-11-02T09:00:04Z")
+    assert (failed.session, failed.folder, failed.tool) == (SESSION, "/home/dev/shop", "Bash")
+    assert found[1:] == (transcript.path.stat().st_size, "")
+
+
+def test_what_nobody_typed_is_no_prompt(transcript: Transcript) -> None:
+    transcript.prompt("A caveat.", isMeta=True)
+    transcript.prompt("This session is being continued from …", isCompactSummary=True)
+    transcript.prompt("<local-command-stdout>Compacted</local-command-stdout>")
+    transcript.prompt("<bash-stdout>ls</bash-stdout>")
+    transcript.prompt("<task-notification><status>completed</status></task-notification>")
+    transcript.prompt("<command-name>/clear</command-name><command-args></command-args>")
+    transcript.prompt("<command-name>/compact</command-name><command-args>keep it</command-args>")
+    transcript.prompt("<command-name>/fix</command-name>\n<command-args>issue 7</command-args>")
+    transcript.entry("attachment", attachment={"content": ['{"type": "user"}']})
+    transcript.entry("api-request-blob", message={"role": "user", "content": "Sent."})
+    transcript.prompt("Do it.")
+    assert told(read(str(transcript.path), 0)) == [
+        ("UserPromptSubmit", "", "/fix issue 7"),
+        ("UserPromptSubmit", "", "Do it."),
+    ]
+
+
+def test_what_the_client_itself_says_is_no_answer(transcript: Transcript) -> None:
+    for told_error in (False, True):
+        text = {"type": "text", "text": "API Error: 401" if told_error else "No response."}
+        message = {"id": "x", "model": "<synthetic>", "content": [text]}
+        transcript.entry("assistant", message=message, isApiErrorMessage=told_error)
+    transcript.entry(
+        "user", message={"content": [{"type": "text", "text": "[Request interrupted by user]"}]}
+    )
+    assert told(read(str(transcript.path), 0)) == [
+        ("StopFailure", "", "API Error: 401"),
+        ("UserInterrupt", "", ""),
+    ]
+
+
+def test_a_tool_that_was_refused_was_not_used(transcript: Transcript) -> None:
+    refused = transcript.call("Bash", {"command": "rm -r build"})
+    transcript.result(
+        refused, "The user doesn't want to proceed with this tool use.", is_error=True
+    )
+    stopped = transcript.call("Bash", {"command": "sleep 900"})
+    transcript.result(stopped, "[Request interrupted by user for tool use]", is_error=True)
+    (event,) = read(str(transcript.path), 0).events
+    assert (event.tool_use, event.said["is_interrupt"]) == (stopped, True)
+
+
+def test_older_shapes(transcript: Transcript) -> None:
+    calls = [
+        {"type": "text", "text": "Two at once."},
+        {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}},
+        {"type": "tool_use", "id": "t2", "name": "Read", "input": {"file_path": "/a"}},
+    ]
+    transcript.entry("assistant", message={"id": "m1", "content": calls})
+    results = [
+        {"type": "tool_result", "tool_use_id": "t2", "content": [{"type": "text", "text": "two"}]},
+        {"type": "tool_result", "tool_use_id": "t1", "content": "one"},
+    ]
+    transcript.entry("user", message={"content": results}, toolUseResult={"stdout": "one"})
+    transcript.entry("assistant", message={"content": "As it once was written."})
+    assert told(read(str(transcript.path), 0)) == [
+        ("AssistantMessage", "", "Two at once."),
+        ("PostToolUse", "Read", "two"),
+        ("PostToolUse", "Bash", "one"),
+        ("AssistantMessage", "", "As it once was written."),
+    ]
+
+
+def test_subagents_are_found_and_told_apart(transcript: Transcript) -> None:
+    transcript.prompt("Let somebody look.")
+    agent = transcript.subagent("a1b2")
+    agent.prompt("Look at it.")
+    agent.say("I look.")
+    agent.bash("ls", "src")
+    old = Transcript(transcript.path.parent, "agent-old")
+    old.session = SESSION
+    old._more = {"isSidechain": True, "agentId": "old"}
+    old.say("I am of an older client.")
+    stranger = Transcript(transcript.path.parent, "agent-stranger")
+    stranger.session = "another"
+    stranger.say("I work for somebody else.")
+
+    paths = transcript_files.of_subagents(str(transcript.path), 0)
+    assert paths == [str(agent.path), str(old.path)]
+    assert told(read(paths[0], 0)) == [
+        ("AssistantMessage", "", "I look.", "a1b2"),
+        ("PostToolUse", "Bash", '{"stdout": "src", "stderr": "", "interrupted": false}', "a1b2"),
+    ]
+    main = {event.said["transcript_path"] for path in paths for event in read(path, 0).events}
+    assert main == {str(transcript.path)}
+    in_a_year = (1 << 32) * 1000
+    assert transcript_files.of_subagents(str(transcript.path), in_a_year) == []
+
+
+def test_a_call_is_told_when_its_result_is_there(transcript: Transcript) -> None:
+    transcript.say("I begin.")
+    before = transcript.path.stat().st_size
+    tool_use = transcript.call("Bash", {"command": "make"})
+    found = read(str(transcript.path), 0)
+    assert (told(found), found.seen) == ([("AssistantMessage", "", "I begin.")], before)
+
+    transcript.result(tool_use, "built")
+    found = read(str(transcript.path), found.seen)
+    assert told(found) == [("PostToolUse", "Bash", "built")]
+    assert found.seen == transcript.path.stat().st_size
+
+
+def test_a_call_without_a_result_is_not_waited_for_when_work_goes_on(
+    transcript: Transcript,
+) -> None:
+    transcript.call("Bash", {"command": "make"})
+    transcript.prompt("Go on.")
+    assert read(str(transcript.path), 0).seen == 0
+    transcript.say("I do.")
+    found = read(str(transcript.path), 0)
+    assert told(found) == [("UserPromptSubmit", "", "Go on."), ("AssistantMessage", "", "I do.")]
+    assert found.seen == transcript.path.stat().st_size
+
+
+def test_somebody_may_type_while_a_tool_runs(transcript: Transcript) -> None:
+    tool_use = transcript.call("Bash", {"command": "make"})
+    transcript.prompt("And then the docs.")
+    transcript.result(tool_use, "built")
+    assert told(read(str(transcript.path), 0)) == [
+        ("UserPromptSubmit", "", "And then the docs."),
+        ("PostToolUse", "Bash", "built"),
+    ]
+
+
+def test_half_a_line_is_read_when_it_is_whole(transcript: Transcript) -> None:
+    transcript.say("First.")
+    size = transcript.path.stat().st_size
+    transcript.say("Second.")
+    whole = transcript.path.read_bytes()
+    for cut in range(size, len(whole) - 2, 7):
+        transcript.path.write_bytes(whole[:cut])
+        found = read(str(transcript.path), 0)
+        assert (told(found), found.seen) == ([("AssistantMessage", "", "First.")], size)
+    transcript.path.write_bytes(whole[:-1])
+    assert len(read(str(transcript.path), 0).events) == 2
+
+
+def test_a_file_that_was_written_anew_is_read_from_its_beginning(transcript: Transcript) -> None:
+    transcript.say("A long sentence that is not there later on.")
+    seen = read(str(transcript.path), 0).seen
+    transcript.path.write_text("")
+    transcript.say("New.")
+    assert told(read(str(transcript.path), seen)) == [("AssistantMessage", "", "New.")]
+
+
+def test_garbage_between_lines_is_passed_over(transcript: Transcript) -> None:
+    transcript.say("Before.")
+    with transcript.path.open("ab") as file:
+        file.write(b"\0\xff\xfe\n" + b'{"type":"user","message":' + b"[" * 100_000 + b"\n[]\n")
+        file.write(b'{"type": "user", "message": {"content": NaN}}\n"\n\n')
+    transcript.say("Behind.")
+    found = read(str(transcript.path), 0)
+    assert [each[2] for each in told(found)] == ["Before.", "Behind."]
+    assert found.problem == "A line of the transcript is damaged."
+
+
+def test_a_line_that_is_too_long_is_passed_over(
+    transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcript_events, "LONGEST_LINE", 2_000)
+    monkeypatch.setattr(transcript_events, "_CHUNK", 512)
+    transcript.say("Before.")
+    transcript.say("x" * 3_000)
+    transcript.say("Behind.")
+    found = read(str(transcript.path), 0)
+    assert [each[2] for each in told(found)] == ["Before.", "Behind."]
+    assert found.problem.startswith("A line of more than")
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.jsonl"
+    os.mkfifo(pipe)
+    for path in (tmp_path / "none.jsonl", tmp_path, pipe):
+        found = read(str(path), 7)
+        assert (found.events, found.seen) == ((), 7)
+        assert found.problem.startswith("The transcript ")
+
+
+def test_names_of_transcripts() -> None:
+    names = (f"/p/{SESSION}.jsonl", "/p/agent-1.jsonl", f"/p/{SESSION}", "/p/..jsonl", "/p/a.json")
+    assert [transcript_files.session_of(name) for name in names] == [SESSION, "", "", "", ""]
+
+
+def test_whatever_the_place_where_a_reading_ends_every_event_comes_once(
+    transcript: Transcript,
+) -> None:
+    fix(transcript)
+    transcript.call("Bash", {"command": "make"})
+    transcript.say("I did not wait.")
+    whole = read(str(transcript.path), 0).events
+    for most in (1, 700, 1_500, 4_000):
+        found: dict[str, Event] = {}
+        start, before = 0, -1
+        while start != before:
+            before = start
+            part = read(str(transcript.path), start, most=most)
+            found |= {event.id: event for event in part.events}
+            start = part.seen
+        # A result may lie further away from its call than is read at once.
+        ids = [event.id for event in whole if most > 1 or not event.tool]
+        assert list(found) == ids
+        assert start == transcript.path.stat().st_size
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+_block = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "tool_use", "tool_result", "thinking", 7])},
+    optional={
+        name: _json | st.just("t1")
+        for name in ("text", "id", "tool_use_id", "name", "input", "content", "is_error")
+    },
+)
+_line: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
+    {"type": st.sampled_from(["user", "assistant"])},
+    optional={
+        "message": st.fixed_dictionaries(
+            {"content": st.lists(_block | _json, max_size=3) | st.text() | _json},
+            optional={"id": _json, "model": _json},
+        )
+        | _json,
+        "timestamp": st.sampled_from(["2026-01-01T00:00:00Z", "never", "0001-01-01"]) | _json,
+        **dict.fromkeys(
+            ("uuid", "cwd", "sessionId", "agentId", "isSidechain", "toolUseResult"), _json
+        ),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_line | st.binary(max_size=40), max_size=6), st.integers(0, 4000))
+def test_any_file_can_be_read(lines: list[dict[str, Any] | bytes], start: int) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{SESSION}.jsonl"
+        data = b"\n".join(
+            line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines
+        )
+        path.write_bytes(data)
+        for begin in (0, start):
+            found = read(str(path), begin)
+            assert found == read(str(path), begin)
+            assert 0 <= found.seen <= max(len(data), begin)
+            for event in found.events:
+                assert event.id.split("-")[1] == "t"
+                assert len(event.id.split("-")[0]) == 13
+                json.dumps(event.said).encode()

@@ -1,0 +1,94 @@
+"""What is looked for is found in every form, and nothing else is touched."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ctx.errors import UsageError
+from ctx.redaction import needle
+
+WORD = needle.word("acme-internal")
+
+
+@pytest.mark.parametrize(
+    ("text", "scrubbed"),
+    [
+        ("The acme-internal host.", "The [scrubbed] host."),
+        ("ACME INTERNAL", "[scrubbed]"),
+        ("acme_internal.acme-internal", "[scrubbed].[scrubbed]"),
+        ("acme\ninternal", "[scrubbed]"),
+        (r"a\"acme\ninternal\"", r"a\"[scrubbed]\""),
+        ("acme and internal", "acme and internal"),
+        ("acmeinternal", "acmeinternal"),
+        ("", ""),
+    ],
+)
+def test_a_word_in_every_form(text: str, scrubbed: str) -> None:
+    assert WORD.scrubbed(text) == scrubbed
+    assert WORD.is_in(text) == (text != scrubbed)
+    assert WORD.is_in_bytes(b"\xff\xfe" + text.encode() + b"\x00\x80") == (text != scrubbed)
+
+
+def test_a_name_has_no_brackets() -> None:
+    assert WORD.name("project:acme-internal") == "project:scrubbed"
+    assert WORD.name("decisions/0001-use-acme-internal-ab12.md") == (
+        "decisions/0001-use-scrubbed-ab12.md"
+    )
+
+
+@pytest.mark.parametrize("word", ['say "hi" to me', "naïve café", "back\\slash", "日本語"])
+def test_a_word_as_json_writes_it(word: str) -> None:
+    found = needle.word(word)
+    for ascii_only in (True, False):
+        assert found.scrubbed(json.dumps(word, ensure_ascii=ascii_only)) == '"[scrubbed]"'
+
+
+def test_ids_are_left_alone() -> None:
+    found = needle.regex(r"abab|M7GF|ZZ")
+    for each in ("01M7GFRVD949ZZZZZZZZZZZZZZ", "ab" * 32):
+        assert found.scrubbed(each) == each
+        assert not found.is_in(each)
+
+
+def test_names_and_values_of_json() -> None:
+    value = {"acme-internal": ["acme-internal", {"acme-internal": 1, "b": None}]}
+    assert WORD.scrubbed_json(value, keys=True) == {
+        "acme-internal": ["[scrubbed]", {"[scrubbed]": 1, "b": None}]
+    }
+    assert WORD.scrubbed_json(value, keys=False) == {
+        "acme-internal": ["[scrubbed]", {"acme-internal": 1, "b": None}]
+    }
+
+
+def test_rules_know_a_secret_by_the_name_of_its_value() -> None:
+    value = {"input": {"password": "hunter2-hunter2", "note": "hunter2-hunter2"}}
+    found = needle.RULES.scrubbed_json(value, keys=True)
+    assert "hunter2" not in found["input"]["password"]
+    assert found["input"]["note"] == "hunter2-hunter2"
+
+
+@pytest.mark.parametrize(
+    ("text", "make"),
+    [
+        ("ab", needle.word),
+        ("  a ", needle.word),
+        ("scrub", needle.word),
+        ("(", needle.regex),
+        ("x*", needle.regex),
+        (".", needle.regex),
+    ],
+)
+def test_what_makes_no_sense_is_refused(text: str, make: object) -> None:
+    with pytest.raises(UsageError):
+        make(text)  # type: ignore[operator]
+
+
+@given(st.text(), st.text(), st.sampled_from(["acme-internal", 'q"uo\\te', "日本 語"]))
+def test_nothing_of_it_is_left_and_twice_is_once(before: str, after: str, word: str) -> None:
+    found = needle.word(word)
+    text = found.scrubbed(before + word + after)
+    assert word.lower() not in text.lower()
+    assert not found.is_in(text)
+    assert found.scrubbed(text) == text

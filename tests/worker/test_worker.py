@@ -1,0 +1,266 @@
+"""A worker from its start to its end."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import ctx as package
+from ctx import clock
+from ctx.sessions import live, spool
+from tests.agents.claude_code.running import SESSION, USUAL, sample
+from tests.conftest import Ctx
+from tests.worker.running import Workers, is_running, quickly, until
+
+
+@pytest.fixture
+def workers(surroundings: Path) -> Iterator[Workers]:
+    found = Workers(surroundings / ".ctx")
+    yield found
+    found.close()
+
+
+def report(home: Path, word: str = "post-tool-use", *, wakes: bool = True, **changed: str) -> None:
+    """Leave an event, as a hook does."""
+    told = {"session_id": SESSION, "cwd": str(home.parent), **changed}
+    spool.put(str(home), spool.new_id(clock.now_ms()), word, sample(USUAL[word], **told))
+    if wakes:
+        assert spool.wake(str(home))
+
+
+def events(workers: Workers) -> int:
+    total: int = workers.get("/api/events")["total"]
+    return total
+
+
+def test_a_life(workers: Workers) -> None:
+    """It empties the spool, answers, takes in what comes, and goes when it is told to."""
+    report(workers.home, wakes=False)
+    process = workers.start()
+    assert workers.pid == process.pid
+    assert events(workers) == 1
+    report(workers.home, "stop")
+    until(lambda: events(workers) == 2)
+    mode = os.stat(workers.store.worker_socket).st_mode
+    assert (stat.S_ISSOCK(mode), stat.S_IMODE(mode)) == (True, 0o600)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(2) == 0
+    assert not spool.wake(str(workers.home))
+    assert not os.path.exists(workers.store.worker_socket)
+    assert workers.log() == [f"started, version {package.__version__}", "gone: stopped"]
+
+
+def test_there_is_one(workers: Workers) -> None:
+    first = workers.start()
+    others = [workers.spawn() for _ in range(2)]
+    for other in others:
+        told = other.communicate(timeout=20)[0].decode()
+        assert (other.returncode, told) == (0, f"It runs already, as process {first.pid}.\n")
+    assert workers.pid == first.pid
+
+
+def test_what_a_killed_one_leaves_is_in_nobodys_way(workers: Workers) -> None:
+    first = workers.start()
+    first.kill()
+    first.wait()
+    assert os.path.exists(workers.store.worker_socket)
+    assert not spool.wake(str(workers.home))
+    report(workers.home, wakes=False)
+    workers.start()
+    assert events(workers) == 1
+
+
+def test_it_goes_when_nobody_needs_it(workers: Workers) -> None:
+    workers.environment.update(quickly())
+    process = workers.spawn()
+    assert process.wait(20) == 0
+    assert workers.log()[-1] == "gone: idle"
+
+
+def test_it_stays_while_a_client_runs(workers: Workers) -> None:
+    workers.environment.update(quickly())
+    with subprocess.Popen(["sleep", "60"]) as client:
+        live.begin(str(workers.home), SESSION, str(client.pid), str(workers.home))
+        process = workers.start()
+        # Far longer than it stays without one.
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+        assert workers.get("/api/health")["live"] == 1
+        client.kill()
+    assert process.wait(20) == 0
+    assert workers.log()[-1] == "gone: idle"
+
+
+def test_a_session_that_has_ended_keeps_nobody(workers: Workers) -> None:
+    workers.environment.update(quickly())
+    live.begin(str(workers.home), SESSION, str(os.getpid()), str(workers.home))
+    process = workers.start()
+    live.remove(str(workers.home), SESSION)
+    assert process.wait(20) == 0
+
+
+def test_what_comes_while_it_goes_is_not_forgotten(workers: Workers) -> None:
+    """An event that nobody rang for is found before it goes, or by the next one."""
+    workers.environment.update(quickly())
+    workers.start()
+    report(workers.home, wakes=False)
+    until(lambda: workers.pid is None)
+    assert spool.waiting(str(workers.home)) == []
+
+
+def test_what_goes_wrong_is_a_line_in_the_log(workers: Workers, ctx: Ctx) -> None:
+    assert ctx("status").code == 0
+    damaged = Path(workers.store.database)
+    whole = damaged.read_bytes()
+    damaged.write_bytes(b"This is no database." * 1000)
+    process = workers.spawn()
+    report_later = until(lambda: workers.log()[2:])
+    assert "is not a database" in report_later[0]
+    assert process.poll() is None
+    damaged.write_bytes(whole)
+    report(workers.home)
+    until(lambda: spool.waiting(str(workers.home)) == [])
+    assert events(workers) == 1
+
+
+def test_an_event_that_makes_no_sense_is_put_aside(workers: Workers) -> None:
+    workers.start()
+    spool.put(str(workers.home), spool.new_id(clock.now_ms()), "stop", b"[]")
+    report(workers.home)
+    until(lambda: events(workers) == 1)
+    assert workers.get("/api/health")["failed"] == 1
+    refused = "was not kept: It is no event that ctx knows."
+    until(lambda: refused in workers.log()[-1])
+
+
+def test_a_home_with_a_long_name(surroundings: Path, tmp_path: Path) -> None:
+    home = tmp_path / ("deep" * 30) / ".ctx"
+    home.mkdir(0o700, parents=True)
+    workers = Workers(home)
+    try:
+        assert len(workers.store.worker_socket) < 100
+        workers.start()
+        assert stat.S_IMODE(os.stat(os.path.dirname(workers.store.worker_socket)).st_mode) == 0o700
+    finally:
+        workers.close()
+        Path(workers.store.worker_socket).unlink(missing_ok=True)
+
+
+def test_it_is_told_to_stop_in_the_middle_of_its_work(workers: Workers) -> None:
+    for number in range(300):
+        report(workers.home, wakes=False, tool_use_id=f"toolu_{number}")
+    process = workers.spawn()
+    until(lambda: workers.pid == process.pid)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 0
+    workers.start()
+    until(lambda: workers.get("/api/health")["new"] == 0)
+    found = workers.get("/api/events?limit=1000")["events"]
+    assert len(found) == 300
+    assert max(each["attempts"] for each in found) <= 2
+
+
+def test_a_home_that_is_removed_is_not_made_again(workers: Workers) -> None:
+    process = workers.start()
+    shutil.rmtree(workers.home)
+    assert process.wait(20) == 0
+    assert not workers.home.exists()
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """An install of its own, which can be replaced."""
+    source = Path(package.__file__).parent
+    target = tmp_path / "install" / "ctx"
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.npy"))
+    return target.parent
+
+
+def test_a_newer_install_takes_over(workers: Workers, copied: Path) -> None:
+    run = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1));"
+        " from ctx.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    words = [sys.executable, "-P", "-c", run, str(copied), "worker", "run", "--detached"]
+    with subprocess.Popen(["sleep", "60"]) as client:
+        live.begin(str(workers.home), SESSION, str(client.pid), str(workers.home))
+        with subprocess.Popen(words, env=workers.environment) as process:
+            try:
+                until(lambda: workers.health())
+                begin = copied / "ctx" / "__init__.py"
+                begin.write_text(begin.read_text().replace(package.__version__, "99.0.0"))
+                report(workers.home)
+                until(lambda: (workers.health() or {}).get("version") == "99.0.0")
+                # The same process, with the new code.
+                assert workers.pid == process.pid
+                assert events(workers) == 1
+                assert "gone: replaced" in workers.log()
+                begin.unlink()
+                report(workers.home)
+                until(lambda: workers.log()[-1] == "gone: replaced")
+                assert process.wait(20) == 0
+            finally:
+                process.kill()
+                client.kill()
+
+
+def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
+    run = (
+        "from ctx.worker import run; from ctx.workspace import Surroundings, open_memory;"
+        " from ctx.layout import UserStore; from ctx.ids import CLI_SESSION; import sys;"
+        " place = Surroundings(sys.argv[1], UserStore(sys.argv[1]), {}, (), CLI_SESSION);"
+        " print(run.run(place, lambda: open_memory(place, writing=True),"
+        " run.Limits(60, 1, young_s=0)))"
+    )
+    workers.home.mkdir(mode=0o700)
+    report(workers.home, wakes=False)
+    told = subprocess.run(
+        [sys.executable, "-c", run, str(workers.home)], capture_output=True, timeout=30, check=True
+    )
+    assert told.stdout == b"large\n"
+    assert workers.log()[-1] == "gone: large"
+
+
+def test_nothing_of_its_starter_stays_open(workers: Workers, tmp_path: Path) -> None:
+    """Whoever waits for the end of what a hook prints must not wait for the worker."""
+    workers.environment.update(quickly(CTX_WORKER_IDLE_SECONDS="20"))
+    read, write = os.pipe()
+    process = workers.spawn("--detached", pass_fds=(write,))
+    os.close(write)
+    until(lambda: workers.health())
+    assert os.read(read, 1) == b""
+    os.close(read)
+    if os.path.isdir("/proc"):
+        assert os.readlink(f"/proc/{process.pid}/cwd") == "/"
+    assert is_running(process.pid)
+
+
+def test_it_has_no_children(workers: Workers, repo: Path, ctx: Ctx) -> None:
+    """A process that makes the index of code ends with the worker that has started it."""
+    (repo / "a.py").write_text("def first() -> int:\n    return 1\n")
+    assert ctx("code", "index").code == 0
+    live.begin(str(workers.home), SESSION, str(os.getpid()), str(repo))
+    process = workers.start()
+    report(workers.home, cwd=str(repo))
+    until(lambda: events(workers) == 1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(5) == 0
+    held = subprocess.run(
+        ["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False
+    )
+    assert held.stdout == ""
+
+
+def test_answers_are_json(workers: Workers) -> None:
+    workers.start()
+    assert json.loads(json.dumps(workers.get("/api/health")))["status"] == "ok"
+    assert workers.ask("GET", "/api/nowhere")[0] == 404
+    assert workers.ask("DELETE", "/api/health")[0] == 405
+    assert workers.ask("POST", "/api/wake") == (200, {"status": "ok"})
