@@ -4,16 +4,19 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import ctx as package
 from ctx import clock
+from ctx.operations import tend
 from ctx.sessions import live, spool
 from tests.agents.claude_code.running import SESSION, USUAL, sample
 from tests.conftest import Ctx
@@ -62,7 +65,10 @@ def test_there_is_one(workers: Workers) -> None:
     others = [workers.spawn() for _ in range(2)]
     for other in others:
         told = other.communicate(timeout=20)[0].decode()
-        assert (other.returncode, told) == (0, f"It runs already, as process {first.pid}.\n")
+        assert other.returncode == 0
+        assert told.startswith(
+            f"It runs already, as process {first.pid}.\nrunning (pid {first.pid}, "
+        )
     assert workers.pid == first.pid
 
 
@@ -264,3 +270,17 @@ def test_answers_are_json(workers: Workers) -> None:
     assert workers.ask("GET", "/api/nowhere")[0] == 404
     assert workers.ask("DELETE", "/api/health")[0] == 405
     assert workers.ask("POST", "/api/wake") == (200, {"status": "ok"})
+
+
+def test_what_another_process_was_at_is_told_in_a_moment(workers: Workers) -> None:
+    workers.start()
+    with tend.alone(str(workers.home)) as held:
+        assert held
+        report(workers.home)
+        until(lambda: not spool.waiting(str(workers.home)))
+    until(lambda: statuses(workers) == ["step"])
+
+
+def statuses(workers: Workers) -> list[str]:
+    with closing(sqlite3.connect(workers.store.database)) as connection:
+        return [row[0] for row in connection.execute("SELECT status FROM events")]

@@ -141,7 +141,8 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
         run.become_anew(store)
     if reason is None and (owner := lock.owner(store.worker_lock)):
         output.note(f"It runs already, as process {owner.pid}.")
-    if not options.detached:
+    # Where somebody has removed its home, there is nothing to tell.
+    if not options.detached and os.path.isdir(store.home):
         output.show(_status(settings, output, changed=reason is not None), render)
 
 

@@ -69,6 +69,8 @@ class Tending:
         self._home = home
         self._guard = guard
         self._is_stopping = is_stopping
+        self.is_behind = False
+        """Whether another process was at it: what is left is looked at again in a moment."""
         self._tries: dict[tuple[str, str], int] = {}
         """How often synthesis of a session failed, by the last event it was to be made of."""
         self._is_first = True
@@ -88,6 +90,7 @@ class Tending:
     def remember(self, memory: Memory) -> Tended:
         """Make memory of what is in the store. One process at a time is enough."""
         with alone(self._home) as held:
+            self.is_behind = not held
             if not held:
                 return Tended(NOTHING, 0, 0, ())
             steps = self._take(memory)

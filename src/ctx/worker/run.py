@@ -98,8 +98,12 @@ class Worker:
         return self._is_stopping
 
     def has_work(self) -> bool:
-        """Whether something lies in the spool."""
-        return bool(spool.waiting(self.home))
+        """Whether something lies in the spool, or was left to another process."""
+        return self.is_behind or bool(spool.waiting(self.home))
+
+    @property
+    def is_behind(self) -> bool:
+        return self._tending.is_behind
 
     def reason_to_go(self) -> Reason:
         now = clock.monotonic()

@@ -26,6 +26,7 @@ from ctx.worker.run import Reason, Worker, end_children
 _GATHER_S = 0.05
 """Events come in bursts: so long a ring waits for others."""
 _TICK_S = 5.0
+_SOON_S = 0.2
 _OFTEN_S = 60.0
 """So often there is a round while a session is live, whether or not anybody rings."""
 _STOPPING_S = 1.2
@@ -95,7 +96,8 @@ class _Loop:
         worker = self._worker
         await self._in_thread(worker.round)
         while not (reason := worker.reason_to_go()):
-            if await self._rings(min(_TICK_S, worker.idle_left_s + 0.01)):
+            patience_s = _SOON_S if worker.is_behind else _TICK_S
+            if await self._rings(min(patience_s, worker.idle_left_s + 0.01)):
                 await self._in_thread(worker.round)
             elif worker.has_work() or clock.monotonic() - self._last_round > _OFTEN_S:
                 await self._in_thread(worker.round)
