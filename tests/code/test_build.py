@@ -353,12 +353,25 @@ def child(root: Path, database: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+EARLIER: set[int] = set()
+"""What other tests have started in this process, and nobody has waited for."""
+
+
+@pytest.fixture(autouse=True)
+def of_this_test_alone() -> None:
+    EARLIER.clear()
+    EARLIER.update(children())
+
+
 def children(of: int | None = None) -> list[int]:
-    """The processes that a process has started, as far as the system tells."""
+    """The processes that a process has started since, as far as the system tells."""
     tasks = Path(f"/proc/{of or os.getpid()}/task")
     if not tasks.exists():
         return []
-    return [int(pid) for each in tasks.iterdir() for pid in (each / "children").read_text().split()]
+    found = [each / "children" for each in tasks.iterdir()]
+    return [
+        int(pid) for each in found for pid in each.read_text().split() if int(pid) not in EARLIER
+    ]
 
 
 @pytest.mark.parametrize("after", [0, 40, 200])
