@@ -247,7 +247,9 @@ def figures(rounds: int, bench: Bench, in_project: Bench) -> list[Figure]:
 
 def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
-    with tempfile.TemporaryDirectory() as space, tempfile.TemporaryDirectory() as other:
+    made = partial(tempfile.TemporaryDirectory, ignore_cleanup_errors=True)
+    # Whoever looks after the spool may still be at it.
+    with made() as space, made() as other:
         bench = Bench(space)
         size = os.path.getsize(bench.database)
         lines = figures(rounds, bench, BenchInProject(other))
