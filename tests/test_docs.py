@@ -60,7 +60,7 @@ def without_ids(text: str) -> str:
     text = re.sub(r"-[0-9a-z]{4}\.md\b", "-END.md", text)
     text = re.sub(r"\btask-0001-[0-9a-f]{6}\b", "task-0001-END", text)
     # How long ago something was, and how wide that makes a column.
-    text = re.sub(r" +\d+ (s|min) +", " AGE ", text)
+    text = re.sub(r" +\d+ (s|min)\b *", " AGE ", text)
     return re.sub(r"\S*/shop\b", "SHOP", text)
 
 

@@ -49,6 +49,16 @@ class Surroundings(NamedTuple):
         """Whether a file was named: then nothing else is read."""
         return self.graph != self.user_store.database
 
+    @property
+    def person_config(self) -> "Config":
+        """What a person has set, where a project has no say, as far as it can be understood.
+
+        What is wrong with other settings is no reason not to do anything.
+        """
+        from ctx.config.resolve import survey
+
+        return survey(self.user_store.config_file, None, self.environment, ())
+
 
 class Workspace(NamedTuple):
     """A project, its settings, its memory, and the session that a command joins."""

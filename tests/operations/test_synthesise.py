@@ -83,7 +83,7 @@ def keep(memory: Memory, step: Step, session: str) -> None:
 
 
 def told(memory: Memory, session: str = "s1", *, is_over: bool = False) -> Written:
-    return synthesise(memory, memory.surroundings.user_store.home, session, is_over=is_over)
+    return synthesise(memory, session, is_over=is_over)
 
 
 def nodes(memory: Memory, scope: str = USER) -> list[tuple[str, str, list[str]]]:

@@ -118,7 +118,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
 
 def _applied(memory: Memory, home: str, output: Output, *, quick: bool) -> tuple[Applied, Applied]:
     """What agents asked for, and then everything else that is in the spool."""
-    timeout_s = tend.transcript_timeout_s(memory, home)
+    timeout_s = tend.transcript_timeout_s(memory)
     done = apply.commands(memory, home, timeout_s)
     if quick:
         # A hook waits for this, and for no more; it may have gone meanwhile.

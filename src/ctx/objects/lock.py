@@ -57,7 +57,7 @@ def _acquire(path: str, timeout_seconds: float) -> int:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
             acquired = False
             try:
-                acquired = _try_lock(fd) and _is_still_named(fd, path)
+                acquired = try_lock(fd) and _is_still_named(fd, path)
                 if acquired:
                     return fd
                 if clock.monotonic() >= deadline:
@@ -71,7 +71,8 @@ def _acquire(path: str, timeout_seconds: float) -> int:
             clock.sleep(random.uniform(0.002, 0.02))
 
 
-def _try_lock(fd: int) -> bool:
+def try_lock(fd: int) -> bool:
+    """Whether the lock on an open file is ours now; nobody is waited for."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

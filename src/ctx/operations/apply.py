@@ -7,7 +7,6 @@ Both may be interrupted anywhere and run again. Whoever runs holds a lock; the k
 when the process ends, however it ends.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,11 +15,11 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, ids
-from ctx.config.resolve import survey
 from ctx.errors import ContentRefused, CtxError
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import Handed, Receipt
+from ctx.objects import lock
 from ctx.operations import commands as doing
 from ctx.operations import compact
 from ctx.operations.asked import asked_in
@@ -96,19 +95,11 @@ def alone(home: str) -> Iterator[bool]:
     fd = os.open(f"{folder}{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
     deadline = clock.monotonic() + _LOCK_S
     try:
-        while not (held := _locked(fd)) and clock.monotonic() < deadline:
+        while not (held := lock.try_lock(fd)) and clock.monotonic() < deadline:
             clock.sleep(_POLL_S)
         yield held
     finally:
         os.close(fd)
-
-
-def _locked(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def waiting(memory: Memory, home: str) -> list[str]:
@@ -275,8 +266,7 @@ def _log(memory: Memory, handed: Handed) -> None:
     data: dict[str, object] = {"tokens": receipt.tokens, "items": len(receipt.items)}
     kind, took_ms = event_log.RELEVANT, None
     if receipt.event == "SessionStart":
-        environment = memory.surroundings.environment
-        config = survey(memory.surroundings.user_store.config_file, None, environment, ())
+        config = memory.surroundings.person_config
         kind, took_ms = event_log.CONTEXT, made.get("build_ms")
         data |= {**made, "budget": config.integer("context.budget")}
     took_ms = took_ms if isinstance(took_ms, int) else None
@@ -336,7 +326,7 @@ def _keep_contexts(
 ) -> None:
     connection = memory.user.connection
     environment = memory.surroundings.environment
-    config = survey(memory.surroundings.user_store.config_file, None, environment, ())
+    config = memory.surroundings.person_config
     budget, most = config.integer("context.budget"), limits.of(config)
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ctx import clock, disk, layout
-from ctx.config.resolve import Config, survey
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
 from ctx.layout import Place
 from ctx.memory.foreign import incoming
@@ -138,7 +137,7 @@ class _Work:
         self._connection = memory.user.connection
         self._wanted = wanted
         self._home = memory.surroundings.user_store.home
-        self._config = _config(memory)
+        self._config = memory.surroundings.person_config
         self._now_ms = clock.now_ms()
         self._since_ms = times.moment(wanted.since, self._now_ms) if wanted.since else 0
         self._places: dict[str, Place] = {}
@@ -283,7 +282,7 @@ class _Work:
             with transaction(self._connection):
                 state.end(self._connection, session.id, self._closing(session.id))
         try:
-            written = synthesise.synthesise(self._memory, self._home, session.id, is_over=is_over)
+            written = synthesise.synthesise(self._memory, session.id, is_over=is_over)
         except _FAULTS as error:
             self._skipped.append(Skipped(past.path, f"{type(error).__name__}: {error}"[:300]))
             return
@@ -363,11 +362,6 @@ def _inside(folder: str) -> Sequence[str]:
     if not os.path.isdir(folder):
         return ()
     return [os.path.join(folder, name) for name in disk.names(folder)]
-
-
-def _config(memory: Memory) -> Config:
-    surroundings = memory.surroundings
-    return survey(surroundings.user_store.config_file, None, surroundings.environment, ())
 
 
 @contextmanager

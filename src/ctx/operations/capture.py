@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
 from ctx.layout import Place
-from ctx.operations.places import Places, config_of
+from ctx.operations.places import Places
 from ctx.sessions import capture, events, spool, state, steps, switched_off, symbols
 from ctx.sessions.capture import Dropped
 from ctx.sessions.events import Event
@@ -94,7 +94,7 @@ def forget(memory: Memory) -> int:
     What was made of them stays. An event of which nothing was made yet is never forgotten, and
     where there is too much, what memory was made of already goes first.
     """
-    config = config_of(memory)
+    config = memory.surroundings.person_config
     before = clock.iso(clock.now_ms() - config.integer("capture.keep_days") * _DAY_MS)
     most = config.integer("capture.max_mb") * _MEGABYTE
     connection = memory.user.connection

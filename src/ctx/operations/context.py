@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ctx import clock, layout
-from ctx.config.resolve import survey
 from ctx.memory import pending
 from ctx.retrieval import contexts, default_view, layers, limits, where_you_were
 from ctx.retrieval.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
@@ -73,7 +72,7 @@ USUAL = Options()
 def context(memory: Memory, options: Options = USUAL) -> Shown:
     """Exactly what a hook would give. The memory is that of a place, as an agent sees it."""
     home, environment = memory.surroundings.user_store.home, memory.surroundings.environment
-    config = survey(memory.surroundings.user_store.config_file, None, environment, ())
+    config = memory.surroundings.person_config
     budget = options.budget or config.integer("context.budget")
     goes_on = options.source != "startup"
     own, stores = own_store(memory), memory.graph.connections

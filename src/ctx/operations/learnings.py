@@ -190,12 +190,7 @@ def _session(memory: Memory, session: str, at: str) -> Worked:
     checks: list[str] = []
     ran: list[str] = []
     edited: list[str] = []
-    for row in memory.user.connection.execute(
-        "SELECT id, session, at, tool, tool_use, body FROM events"
-        " WHERE session = ? AND status = ? ORDER BY id",
-        (session, steps.STEP),
-    ):
-        step = steps.read(row)
+    for step in steps.of_session(memory.user.connection, session):
         if step.kind == "command" and step.ok:
             ran.append(step.text)
             if step.passed:

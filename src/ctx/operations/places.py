@@ -4,7 +4,6 @@ import os
 from contextlib import suppress
 
 from ctx import git, layout, repositories
-from ctx.config.resolve import Config, survey
 from ctx.layout import Place, Project
 from ctx.sessions import left_out, pausing, policy, trust, writes
 from ctx.sessions.events import Event
@@ -18,17 +17,11 @@ _COMMON = frozenset(
 )
 
 
-def config_of(memory: Memory) -> Config:
-    """What a person has set, as far as it can be understood."""
-    surroundings = memory.surroundings
-    return survey(surroundings.user_store.config_file, None, surroundings.environment, ())
-
-
 class Places:
     def __init__(self, memory: Memory, home: str) -> None:
         self._memory = memory
         self._home = home
-        self._config = config_of(memory)
+        self._config = memory.surroundings.person_config
         self._places: dict[str, Place] = {}
         self._rules: dict[Place, Rules] = {}
         self._main_trees: dict[str, str] = {}

@@ -174,7 +174,7 @@ def show(memory: Memory, text: str) -> Told:
     if summaries and not sections:
         # A person has put it into their own words.
         sections = {"notes": [summaries[-1].content]}
-    kept = _steps(connection, session.id)
+    kept = steps.of_session(connection, session.id)
     given = _given(connection, session.id)
     return Told(
         session,
@@ -195,7 +195,7 @@ def replay(memory: Memory, text: str) -> Replayed:
     """What happened, in the order in which it did."""
     connection = memory.user.connection
     session = state.get(connection, text)
-    kept = tuple(_steps(connection, session.id))
+    kept = tuple(steps.of_session(connection, session.id))
     return Replayed(session, kept, _is_forgotten(connection, session))
 
 
@@ -337,15 +337,6 @@ def _observed(node: Node, short_ids: Mapping[NodeId, str]) -> Observed:
 
 def _is_list(value: object) -> bool:
     return isinstance(value, list | tuple)
-
-
-def _steps(connection: Connection, session: str) -> list[Step]:
-    rows = connection.execute(
-        "SELECT id, session, at, tool, tool_use, body FROM events"
-        " WHERE session = ? AND +status = ? ORDER BY id",
-        (session, STEP),
-    )
-    return [steps.read(row) for row in rows]
 
 
 def _files(kept: Sequence[Step]) -> tuple[Touched, ...]:

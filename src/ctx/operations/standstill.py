@@ -5,7 +5,6 @@ Nobody notices what is not remembered: a pause that was forgotten is told wherev
 
 from typing import NamedTuple
 
-from ctx.config.resolve import survey
 from ctx.operations.pause import Pause, held, place_of
 from ctx.sessions import policy
 from ctx.sessions.pausing import EVERYWHERE
@@ -26,7 +25,7 @@ def standstills(surroundings: Surroundings) -> tuple[Standstill, ...]:
     place = place_of(surroundings.folder, home)
     environment = surroundings.environment
     # As capture reads them: what a project sets is no word in what is taken in.
-    config = survey(surroundings.user_store.config_file, None, environment, ())
+    config = surroundings.person_config
     found = [_paused(each) for each in held(home)]
     if why := policy.closed(config, place, environment.get("HOME", "")):
         name = "ignore_projects" if config.flag("capture.enabled") else "enabled"

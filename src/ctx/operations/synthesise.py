@@ -12,11 +12,9 @@ seen once more.
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.config.resolve import survey
 from ctx.errors import UsageError
 from ctx.ids import NodeId
 from ctx.memory import model, records
@@ -61,16 +59,16 @@ class Written(NamedTuple):
     summary: NodeId | None
 
 
-def synthesise(memory: Memory, home: str, session_id: str, *, is_over: bool) -> Written:
+def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     """Bring what is remembered of a session to what its steps say."""
     connection = memory.user.connection
     session = state.find(connection, session_id)
-    steps = _steps(connection, session_id) if session else []
+    steps = taken.of_session(connection, session_id) if session else []
     if session is None or not steps:
         return Written(session_id, (), (), (), (), None)
     found = extractive.synthesise(session, steps, is_over=is_over)
     with _there(memory, session) as there:
-        observed, summarised = _scopes(there, home)
+        observed, summarised = _scopes(there)
         with there.changing(_ACTION, observed) as change:
             writing = _Writing(change, session, steps)
             writing.observations(found.observations, is_whole=found.summary is not None)
@@ -90,15 +88,6 @@ def synthesise(memory: Memory, home: str, session_id: str, *, is_over: bool) -> 
     return writing.written()
 
 
-def _steps(connection: Connection, session_id: str) -> list[Step]:
-    rows = connection.execute(
-        "SELECT id, session, at, tool, tool_use, body FROM events"
-        " WHERE session = ? AND status = ? ORDER BY id",
-        (session_id, taken.STEP),
-    )
-    return [taken.read(row) for row in rows]
-
-
 def _there(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
     """Memory from where the session worked."""
     name = ids.session_id(session.id)
@@ -108,9 +97,9 @@ def _there(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
     return nullcontext(Memory(memory.user, None, surroundings, AUTHOR))
 
 
-def _scopes(there: Memory, home: str) -> tuple[str, str]:
+def _scopes(there: Memory) -> tuple[str, str]:
     """Where observations go, and where summaries go."""
-    config = survey(f"{home}/config.toml", None, there.surroundings.environment, ())
+    config = there.surroundings.person_config
     shared = config.text("share.sessions") if there.beside is not None else "none"
     return PROJECT if shared == "all" else USER, USER if shared == "none" else PROJECT
 

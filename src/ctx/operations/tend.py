@@ -13,7 +13,6 @@ to the others: whoever calls says what becomes of an error, by a guard around ea
 Nothing heavy is imported before it is needed: a worker drains before it loads the rest.
 """
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,7 +20,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, disk
-from ctx.config.resolve import Config, survey
+from ctx.objects import lock
 from ctx.operations import apply
 from ctx.operations.apply import NOTHING, Applied
 from ctx.sessions import live, spool
@@ -183,7 +182,7 @@ class Tending:
 
                 now = state.find(connection, session.id) or session
                 is_over = now.status != state.ACTIVE
-                synthesise.synthesise(memory, self._home, session.id, is_over=is_over)
+                synthesise.synthesise(memory, session.id, is_over=is_over)
                 del self._tries[tried]
                 made.append(now)
         self._learn(memory, {each.project for each in made if each.status != state.ACTIVE})
@@ -210,7 +209,7 @@ class Tending:
         with self._guard("the daily backup"):
             from ctx.operations import backups
 
-            config = _config(memory, self._home)
+            config = memory.surroundings.person_config
             # A copy of nothing would be the only one for a day.
             has_nodes = memory.user.connection.execute("SELECT 1 FROM nodes LIMIT 1").fetchone()
             if has_nodes and not memory.is_alone:
@@ -248,7 +247,7 @@ class Tending:
 
     def _fill_vectors(self, memory: Memory) -> None:
         nodes = memory.user.connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
-        if nodes > _FEW_NODES and _config(memory, self._home).flag("search.vectors"):
+        if nodes > _FEW_NODES and memory.surroundings.person_config.flag("search.vectors"):
             from ctx.operations import vectors
 
             vectors.fill_slice(memory, _SLICE_S)
@@ -259,20 +258,15 @@ def drain(memory: Memory, home: str) -> Applied:
     with apply.alone(home) as held:
         if not held:
             return NOTHING._replace(waiting=len(spool.waiting(home)))
-        timeout_s = transcript_timeout_s(memory, home)
+        timeout_s = transcript_timeout_s(memory)
         done = apply.commands(memory, home, timeout_s)
         more = apply.events(memory, home, timeout_s)
     stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
     return more._replace(stops=stops, refused=refused)
 
 
-def transcript_timeout_s(memory: Memory, home: str) -> float:
-    return _config(memory, home).number("hooks.transcript_timeout_seconds")
-
-
-def _config(memory: Memory, home: str) -> Config:
-    # What is wrong with other settings is no reason not to do anything.
-    return survey(f"{home}/config.toml", None, memory.surroundings.environment, ())
+def transcript_timeout_s(memory: Memory) -> float:
+    return memory.surroundings.person_config.number("hooks.transcript_timeout_seconds")
 
 
 def problems(applied: Applied) -> list[str]:
@@ -291,13 +285,7 @@ def alone(home: str) -> Iterator[bool]:
     """Whether nobody else makes memory of sessions, until the block ends. Nobody waits for it."""
     fd = os.open(f"{home}/{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(fd)
-        yield False
-        return
-    try:
-        yield True
+        yield lock.try_lock(fd)
     finally:
         os.close(fd)
 

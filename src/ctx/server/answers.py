@@ -162,7 +162,7 @@ def apply(asked: Asked) -> Any:
         if not held:
             return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
         with open_memory(asked.surroundings, writing=True) as memory:
-            return apply.commands(memory, home, tend.transcript_timeout_s(memory, home))
+            return apply.commands(memory, home, tend.transcript_timeout_s(memory))
 
 
 def prompt(asked: Asked) -> Any:

@@ -6,6 +6,7 @@ alone. In the store a step is the body of its event.
 """
 
 import json
+from sqlite3 import Connection
 from typing import Any, Literal, NamedTuple
 
 from ctx.redaction import redact
@@ -117,6 +118,16 @@ def body(step: Step) -> str:
         and (name == "kind" or value != getattr(empty, name))
     }
     return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
+
+
+def of_session(connection: Connection, session: str) -> list[Step]:
+    """The steps of a session that are kept, in order."""
+    rows = connection.execute(
+        "SELECT id, session, at, tool, tool_use, body FROM events"
+        " WHERE session = ? AND status = ? ORDER BY id",
+        (session, STEP),
+    )
+    return [read(row) for row in rows]
 
 
 def read(row: tuple[str, str, str, str | None, str | None, str]) -> Step:

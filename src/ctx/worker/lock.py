@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from ctx import __version__, clock, disk
+from ctx.objects.lock import try_lock
 
 _POLL_S = 0.02
 _LONGEST = 200
@@ -29,7 +30,7 @@ def held(path: str, seconds: float) -> Iterator[bool]:
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
     is_in_time = clock.deadline(seconds)
     try:
-        while not (is_ours := _locked(fd)) and is_in_time():
+        while not (is_ours := try_lock(fd)) and is_in_time():
             clock.sleep(_POLL_S)
         if is_ours:
             _write(fd)
@@ -85,11 +86,3 @@ def _write(fd: int) -> None:
         said = f"{os.getpid()}\n{__version__}\n{clock.now_ms()}\n".encode()
         os.pwrite(fd, said, 0)
         os.ftruncate(fd, len(said))
-
-
-def _locked(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
