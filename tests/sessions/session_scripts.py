@@ -28,10 +28,17 @@ KINDS: dict[str, Kind] = {
     "search": "search",
     "todo": "plan",
     "asked": "plan",
+    "plan": "plan",
     "agent": "agent",
     "mark": "mark",
 }
-TOOLS = {"todo": "TodoWrite", "asked": "AskUserQuestion", "run": "Bash", "read": "Read"}
+TOOLS = {
+    "todo": "TodoWrite",
+    "asked": "AskUserQuestion",
+    "plan": "ExitPlanMode",
+    "run": "Bash",
+    "read": "Read",
+}
 START_MS = 1_794_700_800_000
 
 

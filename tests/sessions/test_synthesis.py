@@ -687,3 +687,32 @@ def test_settings_are_put_right_too() -> None:
     assert fixed(asked, edit, well) == ["The workflow in ci.yml now installs Python 3.12"]
     for said in ("Added a `bandit` step to ci.yml.", "The steps are in ci.yml."):
         assert fixed(asked, edit, f"say: {said}") == []
+
+
+def test_what_an_agreed_plan_chooses_is_decided() -> None:
+    script = """
+prompt: Add retries to the payment client.
+plan: # Retries for payments
+  | - Use exponential backoff instead of a fixed delay, because clients come back at once.
+  | - Add a `retry` function to src/pay.py
+  | - We keep the queue in SQLite rather than Redis. That way there is no server to run.
+  | - Use grep to find all callers
+  | ## Decisions
+  | - At most five attempts
+write: src/pay.py +20 -2
+  new function retry (call, attempts)
+say: Retries are there.
+"""
+    found = synthesise(session(), steps(script), is_over=True).observations
+    decided = [each for each in found if each.kind == "decision"]
+    assert {each.said_by for each in decided} == {"user"}
+    assert [each.title for each in decided] == [
+        "Use exponential backoff instead of a fixed delay, because clients come back at once",
+        "Keep the queue in SQLite rather than Redis",
+        "At most five attempts",
+    ]
+
+
+def test_a_plan_that_was_not_agreed_to_decides_nothing() -> None:
+    script = "prompt: Plan the queue.\nplan: We use Redis instead of SQLite.\n  failed 1\n"
+    assert synthesise(session(), steps(script), is_over=True).observations == ()

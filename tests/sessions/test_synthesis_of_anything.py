@@ -60,7 +60,11 @@ def sessions(draw: st.DrawFn) -> list[Step]:
             "s1",
             f"2026-11-15T00:00:{number:02}.000Z",
             kind,
-            draw(st.sampled_from(["", "TodoWrite", "TaskCreate", "TaskUpdate", "AskUserQuestion"])),
+            draw(
+                st.sampled_from(
+                    ["", "TodoWrite", "TaskCreate", "TaskUpdate", "AskUserQuestion", "ExitPlanMode"]
+                )
+            ),
             agent=draw(st.sampled_from(["", "", "a1"])),
             text=draw(COMMANDS if kind == "command" else TEXTS),
             path=draw(PATHS),

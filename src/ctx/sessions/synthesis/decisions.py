@@ -7,7 +7,7 @@ one (`let's do that`) is taken together with what was proposed, or not at all.
 import re
 from typing import NamedTuple
 
-from ctx.sessions.synthesis import cues, junk, proposals, wording
+from ctx.sessions.synthesis import cues, junk, proposals, sentences, wording
 from ctx.sessions.synthesis.course import Course, Said, agrees
 from ctx.sessions.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
 from ctx.sessions.synthesis.sentences import Sentence
@@ -15,6 +15,7 @@ from ctx.sessions.synthesis.sentences import Sentence
 _MOST = 8
 _MOST_AT_ONCE = 3
 _QUESTION = "AskUserQuestion"
+_PLAN = "ExitPlanMode"
 _BY_USER, _AGREED, _BY_AGENT = 900, 850, 600
 
 # `No, use tabs` begins with an answer; `No new dependencies` says what is to be.
@@ -105,7 +106,7 @@ class _Candidate(NamedTuple):
 
 def decisions(course: Course) -> list[Observation]:
     """What was decided, in order; each once."""
-    found = _answers(course)
+    found = [*_answers(course), *_agreed_plans(course)]
     for prompt in course.prompts:
         found += _of_a_person(course, prompt)
     for message in course.messages:
@@ -142,6 +143,43 @@ def _answers(course: Course) -> list[_Candidate]:
             if answer.strip() and _says_enough(title):
                 found.append(_Candidate(title, "", cues.ENOUGH, _BY_USER, said, (step.id,)))
     return found
+
+
+def _agreed_plans(course: Course) -> list[_Candidate]:
+    """What a plan chooses. A client tells of one when the person has agreed to it; most of what it
+    says is what will be done, which is told when it is done."""
+    found = []
+    for index, step in enumerate(course.steps):
+        if step.kind != "plan" or step.tool != _PLAN or not step.ok or step.agent:
+            continue
+        said = Said(index, step, step.text, tuple(sentences.of(step.text)))
+        chosen = [
+            candidate
+            for place, sentence in enumerate(said.sentences)
+            if (candidate := _of_a_plan(said, place, sentence))
+        ]
+        found += sorted(chosen, key=lambda each: -each.weight)[:_MOST_AT_ONCE]
+    return found
+
+
+def _of_a_plan(plan: Said, place: int, sentence: Sentence) -> _Candidate | None:
+    # Who agrees to it says it.
+    weight = _weight_of_a_person(sentence)
+    if sentence.is_item and _DECIDED_BELOW.search(sentence.heading):
+        weight += cues.ENOUGH
+    title = _cleaned(sentence.text)
+    if (
+        weight < cues.ENOUGH
+        or _is_task(sentence.text)
+        or _is_against(sentence)
+        or _WORKING.search(sentence.text)
+        or proposals.points(title)
+        or not _says_enough(title)
+        or junk.is_printed(title)
+    ):
+        return None
+    evidence = (plan.step.id,)
+    return _Candidate(title, _reason(plan, place), weight, _AGREED, plan, evidence)
 
 
 def choice(text: str) -> Choice:
