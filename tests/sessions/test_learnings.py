@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.sessions import learnings
-from ctx.sessions.learnings import Told, Worked, candidates, confidence, contradicts
+from ctx.sessions.learnings import Told, Worked, candidates, confidence
+from ctx.sessions.meaning import contradicts
 
 
 def day(number: int) -> str:

@@ -16,7 +16,7 @@ from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import OFF_CONTEXT, Node
 from ctx.sessions import learnings as recurring
-from ctx.sessions import steps
+from ctx.sessions import meaning, steps
 from ctx.sessions.learnings import CERTAIN, HUMAN, INFERRED, Candidate, Told, Worked
 from ctx.workspace import Memory
 
@@ -211,7 +211,7 @@ def _said_alike(memory: Memory, node: Node) -> list[NodeId]:
     return [
         NodeId(Ulid(row[0]))
         for row in _observations(memory, tag)
-        if recurring.alike(_observation(row).text, node.content)
+        if meaning.alike(_observation(row).text, node.content)
     ]
 
 
@@ -252,7 +252,7 @@ def _against(node: Node, told: Iterable[Told]) -> list[Told]:
         for each in told
         if each.kind == "decision"
         and each.at > since
-        and recurring.contradicts(each.text, node.content)
+        and meaning.contradicts(each.text, node.content)
     ]
 
 
@@ -329,7 +329,7 @@ def _same(known: Mapping[NodeId, Node], candidate: Candidate) -> Node | None:
     """The learning that there is of it: by its key, else what says the same in other words."""
     nodes = known.values()
     by_key = (node for node in nodes if node.metadata.get("key") == candidate.key)
-    alike = (node for node in nodes if recurring.alike(node.content, candidate.text))
+    alike = (node for node in nodes if meaning.alike(node.content, candidate.text))
     return next(by_key, None) or next(alike, None)
 
 

@@ -10,7 +10,7 @@
     transcript              what the agent said, as its client wrote it down; transcript_events,
                             transcript_files: what happened in a session, by the same files
     synthesis               what a session leaves behind, made of its steps
-    learnings               what several sessions have shown
+    learnings, meaning      what several sessions have shown, and whether two sentences say the same
     commands, markup, prose what it asked of memory in its own words
     project_memory          what is known in a project: committed, staged, and in documents
     documents, anchors      what documents say, and what stands in the graph for a thing in the code

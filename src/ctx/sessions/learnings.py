@@ -17,12 +17,11 @@ import re
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 from ctx import terms
-from ctx.sessions.synthesis import junk
+from ctx.sessions import meaning
 from ctx.sessions.synthesis.checks import Check, checks, covers
 from ctx.sessions.synthesis.wording import is_test
 
@@ -41,7 +40,6 @@ _FEWEST = 2
 _FEWEST_CHECKS = 3
 _FEWEST_TOGETHER = 3
 _MOSTLY = 0.6
-_ALIKE = 0.6
 _MOST_FILES = 12
 _MOST_TOLD = 400
 _FEWEST_TERMS = 3
@@ -56,12 +54,6 @@ _ARCHITECTURE = frozenset(
     )
 )
 _DEPENDENCY = frozenset(terms.of("dependency library package version upgrade pin install"))
-_COMMON = frozenset(
-    terms.of(
-        "the a an and or of to in on for with is are be as at by it its this that we i you should"
-        " must use used using will from not no always never only instead because so than then"
-    )
-)
 _INSTALLS = re.compile(
     r"(?:^|[;&|]\s*)(?P<command>(?:python3? -m )?pip3? install|uv add|poetry add|npm (?:install|i)"
     r"|pnpm add|yarn add|cargo add|go get|bundle add|gem install|composer require)"
@@ -86,11 +78,6 @@ _NO_CODE = re.compile(
     re.IGNORECASE,
 )
 _NAMES_ONE = re.compile(r"::|\A-[km]\b|\.(?:py|rs|go|ts|tsx|js|jsx|java|rb|php|cs|c|cpp)\b")
-_CODE = re.compile(r"`([^`]{1,100})`")
-_OPPOSITE = re.compile(
-    r"\b(?:no longer|not any ?more|stop|don'?t|do not|never|instead of|rather than|avoid|wrong)\b",
-    re.IGNORECASE,
-)
 
 
 class Worked(NamedTuple):
@@ -151,34 +138,12 @@ def confidence(sessions: int, silent_days: float, contradicted: int = 0) -> int:
     return round(min(_MOST_INFERRED, CERTAIN * shown) * faded * 0.5**contradicted)
 
 
-def contradicts(said: str, learning: str) -> bool:
-    """Whether a sentence takes back what was learned: it is about the same, and says no to it."""
-    if junk.is_opposite(said, learning):
-        return True
-    if _says_no(said) == _says_no(learning):
-        return False
-    words = _subject(learning)
-    return bool(words) and len(words & _subject(said)) / len(words) >= _ALIKE
-
-
 def category_of(text: str) -> str:
     """What kind of learning a sentence is."""
-    words = _subject(text)
+    words = meaning.of(text).subject
     if words & _DEPENDENCY:
         return "dependency"
     return "architecture" if words & _ARCHITECTURE else "convention"
-
-
-def alike(one: str, other: str) -> bool:
-    """Whether two sentences say the same, however they are worded."""
-    same_sense = _says_no(one) == _says_no(other)
-    names, others = set(_CODE.findall(one)), set(_CODE.findall(other))
-    if names and others and names.isdisjoint(others):
-        # That the query in `report` is slow says nothing of `export`.
-        return False
-    if junk.is_opposite(one, other) or junk.sense(one).numbers != junk.sense(other).numbers:
-        return False
-    return same_sense and _overlap(_subject(one), _subject(other)) >= _ALIKE
 
 
 # What sessions show by what was done
@@ -324,10 +289,11 @@ def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate
     groups: list[list[Told]] = []
     for each in told:
         fewest = _FEWEST_OF_A_PERSON if each.human else _FEWEST_TERMS
-        if each.kind not in ("decision", "discovery") or len(_subject(each.text)) < fewest:
+        is_enough = len(meaning.of(each.text).subject) >= fewest
+        if each.kind not in ("decision", "discovery") or not is_enough:
             continue
         for group in groups:
-            if alike(group[0].text, each.text):
+            if meaning.alike(group[0].text, each.text):
                 group.append(each)
                 break
         else:
@@ -339,8 +305,8 @@ def _repeated(told: Sequence[Told], dates: dict[str, str]) -> Iterator[Candidate
         # What a person said, and said last, is how it is worded.
         best = max(group, key=lambda each: (each.human, each.at))
         category = "gotcha" if best.kind == "discovery" else category_of(best.text)
-        words = sorted(_subject(group[0].text))
-        key = f"said{' not' * _says_no(group[0].text)} {' '.join(words[:12])}"
+        first = meaning.of(group[0].text)
+        key = f"said{' not' * first.says_no} {' '.join(sorted(first.subject)[:12])}"
         yield Candidate(key, category, _line(best.text), tuple(sessions), _last(group, dates))
 
 
@@ -372,21 +338,6 @@ def _last(group: Iterable[Told], dates: dict[str, str]) -> str:
 def _candidate(key: str, category: str, text: str, worked: Sequence[Worked]) -> Candidate:
     sessions = tuple(each.session for each in worked)
     return Candidate(key, category, text, sessions, max(each.at for each in worked))
-
-
-# Sentences are compared with each other.
-@lru_cache(maxsize=1024)
-def _subject(text: str) -> frozenset[str]:
-    """The terms that a sentence is about."""
-    return frozenset(terms.of(text[: _LONGEST * 4])) - _COMMON
-
-
-def _says_no(text: str) -> bool:
-    return _OPPOSITE.search(text[: _LONGEST * 4]) is not None
-
-
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one and other else 0.0
 
 
 def _line(text: str) -> str:

@@ -1,0 +1,68 @@
+"""What a sentence is about, and whether two of them say the same or the opposite."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from ctx import terms
+from ctx.sessions.synthesis import junk
+
+_ALIKE = 0.6
+_LONGEST = 960
+_COMMON = frozenset(
+    terms.of(
+        "the a an and or of to in on for with is are be as at by it its this that we i you should"
+        " must use used using will from not no always never only instead because so than then"
+    )
+)
+_CODE = re.compile(r"`([^`]{1,100})`")
+_OPPOSITE = re.compile(
+    r"\b(?:no longer|not any ?more|stop|don'?t|do not|never|instead of|rather than|avoid|wrong)\b",
+    re.IGNORECASE,
+)
+
+
+class Meaning(NamedTuple):
+    subject: frozenset[str]
+    """The terms that it is about."""
+    says_no: bool
+    names: frozenset[str]
+    """What it names as code."""
+    numbers: frozenset[str]
+
+
+# Hundreds of sentences are compared, each with all others.
+@lru_cache(maxsize=4_096)
+def of(text: str) -> Meaning:
+    head = text[:_LONGEST]
+    return Meaning(
+        frozenset(terms.of(head)) - _COMMON,
+        _OPPOSITE.search(head) is not None,
+        frozenset(_CODE.findall(text)),
+        junk.sense(text).numbers,
+    )
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two sentences say the same, however they are worded."""
+    first, second = of(one), of(other)
+    if first.says_no != second.says_no or first.numbers != second.numbers:
+        return False
+    if first.names and second.names and first.names.isdisjoint(second.names):
+        # That the query in `report` is slow says nothing of `export`.
+        return False
+    return _overlap(first.subject, second.subject) >= _ALIKE and not junk.is_opposite(one, other)
+
+
+def contradicts(said: str, learning: str) -> bool:
+    """Whether a sentence takes back what was learned: it is about the same, and says no to it."""
+    if junk.is_opposite(said, learning):
+        return True
+    known, now = of(learning), of(said)
+    if now.says_no == known.says_no or not known.subject:
+        return False
+    return len(known.subject & now.subject) / len(known.subject) >= _ALIKE
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other) if one and other else 0.0
