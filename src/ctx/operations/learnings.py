@@ -190,12 +190,12 @@ def _session(memory: Memory, session: str, at: str) -> Worked:
     checks: list[str] = []
     ran: list[str] = []
     edited: list[str] = []
-    for step in steps.of_session(memory.user.connection, session):
-        if step.kind == "command" and step.ok:
+    for step in steps.done_well(memory.user.connection, session):
+        if step.kind == "command":
             ran.append(step.text)
             if step.passed:
                 checks.append(step.text)
-        elif step.kind == "write" and step.ok and step.path:
+        elif step.path:
             edited.append(step.path)
     return Worked(session, at, tuple(checks), tuple(ran), tuple(edited))
 

@@ -77,6 +77,15 @@ class Step(NamedTuple):
     """The first lines of a write that changed, with `+` and `-`."""
 
 
+class Done(NamedTuple):
+    """As much of a step as shows how work is done."""
+
+    kind: Kind
+    text: str
+    path: str
+    passed: bool
+
+
 # No rule of redaction looks across it.
 _BREAK = "\n\0\n"
 
@@ -128,6 +137,22 @@ def of_session(connection: Connection, session: str) -> list[Step]:
         (session, STEP),
     )
     return [read(row) for row in rows]
+
+
+def done_well(connection: Connection, session: str) -> list[Done]:
+    """What was run and written in a session and ended well, in order.
+
+    Whoever asks wants to know it of many sessions: nothing else of their steps is read.
+    """
+    rows = connection.execute(
+        "SELECT json_extract(body, '$.kind'), coalesce(json_extract(body, '$.text'), ''),"
+        " coalesce(json_extract(body, '$.path'), ''), coalesce(json_extract(body, '$.passed'), 0)"
+        " FROM events WHERE session = ? AND status = ?"
+        " AND json_extract(body, '$.kind') IN ('command', 'write')"
+        " AND coalesce(json_extract(body, '$.ok'), 1) ORDER BY id",
+        (session, STEP),
+    )
+    return [Done(kind, text, path, bool(passed)) for kind, text, path, passed in rows]
 
 
 def read(row: tuple[str, str, str, str | None, str | None, str]) -> Step:
