@@ -217,10 +217,12 @@ def _said_alike(memory: Memory, node: Node) -> list[NodeId]:
 
 def _observations(memory: Memory, tag: str | None) -> list[tuple[str, str, str, str, str]]:
     places = ", ".join("?" * len(_KINDS))
+    # From the newest node on, until there are enough: the cross and the sign keep SQLite from
+    # looking at all that were ever made, and sorting them.
     return memory.user.connection.execute(
         "SELECT n.id, n.content, n.created_at, n.metadata, k.tag FROM nodes AS n"
-        " JOIN tags AS k ON k.node_id = n.id"
-        f" WHERE k.tag IN ({places}) AND n.type = 'observation' AND n.superseded_by IS NULL"
+        " CROSS JOIN tags AS k ON k.node_id = n.id"
+        f" WHERE k.tag IN ({places}) AND +n.type = 'observation' AND n.superseded_by IS NULL"
         " AND CASE WHEN ? IS NULL THEN NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
         "  AND tag >= 'project:' AND tag < 'project;')"
         "  ELSE EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = ?) END"

@@ -47,9 +47,10 @@ class Told(NamedTuple):
 
 def of_session(graph: Graph, session_id: str) -> list[Told]:
     """What was told of a session."""
+    # Of a type there are many, of a session few: the sign keeps SQLite from going by type.
     rows = graph.connection.execute(
         f"SELECT {_COLUMNS} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
-        " WHERE t.tag = ? AND n.type IN ('observation', 'summary')"
+        " WHERE t.tag = ? AND +n.type IN ('observation', 'summary')"
         " AND json_extract(n.metadata, '$.key') NOT NULL ORDER BY n.id DESC",
         (f"session:{session_id}",),
     )
@@ -69,9 +70,10 @@ def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[st
         f" AND json_extract(n.metadata, '$.key') IN ({marks})",
         (tag, *keys),
     ).fetchall()
+    # The sign again: from the newest on, it may stop after some.
     rows += graph.connection.execute(
         f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.superseded_by IS NULL"
-        f" AND n.type IN ('observation', 'decision', 'fact') AND {where}"
+        f" AND +n.type IN ('observation', 'decision', 'fact') AND {where}"
         " ORDER BY n.id DESC LIMIT ?",
         (tag, _MOST_COMPARED),
     ).fetchall()
