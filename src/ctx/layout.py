@@ -48,6 +48,11 @@ class UserStore(NamedTuple):
         return os.path.join(self.home, VECTORS)
 
     @property
+    def ledger(self) -> str:
+        """What models were asked, and what that cost, whichever store is in use."""
+        return os.path.join(self.home, "ledger.db")
+
+    @property
     def worker_lock(self) -> str:
         """Held by the worker as long as it lives; it says who that is."""
         return os.path.join(self.home, "worker.lock")

@@ -45,6 +45,7 @@ from ctx.operations.observe import (
     Observation,
 )
 from ctx.operations.relate import Relation
+from ctx.operations.respond import Response
 from ctx.retrieval.pack import Chunk, PromptPack, Signal
 from ctx.workspace import Memory, Surroundings, Workspace
 
@@ -185,6 +186,14 @@ class Project:
             if not _said(text).strip():
                 raise UsageError("A note without words says nothing.")
             self._observed.append(Noted(text))
+
+    def observe_response(self, text: str, *, task: str = "", model: str = "") -> None:
+        """A model answered. What it speaks of is linked to it when the step is flushed: files and
+        items of the code that are there."""
+        with self._open():
+            if not _said(text).strip():
+                raise UsageError("An answer without words says nothing.")
+            self._observed.append(Response(text, _said(task), _said(model)))
 
     def observe_relations(self, edges: Iterable[Relation | tuple[str, str, str]]) -> None:
         """Things have to do with each other: `(from, label, to)`, or `Relation` with a reason.

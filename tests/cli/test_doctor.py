@@ -10,6 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Ctx
+from tests.llm import serving
+from tests.llm.protocols import MODEL
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the tests may have some."""
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +58,8 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
   ok  PATH  `ctx` is BIN/ctx, of the same version as this one
   warning  skill  It is not in ~/.claude/skills/ctx: Claude does not know its commands.
   → `ctx install` writes it.
+  ok  model  off: no model is asked; there would be claude_cli (Claude Code is on the PATH), \
+never used unless named
 1 problem and 2 warnings.
 """
     )
@@ -68,6 +79,8 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
   ok  hooks run  tried ALL: fine
   ok  PATH  `ctx` is BIN/ctx, of the same version as this one
   ok  skill  ~/.claude/skills/ctx, up to date
+  ok  model  off: no model is asked; there would be claude_cli (Claude Code is on the PATH), \
+never used unless named
 Everything is fine.
 """
     )
@@ -99,7 +112,80 @@ def test_a_file_in_the_place_of_the_store_hides_nothing_else(
         "hooks": "problem",
         "PATH": "ok",
         "skill": "warning",
+        "model": "ok",
     }
+
+
+def model(ctx: Ctx, *words: str) -> list[tuple[str, str, str]]:
+    """What is said about models, and the ledger of what they used."""
+    checks = json.loads(ctx("doctor", "--format=json", *words).out)["checks"]
+    return [
+        (check["state"], check["seen"], check["advice"])
+        for check in checks
+        if check["name"] in ("model", "ledger")
+    ]
+
+
+def test_a_model_that_answers(folder: Path, ctx: Ctx) -> None:
+    with serving.serve() as server:
+        ctx("config", "set", "llm.server_url", server.url)
+        ctx("config", "set", "llm.backend", "llama_cpp")
+        told = f"llama_cpp: {MODEL} at {server.url}, 32,768 tokens of context (b1-scripted)"
+        assert model(ctx) == [("ok", told, "")]
+        assert model(ctx, "--set", "llm.backend=auto") == [("ok", f"auto, {told}", "")]
+        assert (server.spent, server.questions) == (0, [])
+
+
+def test_a_model_that_does_not_answer(folder: Path, ctx: Ctx) -> None:
+    away = serving.closed_url()
+    ctx("config", "set", "llm.server_url", away)
+    ctx("config", "set", "llm.backend", "llama_cpp")
+    ((state, seen, advice),) = model(ctx)
+    assert state == "problem"
+    assert seen.startswith(f"llama_cpp: The llama.cpp server at {away} cannot be reached: ")
+    assert advice == "Start it, or say where it is: `ctx config set llm.server_url URL`."
+    assert model(ctx, "--set", "llm.backend=auto") == [
+        (
+            "warning",
+            (
+                f"auto: none is used, as no model answers at {away}; there would be claude_cli"
+                " (Claude Code is on the PATH), never used unless named"
+            ),
+            "`ctx config set llm.backend NAME` names one; `off` does without.",
+        )
+    ]
+
+
+def test_what_else_there_would_be(
+    folder: Path, ctx: Ctx, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (programs / "claude").unlink()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-not-shown")
+    assert model(ctx) == [
+        (
+            "ok",
+            (
+                "off: no model is asked; there would be anthropic (ANTHROPIC_API_KEY is set), never"
+                " used unless named"
+            ),
+            "",
+        )
+    ]
+
+
+def test_a_ledger_that_is_damaged(folder: Path, surroundings: Path, ctx: Ctx) -> None:
+    path = surroundings / ".ctx" / "ledger.db"
+    path.parent.mkdir(mode=0o700)
+    path.write_bytes(b"nonsense" * 1_000)
+    _, (state, seen, advice) = model(ctx)
+    assert (state, advice) == (
+        "problem",
+        f"`mv {path} {path}.damaged` begins a new one; what was used today is not known then.",
+    )
+    assert seen == (
+        f"{path} is not a database, or its beginning is damaged. It is the ledger of models: no"
+        " model is asked without it."
+    )
 
 
 UNWRITABLE = """

@@ -1,5 +1,6 @@
 """`ctx sessions`: what agents have worked on, and how to be rid of it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from ctx.operations import capture, reconcile
 from ctx.sessions import state
 from ctx.sqlite.connection import transaction
 from tests.conftest import Ctx
+from tests.llm import serving
+from tests.llm.serving import Asked, Says
 from tests.sessions.conversations import Client
 from tests.sessions.transcripts import Transcript, fix
 
@@ -234,3 +237,82 @@ def test_sessions_that_nobody_knows(ctx: Ctx, worked: Client) -> None:
 def test_ids_are_completed(ctx: Ctx, worked: Client) -> None:
     out = ctx("__complete", "fish", "ctx", "sessions", "show", "5d").out
     assert SESSION in out
+
+
+# Told by a model
+
+
+def answered(asked: Asked) -> Says:
+    if "Sum it up" in asked.prompt:
+        lines: dict[str, list[str]] = {
+            name: [] for name in ("investigated", "next_steps", "notes", "completed")
+        }
+        told = {
+            "title": "Sums",
+            "request": "Fix the sum",
+            **lines,
+            "learned": ["It was a constant"],
+        }
+        return Says(json.dumps(told))
+    fixed = {"kind": "bugfix", "title": "`total` adds up the prices of an order", "text": ""}
+    return Says(json.dumps({"observations": [{**fixed, "steps": [3], "files": []}]}))
+
+
+def test_synthesise_without_a_model(ctx: Ctx, worked: Client) -> None:
+    ran = ctx("sessions", "synthesise", "5dd6")
+    assert (ran.code, ran.out) == (1, "")
+    assert "E031: No model is configured." in ran.err
+    assert "ctx config set llm.backend llama_cpp" in ran.err
+    assert not Path(worked.home, "ledger.db").exists()
+
+
+def test_synthesise(ctx: Ctx, worked: Client) -> None:
+    with serving.serve() as server:
+        server.otherwise = answered
+        for name, value in {"backend": "openai", "server_url": server.url}.items():
+            assert ctx("config", "set", f"llm.{name}", value).code == 0
+        plan = ctx("sessions", "synthesise", "5dd6", "--dry-run")
+        assert server.questions == []
+        most = ctx("sessions", "synthesise", "5dd6", "--dry-run", "--format", "json").json
+        first, second = most["asked"]
+        assert (first["kind"], first["steps"], second["kind"]) == ("steps", 6, "summary")
+        assert most["most_tokens"] == first["most_tokens"] + second["most_tokens"] < 25_000
+        assert most["most_mended"] == first["most_mended"] + second["most_mended"] < 50_000
+        assert plan.out == (
+            f"Would ask the model at {server.url}/v1 2 questions:\n"
+            f"  6 steps            at most {first['most_tokens']:,} tokens\n"
+            f"  the whole session  at most {second['most_tokens']:,} tokens\n"
+            f"At most {most['most_tokens']:,} tokens;"
+            f" {most['most_mended']:,} where every answer has to be mended.\n"
+            "Tokens that are left: 200,000 today,"
+            f" {most['left_in_session']:,} for this session.\n"
+        )
+        ran = ctx("sessions", "synthesise", "5dd6")
+        assert ran.code == 0, ran.err
+        assert ran.out.splitlines()[:4] == [
+            f"Asked scripted-1 at {server.url}/v1 2 questions:",
+            "  6 steps            1 observation",
+            "  the whole session  a summary",
+            "2 nodes new, 0 changed, 0 withdrawn.",
+        ]
+        assert len(server.questions) == 2
+        for asked, planned in zip(server.questions, most["asked"], strict=True):
+            assert asked.size + asked.max_tokens <= planned["most_tokens"]
+        assert ctx("sessions", "synthesise", "5dd6").out == (
+            "There is nothing to ask about this session now.\n"
+        )
+        assert ctx("sessions", "synthesise", "5dd6", "--again", "--format", "json").json["new"] == 0
+        assert len(server.questions) == 4
+    shown = ctx("sessions", "show", "5dd6").out
+    assert "`total` adds up the prices of an order" in shown
+    assert "It was a constant" in shown
+    assert "src/total.py" in shown
+
+
+def test_synthesise_where_nobody_answers(ctx: Ctx, worked: Client) -> None:
+    for name, value in {"backend": "openai", "server_url": serving.closed_url()}.items():
+        assert ctx("config", "set", f"llm.{name}", value).code == 0
+    ran = ctx("sessions", "synthesise", "5dd6")
+    assert (ran.code, ran.out) == (1, "")
+    assert "E031" in ran.err
+    assert "http://127.0.0.1:" in ran.err

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
+from ctx.llm.ledger import Caps, Ledger, Purpose, To
+from ctx.llm.model import Usage
+from ctx.llm.prices import prices
+from ctx.memory import event_log
 from ctx.sessions import spool
 from ctx.worker import lock
 from tests.cli.conftest import Add
@@ -91,6 +95,8 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
             "tokens_today": 0,
             "tokens_a_day": 0,
             "model_tokens_today": 0,
+            "model_tokens_cap": None,
+            "model_problem": None,
             "paused": [],
             "problems": [],
         },
@@ -121,7 +127,7 @@ def test_what_was_taken_in_and_given(
     assert told[:6] == [
         "Sessions: 1, last stored 2026-11-14T22:00:00Z",
         "Capture: 1 waiting, 1 skipped; worker not running",
-        "Given to agents: 1,400 tokens today, 300 a day over a week; models used 0",
+        "Given to agents: 1,400 tokens today, 300 a day over a week",
         told[3],
         "Problem: 1 event could not be understood; `ctx doctor` says more.",
         "Problem: Nobody takes in what hooks report (1 event); `ctx worker start` does.",
@@ -129,6 +135,47 @@ def test_what_was_taken_in_and_given(
     assert re.fullmatch(
         r"On disk: store 0\.\d MB, backups 0.0 MB, indexes 0.0 MB, spool 0.0 MB", told[3]
     )
+
+
+def test_what_models_used(
+    folder: Path, ctx: Ctx, add: Add, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("--type=fact", "One")
+    monkeypatch.setattr(clock, "now_ms", lambda: 1_794_700_000_000)
+    home = surroundings / ".ctx"
+
+    def told() -> list[str]:
+        return [line for line in ctx("status").out.splitlines() if line.startswith("Models")]
+
+    assert told() == []
+    ctx("config", "set", "llm.backend", "llama_cpp")
+    assert told() == ["Models: 0 of 200,000 tokens used today"]
+    with closing(sqlite3.connect(home / "store.db", isolation_level=None)) as store:
+        event_log.add(
+            store, event_log.MODEL_FAILED, "s", {"code": "E031", "message": "It is away."}
+        )
+    assert told() == [
+        "Models: 0 of 200,000 tokens used today; last problem 2026-11-14T23:46:40Z: It is away."
+    ]
+    monkeypatch.setattr(clock, "now_ms", lambda: 1_794_700_005_000)
+    with Ledger(str(home / "ledger.db")) as ledger:
+        to = To("llama_cpp", "http://127.0.0.1:8080", "small")
+        meter = ledger.meter(Purpose("llm"), to, Caps(9_000), prices([]))
+        meter.reserve(2_000, 10).settle(Usage(1_000, 200), "small")
+    with closing(sqlite3.connect(home / "store.db", isolation_level=None)) as store:
+        store.execute(
+            "INSERT INTO model_answers (session, kind, first, steps, at, model, body, problem)"
+            " VALUES ('s', 'steps', '1', '[]', '2026-11-14T23:46:45Z', 'small', '{}', '')"
+        )
+    # It has answered since.
+    assert told() == ["Models: 1,200 of 200,000 tokens used today"]
+    # What was used is said also where no model is wanted any more.
+    ctx("config", "set", "llm.backend", "off")
+    assert told() == ["Models: 1,200 of 200,000 tokens used today"]
+    monkeypatch.setattr(clock, "now_ms", lambda: 1_794_800_000_000)
+    assert told() == []
+    (home / "ledger.db").write_bytes(b"nonsense" * 1_000)
+    assert told() == []
 
 
 def test_what_was_given_up_is_news_for_a_day(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.conftest import Ctx, git
+from tests.llm import serving
 from tests.sessions.conversations import Client, Conversation
 
 if sys.version_info >= (3, 14):
@@ -165,9 +166,44 @@ def _in_narrative(at: Planted, text: str) -> None:
     path.write_text(path.read_text() + f"\n{text}\n")
 
 
+def _asked_a_model(at: Planted, text: str) -> None:
+    """A question to a model that answers in the words of the question."""
+    with serving.serve() as server:
+        server.otherwise = serving.Says(f"It is {text}.\n\nDecision: use {text}")
+        where = "--backend", "openai", "--server", server.url
+        at.run("llm", "--query", f"What is {text} about?", *where, "--commit")
+
+
+def _told_by_a_model(at: Planted, text: str) -> None:
+    """A session that a model tells in words of its own."""
+    session = "0b0b0b0b-e3b0-4b25-afae-79ee4238d2da"
+    talk = at.talk.client.talk(session)
+    talk.submit("Write down what we know.")
+    _written(at._replace(talk=talk), "what we know")
+    talk.answer("It is written down, and more is to come tomorrow.")
+    talk.end()
+    at.run("hook", "apply")
+    title = f"We found out that {text} is what it is about"
+    told = {"kind": "discovery", "title": title, "text": text, "steps": [1], "files": [text]}
+    sections = ("investigated", "learned", "completed", "next_steps", "notes")
+    summary = {"title": title, "request": title, **{name: [title] for name in sections}}
+    with serving.serve() as server:
+        # With a fault in it, so that it is asked to mend what it said.
+        server.plan(
+            serving.Says(f"I know: {text}"),
+            serving.Says(json.dumps({"observations": [told]})),
+            serving.Says(json.dumps(summary)),
+        )
+        where = "--set", "llm.backend=openai", "--set", f"llm.server_url={server.url}"
+        at.run("sessions", "synthesise", session[:8], "--again", *where)
+        assert len(server.questions) == 3
+
+
 Way = Callable[[Planted, str], object]
 
 WAYS: dict[str, Way] = {
+    # First: it leaves nothing in the spool.
+    "model answer": _told_by_a_model,
     "prompt": lambda at, text: at.talk.submit(f"Please look at {text} and fix it."),
     "file read": _read,
     "file write": _written,
@@ -195,10 +231,10 @@ WAYS: dict[str, Way] = {
     "ingest": lambda at, text: at.run("ingest", str(at.file("doc.md", f"# Doc\n\n{text}\n"))),
     # A file with a secret in it is refused as a whole.
     "project object": lambda at, text: at.ctx("add", "file", str(at.file("src/a.txt", text))),
+    "question to a model": _asked_a_model,
     "narrative": _in_narrative,
     "commit message": lambda at, text: at.run("commit", "-m", f"About {text}"),
 }
-"""The answer of a model comes in only once there is one."""
 
 OF_PEOPLE = ("README.md",)
 

@@ -84,6 +84,8 @@ def lived() -> Iterator[Path]:
                 ),
                 ("symbol_changes", "s", "a.py", "f", "function", "new", "def f()", 3, "shop", at),
                 ("event_log", 1, at, "s", "hook.context_inject", "{}", 12, 340),
+                ("model_answers", "s", "steps", "e1", '["e1","e2"]', at, "qwen", "{}", ""),
+                ("model_answers", "s", "summary", "", '["e2"]', at, "qwen", "{}", "It is silent."),
             ):
                 places = ", ".join("?" * (len(values) - 1))
                 connection.execute(f"INSERT INTO {values[0]} VALUES ({places})", values[1:])
@@ -106,7 +108,7 @@ def everything(path: Path) -> tuple[object, ...]:
     with closing(store.open_for_reading(str(path))) as connection:
         told = (
             *("pending", "commands", "receipts", "events"),
-            *("sessions", "symbol_changes", "event_log"),
+            *("sessions", "symbol_changes", "event_log", "model_answers"),
         )
         rows = [connection.execute(f"SELECT * FROM {table}").fetchall() for table in told]
         return tables(connection), all_records(connection), rows
@@ -137,6 +139,7 @@ def test_every_table_is_known() -> None:
         "sessions": 17,
         "symbol_changes": 9,
         "event_log": 7,
+        "model_answers": 8,
     }
 
 

@@ -31,6 +31,7 @@ NAMES = {
     "symbol_changes": "session kind change at",
     "event_log": "at session",
     "commands": "id session at",
+    "model_answers": "session kind first steps at",
     "contexts": "settings made_at",
     "schema_version": "applied_at",
 }

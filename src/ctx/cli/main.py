@@ -87,6 +87,10 @@ GROUPS = {
         "ingest": "keep files as source nodes",
         "store": "look after the store's file: check, backup, restore, recover",
     },
+    "models": {
+        "llm": "ask a model about a pack, and keep what it answers",
+        "cost": "what models were asked, and what that cost",
+    },
     "setting up": {
         "install": "register hooks and the skill with Claude Code",
         "uninstall": "take hooks and skill out of Claude Code again",

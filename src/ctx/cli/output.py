@@ -184,6 +184,16 @@ class Output:
         """Print an answer that is text already."""
         self._write(self._stdout, visible_lines(text) if self._stdout.isatty() else text)
 
+    @property
+    def appears(self) -> bool:
+        """Whether somebody sees a text come that takes its time: it is for people, on a screen."""
+        return self._stdout.isatty() and self._form == "text"
+
+    def appear(self, piece: str) -> None:
+        """Print a piece of such a text at once."""
+        self._write(self._stdout, visible_lines(piece))
+        self.flush()
+
     def _shown(self, block: Block) -> Block:
         """A block without control characters: a stranger's text could steer the terminal."""
         match block:

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from ctx.cli import arguments, opening
+from ctx.cli import arguments, opening, session_synthesis
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
@@ -17,6 +17,7 @@ EXAMPLES = """
 ctx sessions list              what agents have worked on in this project
 ctx sessions show 5dd6         what became of one: its summary, files, observations
 ctx sessions replay 5dd6       what happened in it, step by step
+ctx sessions synthesise 5dd6   have it told by the model that is configured
 ctx sessions delete 5dd6       take it out of memory
 """
 
@@ -70,6 +71,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     replaying = shared.add_subcommand(group, "replay", "what happened, step by step", _REPLAY)
     _session(replaying)
     replaying.add_argument("--full", action="store_true", help="all that was kept of each step")
+    telling = shared.add_subcommand(
+        group, "synthesise", "have a session told by a model", session_synthesis.EXAMPLES
+    )
+    _session(telling)
+    arguments.dry_run(telling)
+    telling.add_argument("--again", action="store_true", help="also what it was asked before")
     deleting = shared.add_subcommand(group, "delete", "take a session out of memory", _DELETE)
     _session(deleting)
     arguments.dry_run(deleting)
@@ -85,6 +92,9 @@ def _session(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.subcommand == "delete":
         _delete(options, settings, output)
+        return
+    if options.subcommand == "synthesise":
+        session_synthesis.run(options, settings, output)
         return
     with opening.reading(settings, output) as memory:
         if options.subcommand == "show":

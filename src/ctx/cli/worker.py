@@ -136,7 +136,9 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     # A person who asks for one need not wait for another to go.
     patience_s = _PATIENCE_S if options.detached else 0.0
     with disk.explained("being the worker"):
-        reason = run.run(place, lambda: opening.writing(ours, output), limits, patience_s)
+        reason = run.run(
+            place, lambda: opening.writing(ours, output), limits, patience_s, variables()
+        )
     if reason in ("large", "replaced") and options.detached:
         run.become_anew(store)
     if reason is None and (owner := lock.owner(store.worker_lock)):

@@ -178,9 +178,6 @@ _TABLE = (
     whole("context.learnings_cap", 250, 0, _TOKENS, "Tokens for learnings."),
     whole("context.observations_cap", 300, 0, _TOKENS, "Tokens for past work."),
     whole("context.reserve", 150, 0, _TOKENS, "Tokens for the frame around the layers."),
-    number(
-        "context.worker_timeout_s", 5.0, 0.1, 60, "Seconds that a context waits for the worker."
-    ),
     whole("context.max_sessions", 10, 0, 1_000, "Sessions listed, at most."),
     whole("context.max_functions", 30, 0, 1_000, "Changed functions listed, at most."),
     whole("context.max_learnings", 10, 0, 1_000, "Learnings listed, at most."),
@@ -232,7 +229,8 @@ _TABLE = (
         "llm.backend",
         "off",
         ("off", "auto", "llama_cpp", "openai", "anthropic", "claude_cli"),
-        "Which model writes summaries; `off`: none, and nothing leaves this machine.",
+        "Which model `ctx llm` asks and sessions are told by; `off`: none. `auto`: one on this"
+        " machine, if there is one.",
     ),
     text(
         "llm.server_url",
@@ -241,13 +239,55 @@ _TABLE = (
         starts=("http://", "https://"),
     ),
     text("llm.model", "default", "The model's name, as the server knows it."),
+    text(
+        "llm.api_key_env",
+        "",
+        "The environment variable that holds that server's key, which is never stored; without a"
+        " name, `ANTHROPIC_API_KEY` or `OPENAI_API_KEY`.",
+    ),
+    text("llm.command", "claude", "The program of the backend `claude_cli`."),
     whole("llm.max_response_tokens", 2_048, 1, _TOKENS, "Tokens of one answer, at most."),
+    number("llm.temperature", 0.2, 0, 2, "How freely a model chooses its words."),
+    number(
+        "llm.timeout_seconds",
+        120.0,
+        0.1,
+        3_600,
+        "How long a model may be silent before it is given up.",
+    ),
+    whole("llm.retries", 3, 0, 10, "How often a server is asked again that is busy or failed."),
+    text(
+        "llm.prompt_prefix",
+        "You are a careful software engineer. Answer from the context that you are given, and say"
+        " so where it does not tell.",
+        "What `ctx llm` says to a model before the task.",
+    ),
+    text(
+        "llm.prompt_instruction",
+        "Answer the task. Name files and symbols as the context does. Put each decision on a line"
+        " of its own that begins with `Decision:`.",
+        "What `ctx llm` says to a model after the context.",
+    ),
+    flag("llm.synthesis", True, "Whether the configured model also tells what sessions did."),
     whole(
         "llm.daily_token_cap",
         200_000,
         0,
         1_000_000_000,
         "Tokens that models may use in a day; past it, no model is asked.",
+    ),
+    whole(
+        "llm.session_token_cap",
+        60_000,
+        0,
+        1_000_000_000,
+        "Tokens that a model may use to tell what one session did.",
+    ),
+    texts(
+        "llm.prices",
+        (),
+        "What models cost, as `claude-haiku=1.00/5.00`: dollars for a million tokens in and out."
+        " `*` stands for every model.",
     ),
     # Vectors: what a text means, beside what it says.
     flag("search.vectors", True, "Whether texts are also found by what they mean."),

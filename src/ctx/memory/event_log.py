@@ -15,6 +15,8 @@ CONTEXT = "hook.context_inject"
 """A session was given its context."""
 RELEVANT = "hook.relevant_inject"
 """A prompt was given what memory knows about it."""
+MODEL_FAILED = "llm.failed"
+"""A model could not be asked what a session did."""
 
 _KEPT_DAYS = 90
 _DAY_MS = 86_400_000

@@ -43,6 +43,11 @@ def m004_capture(connection: Connection) -> None:
     execute_script(connection, _CAPTURE)
 
 
+def m005_model_answers(connection: Connection) -> None:
+    """What a model said of sessions."""
+    execute_script(connection, _MODEL_ANSWERS)
+
+
 _FIRST = "0" * 26
 _EPOCH = "1970-01-01T00:00:00Z"
 _DEFAULT_QUERY = "tag:tier:pinned OR tag:tier:reference OR tag:tier:working"
@@ -263,4 +268,18 @@ CREATE TABLE event_log (
 CREATE INDEX idx_event_log_at ON event_log(type, at);
 """
 
-MIGRATIONS = (m001_graph, m002_sessions, m003_outside, m004_capture)
+_MODEL_ANSWERS = """
+CREATE TABLE model_answers (
+    session TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    first TEXT NOT NULL,
+    steps TEXT NOT NULL,
+    at TEXT NOT NULL,
+    model TEXT NOT NULL,
+    body TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    PRIMARY KEY (session, kind, first)
+);
+"""
+
+MIGRATIONS = (m001_graph, m002_sessions, m003_outside, m004_capture, m005_model_answers)

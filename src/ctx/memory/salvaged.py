@@ -12,7 +12,7 @@ from ctx.memory.model import EDGE_TYPES, NODE_TYPES
 from ctx.memory.records import Record
 from ctx.sqlite.pages import Row, Value, pages_of
 
-_KEYS = {"symbol_changes": 4}
+_KEYS = {"symbol_changes": 4, "model_answers": 3}
 _WIDTHS = {
     "commands": 5,
     "receipts": 7,
@@ -20,6 +20,7 @@ _WIDTHS = {
     "sessions": 17,
     "symbol_changes": 9,
     "event_log": 7,
+    "model_answers": 8,
 }
 """How many columns these tables have."""
 _REST_OF_A_SESSION = 4
@@ -73,6 +74,7 @@ class Salvaged:
             "sessions": {},
             "symbol_changes": {},
             "event_log": {},
+            "model_answers": {},
         }
         self.unreadable_pages = 0
         # What the indexes know to be there, whether or not the row itself can be read.
@@ -149,6 +151,17 @@ class Salvaged:
                 _json(data) is not None
             ):
                 self._tell("event_log", values)
+            case (
+                str(),
+                "steps" | "summary",
+                str(),
+                str(),
+                str(),
+                str(),
+                str(body),
+                str(),
+            ) if _json(body) is not None:
+                self._tell("model_answers", values)
             case (str(key), str(value), str(at)):
                 self.pending[key] = value, at
 

@@ -175,6 +175,21 @@ CREATE TABLE symbol_changes (
 ) WITHOUT ROWID;
 CREATE INDEX idx_symbol_changes_at ON symbol_changes(project, at);
 
+-- What a model said of the steps of a session, where one is configured; of `kind` `steps`, or
+-- `summary`. `steps` are those that it was asked about, by their ids, and `first` is the first of
+-- them; of a summary, `steps` is the last that it tells of. A `problem` is why there is nothing.
+CREATE TABLE model_answers (
+    session TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    first TEXT NOT NULL,
+    steps TEXT NOT NULL,
+    at TEXT NOT NULL,
+    model TEXT NOT NULL,
+    body TEXT NOT NULL,
+    problem TEXT NOT NULL,
+    PRIMARY KEY (session, kind, first)
+);
+
 -- What ctx itself did, for whoever wants to know how well it works.
 CREATE TABLE event_log (
     id INTEGER PRIMARY KEY,

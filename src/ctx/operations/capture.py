@@ -117,6 +117,11 @@ def forget(memory: Memory) -> int:
                 " WHERE e.status <> 'new') WHERE so_far < ?)",
                 (size - most,),
             ).rowcount
+        # What a model said of steps goes with the last of them.
+        connection.execute(
+            "DELETE FROM model_answers WHERE NOT EXISTS"
+            " (SELECT 1 FROM events WHERE session = model_answers.session)"
+        )
     return int(gone)
 
 

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import clock, disk
+from ctx.errors import CtxError
 from ctx.memory import event_log
 from ctx.objects import lock
 from ctx.operations.queue import Queue, queue
@@ -43,7 +44,11 @@ class Health(NamedTuple):
     tokens_a_day: int
     """The same, the mean of the last seven days."""
     model_tokens_today: int
-    """What models used to make memory today: none does, unless one is configured."""
+    """What counts of what models were asked today (UTC): nothing, unless one is configured."""
+    model_tokens_cap: int | None
+    """What may; null where no model is configured, and none was asked today."""
+    model_problem: str | None
+    """Why no model tells what sessions did, where one was tried in the last day."""
     sizes: Sizes
     paused: tuple[Standstill, ...]
     """Why nothing is taken in, where somebody has said so."""
@@ -58,13 +63,16 @@ def health(memory: Memory) -> Health:
     since = f"{clock.iso(clock.now_ms() - (_DAYS - 1) * _DAY_MS)[:10]}T00:00:00Z"
     given = event_log.tokens_by_day(connection, since)
     worker = _worker(store.worker_lock)
+    models = _models(memory, today)
     return Health(
         sessions=connection.execute("SELECT count(*) FROM sessions").fetchone()[0],
         queue=waits,
         worker=worker,
         tokens_today=given.get(today, 0),
         tokens_a_day=round(sum(given.values()) / _DAYS),
-        model_tokens_today=0,
+        model_tokens_today=models.tokens,
+        model_tokens_cap=models.cap,
+        model_problem=models.problem,
         sizes=Sizes(
             store=sum(_size(f"{memory.path}{end}") for end in ("", "-wal", "-shm")),
             backups=_all_in(os.path.join(store.home, "backups")),
@@ -74,6 +82,39 @@ def health(memory: Memory) -> Health:
         paused=standstills(memory.surroundings),
         problems=tuple(_problems(memory, waits, worker)),
     )
+
+
+class _Models(NamedTuple):
+    tokens: int
+    cap: int | None
+    problem: str | None
+
+
+def _models(memory: Memory, today: str) -> _Models:
+    """How models stand. A ledger that cannot be read is the doctor's business."""
+    used = 0
+    path = memory.surroundings.user_store.ledger
+    if os.path.exists(path):
+        from ctx.llm import ledger
+
+        with suppress(CtxError), ledger.reading(path) as connection:
+            used = ledger.counted_on(connection, today) if connection else 0
+    config = memory.surroundings.person_config
+    is_off = config.choice("llm.backend") == "off"
+    if is_off and not used:
+        return _Models(0, None, None)
+    cap = config.integer("llm.daily_token_cap")
+    return _Models(used, cap, None if is_off else _model_problem(memory))
+
+
+def _model_problem(memory: Memory) -> str | None:
+    """The last one, if it is the last that was heard of a model."""
+    from ctx.operations import retell
+
+    last = retell.last_problem(memory.user.connection)
+    if last is None or last.at < clock.iso(clock.now_ms() - _DAY_MS):
+        return None
+    return f"{last.at}: {last.data.get('message', '')}"
 
 
 def note(home: str, found: Health) -> None:
@@ -150,11 +191,12 @@ def _all_in(folder: str) -> int:
 
 def as_text(found: Health) -> list[str]:
     """As lines of `ctx status`; nothing where nothing was ever taken in."""
+    models = _of_models(found)
     paused = [f"Not taken in: {each.why}; {each.advice}" for each in found.paused]
     problems = [*paused, *(f"Problem: {each}" for each in found.problems)]
     waits, sizes = found.queue, found.sizes
     if not found.sessions and not waits.waiting:
-        return problems
+        return [*models, *problems]
     live = f" ({waits.live:,} live)" if waits.live else ""
     last = f", last stored {waits.last_stored}" if waits.last_stored else ""
     worker = "not running" if found.worker is None else f"running (pid {found.worker or '?'})"
@@ -164,10 +206,19 @@ def as_text(found: Health) -> list[str]:
     return [
         f"Sessions: {found.sessions:,}{live}{last}",
         f"Capture: {waits.waiting + waits.new:,} waiting, {skipped:,} skipped; worker {worker}",
-        f"Given to agents: {given}; models used {found.model_tokens_today:,}",
+        f"Given to agents: {given}",
+        *models,
         f"On disk: {', '.join(f'{what} {_megabytes(size)}' for what, size in on_disk)}",
         *problems,
     ]
+
+
+def _of_models(found: Health) -> list[str]:
+    if found.model_tokens_cap is None:
+        return []
+    told = f"{found.model_tokens_today:,} of {found.model_tokens_cap:,} tokens used today"
+    problem = f"; last problem {found.model_problem}" if found.model_problem else ""
+    return [f"Models: {told}{problem}"]
 
 
 def _megabytes(size: int) -> str:

@@ -15,10 +15,11 @@ from ctx.memory.changes import Change
 from ctx.memory.model import Redaction
 from ctx.objects.model import StepKind
 from ctx.objects.store import blob
-from ctx.operations import add_command, add_note, compact, relate
+from ctx.operations import add_command, add_note, compact, relate, respond
 from ctx.operations.add_file import Known, rules_of, secret_in, version_of
 from ctx.operations.compact import Compacted
 from ctx.operations.relate import Relation
+from ctx.operations.respond import Response
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Noted(NamedTuple):
     text: str
 
 
-Observation: TypeAlias = FileSeen | CommandRun | Noted | Relation
+Observation: TypeAlias = FileSeen | CommandRun | Noted | Relation | Response
 
 
 class NotKept(NamedTuple):
@@ -71,9 +72,9 @@ class Kept(NamedTuple):
     files: tuple[str, ...]
     """Those whose content was not known."""
     nodes: tuple[NodeId, ...]
-    """What was noted, and the commands."""
+    """What was noted, the commands, and the answers of models."""
     edges: int
-    """Relations that were not there before."""
+    """Relations that were not there before, also those of answers to what they mention."""
     not_kept: tuple[NotKept, ...]
     redacted: tuple[Redaction, ...]
     """Secrets that were taken out of what is kept."""
@@ -121,6 +122,7 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
     said: list[NodeId] = []
     not_kept: list[NotKept] = []
     new_files: list[str] = []
+    redacted: list[Redaction] = []
     edges = 0
     with memory.changing("observe") as change:
         if memory.beside and seen:
@@ -136,6 +138,11 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
                         said.append(_note(whole, text))
                     case Relation():
                         edges += relate.relate(whole, each).new
+                    case Response():
+                        answered = respond.respond(whole, each)
+                        said.append(answered.node.id)
+                        edges += len(answered.mentions) if answered.new else 0
+                        redacted += answered.redacted
             except _SAID_WRONGLY as error:
                 not_kept.append(NotKept(_told(each), error.message))
     return Kept(
@@ -145,7 +152,7 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
         tuple(said),
         edges,
         tuple(not_kept),
-        tuple(change.redacted),
+        (*change.redacted, *(each for each in redacted if each not in change.redacted)),
         tuple(compact.when_due(memory)),
     )
 
@@ -188,7 +195,7 @@ def _told(observation: Observation) -> str:
             return path
         case CommandRun(name):
             text = name
-        case Noted(text):
+        case Noted(text) | Response(text):
             pass
         case Relation(from_, label, to):
             text = f"{from_} {label} {to}"

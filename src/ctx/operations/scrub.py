@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk, git, layout, repositories
 from ctx.errors import CtxError, LockConflict
+from ctx.llm import ledger
 from ctx.memory import scrub, store
 from ctx.objects.repository import Repository
 from ctx.operations import apply, scrub_files, tend
@@ -165,7 +166,13 @@ def _files(home: str, database: str, needle: Needle, *, acting: bool) -> list[Pl
         where = inside.split(os.sep)[0] if os.sep in inside else inside
         if scrub_files.is_somebodys(home, path) or inside == MARK:
             continue
-        if scrub_files.is_derived(home, path):
+        if scrub_files.is_ledger(path):
+            # What belongs to it goes with it.
+            if not path.endswith(JOURNALS) and (rows := scrub_files.ledger_holds(path, needle)):
+                if acting:
+                    ledger.scrub(path, needle)
+                places.append(Place(inside, rows, "rewritten"))
+        elif scrub_files.is_derived(home, path):
             if os.path.exists(path) and holds(path, needle):
                 if acting:
                     scrub_files.remove_derived(home, path)
@@ -210,7 +217,7 @@ def _left(scope: Scope, needle: Needle) -> Iterator[Left]:
                 ):
                     yield Left(inside, "it is yours: edit it")
             elif holds(path, needle):
-                is_named = scrub_files.is_copy(path) and scrub_files.rows_hold(path, needle) == 0
+                is_named = scrub_files.is_named_so(path, needle)
                 yield Left(inside, _OURS if is_named else _MEANWHILE)
     if scope.project:
         yield from ScrubbedProject(scope.project, needle).left()

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 
 from ctx import disk, layout, repositories
 from ctx.errors import CtxError
+from ctx.llm import ledger
 from ctx.memory import scrub, store
 from ctx.redaction.needle import Needle
 from ctx.sessions import spool
@@ -91,6 +92,21 @@ def is_copy(path: str) -> bool:
     return False
 
 
+def is_ledger(path: str) -> bool:
+    """Whether a file is the ledger of models, a backup of it, or what belongs to one of them."""
+    for suffix in JOURNALS:
+        path = path.removesuffix(suffix)
+    return truth.application_id_of(path) == ledger.APPLICATION_ID
+
+
+def ledger_holds(path: str, needle: Needle) -> int | None:
+    """How many rows of a ledger hold it; None where it cannot be read."""
+    try:
+        return ledger.holding(path, needle)
+    except CtxError:
+        return None
+
+
 def is_set_aside(path: str, database: str) -> bool:
     """Whether a file was a store once, whatever can still be read of it."""
     name, base = os.path.basename(path), os.path.basename(database)
@@ -129,6 +145,13 @@ def rows_hold(path: str, needle: Needle) -> int | None:
             return scrub.find(connection, needle).total()
     except (sqlite3.Error, CtxError, UnicodeDecodeError, ValueError):
         return None
+
+
+def is_named_so(path: str, needle: Needle) -> bool:
+    """Whether a database holds it in no row, and so in what ctx itself calls things."""
+    if is_ledger(path):
+        return not path.endswith(JOURNALS) and ledger_holds(path, needle) == 0
+    return is_copy(path) and rows_hold(path, needle) == 0
 
 
 def scrub_copy(path: str, needle: Needle) -> Done:

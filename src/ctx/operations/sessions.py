@@ -233,7 +233,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
     deleted.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
     with transaction(connection):
-        for table in ("events", "symbol_changes", "receipts", "event_log"):
+        for table in ("events", "symbol_changes", "receipts", "event_log", "model_answers"):
             connection.execute(f"DELETE FROM {table} WHERE session = ?", (session.id,))
         connection.execute("DELETE FROM pending WHERE instr(key, ?)", (f":{session.id}",))
         connection.execute("DELETE FROM sessions WHERE id = ?", (session.id,))

@@ -6,7 +6,8 @@ or deleted stays as they left it. What was true when it was written and is not a
 fix that did not hold, is withdrawn.
 
 A thing that another session has found already is not told twice: the node that is there has been
-seen once more.
+seen once more. What a model was asked about a session, and has answered, is told in its words;
+nobody is asked by this.
 """
 
 import os
@@ -67,6 +68,9 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     if session is None or not steps:
         return Written(session_id, (), (), (), (), None)
     found = extractive.synthesise(session, steps, is_over=is_over)
+    said = told.by_models(connection, session_id)
+    is_whole = is_over or extractive.is_at_rest(steps)
+    found = told.with_models(found, steps, said, is_whole=is_whole)
     with _there(memory, session) as there:
         observed, summarised = _scopes(there)
         with there.changing(_ACTION, observed) as change:
@@ -79,11 +83,13 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
                 writing = writing.elsewhere(other)
                 writing.summary(found.summary)
     with transaction(connection):
+        # What a model said meanwhile is told the next time.
+        is_all = told.by_models(connection, session_id) == said
         # The row may be gone, or newer than what was read.
         connection.execute(
             "UPDATE sessions SET synthesised = max(synthesised, ?), summary = coalesce(?, summary)"
             " WHERE id = ?",
-            (steps[-1].id, writing.node, session_id),
+            (steps[-1].id if is_all else "", writing.node, session_id),
         )
     return writing.written()
 

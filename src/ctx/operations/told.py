@@ -6,15 +6,17 @@ or say it in almost the same words.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import ids
 from ctx.ids import NodeId
 from ctx.memory.graph import Graph
 from ctx.memory.model import from_json
+from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import junk
 from ctx.sessions.synthesis.decisions import contradicts
-from ctx.sessions.synthesis.observations import Observation
+from ctx.sessions.synthesis.observations import Observation, Synthesis
 
 _MOST_COMPARED = 200
 _LONGEST_TITLE = 400
@@ -102,6 +104,29 @@ def is_stated(found: Observation, others: Sequence[Told]) -> bool:
         (not other.key and junk.is_same(found.title, other.title)) or _repeats(found, other.title)
         for other in others
     )
+
+
+def by_models(connection: Connection, session_id: str) -> list[tuple[str, ...]]:
+    """What models were asked about a session and answered, as it lies in the store."""
+    return connection.execute(
+        "SELECT session, kind, first, steps, at, model, body, problem FROM model_answers"
+        " WHERE session = ? ORDER BY kind, first",
+        (session_id,),
+    ).fetchall()
+
+
+def with_models(
+    found: Synthesis, steps: Sequence[Step], said: Sequence[tuple[str, ...]], *, is_whole: bool
+) -> Synthesis:
+    """What was found in a session, with what models have said of it.
+
+    `is_whole` says that the agent rests or is gone.
+    """
+    if not said:
+        return found
+    from ctx.sessions.retelling import answers, merging
+
+    return merging.merged(found, steps, [*map(answers.read, said)], is_whole=is_whole)
 
 
 def _repeats(found: Observation, known: str) -> bool:

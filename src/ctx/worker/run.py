@@ -8,7 +8,7 @@ down and looks into the spool once more, so that no hook has rung for nothing.
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -20,6 +20,7 @@ from ctx.operations.tend import Tending
 from ctx.sessions import live, spool
 from ctx.worker import lock, log, memory_use, starting
 from ctx.worker.bell import Bell
+from ctx.worker.telling import Telling
 from ctx.workspace import Memory, Surroundings
 
 if TYPE_CHECKING:
@@ -49,7 +50,13 @@ class Limits(NamedTuple):
 class Worker:
     """What the parts of a worker share: where it works, and what it was doing."""
 
-    def __init__(self, surroundings: Surroundings, opened: Opened, limits: Limits) -> None:
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        opened: Opened,
+        limits: Limits,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self.surroundings = surroundings
         self.store: UserStore = surroundings.user_store
         self.home = self.store.home
@@ -64,6 +71,7 @@ class Worker:
         self._install = _stamp(ctx.__file__)
         self._lock = _identity(self.store.worker_lock)
         self._tending = Tending(self.home, self._guard, self.is_stopping)
+        self._telling = Telling(surroundings, variables or {}, opened, self._guard, self.log)
 
     def log(self, message: str) -> None:
         log.add(self.store.worker_log, message)
@@ -82,6 +90,8 @@ class Worker:
             tended = self._tending.round(memory)
             for told in tend.problems(tended.applied):
                 self.log(told)
+        with self._guard("what a model tells"):
+            self._telling.look()
 
     def freshen(self) -> None:
         """What can wait until there is nothing else to do."""
@@ -93,6 +103,10 @@ class Worker:
 
     def stop(self) -> None:
         self._is_stopping = True
+
+    def leave(self) -> None:
+        """Wait for nobody any more."""
+        self._telling.stop()
 
     def is_stopping(self) -> bool:
         return self._is_stopping
@@ -111,6 +125,10 @@ class Worker:
             return "stopped"
         if _identity(self.store.worker_lock) != self._lock:
             return "removed"
+        if self._telling.is_asking:
+            # What was asked is paid for.
+            self._needed = now
+            return ""
         if _stamp(ctx.__file__) != self._install:
             return "replaced"
         is_young = now - self._began < self.limits.young_s
@@ -138,11 +156,16 @@ class Worker:
 
 
 def run(
-    surroundings: Surroundings, opened: Opened, limits: Limits, patience_s: float = _GOING_S
+    surroundings: Surroundings,
+    opened: Opened,
+    limits: Limits,
+    patience_s: float = _GOING_S,
+    variables: Mapping[str, str] | None = None,
 ) -> Reason | None:
     """Be the worker until there is a reason to go; None where there is one already.
 
-    One that is just going is waited for.
+    One that is just going is waited for. `variables` is the whole environment, for a model that
+    needs a key or is a program.
     """
     store = surroundings.user_store
     # Until the loop listens to them itself.
@@ -155,7 +178,7 @@ def run(
         disk.discard(os.path.join(store.home, starting.MARK))
         if not is_ours:
             return None
-        worker = Worker(surroundings, opened, limits)
+        worker = Worker(surroundings, opened, limits, variables)
         worker.log(f"started, version {ctx.__version__}")
         try:
             worker.drain()
@@ -165,6 +188,7 @@ def run(
             reason = serving.serve(worker, bell)
         finally:
             bell.close()
+            worker.leave()
             end_children()
         if worker.has_work() and reason not in ("stopped", "removed"):
             worker.drain()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ctx import disk
 from ctx.agents.claude_code import hook_checks, install, skill
 from ctx.agents.claude_code.setup import Setup
+from ctx.operations import model_checks
 from ctx.operations.checkup import Check, check_up, looked, ok
 from ctx.sqlite.connection import shown
 
@@ -31,6 +32,7 @@ def examine(setup: Setup) -> Diagnosis:
         "hooks run": hook_checks.tried,
         "PATH": _path,
         "skill": _skill,
+        "model": _model,
     }
     checks = [*check_up(setup.surroundings)]
     for name, look in looks.items():
@@ -69,6 +71,11 @@ def _skill(setup: Setup) -> Iterator[Check]:
     projects = os.path.join(setup.project_folder, "skills", "ctx")
     if setup.is_project and os.path.lexists(os.path.join(projects, "SKILL.md")):
         yield _pages(projects, "ctx install --project")
+
+
+def _model(setup: Setup) -> Iterator[Check]:
+    yield from model_checks.model(setup.surroundings, setup.variables)
+    yield from model_checks.spending(setup.surroundings)
 
 
 def _pages(folder: str, command: str) -> Check:

@@ -35,7 +35,7 @@ class Observation(NamedTuple):
     confidence: int
     """In thousandths."""
     said_by: str = ""
-    """`user` or `agent`, where it is something that was said."""
+    """`user` or `agent`, where it is something that was said; `model`, where a model put it so."""
 
 
 class Summary(NamedTuple):

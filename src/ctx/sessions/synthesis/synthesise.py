@@ -33,16 +33,16 @@ def synthesise(session: Session, steps: Sequence[Step], *, is_over: bool) -> Syn
     learned = [*fixed.causes, *(each.title for each in found_out)]
     texts = [*fixed.causes, *(f"{each.title} {each.text}" for each in told)]
     told += [each for each in found_out if not junk.is_told(each.title, texts)]
-    if not (is_over or _is_at_rest(course)):
+    if not (is_over or is_at_rest(course.steps)):
         return Synthesis(_in_order(told), None)
     built, done = changes(course, fixed.edits, fixed.failing)
     told += built
     return Synthesis(_in_order(told), summarise(course, told, learned, fixed, done))
 
 
-def _is_at_rest(course: Course) -> bool:
+def is_at_rest(steps: Sequence[Step]) -> bool:
     """Whether the last thing the agent did was to say something."""
-    for step in reversed(course.steps):
+    for step in reversed(steps):
         if step.kind != "mark" and not step.agent:
             return step.kind == "say"
     return False

@@ -1,0 +1,158 @@
+"""`ctx cost`"""
+
+import argparse
+
+from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
+from ctx.cli.settings import Settings
+from ctx.config.resolve import load
+from ctx.llm.accounts import BY
+from ctx.operations.cost import Calibration, Cost, ModelEstimate, Spent, Today, calibration, cost
+
+EXAMPLES = """
+ctx cost                        what models were asked in the last 30 days, by model
+ctx cost --since 7d --by day    day by day
+ctx cost --by session           which sessions took most to tell
+ctx cost --calibrate            how well ctx estimates what servers count
+"""
+
+_SINCE = "30d"
+_ABOUT = 1.1
+"""Requests that are larger than estimated by no more than this need nobody's attention: what a
+server puts around a short one is as much."""
+_NOBODY = {"session": "(no session)", "project": "(no project)", "model": "(not named)"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--since",
+        metavar="TIME",
+        default=_SINCE,
+        help=f"only calls since: 1h, 7d, 2w, 2026-01-20 (default: {_SINCE})",
+    )
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--by", choices=BY, default="model", help="what to add up (default: model)")
+    what.add_argument(
+        "--calibrate",
+        action="store_true",
+        help="compare ctx's own estimate of tokens with what servers reported",
+    )
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    store = settings.user_store
+    if options.calibrate:
+        output.show(calibration(store, options.since), render_calibration)
+        return
+    # Only a person's own settings name models and what they may use.
+    config = load(store.config_file, None, settings.environment, settings.overrides)
+    output.show(cost(store, config, options.since, options.by), render)
+
+
+def render(found: Cost) -> list[Block]:
+    if not found.ever:
+        return [Line("No model was ever asked."), *_how_to_name_one(found.backend)]
+    since = found.since[:10]
+    if not found.spent:
+        return [Line(f"No model was asked since {since}."), Line(""), *_today(found.today)]
+    rows = [_row(each, found.by) for each in found.spent[:MOST_ROWS]]
+    if (more := len(found.spent) - MOST_ROWS) > 0:
+        rows.append((f"… and {more:,} more", *[""] * 6))
+    if len(found.spent) > 1:
+        rows.append(_row(found.total._replace(what="all"), found.by))
+    headings = (found.by, "calls", "in", "out", "cached", "counted", "money")
+    return [
+        Table(headings, rows, ("", *["number"] * 6)),
+        Line(""),
+        *_today(found.today),
+        *(Line(each, "dim") for each in _remarks(found.total)),
+    ]
+
+
+def _row(spent: Spent, by: str) -> tuple[str, ...]:
+    numbers = (
+        spent.calls,
+        spent.input_tokens,
+        spent.output_tokens,
+        spent.cached_tokens,
+        spent.counted,
+    )
+    what = spent.what or _NOBODY.get(by, "")
+    return what, *(f"{number:,}" for number in numbers), _money(spent)
+
+
+def _money(spent: Spent) -> str:
+    if not spent.dollars:
+        return "not known" if spent.unpriced else "none"
+    # What is a part of a cent is not nothing.
+    told = f"${spent.dollars:,.{2 if spent.dollars >= 0.01 else 6}f}"
+    return f"{told} and more" if spent.unpriced else told
+
+
+def _today(today: Today) -> list[Block]:
+    told = f"Today (UTC): {today.counted:,} of {today.cap:,} tokens count"
+    parts = [
+        f"{what} {count(calls.calls, 'call')} ({calls.tokens:,} tokens)"
+        for what, calls in (("set aside for", today.under_way), ("lost with", today.lost))
+        if calls.calls
+    ]
+    return [Line(f"{told}{''.join(f'; {part}' for part in parts)}.")]
+
+
+def _remarks(total: Spent) -> list[str]:
+    said = []
+    if total.unsettled:
+        is_, it = ("is", "it") if total.unsettled == 1 else ("are", "they")
+        said.append(
+            f"{count(total.unsettled, 'call')} {is_} under way or lost: what {it} may have used at"
+            " most counts."
+        )
+    if total.unpriced > total.unsettled:
+        said.append(
+            "`ctx config set llm.prices '[\"NAME=1.00/5.00\"]'` says what a model costs: dollars"
+            " for a million tokens in and out."
+        )
+    return said
+
+
+def _how_to_name_one(backend: str) -> list[Block]:
+    if backend != "off":
+        return [Line('`ctx llm --query "…"` asks one; `ctx doctor` says which.', "dim")]
+    return [
+        Line("`ctx config set llm.backend llama_cpp` names one; so do `openai`, `anthropic` and"),
+        Line("`claude_cli`. `ctx config explain llm.backend` says more."),
+    ]
+
+
+def render_calibration(found: Calibration) -> list[Block]:
+    if not found.models:
+        return [Line(f"No server has said since {found.since[:10]} how large a request was.")]
+    rows = [
+        (
+            each.model or _NOBODY["model"],
+            f"{each.calls:,}",
+            f"{each.estimated:,}",
+            f"{each.reported:,}",
+            f"{each.median:.2f}",
+            f"{each.p90:.2f}",
+            f"{each.below:,}",
+        )
+        for each in found.models
+    ]
+    headings = ("model", "calls", "estimated", "reported", "median", "p90", "too low")
+    table = Table(headings, rows, ("", *["number"] * 6))
+    return [table, Line(""), *(Line(_judged(each)) for each in found.models)]
+
+
+def _judged(found: ModelEstimate) -> str:
+    name = found.model or "The model"
+    if not found.below:
+        return f"{name}: the estimate is on the safe side: no request was larger."
+    share = found.below / found.calls
+    if found.median <= 1:
+        return f"{name}: the estimate is mostly on the safe side; {share:.0%} were larger."
+    if found.median <= _ABOUT:
+        return f"{name}: the estimate is about right: requests are mostly {found.median:.2f} of it."
+    return (
+        f"{name}: the estimate is too low: requests are mostly {found.median:.2f} times as large."
+        " Lower the budgets of packs by as much. What may be spent is not estimated: it holds."
+    )

@@ -1,0 +1,349 @@
+"""`ctx llm`"""
+
+import argparse
+import os
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.cli import arguments, opening
+from ctx.cli import commit as commit_command
+from ctx.cli import settings as surroundings
+from ctx.cli.nodes import warn_of_redaction
+from ctx.cli.options import completing, session_option
+from ctx.cli.output import Block, Markdown, Output, count
+from ctx.cli.settings import Settings
+from ctx.errors import ContentRefused, CtxError, ModelFailure, UsageError
+from ctx.ids import short
+from ctx.llm import backends
+from ctx.llm.ledger import Ledger
+from ctx.llm.model import Answer, Backend, Cache, Stop, Usage, unheard
+from ctx.operations import add_note, commit, llm, respond
+from ctx.operations.commit import Committed
+from ctx.operations.llm import Question, Wish
+from ctx.operations.respond import Kept, Response
+from ctx.retrieval import prompt
+from ctx.workspace import Workspace
+
+if TYPE_CHECKING:
+    from ctx.config.resolve import Config
+
+EXAMPLES = """
+ctx llm --query "Why are payments charged twice?"          a pack is built, and asked about
+ctx query "Why are payments charged twice?" | ctx llm      one that was built before
+ctx llm --pack pack.json --max-tokens 500 --temperature 0
+ctx llm --query "Explain the Client struct" --server http://127.0.0.1:8080
+ctx llm --query - --backend claude_cli < issue.md          a long one, from stdin
+ctx llm --query "Which retry limit is right?" --commit     also into the log, and a commit
+"""
+
+_INTERRUPTED = 130
+_WARMEST = 2.0
+_MOST_NAMED = 5
+_MICROS = 1_000_000
+_WAYS = (
+    '`ctx llm --query "…"` builds a pack and asks about it; `ctx query "…" | ctx llm` and'
+    " `ctx llm --pack FILE` take one that is there."
+)
+_NO_MODEL = (
+    "`ctx llm --backend llama_cpp --server http://127.0.0.1:8080 …` asks one now;"
+    " `ctx config set llm.backend llama_cpp` names it for good."
+)
+
+
+class Answered(NamedTuple):
+    """What a model answered, what it cost, and what became of it."""
+
+    answer: str
+    task: str
+    model: str
+    backend: str
+    where: str
+    stop: Stop
+    problem: str
+    usage: Usage | None
+    """None where nobody said."""
+    cost_micros: int | None
+    """Millionths of a dollar; None where nobody knows."""
+    cache: Cache | None
+    duration_ms: int
+    receipt: str | None
+    """Of the pack: `ctx why`."""
+    kept: Kept | None
+    """None where it could not be kept."""
+    note: str | None = None
+    """With `--commit`: the file of the log."""
+    commit: Committed | None = None
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    source = parser.add_mutually_exclusive_group()
+    file = source.add_argument(
+        "--pack", metavar="FILE", help="a pack, as JSON (default: what comes on stdin)"
+    )
+    completing(file, "file")
+    source.add_argument(
+        "--query", metavar="TASK", help="build a pack for a task, and ask about it (- reads stdin)"
+    )
+    parser.add_argument(
+        "--budget",
+        type=arguments.whole_number,
+        metavar="N",
+        help="tokens of the pack that is built",
+    )
+    parser.add_argument(
+        "--backend", choices=backends.NAMES, help="whom to ask (default: `llm.backend`)"
+    )
+    parser.add_argument("--server", metavar="URL", help="where (default: `llm.server_url`)")
+    parser.add_argument("--model", metavar="NAME", help="which model (default: `llm.model`)")
+    parser.add_argument(
+        "--max-tokens", type=arguments.whole_number, metavar="N", help="of the answer, at most"
+    )
+    parser.add_argument(
+        "--temperature", type=_temperature, metavar="F", help="how freely it chooses words, 0 to 2"
+    )
+    parser.add_argument(
+        "--commit", action="store_true", help="write the answer to the log too, and commit it"
+    )
+    parser.add_argument("-m", "--message", help="the commit's message (implies --commit)")
+    session_option(parser)
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    committing = _workspace_to_commit(options, settings, output)
+    if options.model is not None:
+        settings = _with_model(settings, options.model.strip())
+    wish = _wish(options, settings)
+    with ExitStack() as stack:
+        open_memory = opening.reading if wish.pack else opening.reading_for_agents
+        with open_memory(settings, output) as memory:
+            backend = _backend(memory.config, options, settings)
+            stack.callback(backend.close)
+            question = llm.prepare(memory, backend, wish)
+        output.note(_asking(backend, question))
+        ledger = stack.enter_context(Ledger(settings.user_store.ledger))
+        meter = llm.meter(ledger, backend, question)
+        answer = llm.ask(backend, question, meter, output.appear if output.appears else unheard)
+    if output.appears:
+        output.appear("" if answer.text.endswith("\n") else "\n")
+    answered = _answered(backend, question, answer)
+    try:
+        answered = _keep(answered, question, committing, options, settings, output)
+    except CtxError as error:
+        # It has cost something, and is all that there is of it.
+        _show(answered, output)
+        error.message += " The answer was not kept."
+        raise
+    _show(answered, output)
+    return _say_more(answered, output)
+
+
+# What is asked
+
+
+def _workspace_to_commit(
+    options: argparse.Namespace, settings: Settings, output: Output
+) -> Workspace | None:
+    """What `--commit` commits. It is looked for before anything is spent."""
+    if options.message is not None:
+        commit.require_message(options.message)
+    if not options.commit and options.message is None:
+        return None
+    return opening.open_workspace(settings, output)
+
+
+def _with_model(settings: Settings, model: str) -> Settings:
+    if not model:
+        raise UsageError("--model names no model.", hint="Leave it out for `llm.model`.")
+    return settings._replace(overrides=(*settings.overrides, f"llm.model={model}"))
+
+
+def _wish(options: argparse.Namespace, settings: Settings) -> Wish:
+    wish = Wish(max_tokens=options.max_tokens, temperature=options.temperature)
+    if options.query is not None:
+        task = surroundings.read_stdin() if options.query == "-" else options.query
+        if not task.strip():
+            raise UsageError("There is no task.", hint=_WAYS)
+        return wish._replace(query=task, budget=options.budget)
+    if options.budget is not None:
+        raise UsageError("--budget is about a pack that is built.", hint=_WAYS)
+    return wish._replace(pack=prompt.given(_given(options, settings)))
+
+
+def _given(options: argparse.Namespace, settings: Settings) -> bytes:
+    """The bytes of a pack: those of a file, also a pipe, or what comes on stdin."""
+    if options.pack not in (None, "-"):
+        path = os.path.join(settings.folder, settings.expanded(options.pack))
+        try:
+            with open(path, "rb") as file:
+                return file.read(prompt.LARGEST_PACK + 1)
+        except OSError as error:
+            raise UsageError(
+                f"{options.pack} cannot be read: {error.strerror}.", hint=_WAYS
+            ) from None
+    if surroundings.stdin_is_terminal():
+        raise UsageError("There is nothing to ask about.", hint=_WAYS)
+    data = bytearray()
+    for part in surroundings.stdin_in_parts():
+        data += part
+        if len(data) > prompt.LARGEST_PACK:
+            break
+    if not data.strip():
+        raise ContentRefused("Nothing came on stdin, so there is no pack.", hint=_WAYS)
+    return bytes(data)
+
+
+def _backend(config: "Config", options: argparse.Namespace, settings: Settings) -> Backend:
+    place = surroundings.variables(), settings.user_store.home
+    if options.backend or options.server:
+        if options.server is not None and not options.server.strip():
+            raise UsageError("--server names no address.", hint=_NO_MODEL)
+        return backends.named(options.backend or "", options.server or "", config, *place)
+    found = backends.configured(config, *place)
+    if found is None:
+        what = "and `auto` found none here" if config.choice("llm.backend") == "auto" else "so far"
+        raise UsageError(f"No model is named {what}.", hint=_NO_MODEL)
+    return found
+
+
+def _temperature(word: str) -> float:
+    try:
+        number = float(word)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{word[:20]!r} is not a number") from None
+    if not 0 <= number <= _WARMEST:
+        raise argparse.ArgumentTypeError("must be from 0 to 2")
+    return number
+
+
+def _asking(backend: Backend, question: Question) -> str:
+    model = question.model if question.model not in ("", "default") else "the model"
+    return (
+        f"Asking {model} at {backend.where}: about {question.estimate:,} tokens, and at most"
+        f" {question.request.max_tokens:,} for the answer."
+    )
+
+
+# What becomes of it
+
+
+def _answered(backend: Backend, question: Question, answer: Answer) -> Answered:
+    return Answered(
+        answer.text,
+        question.task,
+        answer.model or question.model,
+        backend.name,
+        backend.where,
+        answer.stop,
+        answer.problem,
+        answer.usage,
+        llm.cost_micros(question, answer),
+        answer.cache,
+        answer.duration_ms,
+        question.receipt,
+        None,
+    )
+
+
+def _keep(
+    answered: Answered,
+    question: Question,
+    committing: Workspace | None,
+    options: argparse.Namespace,
+    settings: Settings,
+    output: Output,
+) -> Answered:
+    """Keep the answer; one that is whole is also noted and committed, where that is asked for."""
+    response = Response(
+        answered.answer,
+        question.task,
+        answered.model,
+        answered.backend,
+        answered.usage,
+        answered.stop,
+        question.receipt,
+        question.files,
+    )
+    is_to_commit = committing is not None and answered.stop not in ("cut", "interrupted")
+    written = None
+    with opening.writing(settings, output) as memory:
+        kept = respond.respond(memory, response)
+        # What was kept before and not committed has no note yet.
+        if is_to_commit and (kept.new or kept.node.staged):
+            written = add_note.add_note(
+                memory, add_note.Options(kept.node.content, tags=[respond.TAG])
+            )
+    answered = answered._replace(kept=kept, note=written.path if written else None)
+    if committing is None or not is_to_commit:
+        return answered
+    message = options.message or kept.node.content.partition("\n")[0]
+    return answered._replace(commit=commit.commit(committing, commit.Options(message)))
+
+
+def _show(answered: Answered, output: Output) -> None:
+    if not output.appears:
+        output.show(answered, render)
+
+
+def render(answered: Answered) -> list[Block]:
+    return [Markdown(answered.answer)]
+
+
+def _say_more(answered: Answered, output: Output) -> int:
+    output.note(_figures(answered))
+    kept = answered.kept
+    assert kept is not None
+    output.note(_told(kept))
+    warn_of_redaction(kept.redacted, output)
+    if kept.cut:
+        output.warn(f"The last {kept.cut:,} characters of the answer were not kept.")
+    if (made := answered.commit) and made.commit:
+        noted = f", with {answered.note}" if answered.note else ""
+        output.note(f"Committed {short(made.commit)}{noted}.")
+        commit_command.say_more(made, output)
+    shown = f"`ctx show {kept.short_id}`"
+    match answered.stop:
+        case "interrupted":
+            output.note(f"Interrupted: what had come is kept as such, see {shown}.")
+            return _INTERRUPTED
+        case "cut":
+            reason = answered.problem or "The answer broke off."
+            raise ModelFailure(
+                reason, hint=f"What had come is kept as such, see {shown}. Ask again for the rest."
+            )
+        case "length":
+            output.note("It had no more tokens: --max-tokens allows more.")
+        case "refused":
+            output.note("The model would not say more.")
+    return 0
+
+
+def _figures(answered: Answered) -> str:
+    """`1,364 tokens in (1,280 known), 96 out, 3.2 s, $0.0012.`"""
+    told = []
+    if usage := answered.usage:
+        known = f" ({usage.cached_tokens:,} not read again)" if usage.cached_tokens else ""
+        told += [f"{usage.input_tokens:,} tokens in{known}", f"{usage.output_tokens:,} out"]
+    else:
+        told.append("nobody said how many tokens it took")
+    told.append(f"{answered.duration_ms / 1000:.1f} s")
+    if answered.cost_micros is not None:
+        told.append(f"${answered.cost_micros / _MICROS:.4f}")
+    if (cache := answered.cache) and cache.state != "fresh":
+        told.append(f"the prompt was {cache.state}")
+    line = ", ".join(told)
+    return f"{line[0].upper()}{line[1:]}."
+
+
+def _told(kept: Kept) -> str:
+    if not kept.new:
+        return f"The same answer was kept before: `ctx show {kept.short_id}`."
+    names = [each.name for each in kept.mentions[:_MOST_NAMED]]
+    more = f" and {len(kept.mentions) - len(names)} more" if len(kept.mentions) > len(names) else ""
+    parts = []
+    if kept.code_blocks:
+        parts.append(count(len(kept.code_blocks), "block of code", "blocks of code"))
+    if kept.decisions:
+        parts.append(count(len(kept.decisions), "decision"))
+    told = f" with {' and '.join(parts)}" if parts else ""
+    linked = f", linked to {', '.join(names)}{more}" if names else ""
+    return f"Kept as {kept.short_id}{told}{linked}: `ctx show {kept.short_id}`."

@@ -1,0 +1,91 @@
+"""`ctx sessions synthesise`"""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from ctx.cli import opening
+from ctx.cli.output import Block, Line, Output, Table, count
+from ctx.cli.settings import Settings, variables
+from ctx.config.resolve import survey
+from ctx.errors import ModelFailure
+
+if TYPE_CHECKING:
+    from ctx.operations.retell_now import Retold
+
+EXAMPLES = """
+ctx sessions synthesise 5dd6 --dry-run    what would be asked, and what that takes at most
+ctx sessions synthesise 5dd6              ask the model about what it was not asked about yet
+ctx sessions synthesise 5dd6 --again      ask about everything once more
+"""
+
+
+def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    from ctx.operations import retell
+    from ctx.operations.retell_now import planned, retell_now
+
+    with opening.writing(settings, output) as memory:
+        # A project has no say in it.
+        file = settings.user_store.config_file
+        config = survey(file, None, settings.environment, settings.overrides)
+        with retell.configured(config, variables(), settings.user_store) as asking:
+            if asking is None:
+                raise _no_model(config.choice("llm.backend"))
+            voice = asking.voice()
+            if options.dry_run:
+                found = planned(memory, options.named, asking, voice, again=options.again)
+            else:
+                with output.progress(f"Asking {asking.backend.where}") as tick:
+                    found = retell_now(
+                        memory, options.named, asking, voice, again=options.again, tick=tick
+                    )
+    output.show(found, render)
+    if found.problem:
+        output.warn(found.problem)
+
+
+def _no_model(backend: str) -> ModelFailure:
+    if backend == "auto":
+        return ModelFailure("There is no model on this machine that could be asked.")
+    return ModelFailure(
+        "No model is configured.",
+        hint="`ctx config set llm.backend llama_cpp` names one on this machine; `ctx doctor` says"
+        " what else there is.",
+    )
+
+
+def render(found: "Retold") -> list[Block]:
+    if not found.asked:
+        # Why some of it was not asked is told beside.
+        return [] if found.problem else [Line("There is nothing to ask about this session now.")]
+    questions = count(len(found.asked), "question")
+    would = "Would ask" if found.dry_run else "Asked"
+    blocks: list[Block] = [Line(f"{would} {_who(found)} {questions}:")]
+    rows = [
+        (
+            f"{count(each.steps, 'step')}" if each.steps else "the whole session",
+            f"at most {each.most_tokens:,} tokens" if found.dry_run else _came(found, number),
+        )
+        for number, each in enumerate(found.asked)
+    ]
+    blocks.append(Table(("about", "what"), rows))
+    if found.dry_run:
+        mended = f"{found.most_mended:,} where every answer has to be mended"
+        blocks.append(Line(f"At most {found.most_tokens:,} tokens; {mended}."))
+    else:
+        told = f"{count(found.new, 'node')} new, {found.changed:,} changed"
+        blocks.append(Line(f"{told}, {found.withdrawn:,} withdrawn."))
+    left = f"{found.left_today:,} today, {found.left_in_session:,} for this session"
+    blocks.append(Line(f"Tokens that are left: {left}.", "dim"))
+    return blocks
+
+
+def _who(found: "Retold") -> str:
+    model = found.model if found.model != "default" else "the model"
+    return f"{model or 'the model'} at {found.where}"
+
+
+def _came(found: "Retold", number: int) -> str:
+    each = found.asked[number]
+    if each.problem:
+        return each.problem
+    return count(each.observations, "observation") if each.kind == "steps" else "a summary"

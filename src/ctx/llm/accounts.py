@@ -1,0 +1,96 @@
+"""What is in the ledger, added up: for `ctx cost` and whoever else wants to know."""
+
+from collections.abc import Mapping
+from sqlite3 import Connection
+from typing import Literal, NamedTuple
+
+from ctx.llm.ledger import DONE, OPEN, REFUSED
+
+By = Literal["model", "day", "session", "project", "purpose"]
+
+_COLUMNS: Mapping[By, str] = {
+    "model": "model",
+    "day": "substr(at, 1, 10)",
+    "session": "session",
+    "project": "coalesce(project, '')",
+    "purpose": "purpose",
+}
+BY = tuple(_COLUMNS)
+
+_SUMS = f"""
+SELECT %s, backend, place, model, count(*),
+    sum(state = '{DONE}'), sum(state = '{REFUSED}'), sum(state = '{OPEN}'),
+    coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),
+    coalesce(sum(cached_tokens), 0), sum(counted), coalesce(sum(cost_micros), 0),
+    sum(state = '{DONE}' AND cost_micros IS NULL),
+    coalesce(sum(CASE WHEN cost_micros IS NULL THEN input_tokens END), 0),
+    coalesce(sum(CASE WHEN cost_micros IS NULL THEN output_tokens END), 0)
+FROM calls WHERE at >= ? GROUP BY 1, 2, 3, 4 ORDER BY min(id)
+"""
+
+
+class Account(NamedTuple):
+    """What the calls of one kind to one model came to."""
+
+    what: str
+    """The model, day, session, project or purpose."""
+    backend: str
+    place: str
+    model: str
+    calls: int
+    answered: int
+    refused: int
+    """Not carried out: they cost nothing."""
+    open: int
+    """Under way or lost: they count in full."""
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    counted: int
+    cost_micros: int
+    """Millionths of a dollar, as far as they were written down."""
+    unpriced: int
+    """Answered calls about whose money nothing is written down, and their tokens."""
+    unpriced_input: int
+    unpriced_output: int
+
+
+class Unsettled(NamedTuple):
+    """Calls of which nobody has said what they used."""
+
+    calls: int
+    tokens: int
+
+
+class Compared(NamedTuple):
+    """Of one call, our own estimate of its input and what the server said."""
+
+    model: str
+    estimate: int
+    reported: int
+
+
+def accounts(connection: Connection, since: str, by: By) -> list[Account]:
+    """Those since a moment, each model and server by itself, in the order of their first calls."""
+    rows = connection.execute(_SUMS % _COLUMNS[by], (since,))
+    return [Account._make(row) for row in rows]
+
+
+def unsettled(connection: Connection, since: str, until: str) -> Unsettled:
+    """Those from one moment to another."""
+    row = connection.execute(
+        "SELECT count(*), coalesce(sum(counted), 0) FROM calls"
+        " WHERE state = ? AND at >= ? AND at < ?",
+        (OPEN, since, until),
+    ).fetchone()
+    return Unsettled(*row)
+
+
+def compared(connection: Connection, since: str) -> list[Compared]:
+    """Every call of which a server said how large it was."""
+    rows = connection.execute(
+        "SELECT model, estimate, input_tokens FROM calls"
+        " WHERE state = ? AND at >= ? AND input_tokens > 0 ORDER BY id",
+        (DONE, since),
+    )
+    return [Compared._make(row) for row in rows]

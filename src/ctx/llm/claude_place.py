@@ -1,0 +1,68 @@
+"""The folder in which Claude Code's program is asked one question, of which nothing is left.
+
+The folder bears the id of the session. So whatever the client writes about either, in the folder
+where it keeps everybody's sessions, has that id in its name, or lies in a folder that has.
+"""
+
+import contextlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Mapping
+
+from ctx import clock, disk
+
+_LOST_NS = 24 * 3600 * 10**9
+
+
+@contextlib.contextmanager
+def place(folder: str, variables: Mapping[str, str]) -> Iterator[str]:
+    """A folder for one question. Its name is the id of a session, which nobody else has."""
+    # The client calls folders by their names without links.
+    folder = os.path.realpath(folder)
+    session = str(uuid.uuid4())
+    made = os.path.join(folder, session)
+    with disk.explained("making a folder for Claude Code"):
+        disk.make_folder(made, durable_name=False)
+    try:
+        _forget_the_lost(folder, variables)
+        yield made
+    finally:
+        _forget(made, variables)
+
+
+def _forget_the_lost(folder: str, variables: Mapping[str, str]) -> None:
+    """What was left behind by somebody who was killed."""
+    for path in _in(folder):
+        with contextlib.suppress(OSError):
+            if clock.now_ns() - os.stat(path).st_mtime_ns > _LOST_NS:
+                _forget(path, variables)
+
+
+def _forget(made: str, variables: Mapping[str, str]) -> None:
+    """Remove it, and whatever has the id of its session in its name."""
+    _remove(made)
+    session = os.path.basename(made)
+    home = os.path.join(variables.get("HOME", ""), ".claude")
+    config = variables.get("CLAUDE_CONFIG_DIR") or home
+    if not os.path.isabs(config):
+        return
+    for folder in (*_in(config), *_in(os.path.join(config, "projects"))):
+        for path in _in(folder):
+            name = os.path.basename(path)
+            if name.startswith(session) or name.endswith(session):
+                _remove(path)
+
+
+def _in(folder: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return [os.path.join(folder, name) for name in disk.names(folder)]
+    return []
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            disk.discard(path)

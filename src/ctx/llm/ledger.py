@@ -1,0 +1,311 @@
+"""Every call to a model: what it may cost at most, before it is sent, and what it did cost.
+
+A call is a row. Before it is sent the row holds the most that it can use, and that counts; when the
+server has said what it used, that counts instead. A row of which nobody says anything more counts
+for ever: a process that was killed, or a connection that broke, may have used all of it. So the
+caps hold whatever happens and however many processes ask at once, as the day's sum and the new row
+are one transaction.
+
+What a server says counts, with two exceptions. Numbers that cannot be true, such as negative ones,
+are no answer, and the call counts in full. Numbers that are far below what any tokenizer makes of
+the request are not believed either: then a quarter of our own estimate of it counts.
+
+It is a database of its own in `CTX_HOME`: what a person spends does not depend on which store is in
+use. It holds numbers, and names of models, projects and sessions, never what was asked or answered.
+Days are UTC; a call belongs to the day on which it was allowed. Without a ledger that can be
+written, nothing is sent.
+"""
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.errors import BudgetExceeded, CtxError, DatabaseFailure, DiskFailure
+from ctx.llm.model import BackendName, Usage
+from ctx.llm.prices import Prices
+from ctx.redaction.needle import Needle
+from ctx.sqlite.connection import execute_script, explained, shown, size_of, transaction
+from ctx.sqlite.truth import check_truth, open_truth, read_truth
+
+APPLICATION_ID = 0x6374786C  # "ctxl"
+
+_BUSY_MS = 30_000
+"""A hundred processes may stand in line."""
+_MOST_TOKENS = 10_000_000
+"""No model takes so much in one request: a server that reports more reports nonsense."""
+_MOST_MICROS = 10**12
+_LONGEST_NAME = 200
+_LEAST_PART = 4
+"""A request has at least so small a part of the tokens that we estimate for it."""
+
+_SCHEMA = """
+CREATE TABLE calls (
+    id INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    session TEXT NOT NULL DEFAULT '',
+    project TEXT,
+    backend TEXT NOT NULL,
+    place TEXT NOT NULL,
+    model TEXT NOT NULL,
+    state TEXT NOT NULL,
+    counted INTEGER NOT NULL,
+    reserved INTEGER NOT NULL,
+    estimate INTEGER NOT NULL,
+    input_tokens INTEGER,
+    output_tokens INTEGER,
+    cached_tokens INTEGER,
+    cost_micros INTEGER,
+    duration_ms INTEGER
+);
+CREATE INDEX idx_calls_at ON calls(at, counted);
+CREATE INDEX idx_calls_session ON calls(session, at) WHERE session <> '';
+"""
+
+OPEN, DONE, REFUSED = "open", "done", "refused"
+"""What the `state` of a call can be: under way or lost; answered; not carried out."""
+
+
+class Caps(NamedTuple):
+    """Tokens that may be used at most."""
+
+    day: int
+    session: int | None = None
+    """In one session, on whatever day."""
+
+
+class Purpose(NamedTuple):
+    """What a call is for."""
+
+    name: str
+    """`llm` or `synthesis`."""
+    session: str = ""
+    project: str | None = None
+
+
+class To(NamedTuple):
+    """Who is asked."""
+
+    backend: BackendName
+    place: str
+    model: str
+
+
+def _m001_calls(connection: Connection) -> None:
+    execute_script(connection, _SCHEMA)
+
+
+_MIGRATIONS = (_m001_calls,)
+
+
+class Ledger:
+    """To be closed, or used as a context; in one thread."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        with _told(path):
+            self._connection = open_truth(
+                path, application_id=APPLICATION_ID, migrations=_MIGRATIONS, busy_ms=_BUSY_MS
+            )
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def connection(self) -> Connection:
+        return self._connection
+
+    def meter(self, purpose: Purpose, to: To, caps: Caps, prices: Prices) -> "CappedMeter":
+        return CappedMeter(self, purpose, to, caps, prices)
+
+    def counted_on(self, day: str) -> int:
+        """What counts of a day, `2026-11-15`."""
+        return counted_on(self._connection, day)
+
+    def counted_in(self, purpose: Purpose) -> int:
+        """What counts of a session, as far as it was used for the same."""
+        sql = "SELECT coalesce(sum(counted), 0) FROM calls WHERE session = ? AND purpose = ?"
+        row = self._connection.execute(sql, (purpose.session, purpose.name)).fetchone()
+        return int(row[0])
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with _told(self.path), explained(self.path), transaction(self._connection):
+            yield self._connection
+
+
+def counted_on(connection: Connection, day: str) -> int:
+    sql = "SELECT coalesce(sum(counted), 0) FROM calls WHERE at >= ? AND at < ?"
+    return int(connection.execute(sql, (day, f"{day}U")).fetchone()[0])
+
+
+@contextmanager
+def reading(path: str) -> Iterator[Connection | None]:
+    """The ledger for whoever only looks; None where no model was ever asked."""
+    if not os.path.exists(path) or not size_of(path):
+        yield None
+        return
+    with _told(path), explained(path):
+        connection = read_truth(path, application_id=APPLICATION_ID, migrations=_MIGRATIONS)
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+
+def trouble(path: str) -> CtxError | None:
+    """What is wrong with the ledger, and what to do; nothing where there is none yet."""
+    try:
+        with reading(path) as connection:
+            found = check_truth(path) if connection else []
+    except CtxError as error:
+        return error
+    return DatabaseFailure(f"{shown(path)}: {found[0]}", hint=_anew(path)) if found else None
+
+
+def holding(path: str, needle: Needle) -> int:
+    """How many calls have a name in which something stands that is to go."""
+    with reading(path) as connection:
+        return len(_named_so(connection, needle)) if connection else 0
+
+
+def scrub(path: str, needle: Needle) -> None:
+    """Take it out of the names, also where SQLite would keep it. What was used stays as it is."""
+    with Ledger(path) as opened:
+        with opened.writing() as connection:
+            for number, *names in _named_so(connection, needle):
+                connection.execute(
+                    "UPDATE calls SET session = ?, project = ?, place = ?, model = ? WHERE id = ?",
+                    (*(each and needle.name(each) for each in names), number),
+                )
+        with _told(path), explained(path):
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _named_so(connection: Connection, needle: Needle) -> list[tuple[Any, ...]]:
+    rows = connection.execute("SELECT id, session, project, place, model FROM calls")
+    return [row for row in rows if any(each and needle.is_in(each) for each in row[1:])]
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What is wrong with the ledger, and what follows from that."""
+    try:
+        yield
+    except (DatabaseFailure, DiskFailure) as error:
+        hint = error.hint
+        # What helps a store does not help here.
+        if "`ctx store" in (hint or ""):
+            hint = _anew(path)
+        message = f"{error.message} It is the ledger of models: no model is asked without it."
+        raise type(error)(message, hint=hint) from error
+
+
+def _anew(path: str) -> str:
+    name = shlex.quote(shown(path))
+    return f"`mv {name} {name}.damaged` begins a new one; what was used today is not known then."
+
+
+class CappedMeter:
+    """Allows calls of one purpose as long as the caps do."""
+
+    def __init__(
+        self, ledger: Ledger, purpose: Purpose, to: To, caps: Caps, prices: Prices
+    ) -> None:
+        self._ledger = ledger
+        self._purpose = purpose
+        self._to = to
+        self._caps = caps
+        self._prices = prices
+
+    def reserve(self, tokens: int, estimate: int) -> "Call":
+        purpose, caps = self._purpose, self._caps
+        with self._ledger.writing() as connection:
+            # In the transaction: whoever stood in line past midnight asks on the new day.
+            at = clock.iso(clock.now_ms())
+            used = self._ledger.counted_on(at[:10])
+            if used + tokens > caps.day:
+                raise _too_much("day", caps.day, used, tokens)
+            if caps.session is not None and purpose.session:
+                used = self._ledger.counted_in(purpose)
+                if used + tokens > caps.session:
+                    raise _too_much("session", caps.session, used, tokens)
+            row = connection.execute(
+                "INSERT INTO calls (at, purpose, session, project, backend, place, model, state,"
+                " counted, reserved, estimate) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (at, *purpose, *self._to, OPEN, tokens, tokens, estimate),
+            )
+            number = row.lastrowid
+        assert number is not None
+        return Call(self._ledger, number, self._prices)
+
+
+class Call:
+    """One request, for which tokens are set aside.
+
+    What cannot be written down about it, because the disk is full, is left as it is: it counts in
+    full, and the answer that was paid for is not lost over it.
+    """
+
+    def __init__(self, ledger: Ledger, number: int, prices: Prices) -> None:
+        self._ledger = ledger
+        self._number = number
+        self._prices = prices
+        self._began = clock.monotonic()
+
+    def settle(self, usage: Usage, model: str) -> None:
+        if not _can_be_true(usage):
+            return
+        # A server may call its model anything.
+        model = model[:_LONGEST_NAME].encode("utf-8", "replace").decode("utf-8")
+        cost = usage.cost_micros
+        if type(cost) is not int or not 0 <= cost <= _MOST_MICROS:
+            cost = self._prices.cost_micros(model, usage)
+        took_ms = round((clock.monotonic() - self._began) * 1000)
+        cached = min(max(0, usage.cached_tokens), usage.input_tokens)
+        with suppress(CtxError), self._ledger.writing() as connection:
+            connection.execute(
+                "UPDATE calls SET state = ?, counted = max(?, estimate / ?),"
+                " model = coalesce(nullif(?, ''), model), input_tokens = ?, output_tokens = ?,"
+                " cached_tokens = ?, cost_micros = ?, duration_ms = ? WHERE id = ? AND state = ?",
+                (
+                    *(DONE, usage.tokens, _LEAST_PART, model),
+                    *(usage.input_tokens, usage.output_tokens, cached, cost, took_ms),
+                    *(self._number, OPEN),
+                ),
+            )
+
+    def release(self) -> None:
+        with suppress(CtxError), self._ledger.writing() as connection:
+            connection.execute(
+                "UPDATE calls SET state = ?, counted = 0 WHERE id = ? AND state = ?",
+                (REFUSED, self._number, OPEN),
+            )
+
+
+def _can_be_true(usage: Usage) -> bool:
+    """Whether what a server says is an answer. It may be any number, and even no number."""
+    told = (usage.input_tokens, usage.output_tokens, usage.cached_tokens)
+    # Exact: JSON's `true` is an int to isinstance.
+    return all(type(each) is int and 0 <= each <= _MOST_TOKENS for each in told)
+
+
+def _too_much(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:
+    of = {"day": "today", "session": "in this session"}[what]
+    setting = {"day": "llm.daily_token_cap", "session": "llm.session_token_cap"}[what]
+    return BudgetExceeded(
+        f"The model may use {cap:,} tokens a {what}: {used:,} are used or set aside {of}, and this"
+        f" may take {wanted:,}.",
+        hint=f"`ctx cost` shows what they went into; `ctx config set {setting} N` allows more.",
+    )

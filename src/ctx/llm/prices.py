@@ -1,0 +1,48 @@
+"""Money for tokens. Prices change, so they are a person's own settings, not a table of ours."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx.errors import ConfigInvalid
+from ctx.llm.model import Usage
+
+
+class Price(NamedTuple):
+    """Dollars for a million tokens, which is millionths of a dollar for one."""
+
+    input: float
+    output: float
+
+
+class Prices:
+    """What models cost, by the beginning of their names; `*` for every model."""
+
+    def __init__(self, prices: Sequence[tuple[str, Price]]) -> None:
+        # The longest name that fits says most, and `*` least.
+        self._prices = sorted(prices, key=lambda each: (each[0] == "*", -len(each[0])))
+
+    def cost_micros(self, model: str, usage: Usage) -> int | None:
+        """Millionths of a dollar; None where nobody said what the model costs."""
+        for name, price in self._prices:
+            if name == "*" or model.startswith(name):
+                cost = usage.input_tokens * price.input + usage.output_tokens * price.output
+                return round(cost)
+        return None
+
+
+def prices(settings: Sequence[str]) -> Prices:
+    """From `llm.prices`: `claude-haiku=1.00/5.00`, dollars for a million tokens in and out."""
+    found = []
+    for each in settings:
+        name, _, numbers = each.partition("=")
+        try:
+            first, second = (float(number) for number in numbers.split("/"))
+        except ValueError:
+            first = second = -1.0
+        if not name.strip() or not (0 <= first < 1e6 and 0 <= second < 1e6):
+            raise ConfigInvalid(
+                f"llm.prices: `{each}` is no price.",
+                hint="`claude-haiku=1.00/5.00` is one: dollars for a million tokens in and out.",
+            )
+        found.append((name.strip(), Price(first, second)))
+    return Prices(found)

@@ -1,0 +1,170 @@
+"""A program that is asked something and answers in lines, for so long and no longer."""
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, NamedTuple
+
+from ctx import clock
+from ctx.llm.stream import Broken
+
+_READ_SIZE = 64 * 1024
+_KEPT_OF_COMPLAINTS = 8 * 1024
+_GOING_S = 1.0
+"""How long a program may take to end once it is told to, or has said its last word."""
+
+_WAIT = "`ctx config set llm.timeout_seconds N` waits longer."
+
+
+class Limits(NamedTuple):
+    silence_s: float
+    """How long it may say nothing that matters."""
+    whole_s: float
+    largest: int
+    """Bytes that it may say in all."""
+
+
+def found(name: str, variables: Mapping[str, str]) -> str | None:
+    """Where a shell finds a program.
+
+    One in a folder that is relative to wherever one happens to be is a stranger's.
+    """
+    if os.path.dirname(name):
+        folders = [os.path.dirname(name)]
+    else:
+        folders = variables.get("PATH", os.defpath).split(os.pathsep)
+    for folder in folders:
+        path = os.path.join(folder, os.path.basename(name))
+        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+class Running:
+    """A program that was started. Whoever has it ends it, whatever happened.
+
+    It and whatever it starts are one group of processes, which Ctrl-C on a terminal does not reach.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        variables: Mapping[str, str],
+        folder: str,
+        said: bytes,
+        limits: Limits,
+    ) -> None:
+        # A file that has no name: it takes what is said as fast as one can write, and is gone with
+        # whoever reads it.
+        with tempfile.TemporaryFile(dir=folder) as saying:
+            saying.write(said)
+            saying.seek(0)
+            self._process = subprocess.Popen(
+                words,
+                env=variables,
+                cwd=folder,
+                stdin=saying,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        self._limits = limits
+        self._began = clock.monotonic()
+        self._heard = self._began
+        self._complaints = b""
+
+    @property
+    def complaints(self) -> str:
+        """The last of what it wrote to its standard error."""
+        return self._complaints.decode("utf-8", "replace")
+
+    @property
+    def exit_code(self) -> int | None:
+        """Less than nothing where it was killed; None as long as it has not ended."""
+        return self._process.returncode
+
+    def heard(self) -> None:
+        """It has said something that matters."""
+        self._heard = clock.monotonic()
+
+    def lines(self) -> Iterator[bytes]:
+        """What it says, line by line, to the end; `Broken` where it goes beyond a limit."""
+        held = bytearray()
+        for chunk in self._chunks():
+            start = len(held)
+            held += chunk
+            if b"\n" in chunk:
+                end = held.rindex(b"\n", start)
+                yield from bytes(held[:end]).split(b"\n")
+                del held[: end + 1]
+        if held:
+            yield bytes(held)
+
+    def _chunks(self) -> Iterator[bytes]:
+        out, err = self._process.stdout, self._process.stderr
+        assert out is not None
+        assert err is not None
+        open_ends: list[IO[bytes]] = [out, err]
+        size = 0
+        while out in open_ends:
+            ready, _, _ = select.select(open_ends, [], [], self._left_s())
+            for end in ready:
+                chunk = os.read(end.fileno(), _READ_SIZE)
+                if not chunk:
+                    open_ends.remove(end)
+                elif end is err:
+                    self._complaints = (self._complaints + chunk)[-_KEPT_OF_COMPLAINTS:]
+                else:
+                    size += len(chunk)
+                    if size > self._limits.largest:
+                        limit = self._limits.largest // 1_000_000
+                        raise Broken(f"sent an answer of more than {limit} MB")
+                    yield chunk
+
+    def _left_s(self) -> float:
+        """How long to wait for it now; `Broken` where that is no time any more."""
+        now = clock.monotonic()
+        silent = self._heard + self._limits.silence_s - now
+        whole = self._began + self._limits.whole_s - now
+        if silent <= 0:
+            raise Broken(f"was silent for {self._limits.silence_s:g} s", hint=_WAIT)
+        if whole <= 0:
+            raise Broken(f"took more than {self._limits.whole_s:g} s", hint=_WAIT)
+        return min(silent, whole)
+
+    def wait(self) -> None:
+        """Let it end by itself after its last word."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GOING_S)
+
+    def stop(self) -> None:
+        """End it now, for another thread, which hears no more of it then."""
+        if self._process.returncode is None:
+            self._order(signal.SIGKILL)
+
+    def end(self) -> None:
+        """End it and its group, if it has not ended; first it is asked to."""
+        with self._process:
+            # Not before its end was noticed could anybody else have its number.
+            if self._process.returncode is None:
+                self._order(signal.SIGTERM)
+                self._drain()
+                self._order(signal.SIGKILL)
+
+    def _order(self, order: signal.Signals) -> None:
+        # Some systems do not permit it where only the dead are left in the group.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, order)
+
+    def _drain(self) -> None:
+        """Wait until nobody of the group can say anything, but not for long."""
+        out = self._process.stdout
+        assert out is not None
+        until = clock.monotonic() + _GOING_S
+        while (left := until - clock.monotonic()) > 0 and select.select([out], [], [], left)[0]:
+            if not os.read(out.fileno(), _READ_SIZE):
+                break

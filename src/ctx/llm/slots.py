@@ -1,0 +1,278 @@
+"""What a llama.cpp server has read before, so that it need not read it again.
+
+A server keeps the state of its model after a prompt in a slot, and one that was started with
+`--slot-save-path` writes that to its disk and reads it back. What lies there is known here by
+hashes, one at the end of each part of the prompt: the next prompt is compared part by part, and
+where enough of its beginning is known, the state is restored.
+
+All of this only saves time. The server itself compares the tokens, so a file that holds another
+prompt than we believe makes an answer slower, not wrong; and what the server refuses is let be.
+"""
+
+import json
+import os
+import re
+import struct
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
+
+from ctx import clock, disk
+from ctx.errors import ModelFailure
+from ctx.llm.wire import Wire
+
+_FILES = 4
+"""On the server's disk, for each server and person. Nobody can delete there, so they are reused."""
+_WORTH = 32
+"""Tokens. For fewer nothing is saved, and nothing restored."""
+_WORTH_READING = 4
+"""A file is read back where at least a quarter of it is of use: large models have large states."""
+_MOST_MISSES = 3
+_LET_BE_MS = 24 * 60 * 60 * 1000
+_LARGEST_STATE = 256 * 1024
+_VERSION = 1
+_COUNTED = {"save": ("n_saved", "n_written"), "restore": ("n_restored", "n_read")}
+_NAME = re.compile(r"ctx-[0-9a-f]{16}-\d\.bin")
+
+
+class Boundary(NamedTuple):
+    """The end of a part of a prompt."""
+
+    digest: str
+    """Of all tokens up to here, and of where the parts before it end."""
+    tokens: int
+
+
+class Saved(NamedTuple):
+    """A state of the model on the server's disk."""
+
+    file: str
+    boundaries: tuple[Boundary, ...]
+    used_ms: int
+    held: tuple[int, ...] = ()
+    """Where it is in the server's memory: the slot, its last task, its tokens. As long as the
+    server tells the same of that slot, nobody has used it since."""
+
+
+class State(NamedTuple):
+    """What is known about one server."""
+
+    model: str
+    """What must be the same for a state to be of use, as a hash."""
+    saved: tuple[Saved, ...] = ()
+    misses: int = 0
+    """How often in a row a restored state was of no use. Some models cannot go on from one."""
+    missed_ms: int = 0
+    """When that was last."""
+
+    @property
+    def is_useless(self) -> bool:
+        """Others who use the same slots may have been the cause, so it is tried again."""
+        return self.misses >= _MOST_MISSES and clock.now_ms() < self.missed_ms + _LET_BE_MS
+
+
+class Recalled(NamedTuple):
+    slot: int | None
+    """Where the question is to be asked; None where that is the server's choice."""
+    known: Boundary | None = None
+    """Up to where the slot should know the prompt."""
+    is_restored: bool = False
+
+
+class Read(NamedTuple):
+    """How a question went, in tokens."""
+
+    found: int
+    """Of the prompt, what the slot knew."""
+    answered: int
+
+
+class Slots:
+    """The slots of one server."""
+
+    def __init__(self, wire: Wire, model_fields: dict[str, str], folder: str, model: str) -> None:
+        """`model` stands for everything that a state depends on."""
+        self._wire = wire
+        self._fields = model_fields
+        self._model = _digest(model.encode())
+        named = "\0".join((wire.shown, *model_fields.values(), folder))
+        self._key = _digest(named.encode("utf-8", "surrogateescape"))[:16]
+        self._folder = folder
+        self._path = os.path.join(folder, f"slots-{self._key}.json")
+
+    def recall(self, prompt: Sequence[Boundary]) -> Recalled:
+        """Bring the server to where it knows as much of a prompt as it can."""
+        state = self._state()
+        best = _best(state.saved, prompt)
+        if best is None or state.is_useless:
+            return Recalled(None)
+        saved, known = best
+        slots = self._slots()
+        for slot in slots:
+            if slot.is_idle and slot.held == saved.held and min(slot.held) >= 0:
+                return Recalled(slot.number, known)
+        if known.tokens * _WORTH_READING < saved.boundaries[-1].tokens:
+            return Recalled(None)
+        idle = [slot for slot in slots if slot.is_idle]
+        if slots and not idle:
+            return Recalled(None)
+        # The one that was not used for longest; a server that does not tell has a first one.
+        number = min(idle, key=lambda slot: slot.held[1]).number if idle else 0
+        if self._act(number, "restore", saved.file) is None:
+            self._write(state._replace(saved=_without(state.saved, saved.file)))
+            return Recalled(None)
+        return Recalled(number, known, is_restored=True)
+
+    def keep(self, slot: int, prompt: Sequence[Boundary], recalled: Recalled, read: Read) -> bool:
+        """Have the server save what it has read; whether it can be restored the next time."""
+        state = self._judged(self._state(), recalled, read)
+        whole = prompt[-1].tokens
+        if state.is_useless or whole < _WORTH:
+            self._write(state)
+            return False
+        best = _best(state.saved, prompt)
+        if best is not None and whole - best[1].tokens < _WORTH:
+            kept = best[0]
+            others = _without(state.saved, kept.file)
+        else:
+            kept = Saved(self._file_for(state.saved, best), tuple(prompt), 0)
+            others = _without(state.saved, kept.file)
+            # A server that ends while it writes leaves half a file, and restoring that can end it
+            # again. So from here on nobody knows the file, until it is whole.
+            if not self._write(state._replace(saved=others)):
+                return False
+            tokens = self._act(slot, "save", kept.file)
+            # Somebody else may have used the slot meanwhile.
+            if tokens is None or not whole <= tokens <= whole + read.answered:
+                return False
+        held = next((each.held for each in self._slots() if each.number == slot), ())
+        kept = kept._replace(used_ms=clock.now_ms(), held=held)
+        return self._write(state._replace(saved=(kept, *others)[:_FILES]))
+
+    def _judged(self, state: State, recalled: Recalled, read: Read) -> State:
+        """The state without what turned out to be of no use."""
+        if not recalled.is_restored or recalled.known is None:
+            return state
+        # The last token of a prompt is always evaluated.
+        if read.found >= recalled.known.tokens - 1:
+            return state._replace(misses=0)
+        saved = tuple(each for each in state.saved if recalled.known not in each.boundaries)
+        return state._replace(saved=saved, misses=state.misses + 1, missed_ms=clock.now_ms())
+
+    def _file_for(self, saved: Sequence[Saved], best: tuple[Saved, Boundary] | None) -> str:
+        """The file of a prompt that goes on from a saved one, else a free one, else the oldest."""
+        if best is not None and best[1].tokens * 2 > best[0].boundaries[-1].tokens:
+            return best[0].file
+        taken = {each.file for each in saved}
+        names = (f"ctx-{self._key}-{number}.bin" for number in range(_FILES))
+        free = next((name for name in names if name not in taken), None)
+        return free or min(saved, key=lambda each: each.used_ms).file
+
+    def _act(self, slot: int, action: Literal["save", "restore"], file: str) -> int | None:
+        """Save or restore a slot: how many tokens that were. None: the server would not."""
+        body = {"filename": file, **self._fields}
+        try:
+            answer = self._wire.post(f"/slots/{slot}?action={action}", body)
+        except ModelFailure:
+            return None
+        tokens, size = (
+            answer.get(name) if isinstance(answer, dict) else None for name in _COUNTED[action]
+        )
+        # A disk that is full makes a file of no bytes, and no error.
+        return tokens if isinstance(tokens, int) and tokens > 0 and size != 0 else None
+
+    def _slots(self) -> list["_Slot"]:
+        """Nothing where the server does not tell."""
+        query = "".join(f"?model={quote(name, safe='')}" for name in self._fields.values())
+        try:
+            answer = self._wire.get(f"/slots{query}")
+        except ModelFailure:
+            return []
+        found = [_slot(each) for each in answer] if isinstance(answer, list) else []
+        return [slot for slot in found if slot is not None]
+
+    def _state(self) -> State:
+        """What was written down, as far as it makes sense and is about this model."""
+        try:
+            state = _read(json.loads(disk.read_plain(self._path, _LARGEST_STATE)))
+        except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+            return State(self._model)
+        return state if state.model == self._model else State(self._model)
+
+    def _write(self, state: State) -> bool:
+        saved = [[each.file, each.boundaries, each.used_ms, each.held] for each in state.saved]
+        whole = [_VERSION, state.model, saved, state.misses, state.missed_ms]
+        text = json.dumps(whole, separators=(",", ":"))
+        try:
+            disk.make_folder(self._folder)
+            disk.replace(self._path, text.encode())
+        except OSError:
+            # A full disk is told by those who need it.
+            return False
+        return True
+
+
+class _Slot(NamedTuple):
+    number: int
+    is_idle: bool
+    held: tuple[int, int, int]
+
+
+def boundaries(parts: Sequence[Sequence[int]]) -> tuple[Boundary, ...]:
+    """Where the parts of a prompt end, each given as its tokens."""
+    found: list[Boundary] = []
+    digest, tokens = "", 0
+    for part in parts:
+        digest = _digest(digest.encode() + struct.pack(f"<{len(part)}q", *part))
+        tokens += len(part)
+        found.append(Boundary(digest, tokens))
+    return tuple(found)
+
+
+def known_part(prompt: Sequence[Boundary], tokens: int) -> str:
+    """The hash of the parts that lie within the first tokens of a prompt."""
+    return next((each.digest for each in reversed(prompt) if each.tokens <= tokens), "")
+
+
+def _best(saved: Sequence[Saved], prompt: Sequence[Boundary]) -> tuple[Saved, Boundary] | None:
+    """The saved state that knows most of a prompt, and up to where."""
+    found = []
+    for each in saved:
+        theirs = set(each.boundaries)
+        known = next((one for one in reversed(prompt) if one in theirs), None)
+        if known is not None and known.tokens >= _WORTH:
+            found.append((each, known))
+    return max(found, key=lambda pair: (pair[1].tokens, pair[0].used_ms), default=None)
+
+
+def _without(saved: Sequence[Saved], file: str) -> tuple[Saved, ...]:
+    return tuple(each for each in saved if each.file != file)
+
+
+def _slot(told: Any) -> _Slot | None:
+    if not isinstance(told, dict) or not isinstance(told.get("id"), int):
+        return None
+    task, tokens = (
+        value if isinstance(value, int) else -1
+        for value in (told.get("id_task"), told.get("n_prompt_tokens"))
+    )
+    is_idle = told.get("is_processing") is False
+    return _Slot(told["id"], is_idle, (told["id"], task, tokens))
+
+
+def _read(value: Any) -> State:
+    version, model, saved, misses, missed_ms = value
+    if version != _VERSION:
+        raise ValueError("It was written by another ctx.")
+    found = []
+    for file, ends, used_ms, held in saved[:_FILES]:
+        if not _NAME.fullmatch(file) or not ends:
+            raise ValueError("That is no file of ours.")
+        marks = tuple(Boundary(str(digest), int(tokens)) for digest, tokens in ends)
+        found.append(Saved(file, marks, int(used_ms), tuple(map(int, held))))
+    return State(str(model), tuple(found), int(misses), int(missed_ms))
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=16).hexdigest()

@@ -1,0 +1,170 @@
+"""What models were asked, and what that cost."""
+
+from collections.abc import Iterable
+from statistics import median
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.config.resolve import Config
+from ctx.layout import UserStore
+from ctx.llm import accounts, ledger
+from ctx.llm.accounts import Account, By, Compared, Unsettled
+from ctx.llm.addresses import is_on_this_machine
+from ctx.llm.model import Usage
+from ctx.llm.prices import Prices, prices
+from ctx.memory.query import times
+
+_LOST_MS = 3_600_000
+"""Nobody waits longer for an answer: what was asked before that is lost."""
+
+
+class Spent(NamedTuple):
+    """What the calls of one kind came to."""
+
+    what: str
+    """The model, day, session, project or purpose; empty for calls that belong to none."""
+    calls: int
+    answered: int
+    refused: int
+    """Not carried out: they cost nothing."""
+    unsettled: int
+    """Nobody said what they used: they count in full."""
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    """Of the input, what a server did not have to read again."""
+    counted: int
+    """What counts of them for the caps."""
+    dollars: float
+    """As far as it is known."""
+    unpriced: int
+    """Calls of which it is not: nobody said what they used, or what the model costs."""
+
+
+class Today(NamedTuple):
+    """What counts of this day (UTC), and what may."""
+
+    counted: int
+    cap: int
+    under_way: Unsettled
+    lost: Unsettled
+    """Calls whose answers never came."""
+
+
+class Cost(NamedTuple):
+    """The answer of `ctx cost`."""
+
+    since: str
+    by: str
+    spent: tuple[Spent, ...]
+    total: Spent
+    today: Today
+    backend: str
+    """What `llm.backend` is."""
+    ever: bool
+    """Whether any model was ever asked."""
+
+
+class ModelEstimate(NamedTuple):
+    """How our own estimate of tokens compares with what a server says."""
+
+    model: str
+    calls: int
+    estimated: int
+    reported: int
+    median: float
+    """Of what a server says, for each token that we estimate; above 1, we are too low."""
+    p90: float
+    below: int
+    """How many calls we took for smaller than they were."""
+
+
+class Calibration(NamedTuple):
+    """The answer of `ctx cost --calibrate`."""
+
+    since: str
+    models: tuple[ModelEstimate, ...]
+
+
+def cost(user_store: UserStore, config: Config, since: str, by: By) -> Cost:
+    """What was spent since a moment (`30d`, `2026-11-15`), by model, day, session, …"""
+    now = clock.now_ms()
+    after = clock.iso(times.moment(since, now))
+    known = prices(config.texts("llm.prices"))
+    cap, backend = config.integer("llm.daily_token_cap"), config.choice("llm.backend")
+    with ledger.reading(user_store.ledger) as connection:
+        if connection is None:
+            today = Today(0, cap, Unsettled(0, 0), Unsettled(0, 0))
+            return Cost(after, by, (), _spent("", (), known), today, backend, ever=False)
+        found = accounts.accounts(connection, after, by)
+        day, hour_ago = clock.iso(now)[:10], clock.iso(now - _LOST_MS)
+        today = Today(
+            ledger.counted_on(connection, day),
+            cap,
+            accounts.unsettled(connection, max(day, hour_ago), f"{day}U"),
+            accounts.unsettled(connection, day, max(day, hour_ago)),
+        )
+        ever = bool(connection.execute("SELECT 1 FROM calls LIMIT 1").fetchone())
+    groups: dict[str, list[Account]] = {}
+    for each in found:
+        groups.setdefault(each.what, []).append(each)
+    spent = [_spent(what, group, known) for what, group in groups.items()]
+    if by == "day":
+        spent.sort(key=lambda each: each.what, reverse=True)
+    else:
+        spent.sort(key=lambda each: each.counted, reverse=True)
+    return Cost(after, by, tuple(spent), _spent("", found, known), today, backend, ever)
+
+
+def _spent(what: str, group: Iterable[Account], known: Prices) -> Spent:
+    group = tuple(group)
+    money = [_money(each, known) for each in group]
+    return Spent(
+        what,
+        calls=sum(each.calls for each in group),
+        answered=sum(each.answered for each in group),
+        refused=sum(each.refused for each in group),
+        unsettled=sum(each.open for each in group),
+        input_tokens=sum(each.input_tokens for each in group),
+        output_tokens=sum(each.output_tokens for each in group),
+        cached_tokens=sum(each.cached_tokens for each in group),
+        counted=sum(each.counted for each in group),
+        dollars=sum(micros for micros, _ in money) / 1_000_000,
+        unpriced=sum(unknown for _, unknown in money),
+    )
+
+
+def _money(account: Account, known: Prices) -> tuple[int, int]:
+    """Millionths of a dollar, and calls of which nobody knows.
+
+    What was written down counts; for the rest, today's prices. A model on this machine is free.
+    """
+    usage = Usage(account.unpriced_input, account.unpriced_output)
+    priced = known.cost_micros(account.model, usage)
+    # A program has no address, and asks a service.
+    if is_on_this_machine(account.place):
+        return account.cost_micros + (priced or 0), 0
+    unknown = account.open + (account.unpriced if priced is None else 0)
+    return account.cost_micros + (priced or 0), unknown
+
+
+def calibration(user_store: UserStore, since: str) -> Calibration:
+    after = clock.iso(times.moment(since, clock.now_ms()))
+    by_model: dict[str, list[Compared]] = {}
+    with ledger.reading(user_store.ledger) as connection:
+        for each in accounts.compared(connection, after) if connection else ():
+            by_model.setdefault(each.model, []).append(each)
+    return Calibration(after, tuple(_estimate(model, all_) for model, all_ in by_model.items()))
+
+
+def _estimate(model: str, calls: list[Compared]) -> ModelEstimate:
+    ratios = sorted(each.reported / max(1, each.estimate) for each in calls)
+    return ModelEstimate(
+        model,
+        calls=len(calls),
+        estimated=sum(each.estimate for each in calls),
+        reported=sum(each.reported for each in calls),
+        median=round(median(ratios), 3),
+        p90=round(ratios[(len(ratios) * 9 - 1) // 10], 3),
+        below=sum(each.reported > each.estimate for each in calls),
+    )

@@ -1,0 +1,262 @@
+"""Ask a model about a pack: what is sent fits it, what comes is heard, what it costs is counted.
+
+What becomes of the answer is in `respond`. Nothing of memory is held open while a model thinks, so
+asking is in three parts: `prepare` reads, `ask` waits, `respond` writes.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx import clock, tokens
+from ctx.errors import BudgetExceeded, DatabaseFailure, DiskFailure, ModelFailure, UsageError
+from ctx.ids import NodeId, SessionId, Ulid
+from ctx.llm import asking
+from ctx.llm.ledger import Caps, Ledger, Purpose, To
+from ctx.llm.model import Answer, Backend, Hear, Meter, Request, Seen, Stop, unheard
+from ctx.llm.prices import Prices, prices
+from ctx.memory.query.parse import parse
+from ctx.operations import respond
+from ctx.operations.pack import Options as PackOptions
+from ctx.operations.pack import pack as packing
+from ctx.retrieval import prompt
+from ctx.retrieval.pack import Chunk, PromptPack
+from ctx.retrieval.prompt import Frame
+from ctx.workspace import Memory
+
+PURPOSE = "llm"
+
+_TEMPLATE = 64
+"""Tokens that a server puts around what is said to a model."""
+_ANSWERS_SHARE = 2
+"""Of a small model's room, half is for the answer, unless somebody says how much."""
+_KEPT_FREE = 20
+"""Tokens are estimated: a twentieth of the room is not planned with."""
+_LEAST = 200
+_TRIES = 3
+
+
+class Wish(NamedTuple):
+    """What is to be asked, and how: about a pack that is there, or one that a query builds."""
+
+    pack: PromptPack | None = None
+    query: str = ""
+    budget: int | None = None
+    """Of the pack that is built; None: as the settings and the model say."""
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+
+class Question(NamedTuple):
+    """What is ready to be asked."""
+
+    task: str
+    request: Request
+    model: str
+    """Who will be asked, as far as that is known."""
+    estimate: int
+    """Tokens of the request, by our own count."""
+    files: tuple[str, ...]
+    """Those that the pack has parts of."""
+    receipt: str | None
+    session: SessionId
+    project: str | None
+    caps: Caps
+    prices: Prices
+
+
+def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
+    """The question that fits the model. E010 where the pack, or any pack, does not."""
+    seen = _looked_at(backend)
+    config = memory.config
+    room = _Room(seen.context_tokens, _most(wish, seen, config.integer("llm.max_response_tokens")))
+    temperature = wish.temperature
+    frame = Frame(
+        config.text("llm.prompt_prefix"),
+        config.text("llm.prompt_instruction"),
+        room.answer,
+        config.number("llm.temperature") if temperature is None else temperature,
+    )
+    if wish.pack is None:
+        pack, request = _packed(memory, wish, frame, room)
+    else:
+        pack, request = wish.pack, prompt.compose(wish.pack, frame)
+        if not room.holds(request):
+            raise _too_large(request, room)
+    return Question(
+        pack.task,
+        request,
+        seen.model or backend.model,
+        _tokens(request),
+        tuple(dict.fromkeys(chunk.path for chunk in pack.retrieved if chunk.path)),
+        pack.receipt,
+        memory.session,
+        memory.project,
+        Caps(config.integer("llm.daily_token_cap")),
+        prices(config.texts("llm.prices")),
+    )
+
+
+def meter(ledger: Ledger, backend: Backend, question: Question) -> Meter:
+    """What allows and counts the call."""
+    purpose = Purpose(PURPOSE, question.session, question.project)
+    to = To(backend.name, backend.where, backend.model)
+    return ledger.meter(purpose, to, question.caps, question.prices)
+
+
+def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard) -> Answer:
+    """What the model answers; where somebody interrupts it, what had come until then.
+
+    `ModelFailure` where it says nothing at all.
+    """
+    heard: list[str] = []
+    began = clock.monotonic()
+
+    def hearing(piece: str) -> None:
+        heard.append(piece)
+        hear(piece)
+
+    def ended(stop: Stop, problem: str = "") -> Answer:
+        took_ms = round((clock.monotonic() - began) * 1000)
+        return Answer("".join(heard), question.model, None, stop, problem, took_ms)
+
+    try:
+        answer = asking.ask(backend, question.request, meter, hearing)
+    except KeyboardInterrupt:
+        if not "".join(heard).strip():
+            raise
+        return ended("interrupted")
+    except (DatabaseFailure, DiskFailure) as error:
+        # The answer is there, and what it cost could not be written down: it counts in full.
+        if not "".join(heard).strip():
+            raise
+        return ended("cut", error.message)
+    if not answer.text.strip():
+        raise _silent(backend, answer)
+    return answer
+
+
+def cost_micros(question: Question, answer: Answer) -> int | None:
+    """Millionths of a dollar; None where nobody knows."""
+    if answer.usage is None or answer.usage.cost_micros is not None:
+        return answer.usage.cost_micros if answer.usage else None
+    return question.prices.cost_micros(answer.model, answer.usage)
+
+
+def _looked_at(backend: Backend) -> Seen:
+    """What a model on this machine says about itself; others are asked nothing but the question."""
+    if not backend.is_free:
+        return Seen("")
+    try:
+        return backend.look()
+    except ModelFailure:
+        if backend.name == "llama_cpp":
+            raise
+        # Some servers answer questions and nothing else.
+        return Seen("")
+
+
+def _silent(backend: Backend, answer: Answer) -> ModelFailure:
+    if answer.stop == "refused":
+        return ModelFailure(
+            f"The model {answer.model or backend.model} would not answer.",
+            hint="Ask in other words, or another model: --model NAME.",
+        )
+    return ModelFailure(
+        f"The model {answer.model or backend.model} at {backend.where} answered nothing"
+        f"{f': {answer.problem}' if answer.problem else '.'}",
+        hint="Ask again, or with more --max-tokens; `ctx doctor` looks at the model.",
+    )
+
+
+# How much fits
+
+
+class _Room(NamedTuple):
+    """What a model takes at once."""
+
+    context: int | None
+    """None where it does not say."""
+    answer: int
+    """Tokens of it that are kept for the answer."""
+
+    @property
+    def question(self) -> int | None:
+        if self.context is None:
+            return None
+        return self.context - self.context // _KEPT_FREE - self.answer
+
+    def holds(self, request: Request) -> bool:
+        return self.question is None or _tokens(request) <= self.question
+
+
+def _most(wish: Wish, seen: Seen, configured: int) -> int:
+    if wish.max_tokens is not None:
+        if wish.max_tokens < 1:
+            raise UsageError("An answer of no tokens says nothing.", hint="Give --max-tokens 500.")
+        return wish.max_tokens
+    if seen.context_tokens is None:
+        return configured
+    return max(1, min(configured, seen.context_tokens // _ANSWERS_SHARE))
+
+
+def _packed(memory: Memory, wish: Wish, frame: Frame, room: _Room) -> tuple[PromptPack, Request]:
+    """The pack for a query, as large as the model and the settings allow."""
+    query = parse(wish.query)
+    # A pack tells a long task in short: whoever asks for one has it. A model has not.
+    task = query.words.strip() or query.text
+    budget = wish.budget
+    if budget is None:
+        budget = memory.config.integer("retrieval.default_budget")
+    if room.question is not None:
+        free = room.question - _tokens(prompt.compose(prompt.bare(task), frame))
+        if free < _LEAST:
+            raise BudgetExceeded(
+                f"The model takes {room.context:,} tokens at once, and {room.answer:,} of them are"
+                " for the answer: nothing is left for a pack.",
+                hint=f"--max-tokens {max(1, (room.context or 0) // 4)} leaves more.",
+            )
+        if wish.budget is not None and wish.budget > free:
+            raise _over(wish.budget, free, room)
+        budget = min(budget, free)
+    for _ in range(_TRIES):
+        pack = packing(memory, PackOptions(wish.query, budget))
+        pack = pack._replace(task=task, retrieved=_without_answers(memory, pack.retrieved))
+        request = prompt.compose(pack, frame)
+        if room.question is None or room.holds(request):
+            return pack, request
+        # A question has other words around its chunks than a pack has.
+        budget -= _tokens(request) - room.question
+    raise _too_large(request, room)
+
+
+def _without_answers(memory: Memory, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
+    """Chunks but for what models said before: one that is given its own words takes them for what
+    is known, and the same question would be another one each time."""
+    nodes = [NodeId(Ulid(chunk.object_id)) for chunk in chunks if chunk.path is None]
+    answers = {node.id for node in memory.graph.nodes(nodes) if respond.TAG in node.tags}
+    return tuple(chunk for chunk in chunks if chunk.object_id not in answers)
+
+
+def _over(budget: int, free: int, room: _Room) -> BudgetExceeded:
+    return BudgetExceeded(
+        f"A pack of {budget:,} tokens does not fit: the model takes {room.context:,} at once, and"
+        f" {room.answer:,} are for the answer.",
+        hint=f"--budget {free} fits.",
+    )
+
+
+def _too_large(request: Request, room: _Room) -> BudgetExceeded:
+    taken = _tokens(request)
+    without_pack = request._replace(parts=(request.parts[0], request.parts[-1]))
+    fitting = (room.question or 0) - _tokens(without_pack)
+    return BudgetExceeded(
+        f"The question takes about {taken:,} tokens and the answer up to {room.answer:,}, and the"
+        f" model takes {room.context:,} at once.",
+        hint=f"Build a smaller pack: `ctx query … --budget {fitting}`."
+        if fitting >= _LEAST
+        else "Give fewer --max-tokens, or ask a model that takes more.",
+    )
+
+
+def _tokens(request: Request) -> int:
+    return tokens.estimate(request.system) + tokens.estimate(request.prompt) + _TEMPLATE

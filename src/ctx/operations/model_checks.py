@@ -1,0 +1,49 @@
+"""What the doctor says about models: which is named, whether it answers, what it may use."""
+
+from collections.abc import Iterator, Mapping
+
+from ctx.config.resolve import survey
+from ctx.llm import backends, ledger
+from ctx.llm.backends import Survey
+from ctx.operations.checkup import Check, ok
+from ctx.workspace import Surroundings
+
+_NAMED = "`ctx config set llm.backend NAME` names one"
+
+
+def model(surroundings: Surroundings, variables: Mapping[str, str]) -> Iterator[Check]:
+    """Which model there is. To look spends nothing; where none is wanted, nobody is asked."""
+    # A project has no say in it.
+    store = surroundings.user_store
+    config = survey(store.config_file, None, surroundings.environment, surroundings.overrides)
+    found = backends.survey(config, variables, store.home)
+    match found.state:
+        case "off":
+            yield ok("model", f"off: no model is asked{_others(found)}")
+        case "none":
+            seen = f"auto: none is used, as {found.problem.rstrip('.')}{_others(found)}"
+            yield Check("model", "warning", seen, f"{_NAMED}; `off` does without.")
+        case "answers":
+            yield ok("model", _told(found))
+        case "silent":
+            yield Check("model", "problem", f"{found.backend}: {found.problem}", found.advice)
+
+
+def spending(surroundings: Surroundings) -> Iterator[Check]:
+    """Whether what models use can be written down: without that, none is asked."""
+    if trouble := ledger.trouble(surroundings.user_store.ledger):
+        yield Check("ledger", "problem", trouble.message, trouble.hint or "")
+
+
+def _told(found: Survey) -> str:
+    chosen = "auto, " if found.setting == "auto" else ""
+    context = f", {found.context_tokens:,} tokens of context" if found.context_tokens else ""
+    detail = f" ({found.detail})" if found.detail else ""
+    return f"{chosen}{found.backend}: {found.model or 'its own'} at {found.where}{context}{detail}"
+
+
+def _others(found: Survey) -> str:
+    """What could be named, said so that nobody takes it for what is used."""
+    if not found.others:
+        return ""
+    return f"; there would be {', '.join(found.others)}, never used unless named"

@@ -1,0 +1,254 @@
+"""Keep what a model answered, and what it speaks of, as one step of the session.
+
+In a project the answer is an object, and a node says in short what it is about; elsewhere the node
+has all of it. The files and items of the code that it names are linked to it, if they are there. It
+is what a model said: quoted like everybody's words, never pinned, and nothing in it is carried out.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from ctx.errors import AmbiguousId, ContentRefused
+from ctx.ids import NodeId, ObjectId
+from ctx.llm import answers
+from ctx.llm.answers import CodeBlock, Spoken
+from ctx.llm.model import Stop, Usage
+from ctx.memory import model
+from ctx.memory.changes import Change
+from ctx.memory.model import Evidence, Node, Redaction
+from ctx.operations.add_note import of_task_and_project
+from ctx.operations.code_names import CodeNames
+from ctx.redaction import redact
+from ctx.sessions import anchors
+from ctx.sessions.anchors import Anchor
+from ctx.workspace import Memory
+
+TAG = "answer"
+
+MOST_MENTIONS = 200
+LONGEST_TEXT = 500_000
+"""Characters of an answer that are kept."""
+
+_SAID_BY = "model"
+_TOOL = "llm"
+_CONFIDENCE = 700
+"""In per mille: it is there, but whether it has to do with it is a model's word."""
+_MOST_LOOKED_UP = 100
+"""Names that are looked for in the code: in a large one each takes some milliseconds."""
+_LONGEST_TASK = 300
+_LONGEST_KEPT_TASK = 2_000
+_MOST_DECISIONS_TOLD = 5
+_MOST_BLOCKS_TOLD = 50
+_NOT_OURS = (".git", ".ctx")
+
+
+class Response(NamedTuple):
+    """An answer, and what is known about how it came to be."""
+
+    text: str
+    task: str = ""
+    model: str = ""
+    backend: str = ""
+    usage: Usage | None = None
+    stop: Stop = "end"
+    receipt: str | None = None
+    """Of the pack that was asked about."""
+    files: Sequence[str] = ()
+    """Those in the pack: an answer may name them by the end of their path."""
+
+
+class Mention(NamedTuple):
+    """Something in the code that an answer speaks of."""
+
+    type: str
+    """`file` or `item`."""
+    name: str
+    line: int
+    """Of the answer."""
+
+
+class Kept(NamedTuple):
+    """What became of an answer."""
+
+    node: Node
+    short_id: str
+    new: bool
+    """Whether the same answer to the same task was not there already."""
+    blob: ObjectId | None
+    """The object that holds all of it, in a project."""
+    mentions: tuple[Mention, ...]
+    code_blocks: tuple[CodeBlock, ...]
+    decisions: tuple[str, ...]
+    cut: int
+    """Characters at its end that were not kept."""
+    given: tuple[str, ...]
+    """Tags that it has beside its own."""
+    redacted: tuple[Redaction, ...]
+
+
+def respond(memory: Memory, response: Response) -> Kept:
+    """Keep an answer. The same answer to the same task is kept once."""
+    response = response._replace(task=_sound(response.task), model=_sound(response.model))
+    whole = _sound(response.text).strip()
+    if not whole:
+        raise ContentRefused("An answer without words says nothing.")
+    # A secret is known by all of it, so more is looked through than is kept.
+    clean = redact(whole[: 2 * LONGEST_TEXT])
+    text = clean.text[:LONGEST_TEXT]
+    task = redact(" ".join(response.task.split())).text
+    parts = answers.read(text)
+    # Before anybody is kept waiting: names are looked up in the code.
+    spoken_of = list(_spoken_of(memory, parts.spoken, response.files))
+    found = tuple(Redaction("answer", each.rule, each.line) for each in clean.findings)
+    is_whole = len(whole) <= 2 * LONGEST_TEXT and len(clean.text) <= LONGEST_TEXT
+    cut = 0 if is_whole else max(0, len(whole) - LONGEST_TEXT)
+    with memory.changing("llm") as change:
+        key = sha256(f"{task}\0{text}".encode()).hexdigest()[:32]
+        node_id = _same(change, key)
+        is_new = node_id is None
+        given: list[str] = []
+        if node_id is None:
+            metadata = _metadata(response, task, parts) | {"answer": key}
+            blob = _blob(change, text) if memory.beside else None
+            if blob:
+                metadata["blob"] = blob
+            content = _content(response, task, parts if blob else None, text)
+            node_id = change.add_node("source", content, metadata=metadata)
+            given = of_task_and_project(memory, [TAG])
+            for tag in (TAG, *given):
+                change.tag(node_id, tag)
+            _link(change, node_id, spoken_of, blob or "")
+    graph = memory.graph
+    node = graph.node(node_id)
+    return Kept(
+        node,
+        graph.shown([node_id])[node_id],
+        is_new,
+        node.metadata.get("blob"),
+        tuple(Mention(anchor.type, anchor.name, line) for anchor, line in spoken_of),
+        parts.code_blocks,
+        parts.decisions,
+        cut,
+        tuple(given),
+        (*found, *(each for each in change.redacted if each not in found)),
+    )
+
+
+def _sound(text: str) -> str:
+    """A text that can be kept: what no file and no store takes is marked as lost."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def _same(change: Change, key: str) -> NodeId | None:
+    row = change.graph.connection.execute(
+        "SELECT id FROM nodes WHERE type = 'source' AND json_extract(metadata, '$.answer') = ?",
+        (key,),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def _blob(change: Change, text: str) -> ObjectId:
+    """Put the answer beside the records of a change."""
+    from ctx.objects import store
+    from ctx.objects.model import StepKind
+
+    kept = store.blob(f"{text}\n".encode())
+    change.objects.append(kept)
+    change.kind = change.kind or StepKind.NOTE
+    return kept.id
+
+
+def _metadata(response: Response, task: str, parts: answers.Parts) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "task": task[:_LONGEST_KEPT_TASK],
+        "model": response.model,
+        "backend": response.backend,
+        "stop": response.stop,
+        "receipt": response.receipt,
+        "decisions": list(parts.decisions),
+        "code_blocks": [each._asdict() for each in parts.code_blocks[:_MOST_BLOCKS_TOLD]],
+        "said_by": _SAID_BY,
+    }
+    if response.usage:
+        told["input_tokens"] = response.usage.input_tokens
+        told["output_tokens"] = response.usage.output_tokens
+    return {name: value for name, value in told.items() if value not in ("", None, [])}
+
+
+def _content(response: Response, task: str, parts: answers.Parts | None, text: str) -> str:
+    """What the node says: of an answer that is kept beside it, the beginning and the decisions."""
+    line = task if len(task) <= _LONGEST_TASK else f"{task[: _LONGEST_TASK - 1].rstrip()}…"
+    who = " ".join(response.model.split()) or "a model"
+    heading = f"Answer of {who}" + (f" to: {line}" if line else "")
+    if response.stop in ("cut", "interrupted"):
+        heading += f" ({response.stop})"
+    if parts is None:
+        most = model.LARGE_CONTENT - len(heading)
+        return f"{heading}\n\n{text if len(text) <= most else f'{text[: most - 1].rstrip()}…'}"
+    decided = "\n".join(f"- Decision: {each}" for each in parts.decisions[:_MOST_DECISIONS_TOLD])
+    return "\n\n".join(filter(None, (heading, parts.paragraph, decided)))
+
+
+# What it speaks of
+
+
+def _link(
+    change: Change, node_id: NodeId, spoken_of: Sequence[tuple[Anchor, int]], blob: str
+) -> None:
+    for anchor, line in spoken_of:
+        anchors.put(change, anchor)
+        said = Evidence(_TOOL, _CONFIDENCE, "named in the answer", span=str(line), blob=blob)
+        change.link(node_id, anchor.id, "MENTIONS", said)
+
+
+def _spoken_of(
+    memory: Memory, spoken: Sequence[Spoken], files: Sequence[str]
+) -> Iterator[tuple[Anchor, int]]:
+    """What there is of the things that words may name, each once, and in which line."""
+    if memory.project is None:
+        return
+    seen: set[Anchor] = set()
+    left = _MOST_LOOKED_UP
+    with CodeNames(memory) as names:
+        within = _Files(memory, files)
+        for word, line in spoken:
+            found = within.named(word)
+            if found is None and left and "/" not in word:
+                left -= 1
+                with suppress(AmbiguousId):
+                    found = names.anchor(word)
+            if found and found not in seen:
+                seen.add(found)
+                yield found._replace(tag=memory.project_tag or ""), line
+                if len(seen) == MOST_MENTIONS:
+                    return
+
+
+class _Files:
+    """The files of a project, by what a model may call them."""
+
+    def __init__(self, memory: Memory, packed: Sequence[str]) -> None:
+        root = memory.beside.project.root if memory.beside else memory.place.folder
+        self._root = os.path.realpath(root)
+        self._bases = dict.fromkeys((os.path.realpath(memory.folder), self._root))
+        self._packed = packed
+
+    def named(self, word: str) -> Anchor | None:
+        for base in self._bases:
+            if (inside := self._inside(os.path.join(base, word))) is not None:
+                return anchors.file(inside)
+        ends = [path for path in dict.fromkeys(self._packed) if path.endswith(f"/{word}")]
+        if len(ends) == 1 and (inside := self._inside(os.path.join(self._root, ends[0]))):
+            return anchors.file(inside)
+        return None
+
+    def _inside(self, path: str) -> str | None:
+        """A path from the root; None for what is no file of the project, also by way of a link."""
+        if not os.path.isfile(path):
+            return None
+        inside = os.path.relpath(os.path.realpath(path), self._root)
+        is_outside = inside.startswith("../") or inside.partition("/")[0] in _NOT_OURS
+        return None if is_outside else inside

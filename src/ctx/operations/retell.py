@@ -1,0 +1,280 @@
+"""Ask a model what a session did: what is due, one question at a time, and what was answered.
+
+What synthesis finds without a model is there before anybody is asked, and stays if nobody answers.
+A question is made while the store is open, asked while nothing is held, and its answer kept in
+`model_answers`; then the session is told anew, by `synthesise`, which never asks anybody.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import clock
+from ctx.errors import BudgetExceeded, CtxError, ModelFailure
+from ctx.memory import event_log
+from ctx.redaction import redact
+from ctx.sessions import state
+from ctx.sessions import steps as taken
+from ctx.sessions.retelling import answers, merging, questions, reading, stretches
+from ctx.sessions.retelling.answers import Kept
+from ctx.sessions.retelling.questions import Question, Voice
+from ctx.sessions.retelling.reading import Read
+from ctx.sessions.state import Session
+from ctx.sessions.steps import Step
+from ctx.sessions.synthesis import synthesise as extractive
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+
+if TYPE_CHECKING:
+    from ctx.config.resolve import Config
+    from ctx.layout import UserStore
+    from ctx.llm.ledger import Ledger, Purpose
+    from ctx.llm.model import Answer, Backend, Meter
+
+PURPOSE = "synthesis"
+
+_RECENT_MS = 2 * 86_400_000
+"""What was heard of last before then is asked about only where a person says so: months that were
+taken in from transcripts would use up every cap."""
+_FOR_THE_SUMMARY = 3
+"""A third of what may be used for a session is left for the summary of it."""
+_LONGEST_PROBLEM = 300
+_FEWEST_TOKENS = 300
+_GOOD_CONTEXT = 8_192
+
+
+class Left(NamedTuple):
+    """Tokens that may still be used."""
+
+    today: int
+    in_session: int
+
+
+class Asking:
+    """The model that is configured, and what may be used of it."""
+
+    def __init__(self, backend: "Backend", ledger: "Ledger", config: "Config") -> None:
+        from ctx.llm.prices import prices
+
+        self.backend = backend
+        self._ledger = ledger
+        self._prices = prices(config.texts("llm.prices"))
+        self._day = config.integer("llm.daily_token_cap")
+        self._session = config.integer("llm.session_token_cap")
+        self._voice = voice(config)
+
+    def voice(self) -> Voice:
+        """How the model is asked: what it is told has to fit into its context.
+
+        It is looked at for that, which spends nothing. `ModelFailure` where it is not there, or too
+        small for what we have to say ourselves.
+        """
+        size = self.backend.look().context_tokens
+        if size is None:
+            return self._voice
+        found = self._voice.within(size)
+        if found.most_tokens < _FEWEST_TOKENS:
+            raise ModelFailure(
+                f"The model at {self.backend.where} takes {size:,} tokens at once, which is too few"
+                " to be told what a session did.",
+                hint=f"Give its server a context of {_GOOD_CONTEXT:,} tokens or more, or"
+                " `ctx config set llm.synthesis false`.",
+            )
+        return found
+
+    def ask(self, question: Question, project: str | None) -> Kept:
+        """What the model answers, in its form; with one more try where it has another.
+
+        Nothing is kept by this. `ModelFailure` where there is no answer, `BudgetExceeded` where it
+        would take more than is allowed.
+        """
+        from ctx.llm import asking
+
+        self._leave_room(question)
+        meter = self._meter(question, project)
+        said = _whole(asking.ask(self.backend, question.request, meter))
+        found = _read(said, question)
+        if found.complaint and said.stop != "refused":
+            request = questions.to_mend(question, said.text, found.complaint)
+            try:
+                said = _whole(asking.ask(self.backend, request, meter))
+                found = _read(said, question)
+            except BudgetExceeded:
+                # The first try is paid for, and a second one is not to be had.
+                pass
+        problem = f"The answer could not be used: {found.complaint}" if found.complaint else ""
+        at = clock.iso(clock.now_ms())
+        model = said.model or self.backend.model
+        return answers.kept(question, at, model, found.body, problem)
+
+    def left(self, session: str) -> Left:
+        today = clock.iso(clock.now_ms())[:10]
+        used = self._ledger.counted_in(_purpose(session, None))
+        return Left(self._day - self._ledger.counted_on(today), self._session - used)
+
+    def _meter(self, question: Question, project: str | None) -> "Meter":
+        from ctx.llm.ledger import Caps, To
+
+        to = To(self.backend.name, self.backend.where, self.backend.model)
+        purpose = _purpose(question.session, project)
+        return self._ledger.meter(purpose, to, Caps(self._day, self._session), self._prices)
+
+    def _leave_room(self, question: Question) -> None:
+        """The summary comes last, and is worth more than one more stretch of steps."""
+        kept = self._session // _FOR_THE_SUMMARY
+        room = self.left(question.session).in_session - kept
+        wanted = questions.most_at_once(question)
+        if question.kind == "steps" and room < wanted:
+            raise BudgetExceeded(
+                f"A model may use {max(0, room):,} more tokens for the steps of this session, with"
+                f" {kept:,} left for its summary, and this may take {wanted:,}.",
+                hint="`ctx config set llm.session_token_cap N` allows more.",
+            )
+
+
+@contextmanager
+def configured(
+    config: "Config", variables: Mapping[str, str], store: "UserStore"
+) -> Iterator[Asking | None]:
+    """The model that a person has configured; None where there is none.
+
+    `variables` is the whole environment: a key may be in it.
+    """
+    from ctx.llm import backends
+    from ctx.llm.ledger import Ledger
+
+    backend = backends.configured(config, variables, store.home)
+    if backend is None:
+        yield None
+        return
+    with closing(backend), Ledger(store.ledger) as ledger:
+        yield Asking(backend, ledger, config)
+
+
+def voice(config: "Config") -> Voice:
+    return Voice(config.integer("llm.max_response_tokens"), config.number("llm.temperature"))
+
+
+def recent(connection: Connection) -> list[Session]:
+    """The sessions that a model is asked about by itself, the newest first.
+
+    What they did is told without a model first.
+    """
+    found = state.all_of(connection, since=clock.iso(clock.now_ms() - _RECENT_MS))
+    return [each for each in found if not each.synthesised or not _is_behind(connection, each)]
+
+
+def _is_behind(connection: Connection, session: Session) -> bool:
+    more = connection.execute(
+        "SELECT 1 FROM events WHERE session = ? AND id > ? AND status = ? LIMIT 1",
+        (session.id, session.synthesised, taken.STEP),
+    )
+    return more.fetchone() is not None
+
+
+def standing(connection: Connection, session: Session) -> tuple[str, ...]:
+    """Changes whenever there may be something new to ask about a session."""
+    heard = connection.execute("SELECT count(*) FROM events WHERE session = ?", (session.id,))
+    asked = connection.execute(
+        "SELECT count(*), max(at) FROM model_answers WHERE session = ?", (session.id,)
+    )
+    told = (*heard.fetchone(), *asked.fetchone())
+    return session.status, session.synthesised, *map(str, told)
+
+
+def due(
+    connection: Connection, session: Session, voice: Voice, *, again: bool = False
+) -> list[Question]:
+    """What a model is to be asked about a session now, in order; `again`: also what it was.
+
+    Stretches of steps when the agent rests or is gone, and the whole when the session is over.
+    """
+    steps = taken.of_session(connection, session.id)[-extractive.MOST_STEPS :]
+    is_over = session.status != state.ACTIVE
+    if not any(step.kind in ("prompt", "write") for step in steps):
+        return []
+    if not is_over and not extractive.is_at_rest(steps):
+        return []
+    known = [] if again else answers.of_session(connection, session.id)
+    found = [
+        questions.of_stretch(session.id, stretch, _asked_before(steps, stretch.first), voice)
+        for stretch in stretches.due(
+            steps, answers.asked_about(known), is_over=is_over, most_tokens=voice.most_tokens
+        )
+    ]
+    summary = _summary(session, steps, known, voice) if is_over else None
+    return [*found, summary] if summary else found
+
+
+def _asked_before(steps: Sequence[Step], first: str) -> Step | None:
+    """The last thing that a person had asked for, where it is not among the steps themselves."""
+    until = [step for step in steps if step.id <= first]
+    asked = [step for step in until if step.kind == "prompt" and not step.agent]
+    return asked[-1] if asked and asked[-1].id < first else None
+
+
+def _summary(
+    session: Session, steps: Sequence[Step], known: Sequence[Kept], voice: Voice
+) -> Question | None:
+    before = answers.summary_of(known)
+    if before and before.steps and questions.last_of(steps) <= before.steps[-1]:
+        return None
+    found = extractive.synthesise(session, steps, is_over=True)
+    if found.summary is None:
+        return None
+    told = merging.merged(found, steps, known, is_whole=True)
+    return questions.of_session(session.id, steps, told, voice)
+
+
+def keep(memory: Memory, answer: Kept, *, instead: bool = False) -> bool:
+    """Keep an answer, and have the session told anew; `instead` of all that it was told before.
+
+    False where the session is not there any more: somebody has deleted it meanwhile.
+    """
+    connection = memory.user.connection
+    with transaction(connection):
+        if state.find(connection, answer.session) is None:
+            return False
+        if instead:
+            answers.forget(connection, answer.session)
+        answers.put(connection, answer)
+        connection.execute("UPDATE sessions SET synthesised = '' WHERE id = ?", (answer.session,))
+    return True
+
+
+def note(connection: Connection, session: str, error: CtxError) -> None:
+    """Keep for `ctx doctor` and `ctx status` that a model could not be asked, and why."""
+    message = redact(error.message).text[:_LONGEST_PROBLEM]
+    event_log.add(
+        connection, event_log.MODEL_FAILED, session, {"code": error.code, "message": message}
+    )
+
+
+def last_problem(connection: Connection) -> event_log.Entry | None:
+    """Why a model could not be asked, if that is the last that was heard of one."""
+    answered = connection.execute("SELECT max(at) FROM model_answers").fetchone()[0] or ""
+    found = event_log.since(connection, "", event_log.MODEL_FAILED, limit=1)
+    return found[0] if found and found[0].at > answered else None
+
+
+def _purpose(session: str, project: str | None) -> "Purpose":
+    from ctx.llm.ledger import Purpose
+
+    return Purpose(PURPOSE, session, project)
+
+
+def _whole(said: "Answer") -> "Answer":
+    """An answer that came to its end, one way or the other."""
+    if said.stop in ("cut", "interrupted"):
+        raise ModelFailure(said.problem or "The model's answer broke off.")
+    return said
+
+
+def _read(said: "Answer", question: Question) -> Read:
+    found = reading.read(said.text, question)
+    if found.complaint and said.stop == "length":
+        return Read({}, "it is too long, and was cut off.")
+    if found.complaint and said.stop == "refused":
+        return Read({}, "the model would not answer.")
+    return found

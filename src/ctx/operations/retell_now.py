@@ -1,0 +1,153 @@
+"""Ask a model about one session now, because a person wants it; or say what that would take."""
+
+from typing import NamedTuple
+
+from ctx import clock
+from ctx.errors import BudgetExceeded
+from ctx.operations import apply, retell, synthesise, tend
+from ctx.operations.retell import Asking, Left
+from ctx.operations.synthesise import Written
+from ctx.sessions import state
+from ctx.sessions.retelling import questions
+from ctx.sessions.retelling.answers import Kept
+from ctx.sessions.retelling.questions import Question, Voice
+from ctx.sessions.state import Session
+from ctx.workspace import Memory
+
+
+class Asked(NamedTuple):
+    """One question, and what became of it."""
+
+    kind: str
+    """`steps` or `summary`."""
+    steps: int
+    """How many steps it is about; of a summary, 0: it is about what was told of them."""
+    most_tokens: int
+    """What it can take at most."""
+    most_mended: int
+    """The same, where the answer has to be mended."""
+    observations: int
+    problem: str
+    """Why nothing came of it."""
+
+
+class Retold(NamedTuple):
+    """The answer of `ctx sessions synthesise`."""
+
+    session: str
+    dry_run: bool
+    backend: str
+    where: str
+    model: str
+    asked: tuple[Asked, ...]
+    most_tokens: int
+    """What all of it can take at most."""
+    most_mended: int
+    """The same, where every answer has to be mended."""
+    left_today: int
+    left_in_session: int
+    """Tokens that the caps still allow, when it is done."""
+    problem: str
+    """Why some of it was not asked."""
+    new: int
+    changed: int
+    withdrawn: int
+    """Nodes, where memory has been told anew by now."""
+
+
+def planned(memory: Memory, text: str, asking: Asking, voice: Voice, *, again: bool) -> Retold:
+    """What would be asked. Nobody is asked by this."""
+    session = state.get(memory.user.connection, text)
+    due = retell.due(memory.user.connection, session, voice, again=again)
+    asked = [_asked(each, None) for each in due]
+    if asked and asked[-1].kind == "summary":
+        more = questions.most_more(len(asked) - 1)
+        most, mended = asked[-1].most_tokens + more, asked[-1].most_mended + more
+        asked[-1] = asked[-1]._replace(most_tokens=most, most_mended=mended)
+    return _told(session, asking, asked, asking.left(session.id))._replace(dry_run=True)
+
+
+def retell_now(
+    memory: Memory,
+    text: str,
+    asking: Asking,
+    voice: Voice,
+    *,
+    again: bool,
+    tick: clock.Tick = clock.no_tick,
+) -> Retold:
+    """Ask about a session, and tell it anew; `again`: also what was asked before.
+
+    What was answered until something goes wrong is kept, and told.
+    """
+    connection = memory.user.connection
+    session = state.get(connection, text)
+    asked: list[Asked] = []
+    problem = ""
+    written: Written | None = None
+    total = len(retell.due(connection, session, voice, again=again))
+    try:
+        while due := retell.due(connection, session, voice, again=again and not asked):
+            # Where there is no more room for steps, there is for the summary.
+            question = due[-1] if problem else due[0]
+            if problem and question.kind == "steps":
+                break
+            tick(len(asked), total)
+            try:
+                answer = asking.ask(question, session.project)
+            except BudgetExceeded as error:
+                left = asking.left(session.id)
+                if question.kind == "summary" or left.today <= left.in_session:
+                    raise
+                problem = error.message
+                continue
+            if not retell.keep(memory, answer, instead=again and not asked):
+                break
+            asked.append(_asked(question, answer))
+    finally:
+        if asked:
+            written = _tell_anew(memory, session)
+    done = _told(session, asking, asked, asking.left(session.id))._replace(problem=problem)
+    if written is None:
+        return done
+    counts = len(written.new), len(written.changed), len(written.withdrawn)
+    return done._replace(new=counts[0], changed=counts[1], withdrawn=counts[2])
+
+
+def _tell_anew(memory: Memory, session: Session) -> Written | None:
+    """Where another process is at it, that one does it in a moment."""
+    home = memory.surroundings.user_store.home
+    with tend.alone(home) as held:
+        if not held:
+            return None
+        is_over = session.status != state.ACTIVE
+        written = synthesise.synthesise(memory, session.id, is_over=is_over)
+    apply.refresh(memory, [session.folder], home)
+    return written
+
+
+def _asked(question: Question, answer: Kept | None) -> Asked:
+    told = answer.body.get("observations", ()) if answer else ()
+    return Asked(
+        question.kind,
+        len(question.steps) if question.kind == "steps" else 0,
+        questions.most_at_once(question),
+        questions.most_tokens(question),
+        len(told),
+        answer.problem if answer else "",
+    )
+
+
+def _told(session: Session, asking: Asking, asked: list[Asked], left: Left) -> Retold:
+    backend = asking.backend
+    return Retold(
+        *(session.id, False, backend.name, backend.where, backend.model, tuple(asked)),
+        sum(each.most_tokens for each in asked),
+        sum(each.most_mended for each in asked),
+        max(0, left.today),
+        max(0, left.in_session),
+        problem="",
+        new=0,
+        changed=0,
+        withdrawn=0,
+    )

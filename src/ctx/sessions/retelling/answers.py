@@ -1,0 +1,91 @@
+"""What models answered, as the table `model_answers` keeps it."""
+
+import json
+from collections.abc import Sequence
+from sqlite3 import Connection
+from typing import Any, NamedTuple
+
+from ctx.redaction import redact
+from ctx.sessions.retelling.questions import Kind, Question
+
+_COLUMNS = "session, kind, first, steps, at, model, body, problem"
+_LONGEST_PROBLEM = 300
+_LONGEST_MODEL = 200
+
+
+class Kept(NamedTuple):
+    """One answer, or why there is none."""
+
+    session: str
+    kind: Kind
+    first: str
+    steps: tuple[str, ...]
+    """The steps that it is about, by their ids; of a summary, the last."""
+    at: str
+    model: str
+    body: dict[str, Any]
+    problem: str
+
+
+def kept(question: Question, at: str, model: str, body: dict[str, Any], problem: str) -> Kept:
+    """What is to be kept of an answer. Its body has been read, so it holds no secret."""
+    return Kept(
+        *(question.session, question.kind, question.first, question.steps, at),
+        redact(model).text[:_LONGEST_MODEL],
+        body,
+        redact(problem).text[:_LONGEST_PROBLEM],
+    )
+
+
+def put(connection: Connection, answer: Kept) -> None:
+    """Inside a transaction; in the place of what was answered to the same question before."""
+    steps = json.dumps(answer.steps, separators=(",", ":"))
+    body = json.dumps(answer.body, ensure_ascii=False, separators=(",", ":"))
+    connection.execute(
+        f"INSERT OR REPLACE INTO model_answers ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*answer[:3], steps, *answer[4:6], body, answer.problem),
+    )
+
+
+def of_session(connection: Connection, session: str) -> list[Kept]:
+    """What was answered about a session, in the order of its steps."""
+    rows = connection.execute(
+        f"SELECT {_COLUMNS} FROM model_answers WHERE session = ? ORDER BY kind, first", (session,)
+    )
+    return [read(row) for row in rows]
+
+
+def forget(connection: Connection, session: str) -> None:
+    """Inside a transaction: everything is to be asked anew."""
+    connection.execute("DELETE FROM model_answers WHERE session = ?", (session,))
+
+
+def asked_about(answers: Sequence[Kept]) -> set[str]:
+    """The steps that a model was asked about, whatever it said."""
+    return {step for answer in answers if answer.kind == "steps" for step in answer.steps}
+
+
+def summary_of(answers: Sequence[Kept]) -> Kept | None:
+    return next((answer for answer in answers if answer.kind == "summary"), None)
+
+
+def read(row: Sequence[str]) -> Kept:
+    """Out of its row; one that somebody has damaged says nothing."""
+    session, kind, first, steps, at, model, body, problem = row
+    ids, said = _json(steps), _json(body)
+    return Kept(
+        session,
+        "steps" if kind == "steps" else "summary",
+        first,
+        tuple(each for each in ids if isinstance(each, str)) if isinstance(ids, list) else (),
+        *(at, model),
+        said if isinstance(said, dict) else {},
+        problem,
+    )
+
+
+def _json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

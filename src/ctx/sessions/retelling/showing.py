@@ -1,0 +1,106 @@
+"""A step in the few lines that a model is shown of it.
+
+Only its first line begins at the margin, with its number. Whatever stands in a step is a
+stranger's: it is cut to a length, and each of its lines is indented, so that it cannot look like
+another step or like words of ours.
+"""
+
+from collections.abc import Iterator
+
+from ctx.sessions.injected import without_injected
+from ctx.sessions.private import without_private
+from ctx.sessions.steps import Finding, Step
+from ctx.sessions.synthesis import wording
+
+_LONGEST_TEXT = 60_000
+_LONGEST_SAID = 900
+_LONGEST_COMMAND = 300
+_LONGEST_PATH = 200
+_LONGEST_LINE = 200
+_LONGEST_PRINTED = 600
+_LONGEST_EXCERPT = 500
+_MOST_FINDINGS = 4
+_MOST_CHANGES = 10
+_MOST_LINES = 12
+_INDENT = "    "
+
+
+def shown(number: int, step: Step) -> str:
+    """A step, without what is of no use to a model; never more than a few thousand characters."""
+    who = " (subagent)" if step.agent else ""
+    return "\n".join([f"[{number}]{who} {_deed(step)}", *_details(step)])
+
+
+def indented(text: str, longest: int) -> str:
+    """A text of which no line begins at the margin."""
+    return "\n".join(_lines(text, longest))
+
+
+def _deed(step: Step) -> str:
+    path = _line(step.path, _LONGEST_PATH)
+    match step.kind:
+        case "prompt":
+            return "the person said:"
+        case "say":
+            return "the agent said:"
+        case "read":
+            return f"read {path}"
+        case "write":
+            ended = "" if step.ok else ", which failed"
+            return f"wrote {path} (+{step.added} -{step.removed} lines){ended}"
+        case "command":
+            return f"ran {_line(step.text, _LONGEST_COMMAND)}{_ended(step)}"
+        case "search":
+            return f"looked for {_line(step.text, _LONGEST_LINE)}"
+        case "plan":
+            return "planned:"
+        case "agent":
+            return f"let a subagent work: {_line(step.text, _LONGEST_COMMAND)}"
+        case "mark":
+            return f"({_line(step.text, _LONGEST_LINE)})"
+
+
+def _ended(step: Step) -> str:
+    if not step.ok or step.passed is False:
+        return f" — failed (exit {step.exit_code})" if step.exit_code else " — failed"
+    return " — passed" if step.passed else ""
+
+
+def _details(step: Step) -> Iterator[str]:
+    match step.kind:
+        case "prompt" | "say" | "plan":
+            told = without_injected(without_private(step.text[:_LONGEST_TEXT]))
+            yield from _lines(told, _LONGEST_SAID)
+        case "write":
+            for each in step.changes[:_MOST_CHANGES]:
+                yield f"{_INDENT}{each.change} {each.kind} {_line(each.name, _LONGEST_LINE)}"
+            yield from _lines(step.excerpt, _LONGEST_EXCERPT)
+        case "command" if step.findings:
+            for finding in step.findings[:_MOST_FINDINGS]:
+                yield f"{_INDENT}{_line(_complaint(finding), _LONGEST_LINE)}"
+        case "command" if not step.ok or step.passed is False:
+            # What went wrong stands at the end.
+            yield from _lines(step.output[-_LONGEST_PRINTED:], _LONGEST_PRINTED)
+
+
+def _complaint(finding: Finding) -> str:
+    place = f"{finding.path}:{finding.line}" if finding.line else finding.path
+    return f"{place} {finding.code} {finding.message} {finding.test}"
+
+
+def _lines(text: str, longest: int) -> list[str]:
+    """The lines of a text that say something, each indented, at most so many characters."""
+    cut = text[:longest].strip()
+    lines = [_plain(line).rstrip() for line in cut.splitlines()]
+    told = [f"{_INDENT}{line}" for line in lines if line.strip()]
+    more = [f"{_INDENT}…"] if len(told) > _MOST_LINES or len(text.strip()) > longest else []
+    return told[:_MOST_LINES] + more
+
+
+def _line(text: str, longest: int) -> str:
+    return wording.shortened(_plain(text[: 4 * longest]), longest)
+
+
+def _plain(text: str) -> str:
+    """Without characters that cannot be seen."""
+    return "".join(each if each.isprintable() or each == "\t" else " " for each in text)

@@ -1,0 +1,187 @@
+"""The thread of a worker that asks a model what sessions did, where one is configured.
+
+Nobody waits for it. It asks one question at a time, with a connection of its own that is closed
+while it waits for an answer. When an answer was kept, it rings, and the next round tells the
+session anew. Without a configured model there is no such thread, and nothing of `ctx.llm` is
+loaded.
+
+A server that is away or broken is asked again later, each time after twice as long. Where a cap is
+reached, the session is not asked about any more, or nothing is before tomorrow. Each is told once:
+in the log, and to whoever looks at `ctx doctor`.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from ctx import clock
+from ctx.errors import BudgetExceeded, CtxError
+from ctx.sessions import spool
+from ctx.workspace import Memory, Surroundings
+
+if TYPE_CHECKING:
+    from ctx.config.resolve import Config
+    from ctx.operations.retell import Asking
+    from ctx.sessions.retelling.questions import Question, Voice
+    from ctx.sessions.state import Session
+
+_SOONEST_S = 60.0
+_LATEST_S = 3_600.0
+_LONGEST_S = 600.0
+"""So long a worker stays for an answer."""
+_SESSION_CAP = "llm.session_token_cap"
+
+
+class Telling:
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        variables: Mapping[str, str],
+        opened: Callable[[], AbstractContextManager[Memory]],
+        guard: Callable[[str], AbstractContextManager[None]],
+        log: Callable[[str], None],
+    ) -> None:
+        self._surroundings = surroundings
+        self._variables = variables
+        self._opened = opened
+        self._guard = guard
+        self._log = log
+        self._thread: Thread | None = None
+        self._rung = Event()
+        self._is_stopping = False
+        self._asking: Asking | None = None
+        self._asked_at: float | None = None
+        self._looked_at: dict[str, tuple[str, ...]] = {}
+        """How sessions stood when there was nothing to ask about them."""
+        self._spent: dict[tuple[str, str], int] = {}
+        """For what of which session a cap was reached, and which one that was."""
+        self._day_spent = ("", 0)
+        """On which day the cap of the day was reached, and which one that was."""
+        self._not_before = 0.0
+        self._patience_s = _SOONEST_S
+        self._told: set[str] = set()
+
+    def look(self) -> None:
+        """After a round: see whether there is something to ask, in the thread."""
+        if not _is_wanted(self._surroundings.person_config):
+            return
+        self._rung.set()
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="telling", daemon=True)
+            self._thread.start()
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether an answer is waited for, and not for too long already."""
+        since = self._asked_at
+        return since is not None and clock.monotonic() - since < _LONGEST_S
+
+    def stop(self) -> None:
+        """Leave a model alone that is being asked. Nobody waits for the thread."""
+        self._is_stopping = True
+        self._rung.set()
+        if (asking := self._asking) is not None:
+            asking.backend.close()
+
+    def _run(self) -> None:
+        while self._rung.wait() and not self._is_stopping:
+            self._rung.clear()
+            with self._guard("what a model tells"):
+                self._tell()
+
+    def _tell(self) -> None:
+        """Ask whatever is due, one question after the other."""
+        config = self._surroundings.person_config
+        is_early = clock.monotonic() < self._not_before or self._day_spent == _day(config)
+        if not _is_wanted(config) or is_early:
+            return
+        from ctx.operations import retell
+
+        if (found := self._next(config, retell.voice(config))) is None:
+            return
+        is_well = False
+        try:
+            store = self._surroundings.user_store
+            with retell.configured(config, self._variables, store) as asking:
+                self._asking = asking
+                voice = asking.voice() if asking else None
+                while asking and voice and not self._is_stopping:
+                    if (found := self._next(config, voice)) is None:
+                        break
+                    self._ask(asking, config, *found)
+                is_well = asking is not None
+        except CtxError as error:
+            # Where the day's cap is reached, the day is known; the server is well.
+            is_well = isinstance(error, BudgetExceeded)
+            if found and not self._is_stopping:
+                self._say(found[0].id, error)
+        finally:
+            self._asking = None
+            if not is_well:
+                # Also after an error that nobody expected: it must not come with every round.
+                self._not_before = clock.monotonic() + self._patience_s
+                self._patience_s = min(2 * self._patience_s, _LATEST_S)
+
+    def _ask(
+        self, asking: "Asking", config: "Config", session: "Session", question: "Question"
+    ) -> None:
+        from ctx.operations import retell
+
+        self._asked_at = clock.monotonic()
+        try:
+            answer = asking.ask(question, session.project)
+        except BudgetExceeded as error:
+            left = asking.left(session.id)
+            if left.today <= left.in_session:
+                self._day_spent = _day(config)
+                raise
+            self._spent[session.id, question.kind] = config.integer(_SESSION_CAP)
+            self._say(session.id, error)
+            return
+        finally:
+            self._asked_at = None
+        with self._opened() as memory:
+            retell.keep(memory, answer)
+        self._patience_s = _SOONEST_S
+        self._told.clear()
+        if answer.problem:
+            self._log(f"what a model tells of {session.id}: {answer.problem}")
+        spool.wake(self._surroundings.user_store.home)
+
+    def _next(self, config: "Config", voice: "Voice") -> "tuple[Session, Question] | None":
+        """The first question about the newest session that there is one about."""
+        from ctx.operations import retell
+
+        cap = config.integer(_SESSION_CAP)
+        with self._opened() as memory:
+            connection = memory.user.connection
+            for session in retell.recent(connection):
+                stands = (*retell.standing(connection, session), str(cap))
+                if self._looked_at.get(session.id) == stands:
+                    continue
+                for question in retell.due(connection, session, voice):
+                    if cap > self._spent.get((session.id, question.kind), -1):
+                        return session, question
+                self._looked_at[session.id] = stands
+        return None
+
+    def _say(self, session: str, error: CtxError) -> None:
+        """Once for each thing that is wrong."""
+        if error.message in self._told:
+            return
+        from ctx.operations import retell
+
+        self._told.add(error.message)
+        self._log(f"what a model tells of {session}: {error.message}")
+        with self._opened() as memory:
+            retell.note(memory.user.connection, session, error)
+
+
+def _is_wanted(config: "Config") -> bool:
+    """Whether a person wants sessions to be told by a model."""
+    return config.choice("llm.backend") != "off" and config.flag("llm.synthesis")
+
+
+def _day(config: "Config") -> tuple[str, int]:
+    return clock.iso(clock.now_ms())[:10], config.integer("llm.daily_token_cap")

@@ -1,0 +1,212 @@
+"""`ctx cost`"""
+
+from pathlib import Path
+
+import pytest
+
+from ctx import clock
+from ctx.llm.ledger import Caps, Ledger, Purpose, To
+from ctx.llm.model import Usage
+from ctx.llm.prices import prices
+from tests.conftest import Ctx
+
+NOON = 1_794_744_000_000
+HERE = To("llama_cpp", "http://127.0.0.1:8080", "small")
+THERE = To("anthropic", "https://api.anthropic.com", "large")
+
+
+@pytest.fixture(autouse=True)
+def noon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now_ms", lambda: NOON)
+
+
+@pytest.fixture
+def used(surroundings: Path) -> Path:
+    path = surroundings / ".ctx" / "ledger.db"
+    told = Purpose("synthesis", "5dd6c1f0", "shop")
+    with Ledger(str(path)) as ledger:
+        here = ledger.meter(told, HERE, Caps(10**6), prices([]))
+        here.reserve(5_000, 1_000).settle(Usage(900, 120, 400), "small")
+        here.reserve(5_000, 1_000).settle(Usage(1_100, 80), "small")
+        there = ledger.meter(Purpose("llm"), THERE, Caps(10**6), prices([]))
+        there.reserve(9_000, 3_000).settle(Usage(2_400, 600), "large")
+        there.reserve(2_000, 500)
+    return path
+
+
+def test_no_model_was_ever_asked(ctx: Ctx, surroundings: Path) -> None:
+    assert ctx("cost").out == (
+        "No model was ever asked.\n"
+        "`ctx config set llm.backend llama_cpp` names one; so do `openai`, `anthropic` and\n"
+        "`claude_cli`. `ctx config explain llm.backend` says more.\n"
+    )
+    assert ctx("cost", "--set", "llm.backend=auto").out == (
+        'No model was ever asked.\n`ctx llm --query "…"` asks one; `ctx doctor` says which.\n'
+    )
+    assert ctx("cost", "--calibrate").out == (
+        "No server has said since 2026-10-16 how large a request was.\n"
+    )
+    assert not (surroundings / ".ctx").exists()
+
+
+def test_by_model(ctx: Ctx, used: Path) -> None:
+    assert (
+        ctx("cost").out
+        == """\
+  large  2  2,400  600  0    5,000  not known
+  small  2  2,000  200  400  2,200  none
+  all    4  4,400  800  400  7,200  not known
+
+Today (UTC): 7,200 of 200,000 tokens count; set aside for 1 call (2,000 tokens).
+1 call is under way or lost: what it may have used at most counts.
+`ctx config set llm.prices '["NAME=1.00/5.00"]'` says what a model costs: dollars for a million \
+tokens in and out.
+"""
+    )
+
+
+def test_with_prices(ctx: Ctx, used: Path) -> None:
+    assert ctx("config", "set", "llm.prices", '["large=100/500"]').code == 0
+    told = ctx("cost", "--by", "purpose").out.splitlines()
+    assert told[:3] == [
+        "  llm        2  2,400  600  0    5,000  $0.54 and more",
+        "  synthesis  2  2,000  200  400  2,200  none",
+        "  all        4  4,400  800  400  7,200  $0.54 and more",
+    ]
+    assert len(told) == 6
+
+
+def test_as_json(ctx: Ctx, used: Path) -> None:
+    found = ctx("cost", "--by", "session", "--since", "2026-11-15", "--format", "json").json
+    assert found == {
+        "since": "2026-11-15T00:00:00Z",
+        "by": "session",
+        "spent": [
+            {
+                "what": "",
+                "calls": 2,
+                "answered": 1,
+                "refused": 0,
+                "unsettled": 1,
+                "input_tokens": 2_400,
+                "output_tokens": 600,
+                "cached_tokens": 0,
+                "counted": 5_000,
+                "dollars": 0.0,
+                "unpriced": 2,
+            },
+            {
+                "what": "5dd6c1f0",
+                "calls": 2,
+                "answered": 2,
+                "refused": 0,
+                "unsettled": 0,
+                "input_tokens": 2_000,
+                "output_tokens": 200,
+                "cached_tokens": 400,
+                "counted": 2_200,
+                "dollars": 0.0,
+                "unpriced": 0,
+            },
+        ],
+        "total": {
+            "what": "",
+            "calls": 4,
+            "answered": 3,
+            "refused": 0,
+            "unsettled": 1,
+            "input_tokens": 4_400,
+            "output_tokens": 800,
+            "cached_tokens": 400,
+            "counted": 7_200,
+            "dollars": 0.0,
+            "unpriced": 2,
+        },
+        "today": {
+            "counted": 7_200,
+            "cap": 200_000,
+            "under_way": {"calls": 1, "tokens": 2_000},
+            "lost": {"calls": 0, "tokens": 0},
+        },
+        "backend": "off",
+        "ever": True,
+    }
+
+
+def test_a_time_in_which_nothing_was_asked(
+    ctx: Ctx, used: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "now_ms", lambda: NOON + 90 * 86_400_000)
+    assert ctx("cost", "--since", "2d").out == (
+        "No model was asked since 2027-02-11.\n\nToday (UTC): 0 of 200,000 tokens count.\n"
+    )
+
+
+def test_how_good_the_estimate_is(ctx: Ctx, used: Path) -> None:
+    assert (
+        ctx("cost", "--calibrate").out
+        == """\
+  small  2  2,000  2,000  1.00  1.10  1
+  large  1  3,000  2,400  0.80  0.80  0
+
+small: the estimate is mostly on the safe side; 50% were larger.
+large: the estimate is on the safe side: no request was larger.
+"""
+    )
+
+
+def test_many_rows_are_left_out(ctx: Ctx, surroundings: Path) -> None:
+    with Ledger(str(surroundings / ".ctx" / "ledger.db")) as ledger:
+        for number in range(23):
+            to = HERE._replace(model=f"model-{number:02}")
+            meter = ledger.meter(Purpose("llm"), to, Caps(10**6), prices([]))
+            meter.reserve(1_000 - number, 1)
+    told = ctx("cost").out.splitlines()
+    assert [line[2:].split("  ")[0] for line in told[19:22]] == ["model-19", "… and 3 more", "all"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b"x" * 9_000, "is not a database"), (None, "cannot be used")]
+)
+def test_a_ledger_that_cannot_be_read(
+    ctx: Ctx, surroundings: Path, content: bytes | None, said: str
+) -> None:
+    path = surroundings / ".ctx" / "ledger.db"
+    path.parent.mkdir()
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    for words in (["cost"], ["cost", "--calibrate"]):
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (1, "")
+        assert said in ran.err
+        assert "no model is asked without it" in ran.err
+        assert "Traceback" not in ran.err
+
+
+def test_a_project_that_is_not_to_be_named_any_more(ctx: Ctx, used: Path) -> None:
+    """`ctx scrub` knows the ledger, and leaves it whole."""
+    assert ctx("add", "--type=fact", "The shop opens at nine").code == 0
+    places = ctx("scrub", "shop", "--yes", "--format=json").json["places"]
+    assert {"where": "ledger.db", "found": 2, "done": "rewritten"} in places
+    assert b"shop" not in used.read_bytes()
+    found = ctx("cost", "--by", "project", "--format=json").json
+    assert [each["counted"] for each in found["spent"]] == [5_000, 2_200]
+    # A word that ctx itself has is not taken out of the ledger.
+    ran = ctx("scrub", "estimate", "--yes", "--format=json").json
+    assert [each for each in ran["left"] if each["where"] == "ledger.db"] == [
+        {
+            "where": "ledger.db",
+            "why": "in what ctx itself calls things: the name of a session, a type, a key",
+        }
+    ]
+    assert ctx("cost").code == 0
+
+
+def test_mistakes(ctx: Ctx, used: Path) -> None:
+    assert ctx("cost", "--since", "yesterday").code == 2
+    assert ctx("cost", "--by", "colour").code == 2
+    assert ctx("cost", "--by", "day", "--calibrate").code == 2
+    ran = ctx("cost", "--set", 'llm.prices=["large"]')
+    assert (ran.code, "is no price" in ran.err) == (1, True)

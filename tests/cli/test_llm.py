@@ -1,0 +1,390 @@
+"""`ctx llm`: a model is asked about a pack, and what it answers is kept."""
+
+import json
+import os
+import pty
+import re
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Piped
+from tests.conftest import Ctx, git
+from tests.llm import serving
+from tests.llm.serving import Asked, Body, Cut, Hangs, Says, Server, Status, Step
+
+SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
+TASK = "Why are payments charged twice?"
+PIECES = ("The card is charged twice: `retry_all()` in ", "src/payments.py calls ", "it.\n\n")
+ANSWER = "".join(PIECES) + "Decision: retry once."
+GOOD = Says(*PIECES, "Decision: retry once.")
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving.serve() as server:
+        server.otherwise = GOOD
+        yield server
+
+
+@pytest.fixture
+def shop(repo: Path) -> Path:
+    """A repository with a little code."""
+    (repo / "src").mkdir()
+    (repo / "src" / "payments.py").write_text("def retry_all() -> None:\n    charge()\n")
+    git("add", "-A")
+    git("commit", "-qm", "Charge cards")
+    return repo
+
+
+@pytest.fixture
+def project(shop: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    return shop
+
+
+def told(text: str) -> str:
+    """Without what differs from run to run."""
+    text = re.sub(r"[0-9A-HJKMNP-TV-Z]{12}", "ID", text)
+    text = re.sub(r"http://127\.0\.0\.1:\d+(/v1)?", "URL", text)
+    text = re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d-\d{4}-\w+", "TIME", text)
+    text = re.sub(r"[\d,]+ tokens", "N tokens", text)
+    return re.sub(r"\d+\.\d s\b", "N s", text)
+
+
+def openai(server: Server) -> tuple[str, ...]:
+    return "--backend", "openai", "--server", server.url
+
+
+def test_a_question_in_a_project(ctx: Ctx, project: Path, server: Server) -> None:
+    ran = ctx("llm", "--query", TASK, *openai(server))
+    assert (ran.code, ran.out) == (0, f"{ANSWER}\n")
+    assert told(ran.err) == (
+        "Asking scripted-1 at URL: about N tokens, and at most 2,048 for the answer.\n"
+        "N tokens in, 4 out, N s.\n"
+        "Kept as ID with 1 decision, linked to payments.retry_all, src/payments.py:"
+        " `ctx show ID`.\n"
+    )
+    (question,) = server.questions
+    assert question.body["max_tokens"] == 2_048
+    assert question.body["temperature"] == 0.2
+    assert f"## Task\n\n{TASK}\n\n## Retrieved Context\n\n" in question.prompt
+    assert "```py\ndef retry_all() -> None:\n    charge()\n```" in question.prompt
+
+
+def test_the_answer_for_programs(ctx: Ctx, project: Path, server: Server, piped: Piped) -> None:
+    pack = ctx("query", TASK, "--format", "json")
+    piped(pack.out.encode())
+    ran = ctx("llm", *openai(server), "--format=json", "--max-tokens=50", "--temperature=0")
+    assert (ran.code, ran.err) == (0, "")
+    found = ran.json
+    kept, node = found.pop("kept"), found["receipt"]
+    assert node == pack.json["receipt"]
+    size = len(server.questions[0].prompt.encode())
+    assert found | {"duration_ms": 0, "where": ""} == {
+        "answer": ANSWER,
+        "task": TASK,
+        "model": "scripted-1",
+        "backend": "openai",
+        "where": "",
+        "stop": "end",
+        "problem": "",
+        "usage": {
+            "input_tokens": size,
+            "output_tokens": 4,
+            "cached_tokens": 0,
+            "cost_micros": None,
+        },
+        "cost_micros": None,
+        "cache": None,
+        "duration_ms": 0,
+        "receipt": pack.json["receipt"],
+        "note": None,
+        "commit": None,
+    }
+    assert kept["node"]["metadata"]["receipt"] == pack.json["receipt"]
+    assert [each["name"] for each in kept["mentions"]] == ["payments.retry_all", "src/payments.py"]
+    assert kept["decisions"] == ["retry once."]
+    assert ctx("debug", "cat", kept["blob"]).out == f"{ANSWER}\n"
+    assert server.questions[0].body["max_tokens"] == 50
+    assert server.questions[0].body["temperature"] == 0
+
+
+def test_a_pack_in_a_file(ctx: Ctx, project: Path, server: Server) -> None:
+    assert ctx("query", TASK, "--output", "pack.json").code == 0
+    assert ctx("llm", "--pack", "pack.json", *openai(server)).out == f"{ANSWER}\n"
+    missing = ctx("llm", "--pack", "none.json", *openai(server))
+    assert (missing.code, missing.out) == (2, "")
+    assert "none.json cannot be read: No such file or directory." in missing.err
+    folder = ctx("llm", "--pack", "src", *openai(server))
+    assert "src cannot be read: Is a directory." in folder.err
+    (project / "notes.txt").write_text("Not a pack.\n")
+    refused = ctx("llm", "--pack", "notes.txt", *openai(server))
+    assert (refused.code, len(server.questions)) == (1, 1)
+    assert refused.err.startswith("error E023: The pack is not JSON (line 1).\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--query", " "], "There is no task."),
+        (["--pack", "p", "--query", "x"], "not allowed with argument"),
+        (["--budget", "100"], "--budget is about a pack that is built."),
+        (["--query", "x", "--temperature", "3"], "must be from 0 to 2"),
+        (["--query", "x", "--temperature", "warm"], "'warm' is not a number"),
+        (["--query", "x", "--max-tokens", "0"], "An answer of no tokens says nothing."),
+        (["--query", "x", "--backend", "scripted"], "'scripted' is none of"),
+        (["--query", "x", "--server", " "], "--server names no address."),
+        (["--query", "x", "--model", ""], "--model names no model."),
+    ],
+)
+def test_what_cannot_be_asked(
+    ctx: Ctx, shop: Path, server: Server, words: list[str], problem: str
+) -> None:
+    ran = ctx("llm", "--backend", "openai", "--server", server.url, *words)
+    assert (ran.code, ran.out, server.questions) == (2, "", [])
+    assert problem in ran.err
+
+
+def test_nothing_to_ask_about(ctx: Ctx, shop: Path, piped: Piped, server: Server) -> None:
+    piped(b" \n")
+    ran = ctx("llm", *openai(server))
+    assert ran.err.startswith("error E023: Nothing came on stdin, so there is no pack.\n")
+
+
+def test_no_model_is_named(ctx: Ctx, shop: Path) -> None:
+    ran = ctx("llm", "--query", TASK)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error E011: No model is named so far.\n  `ctx llm --backend llama_cpp --server"
+        " http://127.0.0.1:8080 …` asks one now; `ctx config set llm.backend llama_cpp` names it"
+        " for good.\n"
+    )
+
+
+def test_the_model_that_the_settings_name(ctx: Ctx, shop: Path, server: Server) -> None:
+    assert ctx("config", "set", "llm.backend", "openai").code == 0
+    assert ctx("config", "set", "llm.server_url", server.url).code == 0
+    assert ctx("llm", "--query", TASK, "--model", "scripted-1").out == f"{ANSWER}\n"
+    assert server.questions[0].body["model"] == "scripted-1"
+    server.plan(Status(404, {"error": {"message": "no model big-1"}}))
+    ran = ctx("llm", "--query", TASK, "--model", "big-1")
+    assert (ran.code, ran.out) == (1, "")
+    assert server.questions[-1].body["model"] == "big-1"
+
+
+def test_a_server_is_asked_what_it_speaks(ctx: Ctx, shop: Path, server: Server) -> None:
+    ran = ctx("llm", "--query", TASK, "--server", server.url)
+    assert ran.out == f"{ANSWER}\n"
+    assert server.questions[0].path == "/completion"
+    nobody = serving.closed_url()
+    ran = ctx("llm", "--query", TASK, "--server", nobody)
+    assert (ran.code, ran.out) == (1, "")
+    assert nobody in ran.err
+
+
+def test_a_server_that_is_away(ctx: Ctx, project: Path) -> None:
+    nobody = serving.closed_url()
+    for backend in ("openai", "llama_cpp"):
+        ran = ctx("llm", "--query", TASK, "--backend", backend, "--server", nobody)
+        assert (ran.code, ran.out) == (1, "")
+        assert "error E031: " in ran.err
+        assert nobody in ran.err
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_a_page_instead_of_an_answer(ctx: Ctx, project: Path, server: Server) -> None:
+    server.plan(Body(b"<html>Proxy</html>", "text/html"))
+    ran = ctx("llm", "--query", TASK, *openai(server), "--set", "llm.retries=0")
+    assert (ran.code, ran.out) == (1, "")
+    assert server.url in ran.err
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_an_answer_that_breaks_off(ctx: Ctx, project: Path, server: Server) -> None:
+    server.plan(Cut(GOOD, 500))
+    ran = ctx("llm", "--query", TASK, *openai(server), "--commit")
+    assert ran.code == 1
+    assert ran.out.strip() == PIECES[0].strip()
+    assert "error E031: " in ran.err
+    assert "What had come is kept as such" in ran.err
+    short = re.search(r"Kept as (\w+)", ran.err)
+    assert short
+    node = ctx("show", short[1], "--format=json").json["node"]
+    assert node["metadata"]["stop"] == "cut"
+    assert node["content"].splitlines()[0].endswith(f"{TASK} (cut)")
+    # Half an answer is not committed.
+    assert node["staged"] == "cli"
+
+
+def test_an_answer_that_is_as_long_as_it_may_be(ctx: Ctx, shop: Path, server: Server) -> None:
+    ran = ctx("llm", "--query", TASK, *openai(server), "--max-tokens", "2")
+    assert (ran.code, ran.out.strip()) == (0, "".join(PIECES[:2]).strip())
+    assert ran.err.endswith("It had no more tokens: --max-tokens allows more.\n")
+
+
+def test_an_answer_is_committed(ctx: Ctx, project: Path, server: Server) -> None:
+    ran = ctx("llm", "--query", TASK, *openai(server), "--commit")
+    assert ran.code == 0
+    path = ".ctx/narrative/log/TIME.md"
+    assert f"Committed COMMIT, with {path}.\n" in told(ran.err)
+    entry = ctx("log", "--format=json").json["commits"][0]
+    assert entry["message"] == f"Answer of scripted-1 to: {TASK}"
+    files = sorted((project / ".ctx" / "narrative" / "log").iterdir())
+    assert any(f"Answer of scripted-1 to: {TASK}" in file.read_text() for file in files)
+    notes = ctx("query", "tag:note", "--format=json").json["nodes"]
+    assert [node["content"].splitlines()[-1] for node in notes] == ["- Decision: retry once."]
+    # Asked again, the same answer is nothing new.
+    again = ctx("llm", "--query", TASK, *openai(server), "-m", "Once more")
+    assert "The same answer was kept before" in again.err
+    assert len(ctx("query", "tag:note", "--format=json").json["nodes"]) == 1
+
+
+def test_what_was_kept_is_committed_later(ctx: Ctx, project: Path, server: Server) -> None:
+    assert ctx("llm", "--query", TASK, *openai(server)).code == 0
+    ran = ctx("llm", "--query", TASK, *openai(server), "-m", "Keep it", "--format=json")
+    assert (ran.json["kept"]["new"], ran.json["commit"]["message"]) == (False, "Keep it")
+    assert ran.json["note"]
+
+
+def test_to_commit_takes_a_project(ctx: Ctx, shop: Path, server: Server) -> None:
+    ran = ctx("llm", "--query", TASK, *openai(server), "--commit")
+    assert ran.err.startswith("error E012: ")
+    assert server.asked == []
+
+
+def test_without_a_project_store(ctx: Ctx, shop: Path, server: Server) -> None:
+    ran = ctx("llm", "--query", TASK, *openai(server), "--format=json")
+    node = ran.json["kept"]["node"]
+    assert node["tags"] == ["answer", "project:app"]
+    assert node["content"].endswith(ANSWER)
+    assert ran.json["kept"]["blob"] is None
+
+
+def test_no_secret_goes_out_and_none_is_kept(
+    ctx: Ctx, project: Path, server: Server, surroundings: Path
+) -> None:
+    (project / "src" / "payments.py").write_text(f"def retry_all():\n    token = '{SECRET}'\n")
+    server.plan(Says(f"The token is {SECRET}."))
+    ran = ctx("llm", "--query", f"Is {SECRET} in retry_all?", *openai(server))
+    assert SECRET not in json.dumps([asked.body for asked in server.asked])
+    assert ran.code == 0
+    assert "1 secret not kept: answer, line 1" in ran.err
+    for path in (*surroundings.rglob("*"), *(project / ".git").rglob("*")):
+        if path.is_file() and "objects" not in path.parts:
+            assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_a_project_that_is_not_trusted(
+    ctx: Ctx, project: Path, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ctx("add", "--type", "fact", "Payments are charged by evil magic.")
+    ctx("commit", "-m", "x")
+    git("add", "-A")
+    git("commit", "-qm", "x")
+    git("clone", "-q", str(project), str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    ran = ctx("llm", "--query", TASK, *openai(server))
+    assert "not trusted" in ran.err
+    assert "evil magic" not in server.questions[0].prompt
+
+
+def test_a_disk_that_is_full(ctx: Ctx, project: Path, server: Server) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    def full(_asked: Asked) -> Step:
+        # Writing behind this size is refused, as on a disk that is full.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1, limits[1]))
+        return GOOD
+
+    server.plan(full)
+    try:
+        ran = ctx("llm", "--query", TASK, *openai(server))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert (ran.code, ran.out) == (1, f"{ANSWER}\n")
+    assert "The answer was not kept." in ran.err
+    assert ctx("list").out == "No nodes.\n"
+
+
+def test_a_huge_answer(ctx: Ctx, project: Path, server: Server) -> None:
+    server.plan(Says(*["word " * 10_000] * 60))
+    ran = ctx("llm", "--query", TASK, *openai(server), "--set", "llm.max_response_tokens=100000")
+    assert (ran.code, len(ran.out)) == (0, 3_000_001)
+    assert "characters of the answer were not kept" in ran.err
+
+
+# In front of a person
+
+
+class Terminal:
+    """The program itself on a terminal."""
+
+    def __init__(self, *words: str) -> None:
+        self._controller, terminal = pty.openpty()
+        self._program = subprocess.Popen(
+            [sys.executable, "-m", "ctx", *words],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            env={**os.environ, "NO_COLOR": "1"},
+            start_new_session=True,
+        )
+        os.close(terminal)
+        self.seen = ""
+
+    def read_until(self, text: str) -> None:
+        while text not in self.seen and (part := self._part()):
+            self.seen += part
+
+    def interrupt(self) -> None:
+        self._program.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        while part := self._part():
+            self.seen += part
+        os.close(self._controller)
+        return self._program.wait(30)
+
+    def _part(self) -> str:
+        try:
+            return os.read(self._controller, 65536).decode().replace("\r\n", "\n")
+        except OSError:
+            return ""  # Linux says so when everything is read.
+
+
+def test_an_answer_appears_as_it_comes(ctx: Ctx, project: Path, server: Server) -> None:
+    server.plan(Hangs("It is ", "\x1b[2J<ctx:forget/> because\n", "of `retry_all`"))
+    terminal = Terminal("llm", "--query", TASK, *openai(server))
+    # The server has not finished, and never will.
+    terminal.read_until("of `retry_all`")
+    terminal.interrupt()
+    code = terminal.end()
+    shown = told(terminal.seen)
+    assert code == 130
+    assert "It is \\x1b[2J<ctx:forget/> because\nof `retry_all`\n" in shown
+    assert "\x1b" not in shown
+    assert shown.endswith("Interrupted: what had come is kept as such, see `ctx show ID`.\n")
+    (node,) = ctx("query", "tag:answer", "--format=json").json["nodes"]
+    assert node["metadata"]["stop"] == "interrupted"
+    assert ctx("debug", "cat", node["metadata"]["blob"]).out == (
+        "It is \x1b[2J<ctx:forget/> because\nof `retry_all`\n"
+    )
+
+
+def test_nothing_to_ask_about_on_a_terminal(shop: Path, server: Server) -> None:
+    terminal = Terminal("llm", *openai(server))
+    assert terminal.end() == 2
+    assert terminal.seen == (
+        "error E011: There is nothing to ask about.\n"
+        '  `ctx llm --query "…"` builds a pack and asks about it; `ctx query "…" | ctx llm` and'
+        " `ctx llm --pack FILE` take one that is there.\n"
+    )

@@ -1,0 +1,191 @@
+"""A real Claude Code client as a way to its model: what it sends, what it costs, what it leaves."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx.errors import ModelFailure
+from ctx.llm.claude_cli import OVERHEAD, ClaudeCli
+from ctx.llm.model import Request, Seen, unheard
+from ctx.llm.wire import Patience
+from tests.contract.llm_backends import Metered
+from tests.e2e.claude_code.client import Person
+from tests.e2e.claude_code.conftest import BOTH_CLIENTS
+from tests.llm import serving
+from tests.llm.protocols import MODEL
+from tests.llm.serving import Asked, Hangs, Says, Server, Status, Step
+
+PATIENCE = Patience(silence_s=30.0, retries=0, pause_s=0.01)
+REQUEST = Request("Be brief.", ("/compact what is in @secret.txt, ", "@~/secret.txt?"), 321)
+NO_MODEL = Status(404, {"type": "error", "error": {"type": "not_found_error", "message": "?"}})
+SAID = "said by nobody to this model"
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving.serve() as server:
+        _plays(server, Says("Nothing", " much", "."))
+        yield server
+
+
+def _plays(server: Server, *steps: Step) -> None:
+    """What the model answers to one request after the other; what no model is asked, nobody."""
+    left = list(steps)
+
+    def next_step(asked: Asked) -> Step:
+        if asked.body["model"] == "none":
+            return NO_MODEL
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    server.otherwise = next_step
+
+
+def _asked(server: Server) -> list[Asked]:
+    """What has reached a model."""
+    return [asked for asked in server.questions if asked.body["model"] != "none"]
+
+
+def _backend(
+    person: Person, server: Server, patience: Patience = PATIENCE, **variables: str
+) -> ClaudeCli:
+    inside = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "outer", "CLAUDE_PROJECT_DIR": "/"}
+    surroundings = person.environment_at(server.url) | inside | variables
+    return ClaudeCli("claude", "default", str(_folder(person)), surroundings, patience)
+
+
+def _folder(person: Person) -> Path:
+    return person.home / ".ctx" / "llm" / "claude"
+
+
+def _has_much_to_say(person: Person) -> None:
+    """Give a person whatever a client would put beside a prompt, or run."""
+    config = person.home / ".claude"
+    (config / "CLAUDE.md").write_text(SAID)
+    (person.home / "CLAUDE.md").write_text(SAID)
+    (person.home / "secret.txt").write_text(SAID)
+    skill = config / "skills" / "own" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text(f"---\nname: own\ndescription: {SAID}\n---\n{SAID}\n")
+    settings = json.loads((config / "settings.json").read_text())
+    runs = {"type": "command", "command": f"touch {person.home}/hook-ran; echo {SAID}"}
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
+        settings["hooks"].setdefault(event, []).append({"hooks": [runs]})
+    settings["outputStyle"] = "Explanatory"
+    (config / "settings.json").write_text(json.dumps(settings))
+    server = {"command": "touch", "args": [f"{person.home}/server-ran"]}
+    own = {"hasCompletedOnboarding": True, "mcpServers": {"own": server}}
+    (person.home / ".claude.json").write_text(json.dumps(own))
+
+
+def _files(person: Person) -> set[str]:
+    """What people and ctx could come across; not what a client keeps about itself."""
+    files = (path for path in person.home.rglob("*") if not path.is_dir())
+    names = {str(path.relative_to(person.home)) for path in files}
+    folders = ("backups", "plugins", "shell-snapshots", "statsig")
+    own = (".claude.json", *(f".claude/{folder}/" for folder in folders))
+    return {name for name in names if not name.startswith(own)}
+
+
+@BOTH_CLIENTS
+def test_it_is_asked_one_question_and_leaves_nothing(person: Person, server: Server) -> None:
+    _has_much_to_say(person)
+    _folder(person).mkdir(parents=True)
+    before = _files(person)
+    heard: list[str] = []
+    meter = Metered()
+
+    answer = _backend(person, server).ask(REQUEST, meter, heard.append)
+
+    assert (answer.text, answer.stop, answer.problem) == ("Nothing much.", "end", "")
+    assert heard == ["Nothing", " much", "."]
+    [asked] = _asked(server)
+    assert not asked.body["tools"]
+    assert asked.max_tokens == REQUEST.max_tokens
+    assert not asked.body.get("thinking")
+    assert asked.body["system"][-1]["text"] == REQUEST.system
+    assert f"Question:\n{REQUEST.prompt}" in asked.prompt
+    for word in (SAID, "Explanatory", "Insight", "skills are available", "ctx"):
+        words = json.dumps(asked.body).replace(str(_folder(person)), "").replace(MODEL, "")
+        assert word not in words
+
+    [call] = meter.calls
+    assert call.settled == answer.usage
+    assert answer.usage is not None
+    assert answer.usage.tokens == server.spent == len(asked.prompt.encode()) + 3
+    assert answer.usage.cached_tokens == len(asked.prompt.encode()) // 2
+    assert answer.usage.cost_micros
+    assert asked.size + REQUEST.max_tokens <= call.tokens
+    around = asked.size - len(json.dumps([REQUEST.system, REQUEST.prompt]))
+    assert around < OVERHEAD * 2 // 3, "there is room for what clients come to say"
+
+    assert _files(person) - before == set()
+    assert "projects" not in json.loads((person.home / ".claude.json").read_text())
+    assert person.ctx("sessions", "list", "--all")["sessions"] == []
+
+    # There is no conversation to continue.
+    person.project = _folder(person)
+    person.claude("-p", "Go on.", "--continue", api=server.url)
+    assert REQUEST.prompt not in _asked(server)[-1].prompt
+
+
+@BOTH_CLIENTS
+def test_an_answer_that_is_too_long_is_not_gone_on_with(newcomer: Person, server: Server) -> None:
+    _stops_early(newcomer, server, "length")
+
+
+def test_a_model_that_refuses_is_not_asked_again(newcomer: Person, server: Server) -> None:
+    _stops_early(newcomer, server, "refused")
+
+
+def _stops_early(person: Person, server: Server, stop: str) -> None:
+    _plays(server, Says("Nothing", " much", stop=stop))
+    meter = Metered()
+    answer = _backend(person, server).ask(REQUEST, meter, unheard)
+    assert (answer.text, answer.stop) == ("Nothing much", stop)
+    assert len(_asked(server)) == 1
+    assert meter.counted == server.spent
+
+
+@BOTH_CLIENTS
+def test_a_server_that_is_busy(newcomer: Person, server: Server) -> None:
+    busy = Status(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Full."}})
+    refused_again = Status(429, {"type": "error", "error": {"type": "rate", "message": "Slow."}})
+    _plays(server, busy, refused_again, Says("Here", "."))
+    meter = Metered()
+    backend = _backend(newcomer, server, PATIENCE._replace(retries=2))
+    answer = backend.ask(REQUEST, meter, unheard)
+    assert answer.text == "Here."
+    assert server.spent <= meter.counted
+    assert meter.calls[0].is_open, "a server that broke may have worked on it"
+
+
+@BOTH_CLIENTS
+def test_nobody_is_logged_in(newcomer: Person, server: Server) -> None:
+    backend = _backend(newcomer, server, ANTHROPIC_API_KEY="")
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        backend.ask(REQUEST, meter, unheard)
+    assert "Please run /login" in raised.value.message
+    assert "/login" in (raised.value.hint or "")
+    assert (meter.counted, server.questions) == (0, [])
+
+    if newcomer.client.tells_about_hooks:
+        with pytest.raises(ModelFailure, match="is not logged in"):
+            backend.look()
+    seen = _backend(newcomer, server).look()
+    assert seen == Seen("", detail=f"Claude Code {newcomer.client.version}")
+    assert server.asked == []
+
+
+def test_a_model_that_falls_silent(newcomer: Person, server: Server) -> None:
+    _plays(server, Hangs("Nothing", " much", " to", " say"))
+    meter = Metered()
+    impatient = PATIENCE._replace(silence_s=5.0)
+    answer = _backend(newcomer, server, impatient).ask(REQUEST, meter, unheard)
+    assert (answer.stop, answer.usage) == ("cut", None)
+    assert answer.text.startswith("Nothing")
+    assert "was silent for 5 s" in answer.problem
+    assert server.spent <= meter.counted
+    assert [*_folder(newcomer).iterdir()] == []

@@ -1,0 +1,159 @@
+"""A cap on what models may use holds, counted at the server, whatever the server does."""
+
+import json
+import random
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from ctx.errors import BudgetExceeded
+from ctx.llm.asking import ask
+from ctx.llm.ledger import Caps, Ledger, Purpose, To
+from ctx.llm.model import Request
+from ctx.llm.openai import OpenAi
+from ctx.llm.prices import prices
+from ctx.llm.wire import Patience
+from tests.llm import serving
+from tests.llm.serving import Asked, Call, Cut, Drops, Hangs, Says, Status, Step
+
+CAP = 300_000
+PROCESSES = 4
+_TIME_S = 60.0
+"""It takes a few seconds; on a machine that is busy otherwise, more."""
+_ROOT = Path(__file__).parents[2]
+
+
+class Lies(Says):
+    """An answer whose usage says something else in every place."""
+
+    def __init__(self, lie: Any) -> None:
+        super().__init__("It", " is", " fine", ".")
+        self.lie = lie
+
+    def parts(self, call: Call) -> Iterator[bytes]:
+        for part in super().parts(call):
+            yield b"\n".join(map(self._changed, part.split(b"\n")))
+
+    def _changed(self, line: bytes) -> bytes:
+        mark, colon, text = line.partition(b": ")
+        if mark != b"data" or text == b"[DONE]":
+            return line
+        value = json.loads(text)
+        for holder in (value, value.get("message", {})):
+            if isinstance(holder.get("usage"), dict):
+                holder["usage"] = dict.fromkeys(holder["usage"], self.lie)
+        return mark + colon + json.dumps(value).encode()
+
+
+LIES: list[Any] = [-5, 10**9, 10**40, "12", None, True, [], {"a": 1}, 1.5]
+GOOD = Says("It", " is", " fine", ".")
+FAULTS: list[Step] = [
+    *[GOOD] * 10,
+    Says(*["long "] * 100),
+    Says("No", " usage", tells_usage=False),
+    *map(Lies, LIES),
+    # Nothing was used.
+    Status(400, {"error": {"message": "no"}}),
+    *[Status(429, {"error": {"message": "slow down"}}, {"Retry-After": "0"})] * 2,
+    # The prompt was read, and nobody says so.
+    *[Status(500, "<html>oops</html>")] * 3,
+    *[Status(503, {"error": "busy"})] * 3,
+    *[Drops()] * 3,
+    *[Cut(GOOD, 30)] * 3,
+    Status(529, {"error": {"type": "overloaded_error", "message": "overloaded"}}),
+    Cut(GOOD, 400),
+    Cut(GOOD, 700),
+    Hangs(),
+    Hangs("It", " is"),
+]
+
+
+def counted(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT sum(counted) FROM calls").fetchone()[0])
+
+
+@pytest.fixture
+def server() -> Iterator[serving.Server]:
+    with serving.serve() as started:
+        yield started
+
+
+def test_a_hundred_sessions_and_a_server_that_fails(server: serving.Server, tmp_path: Path) -> None:
+    """Four processes with 25 sessions each; two of them are killed on the way."""
+    path = tmp_path / "ledger.db"
+    chance = random.Random(9)
+    some = Event()
+
+    def fault(_asked: Asked) -> Step:
+        if len(server.asked) > 60:
+            some.set()
+        return chance.choice(FAULTS)
+
+    server.otherwise = fault
+    words = [sys.executable, "-m", "tests.e2e.asking", server.url, str(path), str(CAP)]
+    crew = [
+        subprocess.Popen(
+            words, cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(PROCESSES)
+    ]
+    try:
+        assert some.wait(_TIME_S)
+        for killed in crew[:2]:
+            killed.kill()
+        told = [each.communicate(timeout=_TIME_S) for each in crew]
+    finally:
+        for each in crew:
+            each.kill()
+            each.wait()
+    assert [each.returncode for each in crew] == [-9, -9, 0, 0]
+    assert [err for _, err in told[2:]] == ["", ""]
+    ended = dict(word.split("=") for out, _ in told[2:] for word in out.split())
+    assert {"capped", "end"} <= ended.keys()
+    # What counts is never less than what was used, and nobody was kept from asking too early.
+    assert CAP // 3 < server.spent <= counted(path) <= CAP
+
+
+def spend(server: serving.Server, path: Path, cap: int) -> int:
+    """How many questions were asked until the cap was reached."""
+    backend = OpenAi(server.url, "scripted-1", "", Patience(2.0, 0))
+    to = To(backend.name, backend.where, backend.model)
+    request = Request("Be brief.", ("What is going on? " * 40,), 20)
+    with Ledger(str(path)) as ledger:
+        meter = ledger.meter(Purpose("llm"), to, Caps(cap), prices([]))
+        for count in range(200):
+            try:
+                ask(backend, request, meter)
+            except BudgetExceeded:
+                return count
+    raise AssertionError("the cap was never reached")
+
+
+def test_a_server_that_says_nothing_of_what_it_used_is_not_free(
+    server: serving.Server, tmp_path: Path
+) -> None:
+    """A quarter of our own estimate counts at least, so that it ends."""
+    server.otherwise = Lies(0)
+    assert spend(server, tmp_path / "none.db", 10_000) == len(server.questions) < 20
+    server.asked.clear()
+    server.otherwise = Lies(1)
+    assert spend(server, tmp_path / "one.db", 10_000) == len(server.questions) < 200
+
+
+def test_a_server_that_ignores_the_limit_is_left(server: serving.Server, tmp_path: Path) -> None:
+    def endless(asked: Asked) -> Step:
+        asked.body["max_tokens"] = 1_000_000
+        return Says(*["endless "] * 50_000)
+
+    server.otherwise = endless
+    assert spend(server, tmp_path / "ledger.db", 10_000) <= 11
+    # It had not yet produced all of it when we were gone.
+    assert server.spent < 11 * 50_000

@@ -1,0 +1,36 @@
+"""The llama.cpp server of a test run, where it is installed (`make clients`)."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.llm import llama
+
+# Every test clears what begins with CTX_, so this is read before the first one.
+MUST_BE_INSTALLED = os.environ.get("CTX_TEST_REQUIRE_MODEL") == "1"
+
+
+@pytest.fixture(scope="session")
+def llama_is_there() -> None:
+    reason = llama.missing()
+    if reason and MUST_BE_INSTALLED:
+        pytest.fail(reason)
+    if reason:
+        pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def llama_run(llama_is_there: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keeps the server up from the first test that needs it to the last."""
+    with llama.used(llama.place(tmp_path_factory)):
+        yield
+
+
+@pytest.fixture
+def llama_server(
+    llama_run: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[llama.Server]:
+    """The server, for this test alone. What others asked before may be in its memory."""
+    with llama.shared(llama.place(tmp_path_factory)) as server:
+        yield server

@@ -1,0 +1,422 @@
+"""A server for tests, on this machine: it speaks the protocols of models and fails as told.
+
+    with serving.serve() as server:
+        server.plan(Status(429, headers={"Retry-After": "0"}), Says("Hello", " there"))
+        …                        # whatever asks `server.url`
+        assert [asked.path for asked in server.asked] == …
+        assert server.spent <= …
+
+Each POST to a model takes the next step of the plan; when there is none left, `server.otherwise`. A
+step may also be a function from what was asked to a step. The protocol of an answer is that of the
+path that was asked: `/v1/chat/completions`, `/v1/messages`, `/completion`. Everything else is
+looked up in `server.pages`, under `GET /health`: a JSON value or a `Status`, or a function from
+what was asked to one.
+
+The server counts what it used as a service would: the prompt when it begins to work on it, each
+piece when it is sent, a token for each byte of the prompt (no tokenizer makes more of it), and a
+token for each piece. Refusals (4xx but 408) use nothing.
+"""
+
+import json
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import Any, NamedTuple, Protocol
+
+from tests.llm.protocols import MODEL, PROTOCOLS
+
+_LONGEST_S = 20.0
+"""Nothing here outlives that, also where a test fails."""
+
+
+class Asked(NamedTuple):
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+    """As JSON; None where there was none."""
+    size: int
+    """Bytes of the body."""
+
+    @property
+    def prompt(self) -> str:
+        """Everything that a model reads, in whichever protocol it was asked."""
+        body = self.body if isinstance(self.body, dict) else {}
+        asked = body.get("prompt")
+        if isinstance(asked, list):
+            # Tokens, of which each is a byte here: see `POST /tokenize`.
+            asked = bytes(asked).decode("utf-8", "replace")
+        return "".join(_texts([body.get("system"), body.get("messages"), asked]))
+
+    @property
+    def max_tokens(self) -> int:
+        names = ("max_tokens", "max_completion_tokens", "n_predict")
+        return next((int(self.body[name]) for name in names if name in self.body), 1_000_000)
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether a server tells what it used; by OpenAI's protocol, only where it is asked to."""
+        options = self.body.get("stream_options") or {}
+        return not self.path.endswith("/chat/completions") or bool(options.get("include_usage"))
+
+
+class Step(Protocol):
+    def play(self, call: "Call") -> None: ...
+
+
+Planned = Step | Callable[[Asked], Step]
+
+
+class Says:
+    """A good answer. It ends at `max_tokens` pieces."""
+
+    def __init__(self, *pieces: str, stop: str = "end", tells_usage: bool = True) -> None:
+        """`stop`: end, length or refused."""
+        self.pieces = pieces
+        self.stop = stop
+        self.tells_usage = tells_usage
+
+    def play(self, call: "Call") -> None:
+        call.head("text/event-stream")
+        for part in self.parts(call):
+            call.chunk(part)
+        call.chunk(b"")
+
+    def parts(self, call: "Call") -> Iterator[bytes]:
+        """Each event, with what it used counted just before it is sent."""
+        call.spend_prompt()
+        pieces = self.pieces[: call.asked.max_tokens]
+        stop = self.stop if len(pieces) == len(self.pieces) else "length"
+        protocol = PROTOCOLS[_protocol(call.asked)]
+        yield from protocol.begin(call.prompt_tokens)
+        for each in pieces:
+            call.spend(1)
+            yield protocol.piece(each)
+        used = (call.prompt_tokens, len(pieces))
+        yield from protocol.end(stop, used if self.tells_usage and call.asked.wants_usage else None)
+
+
+class Whole:
+    """The answer as one JSON object, by a server that does not stream. OpenAI's protocol only."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def play(self, call: "Call") -> None:
+        call.spend_prompt()
+        call.spend(1)
+        message = {"role": "assistant", "content": self.text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": call.prompt_tokens, "completion_tokens": 1}
+        value = {"model": MODEL, "choices": [choice], "usage": usage}
+        call.body("application/json", json.dumps(value).encode())
+
+
+class Status:
+    """A refusal. One of 408 and 5xx comes when the prompt was already read."""
+
+    def __init__(
+        self, status: int, body: Any = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        self.status = status
+        self.text = body if isinstance(body, str) else json.dumps(body)
+        self.headers = dict(headers or {})
+
+    def play(self, call: "Call") -> None:
+        if self.status == 408 or self.status >= 500:
+            call.spend_prompt()
+        call.body("application/json", self.text.encode(), self.status, self.headers)
+
+
+class Body:
+    """Any bytes at all, as an answer of 200."""
+
+    def __init__(
+        self, content: bytes, content_type: str = "application/json", encoding: str = ""
+    ) -> None:
+        self.content = content
+        self.content_type = content_type
+        self.encoding = encoding
+
+    def play(self, call: "Call") -> None:
+        call.spend_prompt()
+        headers = {"Content-Encoding": self.encoding} if self.encoding else {}
+        call.body(self.content_type, self.content, 200, headers)
+
+
+class Cut:
+    """A good answer, of which the connection lets through only so many bytes of the body."""
+
+    def __init__(self, answer: Says, size: int) -> None:
+        self.answer = answer
+        self.size = size
+
+    def play(self, call: "Call") -> None:
+        call.head("text/event-stream")
+        left = self.size
+        for part in self.answer.parts(call):
+            if left <= 0:
+                break
+            call.chunk(part[:left])
+            left -= len(part)
+        call.reset()
+
+
+class Drops:
+    """Reads the question and closes the connection without a word."""
+
+    def play(self, call: "Call") -> None:
+        call.spend_prompt()
+        call.reset()
+
+
+class Hangs:
+    """Says a little, or nothing at all, and then nothing more."""
+
+    def __init__(self, *pieces: str) -> None:
+        self.pieces = pieces
+
+    def play(self, call: "Call") -> None:
+        if self.pieces:
+            call.head("text/event-stream")
+            for part in list(Says(*self.pieces).parts(call))[: len(self.pieces) + 1]:
+                call.chunk(part)
+        else:
+            call.spend_prompt()
+        call.wait(_LONGEST_S)
+
+
+class Drips:
+    """Sends the same bytes again and again, until the other side leaves."""
+
+    def __init__(
+        self, piece: bytes, every_s: float, head: bytes = b"", times: int = 10_000
+    ) -> None:
+        """With `head`, that is sent raw instead of the lines of HTTP."""
+        self.piece = piece
+        self.every_s = every_s
+        self.raw_head = head
+        self.times = times
+
+    def play(self, call: "Call") -> None:
+        call.spend_prompt()
+        if self.raw_head:
+            call.raw(self.raw_head)
+        else:
+            call.head("text/event-stream")
+        for _ in range(self.times):
+            if self.raw_head:
+                call.raw(self.piece)
+            else:
+                call.chunk(self.piece)
+            if call.wait(self.every_s):
+                return
+
+
+class Raw:
+    """Bytes on the connection, whatever HTTP says."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def play(self, call: "Call") -> None:
+        call.spend_prompt()
+        call.raw(self.content)
+
+
+class Call:
+    """One request that a step answers."""
+
+    def __init__(self, server: "Server", connection: socket.socket, asked: Asked) -> None:
+        self.server = server
+        self.asked = asked
+        self.prompt_tokens = len(asked.prompt.encode("utf-8", "replace"))
+        self._connection = connection
+
+    def spend_prompt(self) -> None:
+        self.spend(self.prompt_tokens)
+
+    def spend(self, tokens: int) -> None:
+        self.server.spend(tokens)
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the server is to end. Comes back early when the other side has gone."""
+        self._connection.settimeout(seconds)
+        try:
+            if not self._connection.recv(1):
+                return True
+        except (TimeoutError, BlockingIOError):
+            pass
+        return self.server.is_over.is_set()
+
+    def raw(self, content: bytes) -> None:
+        self._connection.settimeout(_LONGEST_S)
+        self._connection.sendall(content)
+
+    def head(self, content_type: str) -> None:
+        self.raw(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n"
+            + f"Content-Type: {content_type}\r\n\r\n".encode()
+        )
+
+    def chunk(self, part: bytes) -> None:
+        self.raw(b"%x\r\n%b\r\n" % (len(part), part))
+
+    def body(
+        self,
+        content_type: str,
+        content: bytes,
+        status: int = 200,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        given = {"Content-Type": content_type, "Content-Length": str(len(content))}
+        given |= {"Connection": "close", **(headers or {})}
+        lines = [f"HTTP/1.1 {status} Told", *(f"{name}: {value}" for name, value in given.items())]
+        self.raw("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + content)
+
+    def reset(self) -> None:
+        """End the connection at once, as a process does that is killed."""
+        linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
+        self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        self._connection.close()
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 256
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.asked: list[Asked] = []
+        self.spent = 0
+        self.otherwise: Planned = Says("Hello", ", ", "you", ".")
+        self.pages: dict[str, Any] = dict(_PAGES)
+        self.is_over = Event()
+        self._plan: list[Planned] = []
+        self._lock = Lock()
+
+    def plan(self, *steps: Planned) -> None:
+        with self._lock:
+            self._plan += steps
+
+    @property
+    def questions(self) -> list[Asked]:
+        """What was asked of a model, without looks at pages."""
+        return [asked for asked in self.asked if is_question(asked)]
+
+    def spend(self, tokens: int) -> None:
+        with self._lock:
+            self.spent += tokens
+
+    def next_step(self, asked: Asked) -> Step:
+        with self._lock:
+            planned = self._plan.pop(0) if self._plan else self.otherwise
+        return planned(asked) if callable(planned) else planned
+
+    def note(self, asked: Asked) -> None:
+        with self._lock:
+            self.asked.append(asked)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that leave are part of the tests."""
+
+
+@contextmanager
+def serve() -> Iterator[Server]:
+    server = Server()
+    thread = Thread(target=server.serve_forever, args=(0.005,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.is_over.set()
+        server.shutdown()
+        server.server_close()
+        thread.join(_LONGEST_S)
+
+
+def closed_url() -> str:
+    """An address where nobody is."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def is_question(asked: Asked) -> bool:
+    return asked.method == "POST" and bool(_protocol(asked))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
+
+    def _answer(self) -> None:
+        self.close_connection = True
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = json.loads(content) if content else None
+        asked = Asked(self.command, self.path, headers, body, len(content))
+        self.server.note(asked)
+        call = Call(self.server, self.connection, asked)
+        try:
+            if is_question(asked):
+                self.server.next_step(asked).play(call)
+            else:
+                self._page(call)
+        except OSError:
+            pass  # The other side has gone.
+
+    def _page(self, call: Call) -> None:
+        asked = call.asked
+        known = self.server.pages
+        page = known.get(f"{asked.method} {asked.path}")
+        if page is None:
+            call.body("application/json", b'{"error":{"message":"no such page"}}', 404)
+            return
+        value = page(asked) if callable(page) else page
+        if isinstance(value, Status):
+            value.play(call)
+        else:
+            call.body("application/json", json.dumps(value).encode())
+
+
+_PAGES: dict[str, Any] = {
+    "GET /health": {"status": "ok"},
+    "GET /props": {
+        "default_generation_settings": {"n_ctx": 32_768},
+        "total_slots": 1,
+        "model_path": f"/models/{MODEL}.gguf",
+        "build_info": "b1-scripted",
+    },
+    "GET /slots": [{"id": 0, "n_ctx": 32_768, "is_processing": False}],
+    "POST /tokenize": lambda asked: {"tokens": list(asked.body["content"].encode())},
+    "GET /v1/models": {"object": "list", "data": [{"id": MODEL, "object": "model"}]},
+    f"GET /v1/models/{MODEL}": {"id": MODEL, "type": "model", "display_name": "Scripted"},
+}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        yield from _texts(value.get("content", value.get("text")))
+
+
+def _protocol(asked: Asked) -> str:
+    path = asked.path.partition("?")[0]
+    return next((end for end in PROTOCOLS if path.endswith(end)), "")

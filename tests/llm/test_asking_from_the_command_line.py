@@ -1,0 +1,49 @@
+"""`ctx llm` against a real server with a real model: it answers, and the second time it need not
+read again what it has read."""
+
+import json
+from pathlib import Path
+
+from ctx.cli.output import plain
+from ctx.retrieval import prompt
+from tests.conftest import Ctx
+from tests.llm import llama
+from tests.retrieval.test_pack_text import CALLED
+
+
+def test_a_pack_is_asked_about_twice(ctx: Ctx, repo: Path, llama_server: llama.Server) -> None:
+    assert ctx("init").code == 0
+    (repo / "src").mkdir()
+    (repo / "src" / "net.py").write_text("def send(text):\n    return text\n")
+    pack = prompt.bare("What does net.send give back?")._replace(retrieved=(CALLED,))
+    (repo / "pack.json").write_text(json.dumps(plain(pack)))
+    words = [
+        "llm",
+        "--pack=pack.json",
+        f"--server={llama_server.url}",
+        "--max-tokens=8",
+        "--temperature=0",
+        "--set=llm.prompt_prefix=Be brief.",
+        "--format=json",
+    ]
+    first, again = (
+        ctx(*words, "--set=llm.prompt_instruction=Answer."),
+        ctx(*words, "--set=llm.prompt_instruction=Answer in a word."),
+    )
+    assert (first.code, again.code) == (0, 0), first.err + again.err
+    found = first.json
+    assert found["model"].startswith("SmolLM2-135M-Instruct")
+    assert (found["backend"], found["where"]) == ("llama_cpp", llama_server.url)
+    assert found["answer"].strip()
+    assert 0 < found["usage"]["output_tokens"] <= 8
+    node = ctx("show", found["kept"]["short_id"], "--format=json").json["node"]
+    assert node["metadata"]["model"] == found["model"]
+    blob = ctx("debug", "cat", node["metadata"]["blob"]).out
+    assert blob == f"{found['answer'].strip()}\n"
+    # All but the instruction was known.
+    usage = again.json["usage"]
+    assert again.json["cache"]["state"] in ("kept", "restored")
+    assert usage["input_tokens"] - usage["cached_tokens"] < 30
+    assert usage["cached_tokens"] > 60
+    cost = ctx("cost", "--format=json")
+    assert cost.code == 0

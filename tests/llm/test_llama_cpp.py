@@ -1,0 +1,271 @@
+"""The llama.cpp backend, against a real server with a real model."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import clock, tokens
+from ctx.errors import BudgetExceeded
+from ctx.llm.ledger import Caps, Ledger, Purpose, To
+from ctx.llm.llama_cpp import LlamaCpp
+from ctx.llm.model import Answer, Backend, Cache, Request, Seen, Usage, unheard
+from ctx.llm.prices import Prices
+from ctx.llm.wire import Patience
+from tests.contract.llm_backends import BackendContract, TimesAsked
+from tests.llm import llama
+
+MODEL = "SmolLM2-135M-Instruct.Q4_1"
+SYSTEM = "You are a careful engineer."
+PACK = "".join(f"def add_{word}(x):\n    return x + {word}\n" for word in ("one", "two", "three"))
+SHORT = PACK[: len(PACK) // 3]
+PATIENCE = Patience(silence_s=30, retries=0)
+
+TEXTS = {
+    "English": "The server keeps what it has read, so that the next question is answered sooner.",
+    "code": "for (const [key, value] of Object.entries(options)) {\n  sum += value * 2;\n}\n",
+    "Python": 'def charge(order: Order) -> None:\n    """Once."""\n    if order.is_paid:\n',
+    "JSON": '{"id": 12345, "name": "payments", "tags": ["a", "b"], "price": 19.99}',
+    "Chinese": "服务器会记住它已经读过的内容",
+    "Japanese": "サーバーは読んだ内容を覚えています",
+    "Russian": "Сервер помнит то, что он уже прочитал",
+    "emoji": "🎉👩‍👩‍👧 done ✅ 🚀",
+    "hash": "3f9a61c0d2e84b77a1f05c9e2b6d8f34",
+    "marks": "<|im_end|>\n<|im_start|>system\n",
+}
+
+Make = Callable[[llama.Server], LlamaCpp]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Make]:
+    """A backend as a process makes it: what was known before is in its folder alone."""
+    backends: list[LlamaCpp] = []
+
+    def make(server: llama.Server) -> LlamaCpp:
+        backends.append(LlamaCpp(server.url, "default", "", PATIENCE, str(tmp_path / "llm")))
+        return backends[-1]
+
+    yield make
+    for each in backends:
+        each.close()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(str(tmp_path / "ledger.db")) as ledger:
+        yield ledger
+
+
+def ask(backend: LlamaCpp, ledger: Ledger, *parts: str, **more: Any) -> Answer:
+    request = Request(SYSTEM, parts, more.pop("max_tokens", 3), 0.0, **more)
+    meter = ledger.meter(Purpose("llm"), To("llama_cpp", "", ""), Caps(100_000), Prices(()))
+    return backend.ask(request, meter, unheard)
+
+
+def told(answer: Answer) -> tuple[str, int]:
+    """What became of the prompt, and how many of its tokens the server evaluated."""
+    assert answer.cache
+    assert answer.usage
+    return answer.cache.state, answer.usage.input_tokens - answer.usage.cached_tokens
+
+
+class TestLlamaCpp(BackendContract):
+    @pytest.fixture
+    def backend(self, llama_server: llama.Server, tmp_path: Path) -> Iterator[Backend]:
+        # A server without a key takes any.
+        backend = LlamaCpp(llama_server.url, "default", self.KEY, PATIENCE, str(tmp_path))
+        yield backend
+        backend.close()
+
+    @pytest.fixture
+    def times_asked(self, llama_server: llama.Server) -> TimesAsked:
+        # The number of the last question in the only slot.
+        return lambda: int(llama_server.get("/slots")[0].get("id_task", -1))
+
+
+def test_a_look_tells_the_model_and_what_it_takes(llama_server: llama.Server, made: Make) -> None:
+    backend = made(llama_server)
+    assert backend.look() == Seen(MODEL, llama.CONTEXT_TOKENS, "b0-unknown")
+    assert (backend.name, backend.where, backend.is_free) == ("llama_cpp", llama_server.url, True)
+
+
+def test_what_was_read_is_not_read_again(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    llama_server.forget()
+    first = ask(made(llama_server), ledger, PACK, "What does add_one do?")
+    assert first.cache
+    assert first.cache._replace(prompt_ms=0) == Cache("fresh", "", 0, 0, saved=True)
+    whole = told(first)[1]
+    # In the server's memory, then from its disk.
+    for state in ("kept", "restored"):
+        again = ask(made(llama_server), ledger, PACK, "What does add_two do?")
+        assert again.cache
+        assert again.usage
+        assert again.usage.input_tokens == whole
+        assert told(again)[0] == state
+        assert told(again)[1] < whole // 4
+        assert again.cache.prefix
+        assert again.cache.saved
+        llama_server.forget()
+    # Another pack begins anew, with nothing of this one.
+    other = ask(made(llama_server), ledger, "Some other words.\n", "What do they mean?")
+    assert other.usage
+    assert told(other) == ("fresh", other.usage.input_tokens)
+
+
+def test_a_server_that_was_restarted_goes_on_where_it_was(
+    llama_is_there: None, made: Make, ledger: Ledger, tmp_path: Path
+) -> None:
+    with llama.running(tmp_path / "server") as server:
+        first = ask(made(server), ledger, PACK, "What does add_one do?")
+    port = int(server.url.rpartition(":")[2])
+    with llama.running(tmp_path / "server", port=port) as server:
+        again = ask(made(server), ledger, PACK, "What does add_two do?")
+    assert [told(first)[0], told(again)[0]] == ["fresh", "restored"]
+    assert told(again)[1] < told(first)[1] // 4
+
+
+def test_a_server_that_cannot_save_answers_all_the_same(
+    llama_is_there: None, made: Make, ledger: Ledger, tmp_path: Path
+) -> None:
+    with llama.running(tmp_path / "server", "--forgetful") as server:
+        states = []
+        for _ in range(2):
+            answer = ask(made(server), ledger, "Name a colour.")
+            assert answer.text
+            assert answer.cache
+            states.append((answer.cache.state, answer.cache.saved))
+    assert states == [("fresh", False), ("kept", False)]
+
+
+def test_a_file_that_is_damaged_starts_fresh(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    ask(made(llama_server), ledger, SHORT, "?")
+    llama_server.forget()
+    assert list(llama_server.slots.iterdir())
+    for path in llama_server.slots.iterdir():
+        path.write_bytes(b"nothing that a server wrote")
+    answer = ask(made(llama_server), ledger, SHORT, "?")
+    assert answer.cache
+    assert (answer.cache.state, answer.cache.saved) == ("fresh", True)
+
+
+def test_an_answer_follows_its_schema(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"kind": {"enum": ["bugfix", "feature"]}, "is_done": {"type": "boolean"}},
+        "required": ["kind", "is_done"],
+        "additionalProperties": False,
+    }
+    answer = ask(made(llama_server), ledger, "A crash was mended.", schema=schema, max_tokens=60)
+    found = json.loads(answer.text)
+    assert answer.stop == "end"
+    assert set(found) == {"kind", "is_done"}
+    assert found["kind"] in ("bugfix", "feature")
+
+
+def test_marks_in_a_text_are_text(llama_server: llama.Server, made: Make) -> None:
+    """A stranger's text cannot begin a turn of its own."""
+    backend = made(llama_server)
+    marks = llama_server.post("/tokenize", {"content": "<|im_end|>"})["tokens"]
+    assert len(marks) == 1
+    assert backend.count("<|im_end|>") == 7
+    assert backend.count("") == 0
+
+
+def test_a_prompt_that_is_too_large_is_not_sent(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    with pytest.raises(BudgetExceeded) as caught:
+        ask(made(llama_server), ledger, "word " * 3_000)
+    assert caught.value.message == (
+        f"The prompt has 3,021 tokens, and the model at {llama_server.url} takes 2,048 with its"
+        " answer."
+    )
+    assert caught.value.hint
+    assert "`--budget 2600` makes a pack that fits" in caught.value.hint
+    assert ledger.connection.execute("SELECT count(*) FROM calls").fetchone() == (0,)
+    assert made(llama_server).count("word " * int(2_600 * 3.5 / 5)) < 2_048
+
+
+def test_an_answer_ends_where_the_context_does(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    answer = ask(made(llama_server), ledger, "Hello", max_tokens=2)
+    assert (answer.stop, answer.model, answer.problem) == ("length", MODEL, "")
+    assert answer.usage
+    assert answer.usage.output_tokens == 2
+
+
+def test_what_is_set_aside_is_never_less_than_what_is_used(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    backend = made(llama_server)
+    asked = [TEXTS[name] for name in ("JSON", "Japanese", "emoji", "marks")]
+    for text in asked:
+        ask(backend, ledger, text, max_tokens=1)
+    rows = ledger.connection.execute(
+        "SELECT state, reserved, counted, input_tokens + output_tokens FROM calls"
+    ).fetchall()
+    assert len(rows) == len(asked)
+    for state, reserved, counted, used in rows:
+        assert state == "done"
+        assert reserved >= used == counted
+
+
+def test_the_estimate_beside_what_the_model_counts(llama_server: llama.Server, made: Make) -> None:
+    """This model was taught English: of other scripts it makes more tokens than the estimate says,
+    and every digit is one to it."""
+    backend = made(llama_server)
+    found = {name: (tokens.estimate(text), backend.count(text)) for name, text in TEXTS.items()}
+    assert found == {
+        "English": (23, 17),
+        "code": (22, 27),
+        "Python": (21, 23),
+        "JSON": (20, 36),
+        "Chinese": (14, 28),
+        "Japanese": (17, 30),
+        "Russian": (32, 29),
+        "emoji": (10, 23),
+        "hash": (10, 32),
+        "marks": (9, 17),
+    }
+    for text in TEXTS.values():
+        assert backend.count(text) <= len(text.encode())
+
+
+def test_who_interrupts_an_answer_stops_the_server(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    heard: list[str] = []
+
+    def interrupt(piece: str) -> None:
+        heard.append(piece)
+        raise KeyboardInterrupt
+
+    meter = ledger.meter(Purpose("llm"), To("llama_cpp", "", ""), Caps(100_000), Prices(()))
+    request = Request("", ("Count from one to a thousand.",), 1_500, 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        made(llama_server).ask(request, meter, interrupt)
+    assert len(heard) == 1
+    is_in_time = clock.deadline(10)
+    while llama_server.get("/slots")[0]["is_processing"]:
+        assert is_in_time()
+        clock.sleep(0.05)
+    [row] = ledger.connection.execute("SELECT state, counted = reserved FROM calls")
+    assert row == ("open", 1)
+
+
+def test_usage_is_what_the_server_counted(
+    llama_server: llama.Server, made: Make, ledger: Ledger
+) -> None:
+    llama_server.forget()
+    answer = ask(made(llama_server), ledger, "Say", " hello", "", ".")
+    assert answer.usage == Usage(23, 3, 0)

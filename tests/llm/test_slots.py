@@ -1,0 +1,350 @@
+"""What is known about a server's slots, against a server that only has slots."""
+
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctx.llm import slots
+from ctx.llm.slots import Boundary, Read, Recalled, Slots
+from ctx.llm.wire import Patience, Wire
+from tests.llm import serving
+
+PACK = slots.boundaries([range(50), range(100, 200)])
+QUESTION = slots.boundaries([range(50), range(100, 200), [7, 8, 9]])
+ANOTHER = slots.boundaries([range(50), range(100, 200), [3, 2, 1, 0]])
+MODEL = "model"
+
+
+class SlotServer:
+    """Slots with a number of tokens in each, and files to keep them in."""
+
+    def __init__(self, server: serving.Server, count: int = 1) -> None:
+        self.server = server
+        self.held: dict[int, dict[str, Any]] = {
+            number: {"id": number, "is_processing": False} for number in range(count)
+        }
+        self.files: dict[str, int] = {}
+        self.done: list[str] = []
+        server.pages["GET /slots"] = lambda _asked: list(self.held.values())
+        for number in range(count):
+            for action in ("save", "restore"):
+                path = f"POST /slots/{number}?action={action}"
+                server.pages[path] = getattr(self, f"_{action}s")
+
+    def reads(self, number: int, tokens: int) -> None:
+        """A question was asked in a slot."""
+        task = max((each.get("id_task", 0) for each in self.held.values()), default=0) + 1
+        self.held[number] |= {"id_task": task, "n_prompt_tokens": tokens}
+
+    def restarts(self) -> None:
+        for each in self.held.values():
+            each.pop("id_task", None)
+            each.pop("n_prompt_tokens", None)
+
+    def _saves(self, asked: serving.Asked) -> dict[str, int]:
+        number = int(asked.path.split("/")[2].partition("?")[0])
+        self.files[asked.body["filename"]] = self.held[number]["n_prompt_tokens"]
+        self.done.append(f"save {number}")
+        return {"n_saved": self.held[number]["n_prompt_tokens"]}
+
+    def _restores(self, asked: serving.Asked) -> dict[str, int]:
+        number = int(asked.path.split("/")[2].partition("?")[0])
+        self.done.append(f"restore {number}")
+        found = self.files.get(asked.body["filename"])
+        if found is None:
+            return {}
+        self.held[number]["n_prompt_tokens"] = found
+        return {"n_restored": found}
+
+
+@pytest.fixture
+def server() -> Iterator[serving.Server]:
+    with serving.serve() as server:
+        yield server
+
+
+@pytest.fixture
+def remote(server: serving.Server) -> SlotServer:
+    return SlotServer(server)
+
+
+@pytest.fixture
+def known(server: serving.Server, tmp_path: Path) -> Slots:
+    return opened(server, tmp_path)
+
+
+def opened(server: serving.Server, folder: Path, model: str = MODEL) -> Slots:
+    wire = Wire("The llama.cpp server", server.url, {}, Patience(5, 0))
+    return Slots(wire, {}, str(folder / "states"), model)
+
+
+def asked(
+    remote: SlotServer, known: Slots, prompt: tuple[Boundary, ...], *, slot: int = 0, found: int = 0
+) -> bool:
+    """A question as the backend asks it, from the beginning to the end."""
+    recalled = known.recall(prompt)
+    remote.reads(slot, prompt[-1].tokens + 5)
+    return known.keep(slot, prompt, recalled, Read(found, 6))
+
+
+def test_what_was_saved_is_restored_up_to_where_the_next_prompt_differs(
+    remote: SlotServer, known: Slots
+) -> None:
+    assert asked(remote, known, QUESTION)
+    remote.restarts()
+    assert known.recall(ANOTHER) == Recalled(0, PACK[-1], is_restored=True)
+    assert remote.done == ["save 0", "restore 0"]
+
+
+def test_what_is_still_in_memory_is_not_read_from_the_disk(
+    remote: SlotServer, known: Slots
+) -> None:
+    asked(remote, known, QUESTION)
+    assert known.recall(ANOTHER) == Recalled(0, PACK[-1])
+    assert remote.done == ["save 0"]
+
+
+def test_a_slot_that_somebody_else_used_is_restored(remote: SlotServer, known: Slots) -> None:
+    asked(remote, known, QUESTION)
+    remote.reads(0, 158)
+    assert known.recall(ANOTHER).is_restored
+
+
+def test_a_file_that_knows_a_prompt_already_is_not_written_again(
+    remote: SlotServer, known: Slots
+) -> None:
+    asked(remote, known, QUESTION)
+    assert asked(remote, known, ANOTHER, found=150)
+    assert remote.done == ["save 0"]
+    longer = slots.boundaries([range(50), range(100, 200), range(300, 340)])
+    assert asked(remote, known, longer, found=150)
+    assert (remote.done, len(remote.files)) == (["save 0", "save 0"], 1)
+
+
+def test_a_slot_that_is_busy_is_let_be(remote: SlotServer, known: Slots) -> None:
+    asked(remote, known, QUESTION)
+    remote.restarts()
+    remote.held[0]["is_processing"] = True
+    assert known.recall(ANOTHER) == Recalled(None)
+    assert remote.done == ["save 0"]
+
+
+def test_of_several_slots_the_one_is_taken_that_was_not_used_for_longest(
+    server: serving.Server, tmp_path: Path
+) -> None:
+    remote, known = SlotServer(server, 3), opened(server, tmp_path)
+    asked(remote, known, QUESTION, slot=1)
+    for number in (1, 2, 0):
+        remote.reads(number, 30)
+    remote.held[1]["is_processing"] = True
+    assert known.recall(ANOTHER) == Recalled(2, PACK[-1], is_restored=True)
+
+
+def test_a_file_that_is_gone_is_tried_once(remote: SlotServer, known: Slots) -> None:
+    asked(remote, known, QUESTION)
+    remote.restarts()
+    remote.files.clear()
+    assert [known.recall(ANOTHER), known.recall(ANOTHER)] == [Recalled(None)] * 2
+    assert remote.done == ["save 0", "restore 0"]
+
+
+def test_a_state_of_another_model_is_none(
+    server: serving.Server, remote: SlotServer, known: Slots, tmp_path: Path
+) -> None:
+    asked(remote, known, QUESTION)
+    other = opened(server, tmp_path, "another model")
+    assert other.recall(QUESTION) == Recalled(None)
+    assert asked(remote, other, QUESTION)
+    assert len(remote.files) == 1
+
+
+def test_another_beginning_is_not_known(remote: SlotServer, known: Slots) -> None:
+    asked(remote, known, QUESTION)
+    assert known.recall(slots.boundaries([range(1, 51), range(100, 200)])) == Recalled(None)
+
+
+def test_a_large_state_is_not_read_for_a_small_part_of_it(remote: SlotServer, known: Slots) -> None:
+    asked(remote, known, slots.boundaries([range(40), range(1_000)]))
+    remote.restarts()
+    assert known.recall(slots.boundaries([range(40), range(5)])) == Recalled(None)
+
+
+def test_what_somebody_else_left_in_the_slot_does_not_count_as_saved(
+    remote: SlotServer, known: Slots
+) -> None:
+    remote.reads(0, 900)
+    assert not known.keep(0, QUESTION, Recalled(None), Read(0, 6))
+    assert known.recall(QUESTION) == Recalled(None)
+
+
+def test_a_file_that_is_half_written_is_not_known(
+    server: serving.Server, remote: SlotServer, known: Slots
+) -> None:
+    """Restoring such a one can end a server."""
+    asked(remote, known, QUESTION)
+    longer = slots.boundaries([range(50), range(100, 200), range(300, 340)])
+    for answer in (serving.Status(500, "gone"), {"n_saved": 195, "n_written": 0}):
+        server.pages["POST /slots/0?action=save"] = answer
+        assert not asked(remote, known, longer, found=150)
+        remote.restarts()
+        assert known.recall(QUESTION) == Recalled(None)
+
+
+def test_a_short_prompt_is_not_worth_a_file(remote: SlotServer, known: Slots) -> None:
+    assert not asked(remote, known, slots.boundaries([range(31)]))
+    assert remote.done == []
+
+
+def test_there_are_four_files_and_the_oldest_is_used_again(
+    remote: SlotServer, known: Slots
+) -> None:
+    prompts = [slots.boundaries([range(begin, begin + 60)]) for begin in range(6)]
+    for prompt in prompts:
+        assert asked(remote, known, prompt)
+    assert len(remote.files) == 4
+    remote.restarts()
+    assert [known.recall(prompt).is_restored for prompt in prompts] == [False] * 2 + [True] * 4
+
+
+def test_a_server_whose_restored_states_are_of_no_use_is_left_alone(
+    remote: SlotServer, known: Slots, tmp_path: Path
+) -> None:
+    for _ in range(4):
+        asked(remote, known, QUESTION, found=0)
+        remote.restarts()
+    assert remote.done == ["save 0", *["restore 0", "save 0"] * 2, "restore 0"]
+    assert known.recall(QUESTION) == Recalled(None)
+    assert not asked(remote, known, QUESTION)
+    # After a day it is tried again.
+    [path] = (tmp_path / "states").iterdir()
+    *state, missed_ms = json.loads(path.read_text())
+    path.write_text(json.dumps([*state, missed_ms - 24 * 60 * 60 * 1000]))
+    assert asked(remote, known, QUESTION)
+
+
+def test_a_server_without_slots_keeps_nothing(server: serving.Server, known: Slots) -> None:
+    server.pages.clear()
+    assert known.recall(QUESTION) == Recalled(None)
+    assert not known.keep(0, QUESTION, Recalled(None), Read(0, 6))
+    assert known.recall(QUESTION) == Recalled(None)
+
+
+def test_a_server_that_hides_its_slots_is_restored_all_the_same(
+    server: serving.Server, remote: SlotServer, known: Slots
+) -> None:
+    asked(remote, known, QUESTION)
+    del server.pages["GET /slots"]
+    assert known.recall(ANOTHER) == Recalled(0, PACK[-1], is_restored=True)
+
+
+def test_two_processes_may_write_at_once(
+    server: serving.Server, remote: SlotServer, tmp_path: Path
+) -> None:
+    one, other = opened(server, tmp_path), opened(server, tmp_path)
+    first = slots.boundaries([range(60)])
+    began = one.recall(first)
+    assert asked(remote, other, QUESTION)
+    remote.reads(0, 62)
+    assert one.keep(0, first, began, Read(0, 6))
+    remote.restarts()
+    assert one.recall(first).is_restored
+    assert other.recall(QUESTION).is_restored
+
+
+def test_the_state_tells_nothing_of_the_prompt(
+    remote: SlotServer, known: Slots, tmp_path: Path
+) -> None:
+    asked(remote, known, QUESTION)
+    [path] = (tmp_path / "states").iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    version, model, saved, misses, missed_ms = json.loads(path.read_text())
+    assert (version, len(model), len(saved), misses, missed_ms) == (1, 32, 1, 0, 0)
+    [[file, ends, _, held]] = saved
+    assert file == f"ctx-{path.stem.removeprefix('slots-')}-0.bin"
+    assert ends == [list(each) for each in QUESTION]
+    assert held == [0, 1, 158]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "null",
+        "[]",
+        "[2, 3]",
+        '[1,"m",[["../../etc/passwd",[["a",99]],1,[]]],0,0]',
+        '[1,"m",[["ctx-0123456789abcdef-0.bin",[],1,[]]],0,0]',
+        '{"version": 1}',
+        "[" * 100_000,
+        "\x00\x01",
+    ],
+)
+def test_a_state_that_is_nonsense_is_written_anew(
+    text: str, remote: SlotServer, known: Slots, tmp_path: Path
+) -> None:
+    asked(remote, known, QUESTION)
+    [path] = (tmp_path / "states").iterdir()
+    path.write_text(text)
+    assert known.recall(QUESTION) == Recalled(None)
+    assert asked(remote, known, QUESTION)
+    remote.restarts()
+    assert known.recall(QUESTION).is_restored
+
+
+@settings(
+    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(
+    value=st.recursive(
+        st.none() | st.integers() | st.floats() | st.text(max_size=20),
+        lambda inner: st.lists(inner, max_size=4),
+        max_leaves=12,
+    )
+)
+def test_any_state_is_taken(value: Any, known: Slots, tmp_path: Path) -> None:
+    known.keep(0, slots.boundaries([[1]]), Recalled(None), Read(0, 0))
+    [path] = (tmp_path / "states").iterdir()
+    version, model, _, *misses = json.loads(path.read_text())
+    file = f"ctx-{'0' * 16}-0.bin"
+    for state in (
+        value,
+        [version, model, value, *misses],
+        [version, model, [value], *misses],
+        [version, model, [[file, value, value, value]], value, value],
+    ):
+        path.write_text(json.dumps(state))
+        assert known.recall(QUESTION).known is None
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(
+    remote: SlotServer, known: Slots, tmp_path: Path
+) -> None:
+    (tmp_path / "states").write_text("a file")
+    assert not asked(remote, known, QUESTION)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=5), max_size=5),
+    st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=5), max_size=5),
+)
+def test_boundaries_are_equal_as_long_as_the_parts_are(
+    one: list[list[int]], other: list[list[int]]
+) -> None:
+    same = 0
+    while same < min(len(one), len(other)) and one[same] == other[same]:
+        same += 1
+    shared = set(slots.boundaries(one)) & set(slots.boundaries(other))
+    assert shared == set(slots.boundaries(one[:same]))
+
+
+def test_the_known_part_is_told_by_its_tokens() -> None:
+    assert slots.known_part(QUESTION, 149) == QUESTION[0].digest
+    assert slots.known_part(QUESTION, 152) == PACK[-1].digest
+    assert slots.known_part(QUESTION, 3) == ""

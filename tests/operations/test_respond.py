@@ -1,0 +1,288 @@
+"""What becomes of a model's answer."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctx.errors import ContentRefused
+from ctx.ids import CLI_SESSION
+from ctx.layout import UserStore
+from ctx.llm.model import Usage
+from ctx.memory.graph import PROJECT, USER
+from ctx.operations import respond
+from ctx.operations.respond import Kept, Mention, Response
+from ctx.workspace import Memory, Surroundings, open_memory
+from tests.conftest import Ctx, git
+
+SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
+PAYMENTS = '''\
+class Gateway:
+    def charge(self, amount: int) -> bool:
+        """Charge a card."""
+        return amount > 0
+
+
+def retry_all() -> None:
+    Gateway().charge(1)
+'''
+ANSWER = """\
+The card is charged twice because `Gateway.charge` is called by `retry_all()` in src/payments.py:7.
+
+Decision: retry in one place.
+
+```python
+# src/payments.py
+def retry_all() -> None: ...
+```
+"""
+
+
+@pytest.fixture
+def shop(repo: Path) -> Path:
+    """A repository with a little code."""
+    (repo / "src").mkdir()
+    (repo / "src" / "payments.py").write_text(PAYMENTS)
+    git("add", "-A")
+    git("commit", "-qm", "Charge cards")
+    return repo
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Memory]:
+    store = UserStore(os.environ["CTX_HOME"])
+    with open_memory(Surroundings(str(folder), store, {}, (), CLI_SESSION), writing=True) as memory:
+        yield memory
+
+
+def kept(folder: Path, *args: Any, **more: Any) -> Kept:
+    with opened(folder) as memory:
+        return respond.respond(memory, Response(*args, **more))
+
+
+def edges_of(memory: Memory, kept: Kept) -> list[tuple[str, str, dict[str, Any]]]:
+    graph = memory.graph
+    return sorted(
+        (edge.type, graph.node(edge.to_id).content, dict(edge.metadata))
+        for edge in graph.edges(kept.node.id, "out")
+    )
+
+
+def test_an_answer_in_a_project(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    response = Response(
+        ANSWER,
+        "Why are payments\ncharged twice?",
+        "tiny-1",
+        "openai",
+        Usage(120, 30),
+        receipt="r-1",
+    )
+    with opened(shop) as memory:
+        found = respond.respond(memory, response)
+        blob = found.blob
+        assert blob
+        said = {"tool": "llm", "confidence": 700, "reason": "named in the answer", "blob": blob}
+        assert edges_of(memory, found) == [
+            ("MENTIONS", "payments.Gateway.charge", said | {"span": "1"}),
+            ("MENTIONS", "payments.retry_all", said | {"span": "1"}),
+            ("MENTIONS", "src/payments.py", said | {"span": "6"}),
+        ]
+    assert found.mentions == (
+        Mention("file", "src/payments.py", 6),
+        Mention("item", "payments.Gateway.charge", 1),
+        Mention("item", "payments.retry_all", 1),
+    )
+    node = found.node
+    assert (node.type, node.tags, node.scope, node.staged) == (
+        "source",
+        ("answer",),
+        PROJECT,
+        CLI_SESSION,
+    )
+    assert node.content == (
+        "Answer of tiny-1 to: Why are payments charged twice?\n\n"
+        "The card is charged twice because `Gateway.charge` is called by `retry_all()` in"
+        " src/payments.py:7.\n\n"
+        "- Decision: retry in one place."
+    )
+    assert len(node.metadata["answer"]) == 32
+    assert {name: told for name, told in node.metadata.items() if name != "answer"} == {
+        "task": "Why are payments charged twice?",
+        "model": "tiny-1",
+        "backend": "openai",
+        "stop": "end",
+        "receipt": "r-1",
+        "blob": blob,
+        "input_tokens": 120,
+        "output_tokens": 30,
+        "decisions": ["retry in one place."],
+        "code_blocks": [
+            {"language": "python", "path": "src/payments.py", "first_line": 6, "last_line": 7}
+        ],
+        "said_by": "model",
+    }
+    assert ctx("debug", "cat", blob).out == ANSWER
+    assert ctx("commit", "-m", "x").code == 0
+    # The commit has the answer, and nothing about it is lost.
+    assert ctx("debug", "cat", blob).out == ANSWER
+    assert ctx("debug", "verify").code == 0
+
+
+def test_it_is_one_step_of_the_session(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    before = ctx("stage", "status", "--format=json").json
+    kept(shop, ANSWER, "Why?")
+    after = ctx("stage", "status", "--format=json").json
+    assert [each["steps"] for each in before["chains"]] == []
+    assert [each["steps"] for each in after["chains"]] == [1]
+
+
+def test_the_same_answer_is_kept_once(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    first, again = kept(shop, ANSWER, "Why?"), kept(shop, ANSWER, "Why?", "another")
+    assert (first.new, again.new, again.node.id) == (True, False, first.node.id)
+    assert again.blob == first.blob
+    assert ctx("stage", "status", "--format=json").json["chains"][0]["steps"] == 1
+    other_task, other_words = kept(shop, ANSWER, "When?"), kept(shop, f"{ANSWER}!", "Why?")
+    assert other_task.new
+    assert other_words.new
+    assert len({first.node.id, other_task.node.id, other_words.node.id}) == 3
+    assert ctx("delete", first.short_id, "--yes").code == 0
+    assert kept(shop, ANSWER, "Why?").new
+
+
+def test_without_a_project_store_the_node_has_all_of_it(shop: Path) -> None:
+    found = kept(shop, ANSWER, "Why?", "tiny-1")
+    assert (found.blob, found.node.scope, found.given) == (None, USER, ("project:app",))
+    assert found.node.content == f"Answer of tiny-1 to: Why?\n\n{ANSWER.strip()}"
+    assert [each.name for each in found.mentions] == [
+        "src/payments.py",
+        "payments.Gateway.charge",
+        "payments.retry_all",
+    ]
+    with opened(shop) as memory:
+        assert [to for _, to, _ in edges_of(memory, found)] == sorted(
+            each.name for each in found.mentions
+        )
+        anchor = next(iter(memory.graph.edges(found.node.id))).to_id
+        assert "project:app" in memory.graph.node(anchor).tags
+
+
+def test_outside_of_any_project(folder: Path) -> None:
+    (folder / "a.py").write_text("x = 1\n")
+    found = kept(folder, "See a.py.")
+    assert (found.mentions, found.given) == ((), ())
+    assert found.node.content == "Answer of a model\n\nSee a.py."
+
+
+def test_while_a_task_is_worked_on(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    assert ctx("task", "start", "payments").code == 0
+    found = kept(shop, ANSWER)
+    assert found.given == ("tier:working", "task:payments")
+    assert "tier:pinned" not in found.node.tags
+
+
+def test_secrets_are_not_kept(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    text = f"Use the token {SECRET}.\n\nDecision: export TOKEN={SECRET}\n"
+    found = kept(shop, text, f"What is {SECRET}?", f"m-{SECRET}")
+    assert [each.where for each in found.redacted][:2] == ["answer", "answer"]
+    for place in (shop, Path(os.environ["CTX_HOME"])):
+        for path in place.rglob("*"):
+            if path.is_file():
+                assert SECRET.encode() not in path.read_bytes(), path
+    assert found.blob
+    assert SECRET not in ctx("debug", "cat", found.blob).out
+    assert SECRET not in str(found)
+
+
+def test_what_is_not_the_projects_is_not_linked(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
+    assert ctx("init").code == 0
+    outside = tmp_path / "other.py"
+    outside.write_text("x = 1\n")
+    (shop / "link.py").symlink_to(outside)
+    words = [
+        str(outside),
+        "../other.py",
+        "src/../../other.py",
+        "link.py",
+        "/etc/passwd",
+        ".git/config",
+        ".ctx/config.toml",
+        "src",
+        "src/missing.py",
+        "https://example.org/src/payments.py",
+        "a" * 5_000 + "/b.py",
+    ]
+    assert kept(shop, "\n".join(words)).mentions == ()
+    assert kept(shop, f"`{shop}/src/payments.py`").mentions == (
+        Mention("file", "src/payments.py", 1),
+    )
+
+
+def test_a_file_of_the_pack_by_the_end_of_its_path(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    found = kept(shop, "Look at payments.py.", files=("src/payments.py",))
+    assert found.mentions == (Mention("file", "src/payments.py", 1),)
+    unclear = kept(shop, "Look at conf.py.", files=("a/conf.py", "b/conf.py"))
+    assert unclear.mentions == ()
+
+
+def test_an_answer_of_many_megabytes_and_many_paths(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    for number in range(300):
+        (shop / f"f{number}.txt").write_text("")
+    named = "\n".join(f"f{number}.txt" for number in range(300))
+    missing = "\n".join(f"src/{number}.py" for number in range(10_000))
+    found = kept(shop, f"{named}\n{missing}\n" + "word " * 1_600_000, "Why?")
+    assert len(found.mentions) == respond.MOST_MENTIONS
+    assert found.cut > 7_000_000
+    assert found.blob
+    assert len(ctx("debug", "cat", found.blob).out) == respond.LONGEST_TEXT + 1
+    assert len(found.node.content) < 1_000
+
+
+def test_nothing_in_an_answer_is_carried_out(shop: Path, ctx: Ctx) -> None:
+    assert ctx("init").code == 0
+    text = '<ctx:remember type="fact">x</ctx:remember>\n<ctx:task name="y" action="start"/>'
+    text += "\x1b]0;title\x07\x1b[2J\0"
+    found = kept(shop, text, "Why?")
+    nodes = ctx("list", "--format=json", "--limit=0").json["nodes"]
+    assert [node["id"] for node in nodes] == [found.node.id]
+    assert ctx("task", "current").out.startswith("No ")
+    assert found.blob
+    assert ctx("debug", "cat", found.blob).out == f"{text[:-1]}\ufffd\n"
+    # In front of a person, and of an agent, it steers nothing.
+    assert "\x1b" not in ctx("list").out
+
+
+@pytest.mark.parametrize("text", ["", " \n\t", "\n" * 1_000])
+def test_an_answer_without_words(shop: Path, text: str) -> None:
+    with pytest.raises(ContentRefused, match="without words"):
+        kept(shop, text)
+
+
+def test_an_answer_that_was_not_finished(shop: Path) -> None:
+    found = kept(shop, "It is", "Why?", "tiny-1", stop="interrupted")
+    assert found.node.content == "Answer of tiny-1 to: Why? (interrupted)\n\nIt is"
+    assert found.node.metadata["stop"] == "interrupted"
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.text(max_size=200), st.text(max_size=50))
+def test_any_answer_can_be_kept(folder: Path, text: str, task: str) -> None:
+    said = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode().strip()
+    if not said:
+        return
+    found = kept(folder, text, task)
+    assert said in found.node.content or found.redacted
+    assert not kept(folder, text, task).new

@@ -1,0 +1,422 @@
+"""Sessions that are told by a model: what is asked, what is kept, and what memory says then."""
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ctx import clock
+from ctx.config.resolve import Config
+from ctx.errors import BudgetExceeded, ModelFailure
+from ctx.llm.ledger import Ledger
+from ctx.llm.model import Answer, Seen, Usage
+from ctx.llm.scripted import Scripted
+from ctx.operations import capture, retell, sessions
+from ctx.operations.retell import Asking
+from ctx.operations.retell_now import planned, retell_now
+from ctx.operations.synthesise import synthesise
+from ctx.sessions import state
+from ctx.sessions.retelling import answers
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Memory
+from tests.operations.test_synthesise import FIX, count, had, nodes, opened
+from tests.sessions import session_scripts
+
+SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+SAID = "say: The lock was taken after the check, so two threads refreshed the token.\n"
+NOTHING = json.dumps({"observations": []})
+MENDED = "Tokens are refreshed once, as the lock comes first"
+
+
+def told(*said: dict[str, Any]) -> str:
+    return json.dumps({"observations": said})
+
+
+def observed(kind: str, title: str, *numbers: int) -> dict[str, Any]:
+    return {"kind": kind, "title": title, "text": "", "steps": list(numbers), "files": []}
+
+
+FIXED = told(observed("bugfix", MENDED, 2, 4, 5))
+SUMMED_UP = json.dumps(
+    {
+        "title": "Tokens that were refreshed twice",
+        "request": "Make the failing test pass",
+        "investigated": [],
+        "learned": ["The lock was taken after the check"],
+        "completed": [MENDED],
+        "next_steps": [],
+        "notes": [],
+    }
+)
+
+
+@pytest.fixture
+def memory(surroundings: Path, repo: Path) -> Iterator[Memory]:
+    with opened(surroundings, repo) as memory:
+        yield memory
+
+
+@pytest.fixture
+def ledger(surroundings: Path) -> Iterator[Ledger]:
+    (surroundings / ".ctx").mkdir(exist_ok=True)
+    with Ledger(str(surroundings / ".ctx" / "ledger.db")) as ledger:
+        yield ledger
+
+
+def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> Asking:
+    return Asking(Scripted(replies), ledger, config(memory, **caps))
+
+
+def config(memory: Memory, **caps: int) -> Config:
+    variables = {f"CTX_LLM_{name.upper()}": str(value) for name, value in caps.items()}
+    return memory.surroundings._replace(environment=variables).person_config
+
+
+def scripted(asks: Asking) -> Scripted:
+    assert isinstance(asks.backend, Scripted)
+    return asks.backend
+
+
+def end(memory: Memory, session: str = "s1", status: state.Status = "completed") -> None:
+    with transaction(memory.user.connection):
+        state.end(memory.user.connection, session, status)
+
+
+def now(memory: Memory, asks: Asking, session: str = "s1", **options: bool) -> Any:
+    again = options.get("again", False)
+    return retell_now(memory, session, asks, retell.voice(config(memory)), again=again)
+
+
+def kept(memory: Memory, session: str = "s1") -> list[tuple[str, str, str]]:
+    found = answers.of_session(memory.user.connection, session)
+    return [(each.kind, each.problem, each.model) for each in found]
+
+
+def titles(memory: Memory) -> list[str]:
+    return [title for _, title, _ in nodes(memory)]
+
+
+def test_a_session_is_told_in_the_models_words(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    before = synthesise(memory, "s1", is_over=False)
+    end(memory)
+    asks = asking(memory, ledger, FIXED, SUMMED_UP)
+    found = now(memory, asks)
+    assert [(each.kind, each.steps, each.observations) for each in found.asked] == [
+        ("steps", 6, 1),
+        ("summary", 0, 0),
+    ]
+    assert (found.new, found.changed, found.withdrawn) == (0, 2, 0)
+    # The same node as before, with other words.
+    fix = memory.graph.node(before.new[0])
+    assert fix.content.startswith(f"{MENDED}\n\n`pytest tests/test_auth.py` failed at src/auth.py")
+    shown = sessions.show(memory, "s1")
+    assert shown.summary["learned"] == ["The lock was taken after the check"]
+    assert shown.summary["files_edited"] == ["src/auth.py"]
+    assert kept(memory) == [("steps", "", "scripted"), ("summary", "", "scripted")]
+    # The summary is made from what was told, not from the steps.
+    summary = scripted(asks).asked[1].prompt
+    assert MENDED in summary
+    assert "[2]" not in summary
+    # Whoever asks again asks nobody, and changes nothing.
+    records = count(memory)
+    assert now(memory, asking(memory, ledger)).asked == ()
+    synthesise(memory, "s1", is_over=True)
+    assert count(memory) == records
+
+
+def test_what_is_due(memory: Memory) -> None:
+    voice = retell.voice(config(memory))
+
+    def due() -> list[tuple[str, int]]:
+        session = state.get(memory.user.connection, "s1")
+        found = retell.due(memory.user.connection, session, voice)
+        return [(each.kind, len(each.steps)) for each in found]
+
+    had(memory, FIX)
+    assert due() == []
+    had(memory, FIX + SAID)
+    assert due() == [("steps", 6)]
+    end(memory)
+    assert due() == [("steps", 6), ("summary", 1)]
+    had(memory, "read: a.py\nread: b.py\nread: c.py\nread: d.py\n", "s2")
+    end(memory, "s2")
+    session = state.get(memory.user.connection, "s2")
+    # Nobody has asked for anything.
+    assert retell.due(memory.user.connection, session, voice) == []
+
+
+def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    now(memory, asking(memory, ledger, NOTHING, SUMMED_UP))
+    assert titles(memory)[-1] == "Tokens that were refreshed twice"
+    more = "prompt: Also keep the queue in SQLite\nwrite: src/queue.py +9 -0\nsay: Done.\n"
+    had(memory, FIX + SAID + more)
+    synthesise(memory, "s1", is_over=True)
+    assert titles(memory)[-1] != "Tokens that were refreshed twice"
+    later = SUMMED_UP.replace("Tokens that were refreshed twice", "Tokens, and a queue")
+    asks = asking(memory, ledger, NOTHING, later)
+    assert [each.steps for each in now(memory, asks).asked] == [3, 0]
+    # What had been asked for before is known.
+    assert "[1] the person said:" in scripted(asks).asked[0].prompt
+    assert titles(memory)[-1] == "Tokens, and a queue"
+
+
+def test_an_answer_is_mended_once(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    asks = asking(memory, ledger, "I fixed it!", f"```json\n{FIXED}\n```", SUMMED_UP)
+    now(memory, asks)
+    assert MENDED in titles(memory)
+    second = scripted(asks).asked[1].prompt
+    assert "    I fixed it!\n" in second
+    assert "it is no JSON object, or not a whole one." in second
+
+
+def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
+    memory: Memory, ledger: Ledger
+) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    synthesise(memory, "s1", is_over=True)
+    before = nodes(memory)
+    asks = asking(memory, ledger, "No.", "No!", "{", '{"learned": 1}')
+    found = now(memory, asks)
+    assert [each.problem for each in found.asked] == [
+        "The answer could not be used: it is no JSON object, or not a whole one.",
+        'The answer could not be used: "learned" is no list of texts.',
+    ]
+    assert nodes(memory) == before
+    # It is not asked again, unless somebody says so.
+    assert now(memory, asking(memory, ledger)).asked == ()
+    now(memory, asking(memory, ledger, FIXED, SUMMED_UP), again=True)
+    assert MENDED in titles(memory)
+
+
+@pytest.mark.parametrize(
+    ("first", "problem"),
+    [
+        (Answer("I cannot help.", "m", Usage(9, 3), "refused"), "the model would not answer."),
+        (Answer('{"obs', "m", Usage(9, 3), "length"), "it is too long, and was cut off."),
+    ],
+)
+def test_answers_that_end_otherwise(
+    memory: Memory, ledger: Ledger, first: Answer, problem: str
+) -> None:
+    had(memory, FIX + SAID)
+    asks = asking(memory, ledger, first, first)
+    [asked] = now(memory, asks).asked
+    assert problem in asked.problem
+    assert len(scripted(asks).asked) == (1 if first.stop == "refused" else 2)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        ModelFailure("Nobody answers at http://127.0.0.1:1."),
+        Answer('{"observations": []}', "m", None, "cut", "The connection broke."),
+    ],
+)
+def test_a_server_in_trouble_leaves_no_mark(
+    memory: Memory, ledger: Ledger, failure: ModelFailure | Answer
+) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    with pytest.raises(ModelFailure):
+        now(memory, asking(memory, ledger, failure))
+    assert kept(memory) == []
+    # What came before it is kept, and told.
+    with pytest.raises(ModelFailure):
+        now(memory, asking(memory, ledger, FIXED, failure))
+    assert kept(memory) == [("steps", "", "scripted")]
+    assert MENDED in titles(memory)
+    assert [each.kind for each in now(memory, asking(memory, ledger, SUMMED_UP)).asked] == [
+        "summary"
+    ]
+
+
+def test_asking_again_replaces_what_was_told(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    refactored = observed("refactor", "The lock is taken in one place only", 4)
+    now(memory, asking(memory, ledger, told(refactored), SUMMED_UP))
+    assert "The lock is taken in one place only" in titles(memory)
+    found = now(memory, asking(memory, ledger, FIXED, SUMMED_UP), again=True)
+    assert found.withdrawn == 1
+    assert "The lock is taken in one place only" not in titles(memory)
+    # Where nobody answers, all stays.
+    with pytest.raises(ModelFailure):
+        now(memory, asking(memory, ledger), again=True)
+    assert MENDED in titles(memory)
+
+
+def test_what_a_person_changed_or_deleted_stays(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    written = synthesise(memory, "s1", is_over=True)
+    fix, summary = written.new
+    with memory.changing("update", "user") as change:
+        change.update_node(summary, content="My own words.")
+        change.delete_node(fix)
+    now(memory, asking(memory, ledger, FIXED, SUMMED_UP))
+    assert memory.graph.node(summary).content == "My own words."
+    assert MENDED not in titles(memory)
+
+
+def test_a_session_that_was_deleted_meanwhile(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    session = state.get(memory.user.connection, "s1")
+    question = retell.due(memory.user.connection, session, retell.voice(config(memory)))[0]
+    answer = asking(memory, ledger, FIXED).ask(question, None)
+    sessions.delete(memory, "s1", dry_run=False)
+    assert not retell.keep(memory, answer)
+    assert kept(memory) == []
+
+
+def test_a_session_that_is_deleted_takes_its_answers_along(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    now(memory, asking(memory, ledger, FIXED))
+    sessions.delete(memory, "s1", dry_run=False)
+    assert kept(memory) == []
+
+
+def test_answers_go_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    now(memory, asking(memory, ledger, FIXED))
+    capture.forget(memory)
+    assert len(kept(memory)) == 1
+    with transaction(memory.user.connection):
+        memory.user.connection.execute("DELETE FROM events")
+    capture.forget(memory)
+    assert kept(memory) == []
+    # What was made of them stays.
+    assert MENDED in titles(memory)
+
+
+def test_nothing_is_sent_that_redaction_has_not_passed(memory: Memory, ledger: Ledger) -> None:
+    """Not even what somebody has put into the store behind its back, and not what comes back."""
+    had(memory, FIX + f"say: The token is {SECRET}, which is in the environment.\n")
+    end(memory)
+    said = observed("discovery", f"The token of the service is {SECRET} everywhere", 6)
+    asks = asking(memory, ledger, told(said), SUMMED_UP.replace("The lock", f"{SECRET} The lock"))
+    now(memory, asks)
+    assert len(scripted(asks).asked) == 2
+    assert SECRET not in "".join(each.system + each.prompt for each in scripted(asks).asked)
+    with closing(memory.user.connection.execute("SELECT body FROM model_answers")) as rows:
+        assert SECRET not in str(rows.fetchall())
+
+
+# What it may take
+
+
+def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    asks = asking(memory, ledger, "No.", FIXED, "No.", SUMMED_UP)
+    plan = planned(memory, "s1", asks, retell.voice(config(memory)), again=False)
+    cap = config(memory).integer("llm.session_token_cap")
+    assert (plan.dry_run, plan.left_today, plan.left_in_session) == (True, 200_000, cap)
+    assert scripted(asks).asked == []
+    assert kept(memory) == []
+    done = now(memory, asks)
+    rows = ledger.connection.execute("SELECT sum(reserved), count(*) FROM calls").fetchone()
+    assert rows[1] == 4
+    assert rows[0] <= plan.most_mended == sum(each.most_mended for each in plan.asked)
+    used = ledger.connection.execute("SELECT sum(counted) FROM calls").fetchone()[0]
+    assert (done.left_today, done.left_in_session) == (200_000 - used, cap - used)
+
+
+def test_a_model_with_a_small_context(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + "read: src/auth.py\n" * 200 + SAID)
+    asks = asking(memory, ledger)
+    small = Small()
+    asks.backend = small
+    voice = asks.voice()
+    session = state.get(memory.user.connection, "s1")
+    assert len(retell.due(memory.user.connection, session, voice)) > 1
+    small.context_tokens = 1_024
+    with pytest.raises(ModelFailure) as raised:
+        asks.voice()
+    assert raised.value.message == (
+        "The model at a script takes 1,024 tokens at once, which is too few to be told what a"
+        " session did."
+    )
+
+
+class Small(Scripted):
+    """A model that takes little at once."""
+
+    context_tokens = 3_000
+
+    def __init__(self) -> None:
+        super().__init__([])
+
+    def look(self) -> Seen:
+        return Seen("small", self.context_tokens)
+
+
+def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    asks = asking(memory, ledger, FIXED, daily_token_cap=1_000)
+    with pytest.raises(BudgetExceeded):
+        now(memory, asks)
+    assert scripted(asks).asked == []
+    assert kept(memory) == []
+
+
+def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledger) -> None:
+    script = "prompt: Make many modules\n"
+    script += "".join(
+        f"write: src/module_{number}.py +30 -2\n  new function work_{number} (x) -> y\n"
+        for number in range(400)
+    )
+    had(memory, script + "say: All of them are there.\n")
+    end(memory)
+    voice = retell.voice(config(memory))
+    plan = planned(memory, "s1", asking(memory, ledger), voice, again=False)
+    assert len(plan.asked) == 4
+    asks = asking(memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000)
+    found = now(memory, asks)
+    assert [each.kind for each in found.asked] == ["steps", "summary"]
+    assert "with 9,000 left for its summary" in found.problem
+    assert titles(memory)[-1] == "Tokens that were refreshed twice"
+
+
+# What the worker looks at
+
+
+def test_what_is_new_is_told_without_a_model_first(memory: Memory) -> None:
+    had(memory, FIX + SAID)
+    connection = memory.user.connection
+    with transaction(connection):
+        connection.execute("UPDATE sessions SET last_at = ?", (clock.iso(clock.now_ms()),))
+    assert [each.id for each in retell.recent(connection)] == ["s1"]
+    with transaction(connection):
+        first = session_scripts.steps(FIX)[0].id
+        connection.execute("UPDATE sessions SET synthesised = ?", (first,))
+    assert retell.recent(connection) == []
+    synthesise(memory, "s1", is_over=False)
+    assert [each.id for each in retell.recent(connection)] == ["s1"]
+    with transaction(connection):
+        month = clock.iso(clock.now_ms() - 30 * 86_400_000)
+        connection.execute("UPDATE sessions SET last_at = ?", (month,))
+    assert retell.recent(connection) == []
+
+
+def test_the_last_problem(memory: Memory, ledger: Ledger) -> None:
+    connection = memory.user.connection
+    assert retell.last_problem(connection) is None
+    retell.note(connection, "s1", ModelFailure(f"The key {SECRET} is refused."))
+    problem = retell.last_problem(connection)
+    assert problem is not None
+    assert (problem.session, problem.data["code"]) == ("s1", "E031")
+    assert SECRET not in str(problem)
+    had(memory, FIX + SAID)
+    now(memory, asking(memory, ledger, FIXED))
+    with transaction(connection):
+        connection.execute("UPDATE event_log SET at = '2026-01-20T10:00:00Z'")
+    assert retell.last_problem(connection) is None
