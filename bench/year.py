@@ -221,7 +221,7 @@ def report(year: Year, timed: timing.Rounds, days: int, seconds: float) -> None:
     print(
         f"{days} days, {_count(year.home, 'sessions'):,} sessions, {year.count:,} events in"
         f" {seconds:.0f} s ({year.count / seconds:,.0f} a second);"
-        f" {_count(year.home, 'nodes'):,} nodes, {_count(year.home, 'events'):,} events kept"
+        f" {_count(year.home, 'nodes'):,} nodes"
     )
     limit = f"{LARGEST_STORE / 1e6:.0f} MB"
     timing.print_table(
