@@ -93,9 +93,11 @@ def test_everything_that_is_whole_is_saved(
             assert mended[:3] == told[:3]
             assert mending.broken(repository) == []
         if expected:
-            assert contents(repository) == expected
+            # Pieces that were made in the same second have no order once what joins them is lost.
+            saved = contents(repository)
+            assert sorted(saved) == sorted(expected)
             step(repository, blob(b"on"))
-            assert contents(repository) == [*expected, blob(b"on").id]
+            assert contents(repository) == [*saved, blob(b"on").id]
         else:
             assert mended.set_aside == "damaged/s"
             assert repository.refs.read(NAME) is None
