@@ -262,7 +262,8 @@ def main() -> int:
         return 1
     rounds = int(sys.argv[1]) if sys.argv[1:] else ROUNDS
     with served() as (server, space):
-        print(f"{server.get('/props')['model_ftype']}, one thread, medians of {rounds} rounds")
+        kind = server.get("/props")["model_ftype"]
+        print(f"SmolLM2-135M, {kind}, one thread, medians of {rounds} rounds")
         figures = [*reading(server, space, rounds), *keeping(space), *estimating(server, space)]
     timing.print_table(figures)
     return 0

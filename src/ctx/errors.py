@@ -202,4 +202,4 @@ class SessionNotFound(CtxError):
 
 class ModelFailure(CtxError):
     code = "E031"
-    default_hint = "`ctx doctor` looks at the model; `ctx config list llm` shows what is set."
+    default_hint = "`ctx doctor` looks at the model; `ctx config list` shows what is set."

@@ -57,12 +57,28 @@ def test_by_model(ctx: Ctx, used: Path) -> None:
   small  2  2,000  200  400  2,200  none
   all    4  4,400  800  400  7,200  not known
 
-Today (UTC): 7,200 of 200,000 tokens count; set aside for 1 call (2,000 tokens).
-1 call is under way or lost: what it may have used at most counts.
+Today (UTC): 7,200 of 200,000 tokens count; lost with 1 call (2,000 tokens).
+1 call failed, broke off or did not say what it used: what it may have used at most counts.
 `ctx config set llm.prices '["NAME=1.00/5.00"]'` says what a model costs: dollars for a million \
 tokens in and out.
 """
     )
+
+
+def test_while_a_model_is_asked(ctx: Ctx, used: Path) -> None:
+    with Ledger(str(used)) as ledger:
+        ledger.meter(Purpose("llm"), THERE, Caps(10**6), prices([])).reserve(3_000, 500)
+        during = ctx("cost").out.splitlines()
+    today = "Today (UTC): 10,200 of 200,000 tokens count; "
+    failed = "failed, broke off or did not say what"
+    assert during[4] == (
+        f"{today}set aside for 1 call (3,000 tokens); lost with 1 call (2,000 tokens)."
+    )
+    assert during[5].startswith(f"1 call {failed} it used: ")
+    # Nobody has said what became of it, and nobody waits for it.
+    over = ctx("cost").out.splitlines()
+    assert over[4] == f"{today}lost with 2 calls (5,000 tokens)."
+    assert over[5].startswith(f"2 calls {failed} they used: ")
 
 
 def test_with_prices(ctx: Ctx, used: Path) -> None:
@@ -125,8 +141,8 @@ def test_as_json(ctx: Ctx, used: Path) -> None:
         "today": {
             "counted": 7_200,
             "cap": 200_000,
-            "under_way": {"calls": 1, "tokens": 2_000},
-            "lost": {"calls": 0, "tokens": 0},
+            "under_way": {"calls": 0, "tokens": 0},
+            "lost": {"calls": 1, "tokens": 2_000},
         },
         "backend": "off",
         "ever": True,
@@ -152,6 +168,22 @@ def test_how_good_the_estimate_is(ctx: Ctx, used: Path) -> None:
 small: the estimate is mostly on the safe side; 50% were larger.
 large: the estimate is on the safe side: no request was larger.
 """
+    )
+
+
+def test_an_estimate_that_is_too_low(ctx: Ctx, surroundings: Path) -> None:
+    with Ledger(str(surroundings / ".ctx" / "ledger.db")) as ledger:
+        meter = ledger.meter(Purpose("llm"), HERE, Caps(10**6), prices([]))
+        said = []
+        for _ in range(10):
+            meter.reserve(1_000, 100).settle(Usage(127, 1), "small")
+            said.append(ctx("cost", "--calibrate").out.splitlines()[-1])
+    assert said[1] == (
+        "small: requests were mostly 1.27 times as large as the estimate, but 2 calls say little."
+    )
+    assert said[9] == (
+        "small: the estimate is too low: requests are mostly 1.27 times as large. Lower the budgets"
+        " of packs by as much. What may be spent is not estimated: it holds."
     )
 
 
@@ -209,4 +241,4 @@ def test_mistakes(ctx: Ctx, used: Path) -> None:
     assert ctx("cost", "--by", "colour").code == 2
     assert ctx("cost", "--by", "day", "--calibrate").code == 2
     ran = ctx("cost", "--set", 'llm.prices=["large"]')
-    assert (ran.code, "is no price" in ran.err) == (1, True)
+    assert (ran.code, 'a list of texts like "NAME=1.00/5.00"' in ran.err) == (1, True)

@@ -91,6 +91,27 @@ def test_a_word_that_sqlite_uses_itself(ctx: Ctx, add: Add, folder: Path) -> Non
         }
 
 
+def test_what_a_server_keeps_of_prompts_is_told(
+    ctx: Ctx, add: Add, folder: Path, file: Path
+) -> None:
+    states = file.parent / "llm"
+    states.mkdir(parents=True)
+    name = "ctx-0123456789abcdef-0.bin"
+    state = [2, "http://127.0.0.1:8080", "m", [[name, [["a", 99]], 1, []]], 0, 0]
+    (states / "slots-0123456789abcdef.json").write_text(json.dumps(state))
+    # What is nowhere was never sent either.
+    assert ctx("scrub", WORD, "--yes").code == 0
+    add("--type=fact", f"The {WORD} host.")
+    ran = ctx("scrub", WORD, "--yes", "--format=json")
+    assert ran.code == 1
+    why = (
+        "the llama.cpp server at http://127.0.0.1:8080 keeps a prompt in it, which may hold it:"
+        " delete it in that server's --slot-save-path"
+    )
+    assert ran.json["left"] == [{"where": name, "why": why}]
+    assert list(states.iterdir()) == []
+
+
 def test_it_asks_before_it_does_anything(ctx: Ctx, add: Add, folder: Path) -> None:
     add("--type=fact", f"The {WORD} host.")
     ran = ctx("scrub", WORD)

@@ -255,7 +255,7 @@ def answered(asked: Asked) -> Says:
         }
         return Says(json.dumps(told))
     fixed = {"kind": "bugfix", "title": "`total` adds up the prices of an order", "text": ""}
-    return Says(json.dumps({"observations": [{**fixed, "steps": [3], "files": []}]}))
+    return Says(json.dumps({"observations": [{**fixed, "steps": [4], "files": []}]}))
 
 
 def test_synthesise_without_a_model(ctx: Ctx, worked: Client) -> None:
@@ -293,7 +293,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
             f"Asked scripted-1 at {server.url}/v1 2 questions:",
             "  6 steps            1 observation",
             "  the whole session  a summary",
-            "2 nodes new, 0 changed, 0 withdrawn.",
+            "3 nodes new, 0 changed, 0 withdrawn.",
         ]
         assert len(server.questions) == 2
         for asked, planned in zip(server.questions, most["asked"], strict=True):

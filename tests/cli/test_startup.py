@@ -86,6 +86,25 @@ def test_filters_load_nothing_of_packs(folder: Path) -> None:
     assert not THIRD_PARTY & loaded
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["add", "--type=fact", "We connect by mail"], ["query", "how do we connect"], ["status"],
+     ["search", "mail"], ["context"], ["sessions", "list"]],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_without_a_model_nothing_of_models_is_loaded(repo: Path, words: list[str]) -> None:
+    assert not {name for name in loaded_by(*words) if name.startswith(("ctx.llm", "httpx"))}
+
+
+def test_without_a_model_the_worker_loads_nothing_of_models() -> None:
+    listed = "import sys, ctx.worker.run, ctx.worker.serving; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", listed], capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert not {name for name in loaded if name.startswith(("ctx.llm", "httpx"))}
+
+
 def test_a_pack_of_few_nodes_loads_no_vectors(repo: Path, ctx: Ctx) -> None:
     assert ctx("add", "--user", "--type=fact", "We connect by mail").code == 0
     (repo / "net.py").write_text("def connect():\n    pass\n")

@@ -176,6 +176,10 @@ def test_what_models_used(
     assert told() == []
     (home / "ledger.db").write_bytes(b"nonsense" * 1_000)
     assert told() == []
+    ctx("config", "set", "llm.backend", "llama_cpp")
+    (line,) = told()
+    assert line.startswith("Models: 0 of 200,000 tokens used today; last problem ")
+    assert line.endswith("ledger of models: no model is asked without it.")
 
 
 def test_what_was_given_up_is_news_for_a_day(

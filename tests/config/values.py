@@ -7,6 +7,11 @@ from ctx.config.setting import Setting, Value
 _TEXTS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20)
 
 
+def _is_written(text: str) -> bool:
+    """Whether it is one line of text."""
+    return text.isprintable() and len(text) < 100
+
+
 def values_of(known: Setting) -> st.SearchStrategy[Value]:
     match known.kind:
         case "flag":
@@ -20,6 +25,10 @@ def values_of(known: Setting) -> st.SearchStrategy[Value]:
             return st.builds(str.__add__, st.sampled_from(known.starts), _TEXTS)
         case "text":
             return _TEXTS
+        case "texts" if known.form:
+            return st.lists(
+                st.from_regex(known.form, fullmatch=True).filter(_is_written), max_size=4
+            ).map(tuple)
         case "texts":
             return st.lists(_TEXTS, max_size=4).map(tuple)
         case "choice":

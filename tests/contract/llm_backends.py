@@ -25,11 +25,16 @@ class Reserved:
         self.settled: Usage | None = None
         self.model = ""
         self.is_released = False
+        self.excess = 0
 
     def settle(self, usage: Usage, model: str) -> None:
         assert self.is_open, "what becomes of it is said once"
         self.settled = usage
         self.model = model
+
+    def exceed(self, tokens: int) -> None:
+        assert self.is_open, "it is said before what becomes of it"
+        self.excess = tokens
 
     def release(self) -> None:
         assert self.is_open, "what becomes of it is said once"
@@ -43,7 +48,7 @@ class Reserved:
     def counted(self) -> int:
         if self.is_released:
             return 0
-        return self.settled.tokens if self.settled is not None else self.tokens
+        return self.settled.tokens if self.settled is not None else self.tokens + self.excess
 
 
 class Metered:

@@ -1,5 +1,6 @@
 """A session of staged work, stopped at every file-system operation: what was reported is there."""
 
+import json
 import os
 import re
 import shutil
@@ -18,6 +19,8 @@ from ctx.objects.verify import verify
 from tests.conftest import git
 from tests.e2e import merging
 from tests.faults import NO_SPACE, Disk, Stopped
+from tests.llm import serving
+from tests.llm.serving import Says
 
 # `{One.}` stands for the node that begins so.
 SCENARIO = [
@@ -41,11 +44,13 @@ SCENARIO = [
     ["untag", "{One}", "area:net"],
     ["add", "note", "Seen on Tuesday."],
     ["add", "decision", "Keep the cart", "--body", "In the session."],
+    ["llm", "--pack", "why.json"],
     ["stage", "flush"],
     ["stage", "compact", "-m", "Shipped"],
     ["task", "start", "{Mend}"],
     ["add", "--type", "fact", "Five."],
     ["commit", "-m", "Five"],
+    ["llm", "--pack", "how.json", "-m", "Asked"],
 ]
 GONE = re.compile(r"\{(.*)\}")
 
@@ -106,9 +111,12 @@ class Stage:
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """In memory where the system has such a folder: the disk's failures are played here."""
     base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=base) as space:
+    with tempfile.TemporaryDirectory(dir=base) as space, serving.serve() as server:
         folder = Path(space, "app")
         folder.mkdir()
+        server.otherwise = Says("It is in main.py.\n\n", "Decision: keep it.")
+        monkeypatch.setenv("CTX_LLM_BACKEND", "openai")
+        monkeypatch.setenv("CTX_LLM_SERVER_URL", server.url)
         monkeypatch.setenv("CTX_HOME", f"{space}/home")
         monkeypatch.chdir(folder)
         yield Stage(folder)
@@ -118,6 +126,8 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 def begin(stage: Stage) -> None:
     git("init", "-q", "-b", "main")
     (stage.folder / "main.py").write_text("print('shop')\n")
+    for task in ("why", "how"):
+        (stage.folder / f"{task}.json").write_text(json.dumps({"task": task, "retrieved": []}))
     assert main(["init"]) == 0
     git("add", "-A")
     git("commit", "-qm", "Base")

@@ -9,10 +9,10 @@ import pytest
 
 from ctx.config import schema
 from ctx.config.resolve import Config, load
-from ctx.errors import CtxError
+from ctx.errors import CtxError, ModelFailure
 from ctx.llm import backends
 from ctx.llm.asking import ask
-from ctx.llm.backends import Survey, configured, key_for, named, survey
+from ctx.llm.backends import Chosen, Survey, configured, key_for, named, survey
 from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Request
 from ctx.llm.prices import prices
@@ -116,6 +116,9 @@ OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
         ("openai", HERE, settings(backend="openai"), ""),
         ("openai", "http://gpu.example", settings(backend="openai"), ""),
         ("anthropic", "http://127.0.0.1:4000", settings(backend="anthropic"), ""),
+        ("openai", "https://127.0.0.1:8443", settings(backend="openai"), ""),
+        ("openai", "https://localhost", settings(backend="openai"), ""),
+        ("anthropic", "https://[::1]:4000", settings(backend="anthropic"), ""),
         # The one that is named: to the server of the settings alone.
         (
             "openai",
@@ -146,7 +149,11 @@ OPENAI, ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
 def test_a_key_is_sent_only_to_the_server_that_it_is_for(
     name: str, address: str, config: Config, key: str
 ) -> None:
-    assert key_for(name, address, config, KEYS) == key
+    assert key_for(Chosen(name, "person"), address, config, KEYS) == key
+    # A server that says by itself what it speaks is given only a key that was meant for it.
+    own = key if key == KEYS["OWN"] else ""
+    if (name, own) != ("anthropic", ""):
+        assert key_for(Chosen(name, "server"), address, config, KEYS) == own
 
 
 @pytest.mark.parametrize(
@@ -179,6 +186,15 @@ def test_what_cannot_be_asked(home: str, name: str, url: str, config: Config, me
     assert message in failed.value.message
     assert failed.value.hint
     assert "secret-1" not in str(failed.value)
+
+
+def test_why_a_server_does_not_say_what_it_speaks(home: str) -> None:
+    nobody = serving.closed_url()
+    with pytest.raises(ModelFailure) as failed:
+        named("", nobody, settings(), {}, home)
+    why = str(failed.value.detail)
+    assert why.startswith(f"The server at {nobody} cannot be reached: ")
+    assert "refused" in why
 
 
 # What `auto` finds
@@ -287,6 +303,8 @@ def test_a_survey_names_what_else_there_would_be(tmp_path: Path, home: str) -> N
         "anthropic (ANTHROPIC_API_KEY is set)",
     )
     assert "sk-" not in repr(survey(settings(), variables, home))
+    # What would not be run is not named.
+    assert survey(settings(), {"PATH": "."}, home).others == ()
 
 
 def test_the_settings_know_the_same_names() -> None:

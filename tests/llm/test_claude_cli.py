@@ -15,6 +15,7 @@ from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.llm.claude_cli import OVERHEAD, ClaudeCli
 from ctx.llm.model import Answer, Backend, Seen, Usage, unheard
 from ctx.llm.wire import Patience
+from tests.conftest import Ctx
 from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
 
 PATIENCE = Patience(silence_s=10.0, retries=0, pause_s=0.01)
@@ -157,6 +158,21 @@ def test_a_program_that_does_not_end_after_its_last_word_is_ended(fake: Fake) ->
     assert fake.backend().ask(QUESTION, Metered(), unheard).stop == "end"
 
 
+def test_it_is_asked_from_the_command_line(
+    fake: Fake, ctx: Ctx, surroundings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (fake.folder / "own").mkdir()
+    monkeypatch.setenv("PATH", fake.variables["PATH"])
+    ran = ctx("llm", "--query", "Why?", "--backend", "claude_cli", "--format", "json")
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert (found["answer"], found["backend"], found["model"]) == ("Hello.", "claude_cli", MODEL)
+    assert "## Task\n\nWhy?\n" in fake.seen("said")
+    assert os.listdir(surroundings / ".ctx" / "llm" / "claude") == []
+    refused = ctx("llm", "--query", "Why?", "--backend=claude_cli", "--server=http://127.0.0.1:1")
+    assert ("has no address" in refused.err, fake.times_asked) == (True, 1)
+
+
 def test_how_it_is_called(fake: Fake) -> None:
     fake.variables |= {
         "CLAUDECODE": "1",
@@ -227,6 +243,22 @@ def test_what_somebody_left_behind_who_was_killed_is_removed_a_day_later(fake: F
     os.utime(lost, (time.time() - 90_000,) * 2)
     fake.backend().ask(QUESTION, Metered(), unheard)
     assert not kept.exists()
+
+
+@pytest.mark.parametrize("name", ["a", ".DS_Store", "11111111-2222", "1" * 32])
+def test_what_a_stranger_left_there_says_nothing_about_sessions(fake: Fake, name: str) -> None:
+    stray = fake.folder / "own" / name
+    stray.mkdir(parents=True)
+    config = fake.home / ".claude"
+    mine = [config / "projects" / "-shop" / f"{name}bc.jsonl", config / "agents" / f"his-{name}"]
+    mine.append(config / "skills" / f"{name}pi-docs" / "SKILL.md")
+    for path in mine:
+        path.parent.mkdir(parents=True)
+        path.write_text("mine")
+    os.utime(stray, (time.time() - 90_000,) * 2)
+    fake.backend().ask(QUESTION, Metered(), unheard)
+    assert sorted(path for path in config.rglob("*") if path.is_file()) == sorted(mine)
+    stray.rmdir()
 
 
 @pytest.mark.parametrize("client", [NEW_OPTIONS, OPTIONS])

@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from ctx import clock
 from ctx.errors import BudgetExceeded, CtxError
 from ctx.llm import ledger
-from ctx.llm.accounts import BY, Account, Compared, Unsettled, accounts, compared, unsettled
+from ctx.llm.accounts import (
+    BY,
+    Account,
+    Compared,
+    Unsettled,
+    accounts,
+    compared,
+    lost,
+    under_way,
+)
 from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Usage
 from ctx.llm.prices import prices
@@ -138,6 +147,18 @@ def test_who_used_more_than_was_set_aside_asks_no_more(path: str) -> None:
             meter.reserve(1, 1)
 
 
+def test_what_came_beyond_a_limit_counts_unless_the_server_says_what_it_used(path: str) -> None:
+    with metering(path, 1_000) as meter:
+        call = meter.reserve(100, 10)
+        call.exceed(2_000)
+        assert counted(path) == 2_100
+        with pytest.raises(BudgetExceeded):
+            meter.reserve(1, 1)
+        call.settle(Usage(10, 20), "small")
+        call.exceed(2_000)
+        assert counted(path) == 30
+
+
 def test_a_call_belongs_to_the_day_on_which_it_was_allowed(
     path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +275,11 @@ def _newer(path: str) -> None:
         connection.execute("INSERT INTO schema_version VALUES (99, 'later')")
 
 
+def _emptied(path: str) -> None:
+    Path(path).touch()
+    os.utime(path, (0, 0))
+
+
 def _foreign(path: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA application_id = 7")
@@ -266,6 +292,7 @@ def _foreign(path: str) -> None:
         (_as_a_folder, "ledger.db cannot be used: "),
         (_as_nonsense, "ledger.db is not a database, or its beginning is damaged."),
         (_damaged, "ledger.db is damaged: "),
+        (_emptied, "ledger.db is empty."),
         (_newer, "ledger.db has version 99, and this ctx knows only 1."),
         (_foreign, "ledger.db is a database of another program; it was not touched."),
     ],
@@ -346,8 +373,10 @@ def test_calls_are_added_up(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
             "purpose": ["synthesis", "llm", "llm"],
         }
         assert accounts(connection, "2026-11-17", "model") == []
-        assert unsettled(connection, "2026-11-15", "2026-11-16") == Unsettled(0, 0)
-        assert unsettled(connection, "2026-11-16", "2026-11-17") == Unsettled(1, 700)
+        assert under_way(connection, "2026-11-15") == Unsettled(1, 700)
+        assert under_way(connection, "2026-11-17") == Unsettled(0, 0)
+        assert lost(connection, "2026-11-15", "2026-11-17") == Unsettled(0, 0)
+        assert lost(connection, "2026-11-16", "2026-11-17") == Unsettled(1, 700)
         assert compared(connection, "") == [
             Compared("small", 90, 80),
             Compared("small", 50, 60),

@@ -190,7 +190,7 @@ def test_a_prompt_that_is_too_large_is_not_sent(
         " answer."
     )
     assert caught.value.hint
-    assert "`--budget 2600` makes a pack that fits" in caught.value.hint
+    assert "A pack that is built with `--budget 2600` fits" in caught.value.hint
     assert ledger.connection.execute("SELECT count(*) FROM calls").fetchone() == (0,)
     assert made(llama_server).count("word " * int(2_600 * 3.5 / 5)) < 2_048
 

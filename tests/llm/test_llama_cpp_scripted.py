@@ -230,6 +230,18 @@ def test_an_answer_that_was_cut_is_kept_and_counts(
     assert answer.cache is None
 
 
+def test_an_answer_that_goes_on_past_its_limit_is_left(
+    server: serving.Server, backend: LlamaCpp
+) -> None:
+    server.plan(lambda asked: Says(*["and on "] * 5_000) if asked.body.pop("n_predict") else Says())
+    meter = Metered()
+    answer = backend.ask(QUESTION, meter, unheard)
+    heard = answer.text.count("and on ")
+    assert 20 < heard < 50
+    assert (answer.stop, answer.usage, answer.problem) == ("length", None, "")
+    assert [(call.is_open, call.excess) for call in meter.calls] == [(True, heard * 7 // 4 - 20)]
+
+
 @pytest.mark.parametrize("step", [Drops(), Hangs(), Status(500, "down"), Cut(Says("Blue"), 0)])
 def test_no_answer_at_all_is_an_error(
     step: serving.Step, server: serving.Server, tmp_path: Path

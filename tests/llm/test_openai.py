@@ -144,6 +144,16 @@ def test_a_server_that_does_not_stream(server: Server, backend: OpenAi) -> None:
             ],
             Answer("Blue.", "m", None, "end"),
         ),
+        # One whose server takes its thoughts for the answer.
+        (
+            [
+                choice(content="<thi"),
+                choice(content="nk>Hm, the sky …</think>"),
+                choice(content="\n\nBlue."),
+                choice("stop"),
+            ],
+            Answer("Blue.", "m", None, "end"),
+        ),
         # Text in parts; what was cached; use in every event.
         (
             [
@@ -258,6 +268,12 @@ def test_another_refusal_is_told(server: Server, backend: OpenAi, said: str) -> 
     assert len(server.questions) == 1
 
 
+def test_use_that_is_no_number_is_not_told(server: Server, backend: OpenAi) -> None:
+    used = {"prompt_tokens": True, "completion_tokens": True}
+    server.plan(events(choice("stop", content="Blue."), {"usage": used}))
+    assert backend.ask(QUESTION, Metered(), unheard).usage is None
+
+
 def test_a_server_that_does_not_keep_to_the_limit_is_left(server: Server, backend: OpenAi) -> None:
     # It thinks that it may say as much as it likes.
     server.otherwise = lambda asked: (
@@ -267,8 +283,63 @@ def test_a_server_that_does_not_keep_to_the_limit_is_left(server: Server, backen
     answer = backend.ask(QUESTION, meter, unheard)
     assert answer.stop == "length"
     assert answer.usage is None
-    assert QUESTION.max_tokens < answer.text.count("and on ") < 50
-    assert [call.is_open for call in meter.calls] == [True]
+    heard = answer.text.count("and on ")
+    assert QUESTION.max_tokens < heard < 50
+    assert [(call.is_open, call.excess) for call in meter.calls] == [(True, heard * 7 // 4 - 12)]
+
+
+def test_a_limit_holds_however_many_tokens_come_at_once(server: Server, backend: OpenAi) -> None:
+    at_once = "some words of the answer " * 20
+    server.plan(
+        events(*[choice(content=at_once)] * 40, choice("stop")),
+        events(*[choice(reasoning_content=at_once)] * 40, choice("stop")),
+        Whole(at_once * 40),
+    )
+    meter = Metered()
+    for times in (1, 0, 40):
+        answer = backend.ask(QUESTION, meter, unheard)
+        assert answer.text == at_once * times
+        assert (answer.stop, answer.usage) == ("length", None)
+    assert [call.excess for call in meter.calls] == [500 // 4 - 12, 500 // 4 - 12, 20_000 // 4 - 12]
+
+
+def test_languages_with_long_tokens_are_not_past_their_limit(
+    server: Server, backend: OpenAi
+) -> None:
+    said = ["проверка " * 3] * 3
+    used = {"prompt_tokens": 60, "completion_tokens": 12}
+    server.plan(events(*[choice(content=each) for each in said], choice("stop"), {"usage": used}))
+    meter = Metered()
+    assert backend.ask(QUESTION, meter, unheard).text == "".join(said)
+    assert meter.counted == 72
+
+
+def test_what_a_server_says_of_an_answer_must_be_possible(server: Server, backend: OpenAi) -> None:
+    server.plan(
+        *(
+            events(choice("stop", content="word " * 30), {"usage": {**used, "prompt_tokens": 60}})
+            for used in ({"completion_tokens": 9}, {"completion_tokens": 10})
+        )
+    )
+    meter = Metered()
+    assert backend.ask(QUESTION, meter, unheard).usage is None
+    assert backend.ask(QUESTION, meter, unheard).usage == Usage(60, 10)
+    first, second = meter.calls
+    assert first.counted == first.tokens + 150 // 4 - 12
+    assert second.counted == 70
+
+
+def test_who_interrupts_an_answer_past_its_limit_has_had_all_of_it(
+    server: Server, backend: OpenAi
+) -> None:
+    def interrupt(_piece: str) -> None:
+        raise KeyboardInterrupt
+
+    server.plan(events(choice(content="word " * 1_000)))
+    meter = Metered()
+    with pytest.raises(KeyboardInterrupt):
+        backend.ask(QUESTION, meter, interrupt)
+    assert [call.excess for call in meter.calls] == [5_000 // 4 - 12]
 
 
 def test_what_had_come_when_the_connection_broke_is_an_answer(

@@ -1,10 +1,13 @@
 """Money for tokens."""
 
 import pytest
+from hypothesis import given
 
+from ctx.config.schema import SETTINGS
 from ctx.errors import ConfigInvalid
 from ctx.llm.model import Usage
 from ctx.llm.prices import prices
+from tests.config.values import values_of
 
 _MILLION = Usage(1_000_000, 1_000_000)
 
@@ -31,3 +34,8 @@ def test_a_few_tokens_cost_a_part_of_a_cent() -> None:
 def test_what_is_no_price_is_refused(setting: str) -> None:
     with pytest.raises(ConfigInvalid, match="is no price"):
         prices([setting])
+
+
+@given(values_of(SETTINGS["llm.prices"]))
+def test_what_the_setting_takes_is_a_price(settings: tuple[str, ...]) -> None:
+    prices(settings)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.llm import slots
-from ctx.llm.slots import Boundary, Read, Recalled, Slots
+from ctx.llm.slots import Boundary, OnDisk, Read, Recalled, Slots
 from ctx.llm.wire import Patience, Wire
 from tests.llm import serving
 
@@ -258,18 +258,33 @@ def test_two_processes_may_write_at_once(
 
 
 def test_the_state_tells_nothing_of_the_prompt(
-    remote: SlotServer, known: Slots, tmp_path: Path
+    server: serving.Server, remote: SlotServer, known: Slots, tmp_path: Path
 ) -> None:
     asked(remote, known, QUESTION)
     [path] = (tmp_path / "states").iterdir()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    version, model, saved, misses, missed_ms = json.loads(path.read_text())
-    assert (version, len(model), len(saved), misses, missed_ms) == (1, 32, 1, 0, 0)
+    version, where, model, saved, misses, missed_ms = json.loads(path.read_text())
+    assert (version, where, len(model)) == (2, server.url, 32)
+    assert (len(saved), misses, missed_ms) == (1, 0, 0)
     [[file, ends, _, held]] = saved
     assert file == f"ctx-{path.stem.removeprefix('slots-')}-0.bin"
     assert ends == [list(each) for each in QUESTION]
     assert held == [0, 1, 158]
+
+
+def test_what_is_forgotten_is_told_and_not_restored(
+    server: serving.Server, remote: SlotServer, known: Slots, tmp_path: Path
+) -> None:
+    asked(remote, known, QUESTION)
+    folder = tmp_path / "states"
+    [path] = folder.iterdir()
+    (folder / "slots-damaged.json").write_text("[2]")
+    name = f"ctx-{path.stem.removeprefix('slots-')}-0.bin"
+    assert slots.forget(str(folder)) == [OnDisk(server.url, name)]
+    assert list(folder.iterdir()) == []
+    assert slots.forget(str(folder)) == []
+    assert known.recall(QUESTION) == Recalled(None)
 
 
 @pytest.mark.parametrize(
@@ -279,8 +294,8 @@ def test_the_state_tells_nothing_of_the_prompt(
         "null",
         "[]",
         "[2, 3]",
-        '[1,"m",[["../../etc/passwd",[["a",99]],1,[]]],0,0]',
-        '[1,"m",[["ctx-0123456789abcdef-0.bin",[],1,[]]],0,0]',
+        '[2,"http://a","m",[["../../etc/passwd",[["a",99]],1,[]]],0,0]',
+        '[2,"http://a","m",[["ctx-0123456789abcdef-0.bin",[],1,[]]],0,0]',
         '{"version": 1}',
         "[" * 100_000,
         "\x00\x01",

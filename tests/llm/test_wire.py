@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from email.utils import formatdate
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -37,7 +38,7 @@ BODY = {"messages": [{"role": "user", "content": "Wie heißt das?"}], "max_token
 PATH = "/v1/chat/completions"
 SOME = Says("Das", " heißt", " so", ".")
 
-DOCTOR = "`ctx doctor` looks at the model; `ctx config list llm` shows what is set."
+DOCTOR = "`ctx doctor` looks at the model; `ctx config list` shows what is set."
 ADDRESS = "`ctx config set llm.server_url URL` says where the API is."
 PAGE = (
     "That may be a page for people; an API is at an address such as http://127.0.0.1:8080."
@@ -105,7 +106,7 @@ BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
     (
         "words of llama.cpp",
         [Status(501, {"error": "Not implemented"})],
-        "refused (501): Not implemented.",
+        "failed (501): Not implemented.",
         DOCTOR,
         [True],
     ),
@@ -124,6 +125,13 @@ BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
         [False],
     ),
     (
+        "wrong model",
+        [Status(404, {"error": {"message": 'model "foo" not found'}})],
+        'refused (404): model "foo" not found.',
+        "`ctx config set llm.model NAME`, or --model NAME, says which is asked.",
+        [False],
+    ),
+    (
         "elsewhere",
         [Status(307, "", {"Location": "http://127.0.0.1:9/v1"})],
         "sends elsewhere (307): http://127.0.0.1:9/v1.",
@@ -133,7 +141,7 @@ BROKEN: list[tuple[str, list[Planned], str, str, list[bool]]] = [
     (
         "always busy",
         [Status(500), Status(503, {"error": {"message": "Loading model"}}), Status(529, "Busy")],
-        "refused (529): Busy.",
+        "failed (529): Busy.",
         DOCTOR,
         [True, True, True],
     ),
@@ -374,7 +382,7 @@ def test_a_budget_that_ends_between_tries_tells_of_the_last_one(server: Server) 
         asked(wire, meter)
     wire.close()
     assert raised.value.message == "That would be too much."
-    assert raised.value.detail == f"The server at {server.url} refused (503): Loading model."
+    assert raised.value.detail == f"The server at {server.url} failed (503): Loading model."
     assert len(server.asked) == len(meter.calls) == 2
 
 
@@ -581,6 +589,58 @@ def test_a_password_in_an_address_is_sent_and_never_shown(server: Server) -> Non
     assert raised.value.message == f"The server at {server.url}/a refused (403): me … …."
     assert server.asked[0].path == f"/a{PATH}?key=k123"
     assert server.asked[0].headers["authorization"] == "Basic bWU6cEBzcy13b3Jk"
+
+
+def test_what_is_secret_in_an_address_is_not_told_by_its_server(server: Server) -> None:
+    place = server.url.removeprefix("http://")
+    wire = Wire("The server", f"http://me:hunter2pw@{place}/?key=Q%2BSECRET&v=1", {}, PATIENCE)
+    server.plan(
+        lambda asked: Status(404, f"no {asked.path} for {asked.headers['authorization']}"),
+        Status(301, "", {"Location": f"https://me:hunter2pw@{place}/?key=Q%2BSECRET&v=1"}),
+        Status(400, "What is Q+SECRET?"),
+    )
+    told = []
+    for _ in range(3):
+        with pytest.raises(Refused) as raised:
+            asked(wire, Metered())
+        told.append(raised.value.message.removeprefix(f"The server at {server.url} "))
+    wire.close()
+    assert told == [
+        f"refused (404): no {PATH}?…&v=1 for Basic ….",
+        f"sends elsewhere (301): https://me:…@{place}/?…&v=1.",
+        "refused (400): What is …?.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["....", "a" * 70 + ".invalid", "a..invalid"])
+def test_a_name_that_no_machine_has(name: str) -> None:
+    wire = wire_to(f"http://{name}:8080")
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message.startswith(f"The server at http://{name}:8080 cannot be ")
+    assert [call.is_released for call in meter.calls] == [True]
+
+
+@pytest.mark.parametrize("content", [None, b"no certificate"])
+def test_certificates_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+) -> None:
+    file = tmp_path / "own.pem"
+    if content is not None:
+        file.write_bytes(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    wire = wire_to("https://model.invalid")
+    meter = Metered()
+    with pytest.raises(ModelFailure) as raised:
+        asked(wire, meter)
+    wire.close()
+    assert raised.value.message.startswith(
+        "The server at https://model.invalid cannot be asked: the certificates cannot be read: "
+    )
+    assert "SSL_CERT_FILE" in (raised.value.hint or "")
+    assert [call.is_released for call in meter.calls] == [True]
 
 
 @pytest.mark.parametrize("key", ["sk-secret\nX-Evil: 1", "sk-sécret-key", "sk-secret\x00"])

@@ -73,6 +73,8 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
         program = ledger.meter(told, PROGRAM, Caps(999_999), prices([]))
         program.reserve(900, 9).settle(Usage(700, 50, cost_micros=1_250_000), "haiku")
         program.reserve(400, 10)
+        today = cost(store, settings(), "30d", "model").today
+    assert today == Today(301_450, 200_000, Unsettled(1, 400), Unsettled(1, 300))
     small = Spent("small", 1, 1, 0, 0, 80, 20, 30, 100, 0.0, 0)
     large = Spent("large-1", 1, 1, 0, 0, 200_000, 100_000, 0, 300_000, 0.0, 1)
     asked = Spent("large", 2, 0, 1, 1, 0, 0, 0, 300, 0.0, 1)
@@ -84,7 +86,7 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
         by="model",
         spent=(large, haiku, lost, asked, small),
         total=Spent("", 6, 3, 1, 2, 200_780, 100_070, 30, 301_550, 1.25, 3),
-        today=Today(301_450, 200_000, Unsettled(1, 400), Unsettled(1, 300)),
+        today=Today(301_450, 200_000, Unsettled(0, 0), Unsettled(2, 700)),
         backend="claude_cli",
         ever=True,
     )

@@ -150,6 +150,8 @@ def test_what_does_not_fit(shop: Path) -> None:
             llm.prepare(memory, small, Wish(query="retry payments", budget=900))
         with pytest.raises(BudgetExceeded) as no_room:
             llm.prepare(memory, small, Wish(query="retry payments", max_tokens=900))
+        with pytest.raises(BudgetExceeded) as long:
+            llm.prepare(memory, small, Wish(query=big))
         with pytest.raises(UsageError):
             llm.prepare(memory, small, Wish(PACK, max_tokens=0))
     assert too_large.value.message == (
@@ -167,6 +169,11 @@ def test_what_does_not_fit(shop: Path) -> None:
         " for a pack."
     )
     assert no_room.value.hint == "--max-tokens 250 leaves more."
+    assert long.value.message == (
+        "The question takes about 2,435 tokens without a pack, and the model takes 1,000 at once,"
+        " with 500 for the answer."
+    )
+    assert long.value.hint == "Give a shorter task, or ask a model that takes more."
 
 
 def test_the_cap_of_the_day(shop: Path) -> None:

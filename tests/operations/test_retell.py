@@ -11,13 +11,16 @@ import pytest
 from ctx import clock
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm.ledger import Ledger
+from ctx.ids import NodeId
+from ctx.llm.ledger import Ledger, Purpose
 from ctx.llm.model import Answer, Seen, Usage
 from ctx.llm.scripted import Scripted
+from ctx.memory import scrub as scrubbing
 from ctx.operations import capture, retell, sessions
 from ctx.operations.retell import Asking
 from ctx.operations.retell_now import planned, retell_now
 from ctx.operations.synthesise import synthesise
+from ctx.redaction import needle
 from ctx.sessions import state
 from ctx.sessions.retelling import answers
 from ctx.sqlite.connection import transaction
@@ -169,12 +172,34 @@ def test_a_session_that_goes_on_is_summed_up_again(memory: Memory, ledger: Ledge
 def test_an_answer_is_mended_once(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     end(memory)
-    asks = asking(memory, ledger, "I fixed it!", f"```json\n{FIXED}\n```", SUMMED_UP)
+    quoted = FIXED.replace('"', "'")
+    asks = asking(memory, ledger, quoted, f"```json\n{FIXED}\n```", SUMMED_UP)
     now(memory, asks)
     assert MENDED in titles(memory)
     second = scripted(asks).asked[1].prompt
-    assert "    I fixed it!\n" in second
+    assert f"    {quoted}\n" in second
     assert "it is no JSON object, or not a whole one." in second
+
+
+@pytest.mark.parametrize("first", ["", "I fixed it!"])
+def test_where_there_is_nothing_to_mend_nobody_has_to_make_it_up(
+    memory: Memory, ledger: Ledger, first: str
+) -> None:
+    had(memory, FIX + SAID)
+    end(memory)
+    empty = json.dumps({"title": "Tokens", "learned": []})
+    asks = asking(memory, ledger, first, empty)
+    assert all(each.problem for each in now(memory, asks).asked)
+    assert len(scripted(asks).asked) == 2
+
+
+def test_an_answer_is_not_paid_for_again_where_mending_it_fails(
+    memory: Memory, ledger: Ledger
+) -> None:
+    had(memory, FIX + SAID)
+    [asked] = now(memory, asking(memory, ledger, "{", ModelFailure("Nobody answers."))).asked
+    assert "no JSON object" in asked.problem
+    assert now(memory, asking(memory, ledger)).asked == ()
 
 
 def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
@@ -184,7 +209,7 @@ def test_an_answer_that_cannot_be_mended_leaves_all_as_it_was(
     end(memory)
     synthesise(memory, "s1", is_over=True)
     before = nodes(memory)
-    asks = asking(memory, ledger, "No.", "No!", "{", '{"learned": 1}')
+    asks = asking(memory, ledger, "{No.", "No!", "{", '{"learned": 1}')
     found = now(memory, asks)
     assert [each.problem for each in found.asked] == [
         "The answer could not be used: it is no JSON object, or not a whole one.",
@@ -254,6 +279,73 @@ def test_asking_again_replaces_what_was_told(memory: Memory, ledger: Ledger) -> 
     assert MENDED in titles(memory)
 
 
+MANY = (
+    "prompt: Make many modules\n"
+    + "".join(
+        f"write: src/module_{number}.py +30 -2\n  new function work_{number} (x) -> y\n"
+        for number in range(400)
+    )
+    + "say: All of them are there.\n"
+)
+
+
+def made(number: int) -> str:
+    return told(observed("feature", f"Part {number} of the shop has its modules", 2))
+
+
+def test_asking_again_that_fails_takes_nothing_away(memory: Memory, ledger: Ledger) -> None:
+    """What was told before stays until there is something in its place."""
+    had(memory, MANY)
+    end(memory)
+    room = {"session_token_cap": 1_000_000, "daily_token_cap": 10_000_000}
+    now(memory, asking(memory, ledger, made(1), made(2), made(3), SUMMED_UP, **room))
+    before = titles(memory)
+    assert [kind for kind, _, _ in kept(memory)] == ["steps", "steps", "steps", "summary"]
+    away = ModelFailure("Nobody answers.")
+    with pytest.raises(ModelFailure):
+        now(memory, asking(memory, ledger, made(4), away, **room), again=True)
+    after = titles(memory)
+    assert len(kept(memory)) == 4
+    assert set(before) - set(after) == {"Part 1 of the shop has its modules"}
+    assert set(after) - set(before) == {"Part 4 of the shop has its modules"}
+    # The cap lets the summary through alone.
+    used = ledger.counted_in(Purpose("synthesis", "s1", None))
+    little = asking(memory, ledger, SUMMED_UP, session_token_cap=used + 6_500)
+    assert [each.kind for each in now(memory, little, again=True).asked] == ["summary"]
+    assert titles(memory) == after
+    # An answer that is of no use takes nobody's place either.
+    now(memory, asking(memory, ledger, *["What?"] * 8, **room), again=True)
+    assert titles(memory) == after
+    assert [problem for _, problem, _ in kept(memory)] == [""] * 4
+
+
+def test_the_sessions_cap_is_no_cap_of_the_day(memory: Memory, ledger: Ledger) -> None:
+    """Also where less is left of the day than of the session."""
+    had(memory, MANY)
+    end(memory)
+    asks = asking(
+        memory, ledger, NOTHING, SUMMED_UP, session_token_cap=27_000, daily_token_cap=26_500
+    )
+    found = now(memory, asks)
+    assert [each.kind for each in found.asked] == ["steps", "summary"]
+    assert "with 9,000 left for its summary" in found.problem
+
+
+def test_what_is_scrubbed_meanwhile_does_not_come_back(memory: Memory, ledger: Ledger) -> None:
+    had(memory, FIX + SAID)
+    connection = memory.user.connection
+    session = state.get(connection, "s1")
+    scrub = retell.last_scrub(connection)
+    question = retell.due(connection, session, retell.voice(config(memory)))[0]
+    answer = asking(memory, ledger, FIXED).ask(question, None)
+    assert scrubbing.scrub(connection, needle.word("refreshed"))
+    assert not retell.keep(memory, answer, scrub)
+    assert kept(memory) == []
+    # The next question does not have it, and its answer is kept.
+    assert now(memory, asking(memory, ledger, NOTHING)).problem == ""
+    assert len(kept(memory)) == 1
+
+
 def test_what_a_person_changed_or_deleted_stays(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     end(memory)
@@ -267,13 +359,40 @@ def test_what_a_person_changed_or_deleted_stays(memory: Memory, ledger: Ledger) 
     assert MENDED not in titles(memory)
 
 
+def test_what_a_person_deleted_stays_away_when_the_model_is_asked_again(
+    memory: Memory, ledger: Ledger
+) -> None:
+    """In whatever order and words the model tells it the next time."""
+    waits = observed("discovery", "Retries wait for a second before they try again", 2)
+    socket = observed("discovery", "The client keeps its socket open between the tries", 2)
+    counted = observed("discovery", "Timeouts are counted in milliseconds here", 2)
+    had(memory, FIX + SAID)
+    end(memory)
+    now(memory, asking(memory, ledger, told(waits, socket, counted), SUMMED_UP))
+    by_title = {title: node_id for node_id, title in _ids(memory)}
+    with memory.changing("update", "user") as change:
+        change.delete_node(by_title[socket["title"]])
+        change.update_node(by_title[counted["title"]], content="Timeouts: milliseconds.")
+    before = titles(memory)
+    again = {**socket, "title": "Between tries, the client keeps its socket open", "steps": [4]}
+    room = {"session_token_cap": 1_000_000}
+    now(memory, asking(memory, ledger, told(again, counted, waits), SUMMED_UP, **room), again=True)
+    assert titles(memory) == before
+    assert memory.graph.node(by_title[counted["title"]]).content == "Timeouts: milliseconds."
+
+
+def _ids(memory: Memory) -> list[tuple[NodeId, str]]:
+    query = "SELECT id, json_extract(metadata, '$.title') FROM nodes WHERE type = 'observation'"
+    return memory.user.connection.execute(query).fetchall()
+
+
 def test_a_session_that_was_deleted_meanwhile(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     session = state.get(memory.user.connection, "s1")
     question = retell.due(memory.user.connection, session, retell.voice(config(memory)))[0]
     answer = asking(memory, ledger, FIXED).ask(question, None)
     sessions.delete(memory, "s1", dry_run=False)
-    assert not retell.keep(memory, answer)
+    assert not retell.keep(memory, answer, 0)
     assert kept(memory) == []
 
 
@@ -316,7 +435,7 @@ def test_nothing_is_sent_that_redaction_has_not_passed(memory: Memory, ledger: L
 def test_a_plan_asks_nobody_and_is_an_upper_bound(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     end(memory)
-    asks = asking(memory, ledger, "No.", FIXED, "No.", SUMMED_UP)
+    asks = asking(memory, ledger, "{No.", FIXED, "{No.", SUMMED_UP)
     plan = planned(memory, "s1", asks, retell.voice(config(memory)), again=False)
     cap = config(memory).integer("llm.session_token_cap")
     assert (plan.dry_run, plan.left_today, plan.left_in_session) == (True, 200_000, cap)
@@ -369,12 +488,7 @@ def test_the_days_cap(memory: Memory, ledger: Ledger) -> None:
 
 
 def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledger) -> None:
-    script = "prompt: Make many modules\n"
-    script += "".join(
-        f"write: src/module_{number}.py +30 -2\n  new function work_{number} (x) -> y\n"
-        for number in range(400)
-    )
-    had(memory, script + "say: All of them are there.\n")
+    had(memory, MANY)
     end(memory)
     voice = retell.voice(config(memory))
     plan = planned(memory, "s1", asking(memory, ledger), voice, again=False)
@@ -383,7 +497,7 @@ def test_a_long_session_leaves_room_for_its_summary(memory: Memory, ledger: Ledg
     found = now(memory, asks)
     assert [each.kind for each in found.asked] == ["steps", "summary"]
     assert "with 9,000 left for its summary" in found.problem
-    assert titles(memory)[-1] == "Tokens that were refreshed twice"
+    assert sessions.show(memory, "s1").summary["completed"][0] == MENDED
 
 
 # What the worker looks at

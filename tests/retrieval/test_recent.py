@@ -50,6 +50,33 @@ def test_what_does_not_fit_is_cut_at_a_line(tmp_path: Path) -> None:
     assert "\n…\n\n## " in said or said.endswith("\n…")
 
 
+def test_what_is_left_out_by_its_title(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    lines = [
+        "+ source 01M7GX2E7ZCG: Answer of m to: Why? (answer)",
+        "> source 01M7GX2E7ZCG MENTIONS a",
+    ]
+    only, more = [("Changes", lines)], [("Changes", lines), ("Files", ["a.py"])]
+    entries = {
+        f"{YESTERDAY}-0900": log.note("Answer of m to: Why?\n\nSo it is.", NOW_MS, "Ada", ""),
+        f"{TODAY}-1000": log.render(log.Entry("Answer of m to: Why?", NOW_MS, "Ada", "", "", only)),
+        f"{TODAY}-1001": log.render(
+            log.Entry("Answer of m to: When?", NOW_MS, "Ada", "", "", more)
+        ),
+        f"{TODAY}-1002": log.note("Answers of all\n\nThey differ.", NOW_MS, "Ada", ""),
+    }
+    for name, text in entries.items():
+        (tmp_path / "log" / f"{name}-w4hz.md").write_text(text)
+    said = recent.excerpt(str(tmp_path), TASK, 7, NOW_MS, 1_000).text
+    assert "So it is." in said
+    assert recent.without(said, "Answer of ") == (
+        "## Active task\n\nShorten it\n\nBy half.\n\n"
+        f"## {TODAY}\n\n## 10:01 Answer of m to: When?\n\n*Ada*\n\n### Files\n\n- a.py\n\n"
+        "## 10:02 Answers of all\n\n*Ada*\n\nThey differ."
+    )
+    assert recent.without("", "Answer of ") == ""
+
+
 def test_what_stands_among_the_chunks_is_not_told_again() -> None:
     node = NodeId(derived_ulid(NOW_MS, "decision"))
     lines = (

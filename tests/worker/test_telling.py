@@ -47,7 +47,11 @@ def answer(asked: Asked) -> Says:
     """What a model says that knows what it is doing."""
     if "Sum it up" in asked.prompt:
         sections = {"investigated": [], "next_steps": [], "notes": [], "completed": [TITLE]}
-        said: dict[str, Any] = {"title": "Patience", "request": "Make retries wait", **sections}
+        said: dict[str, Any] = {
+            "title": "Patient retries",
+            "request": "Make retries wait",
+            **sections,
+        }
         return Says(json.dumps({**said, "learned": ["A retry came at once"]}))
     kept = {"kind": "feature", "title": TITLE, "text": "", "steps": [2], "files": ["retry.py"]}
     return Says(json.dumps({"observations": [kept]}))
@@ -182,7 +186,7 @@ def test_a_server_in_trouble_is_told_once_and_memory_is_complete(
     # The next worker asks again.
     server.otherwise = answer
     next_one = Worker(talk.client)
-    next_one.rounds_until(lambda: "Patience" in titles(talk))
+    next_one.rounds_until(lambda: "Patient retries" in titles(talk))
     next_one.stop()
     assert next_one.log == []
     assert "out of memory" not in ctx("status").out
@@ -211,7 +215,7 @@ def test_a_sessions_cap_is_kept(
     assert server.questions == []
     # Another one has a cap of its own.
     assert ctx("config", "set", "llm.session_token_cap", "30000").code == 0
-    worker.rounds_until(lambda: "Patience" in titles(talk))
+    worker.rounds_until(lambda: "Patient retries" in titles(talk))
     assert len(server.questions) == 2
 
 
@@ -223,7 +227,7 @@ def test_sessions_one_after_the_other(
         other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
         worked(other)
         other.end()
-    worker.rounds_until(lambda: titles(talk).count("Patience") == 5)
+    worker.rounds_until(lambda: titles(talk).count("Patient retries") == 5)
     assert len(server.questions) == 10
     assert worker.log == []
 
@@ -237,6 +241,64 @@ def test_a_ledger_that_is_damaged_lets_nothing_through(
     worker.rounds_until(lambda: failures(talk))
     assert "no model is asked without it" in failures(talk)[0]
     assert server.questions == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("backend", "off"), ("synthesis", "false"), ("daily_token_cap", "0")]
+)
+def test_whoever_says_off_is_heard_before_the_next_question(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx, setting: str, value: str
+) -> None:
+    named(server.url, ctx)
+
+    def answer_and_stop(asked: Asked) -> Says:
+        assert ctx("config", "set", f"llm.{setting}", value).code == 0
+        return answer(asked)
+
+    server.otherwise = answer_and_stop
+    for number in range(3):
+        other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
+        worked(other)
+        other.end()
+    worker.rounds_until(lambda: TITLE in titles(talk))
+    for _ in range(5):
+        worker.round()
+    assert len(server.questions) == 1
+
+
+def test_a_question_that_is_refused_keeps_nobody_waiting(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx)
+    refusal = Status(400, {"error": {"message": "content policy"}})
+    server.otherwise = lambda asked: refusal if "Poison" in asked.prompt else answer(asked)
+    for number in range(3):
+        other = talk.client.talk(f"{number:08}-e3b0-4b25-afae-79ee4238d2da")
+        worked(other)
+        other.end()
+    talk.submit("Poison, please.")
+    worked(talk)
+    talk.end()
+    worker.rounds_until(lambda: titles(talk).count("Patient retries") == 3)
+    assert len([asked for asked in server.questions if "Poison" in asked.prompt]) == 2
+    assert "content policy" in failures(talk)[0]
+
+
+def test_a_session_that_fails_comes_after_the_others(
+    worker: Worker, talk: Conversation, server: Server, ctx: Ctx
+) -> None:
+    named(server.url, ctx)
+    trouble = Status(500, {"error": {"message": "out of memory"}})
+    server.otherwise = lambda asked: trouble if "Poison" in asked.prompt else answer(asked)
+    other = talk.client.talk("00000000-e3b0-4b25-afae-79ee4238d2da")
+    worked(other)
+    other.end()
+    talk.submit("Poison, please.")
+    worked(talk)
+    worker.rounds_until(lambda: failures(talk))
+    # Whoever changes a setting is heard at once, not in a minute.
+    assert ctx("config", "set", "llm.temperature", "0.5").code == 0
+    worker.rounds_until(lambda: "Patient retries" in titles(talk))
 
 
 # As a process
@@ -259,7 +321,7 @@ def test_a_session_is_told_while_it_goes_on_and_when_it_is_over(
     assert len(server.questions) == 1
     talk.end()
     spool.wake(talk.client.home)
-    until(lambda: "Patience" in titles(talk))
+    until(lambda: "Patient retries" in titles(talk))
     assert len(server.questions) == 2
     assert ctx("sessions", "show", SESSION[:4]).out.count(TITLE) == 2
     assert rows(talk, "SELECT kind FROM model_answers WHERE problem = '' ORDER BY 1") == [

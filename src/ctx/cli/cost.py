@@ -19,6 +19,8 @@ _SINCE = "30d"
 _ABOUT = 1.1
 """Requests that are larger than estimated by no more than this need nobody's attention: what a
 server puts around a short one is as much."""
+_FEW = 10
+"""Calls by which nobody should go."""
 _NOBODY = {"session": "(no session)", "project": "(no project)", "model": "(not named)"}
 
 
@@ -64,7 +66,7 @@ def render(found: Cost) -> list[Block]:
         Table(headings, rows, ("", *["number"] * 6)),
         Line(""),
         *_today(found.today),
-        *(Line(each, "dim") for each in _remarks(found.total)),
+        *(Line(each, "dim") for each in _remarks(found.total, found.today.under_way.calls)),
     ]
 
 
@@ -98,13 +100,13 @@ def _today(today: Today) -> list[Block]:
     return [Line(f"{told}{''.join(f'; {part}' for part in parts)}.")]
 
 
-def _remarks(total: Spent) -> list[str]:
+def _remarks(total: Spent, under_way: int) -> list[str]:
     said = []
-    if total.unsettled:
-        is_, it = ("is", "it") if total.unsettled == 1 else ("are", "they")
+    if (lost := total.unsettled - under_way) > 0:
+        it = "it" if lost == 1 else "they"
         said.append(
-            f"{count(total.unsettled, 'call')} {is_} under way or lost: what {it} may have used at"
-            " most counts."
+            f"{count(lost, 'call')} failed, broke off or did not say what {it} used: what {it} may"
+            " have used at most counts."
         )
     if total.unpriced > total.unsettled:
         said.append(
@@ -152,6 +154,11 @@ def _judged(found: ModelEstimate) -> str:
         return f"{name}: the estimate is mostly on the safe side; {share:.0%} were larger."
     if found.median <= _ABOUT:
         return f"{name}: the estimate is about right: requests are mostly {found.median:.2f} of it."
+    if found.calls < _FEW:
+        return (
+            f"{name}: requests were mostly {found.median:.2f} times as large as the estimate, but"
+            f" {count(found.calls, 'call')} say little."
+        )
     return (
         f"{name}: the estimate is too low: requests are mostly {found.median:.2f} times as large."
         " Lower the budgets of packs by as much. What may be spent is not estimated: it holds."

@@ -17,7 +17,7 @@ from ctx.ids import short
 from ctx.llm import backends
 from ctx.llm.ledger import Ledger
 from ctx.llm.model import Answer, Backend, Cache, Stop, Usage, unheard
-from ctx.operations import add_note, commit, llm, respond
+from ctx.operations import commit, llm, respond
 from ctx.operations.commit import Committed
 from ctx.operations.llm import Question, Wish
 from ctx.operations.respond import Kept, Response
@@ -113,6 +113,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     if options.model is not None:
         settings = _with_model(settings, options.model.strip())
     wish = _wish(options, settings)
+    # Some end their lines as typewriters did, which no terminal is shown.
+    hear = (lambda piece: output.appear(piece.replace("\r", ""))) if output.appears else unheard
     with ExitStack() as stack:
         open_memory = opening.reading if wish.pack else opening.reading_for_agents
         with open_memory(settings, output) as memory:
@@ -122,18 +124,27 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         output.note(_asking(backend, question))
         ledger = stack.enter_context(Ledger(settings.user_store.ledger))
         meter = llm.meter(ledger, backend, question)
-        answer = llm.ask(backend, question, meter, output.appear if output.appears else unheard)
+        answer = llm.ask(backend, question, meter, hear)
     if output.appears:
         output.appear("" if answer.text.endswith("\n") else "\n")
     answered = _answered(backend, question, answer)
     try:
         answered = _keep(answered, question, committing, options, settings, output)
-    except CtxError as error:
+    except (CtxError, KeyboardInterrupt) as error:
         # It has cost something, and is all that there is of it.
         _show(answered, output)
-        error.message += " The answer was not kept."
+        if isinstance(error, CtxError):
+            error.message += " The answer was not kept."
+        else:
+            output.warn("The answer was not kept.")
         raise
-    _show(answered, output)
+    try:
+        _show(answered, output)
+    except CtxError as error:
+        # Nobody needs to pay for it once more.
+        if answered.kept:
+            error.hint = _told(answered.kept)
+        raise
     return _say_more(answered, output)
 
 
@@ -201,7 +212,7 @@ def _backend(config: "Config", options: argparse.Namespace, settings: Settings) 
     found = backends.configured(config, *place)
     if found is None:
         what = "and `auto` found none here" if config.choice("llm.backend") == "auto" else "so far"
-        raise UsageError(f"No model is named {what}.", hint=_NO_MODEL)
+        raise ModelFailure(f"No model is named {what}.", hint=_NO_MODEL)
     return found
 
 
@@ -264,15 +275,13 @@ def _keep(
         question.files,
     )
     is_to_commit = committing is not None and answered.stop not in ("cut", "interrupted")
-    written = None
+    note = None
     with opening.writing(settings, output) as memory:
         kept = respond.respond(memory, response)
         # What was kept before and not committed has no note yet.
         if is_to_commit and (kept.new or kept.node.staged):
-            written = add_note.add_note(
-                memory, add_note.Options(kept.node.content, tags=[respond.TAG])
-            )
-    answered = answered._replace(kept=kept, note=written.path if written else None)
+            note = respond.write_to_log(memory, kept)
+    answered = answered._replace(kept=kept, note=note)
     if committing is None or not is_to_commit:
         return answered
     message = options.message or kept.node.content.partition("\n")[0]
@@ -328,7 +337,9 @@ def _figures(answered: Answered) -> str:
     told.append(f"{answered.duration_ms / 1000:.1f} s")
     if answered.cost_micros is not None:
         told.append(f"${answered.cost_micros / _MICROS:.4f}")
-    if (cache := answered.cache) and cache.state != "fresh":
+    cache = answered.cache
+    # Another question begins with the same words, which are few.
+    if cache and cache.state != "fresh" and usage and usage.cached_tokens * 2 > usage.input_tokens:
         told.append(f"the prompt was {cache.state}")
     line = ", ".join(told)
     return f"{line[0].upper()}{line[1:]}."

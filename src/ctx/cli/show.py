@@ -28,9 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
         node_id = memory.graph.find(options.id)
-        shown = show(
-            memory.graph, node_id, with_edges=options.with_edges, with_history=options.history
-        )
+        shown = show(memory, node_id, with_edges=options.with_edges, with_history=options.history)
         output.show(shown, render)
 
 
@@ -54,6 +52,8 @@ def render(shown: Shown) -> list[Block]:
         Line(""),
         Verbatim(node.content + "\n"),
     ]
+    if shown.answer is not None:
+        blocks += [Line(""), Line("The whole answer", "heading"), Verbatim(shown.answer)]
     if shown.edges is not None:
         blocks += [Line(""), Line("Edges" if shown.edges else "No edges.", "heading")]
         others = {other.id: other for other in shown.others}

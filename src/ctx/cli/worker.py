@@ -137,7 +137,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     patience_s = _PATIENCE_S if options.detached else 0.0
     with disk.explained("being the worker"):
         reason = run.run(
-            place, lambda: opening.writing(ours, output), limits, patience_s, variables()
+            place, lambda: opening.writing(ours, output), limits, variables(), patience_s
         )
     if reason in ("large", "replaced") and options.detached:
         run.become_anew(store)

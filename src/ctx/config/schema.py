@@ -27,6 +27,7 @@ _LARGEST_FILE = 256 * 1024 * 1024
 _BYTES = 1 << 40
 _DAYS = 36_500
 _SECONDS = 3_600
+_PRICE = r"[0-9]{1,6}(?:\.[0-9]*)?"
 
 
 def flag(name: str, default: bool, doc: str) -> Setting:
@@ -288,7 +289,7 @@ _TABLE = (
         (),
         "What models cost, as `claude-haiku=1.00/5.00`: dollars for a million tokens in and out."
         " `*` stands for every model.",
-    ),
+    )._replace(form=rf"\s*[^=\s][^=]*=\s*{_PRICE}\s*/\s*{_PRICE}\s*", example="NAME=1.00/5.00"),
     # Vectors: what a text means, beside what it says.
     flag("search.vectors", True, "Whether texts are also found by what they mean."),
     choice(

@@ -5,6 +5,7 @@ the command line give words, which `from_word` turns into what TOML would have g
 then decides for all of them.
 """
 
+import re
 from typing import Literal, NamedTuple
 
 Value = bool | int | float | str | tuple[str, ...]
@@ -30,6 +31,10 @@ class Setting(NamedTuple):
     choices: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
     """A text that is not empty begins with one of these, if there are any."""
+    form: str = ""
+    """A pattern that each text of a list has, if there is one."""
+    example: str = ""
+    """A text that has it."""
     instead: str = ""
     """What happens instead, for a value that older files ask for and that has no effect."""
     older: tuple[Value, ...] = ()
@@ -70,6 +75,8 @@ class Setting(NamedTuple):
                 return f"a text that starts with {_either(self.starts)}"
             case "text":
                 return "a text of one line"
+            case "texts" if self.example:
+                return f'a list of texts like "{self.example}"'
             case "texts":
                 return "a list of texts"
             case "choice":
@@ -96,7 +103,8 @@ def accept(setting: Setting, raw: object) -> Value | None:
         case "texts":
             if isinstance(raw, list | tuple):
                 texts = tuple(item for item in raw if isinstance(item, str) and _is_one_line(item))
-                return texts if len(texts) == len(raw) else None
+                has_form = not setting.form or all(re.fullmatch(setting.form, t) for t in texts)
+                return texts if len(texts) == len(raw) and has_form else None
         case "choice":
             return raw if isinstance(raw, str) and raw in setting.choices else None
     return None

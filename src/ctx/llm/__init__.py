@@ -23,6 +23,6 @@
     backends    which of them a person has configured, and what `auto` finds
 
 Nothing here knows memory, sessions or packs: it takes texts and gives texts. Nothing is sent that
-`asking` has not passed and `ledger` has not allowed. Without a configured backend nothing here is
-loaded.
+`asking` has not passed and `ledger` has not allowed. Without a configured backend neither the
+worker nor what remembers and finds loads anything of it.
 """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from sqlite3 import Connection
 from typing import Literal, NamedTuple
 
-from ctx.llm.ledger import DONE, OPEN, REFUSED
+from ctx.llm.ledger import DONE, FAILED, OPEN, REFUSED
 
 By = Literal["model", "day", "session", "project", "purpose"]
 
@@ -19,7 +19,7 @@ BY = tuple(_COLUMNS)
 
 _SUMS = f"""
 SELECT %s, backend, place, model, count(*),
-    sum(state = '{DONE}'), sum(state = '{REFUSED}'), sum(state = '{OPEN}'),
+    sum(state = '{DONE}'), sum(state = '{REFUSED}'), sum(state IN ('{OPEN}', '{FAILED}')),
     coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),
     coalesce(sum(cached_tokens), 0), sum(counted), coalesce(sum(cost_micros), 0),
     sum(state = '{DONE}' AND cost_micros IS NULL),
@@ -42,7 +42,7 @@ class Account(NamedTuple):
     refused: int
     """Not carried out: they cost nothing."""
     open: int
-    """Under way or lost: they count in full."""
+    """Under way, failed or lost: they count in full."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
@@ -76,14 +76,20 @@ def accounts(connection: Connection, since: str, by: By) -> list[Account]:
     return [Account._make(row) for row in rows]
 
 
-def unsettled(connection: Connection, since: str, until: str) -> Unsettled:
-    """Those from one moment to another."""
-    row = connection.execute(
-        "SELECT count(*), coalesce(sum(counted), 0) FROM calls"
-        " WHERE state = ? AND at >= ? AND at < ?",
-        (OPEN, since, until),
-    ).fetchone()
-    return Unsettled(*row)
+def under_way(connection: Connection, since: str) -> Unsettled:
+    """Those since a moment that somebody may still wait for."""
+    return _unsettled(connection, "state = ? AND at >= ?", OPEN, since)
+
+
+def lost(connection: Connection, day: str, before: str) -> Unsettled:
+    """Those of a day that failed, and those from before a moment that nobody waits for any more."""
+    where = "at >= ? AND at < ? AND (state = ? OR (state = ? AND at < ?))"
+    return _unsettled(connection, where, day, f"{day}U", FAILED, OPEN, before)
+
+
+def _unsettled(connection: Connection, where: str, *values: str) -> Unsettled:
+    sql = f"SELECT count(*), coalesce(sum(counted), 0) FROM calls WHERE {where}"
+    return Unsettled(*connection.execute(sql, values).fetchone())
 
 
 def compared(connection: Connection, since: str) -> list[Compared]:

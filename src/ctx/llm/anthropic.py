@@ -93,9 +93,10 @@ class Anthropic:
         with self._wire.stream(
             "/messages", self._body(request), meter, request.max_tokens, estimate, _speaks
         ) as stream:
-            told.take_all(stream)
+            with stream.counting(told.heard):
+                told.take_all(stream)
             model = told.model or self._model
-            return stream.answer(told.heard.text, model, told.usage, told.stop)
+            return stream.answer(told.heard, model, told.usage, told.stop)
 
     def _body(self, request: Request) -> dict[str, Any]:
         parts = _filled(request.parts)

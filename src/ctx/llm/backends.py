@@ -3,7 +3,8 @@
 A key is sent only to the server that it is for. The one that `llm.api_key_env` names is for the
 server that the settings name. `OPENAI_API_KEY` and `ANTHROPIC_API_KEY`, which many people have in
 their environment for other programs, go only where a person named the backend, and only over
-https: never to whatever listens on this machine.
+https to another machine: never to whatever listens on this one, nor to a server that itself says
+what it speaks.
 """
 
 import os
@@ -15,7 +16,7 @@ from ctx.config.resolve import Config
 from ctx.errors import ConfigInvalid, CtxError, ModelFailure
 from ctx.llm.addresses import checked, is_encrypted, is_on_this_machine, same_server, shown
 from ctx.llm.model import Backend, BackendName
-from ctx.llm.wire import Patience, Wire
+from ctx.llm.wire import Patience, Refused, Wire
 
 NAMES: tuple[BackendName, ...] = ("llama_cpp", "openai", "anthropic", "claude_cli")
 """Those that a person can name."""
@@ -30,6 +31,13 @@ _REMEMBERED_S = 60.0
 
 _glances: dict[str, tuple[float, BackendName | None]] = {}
 """What servers were found to speak, and when."""
+
+
+class Chosen(NamedTuple):
+    """A backend, and who says that it is the one."""
+
+    name: str
+    by: Literal["person", "server"]
 
 
 class Survey(NamedTuple):
@@ -61,7 +69,10 @@ def configured(config: Config, variables: Mapping[str, str], home: str) -> Backe
             return None
         case "auto":
             found, _ = _found(config)
-            return named(found, "", config, variables, home) if found else None
+            if found is None:
+                return None
+            chosen, patience = Chosen(found, "server"), _patience(config)
+            return _made(chosen, "", config, variables, home, patience)
         case name:
             return named(name, "", config, variables, home)
 
@@ -71,8 +82,8 @@ def named(name: str, url: str, config: Config, variables: Mapping[str, str], hom
 
     Where only an address is named, its server is asked what it speaks.
     """
-    patience = Patience(config.number("llm.timeout_seconds"), config.integer("llm.retries"))
-    return _made(name or _spoken_at(url), url, config, variables, home, patience)
+    chosen = Chosen(name, "person") if name else Chosen(_spoken_at(url), "server")
+    return _made(chosen, url, config, variables, home, _patience(config))
 
 
 def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
@@ -84,15 +95,16 @@ def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
     others = tuple(_others(setting, variables, config.text("llm.command")))
     if setting == "off":
         return Survey(setting, "off", others=others)
-    name: str = setting
+    chosen = Chosen(setting, "person")
     if setting == "auto":
         found, why = _found(config)
         if found is None:
             return Survey(setting, "none", problem=why, others=others)
-        name = found
+        chosen = Chosen(found, "server")
+    name = chosen.name
     backend: Backend | None = None
     try:
-        backend = _made(name, "", config, variables, home, _LOOK)
+        backend = _made(chosen, "", config, variables, home, _LOOK)
         seen = backend.look()
     except CtxError as error:
         where = backend.where if backend else ""
@@ -115,15 +127,19 @@ def survey(config: Config, variables: Mapping[str, str], home: str) -> Survey:
     )
 
 
+def _patience(config: Config) -> Patience:
+    return Patience(config.number("llm.timeout_seconds"), config.integer("llm.retries"))
+
+
 def _made(
-    name: str,
+    chosen: Chosen,
     url: str,
     config: Config,
     variables: Mapping[str, str],
     home: str,
     patience: Patience,
 ) -> Backend:
-    model = config.text("llm.model")
+    name, model = chosen.name, config.text("llm.model")
     if name == "claude_cli":
         if url:
             raise ConfigInvalid(
@@ -134,7 +150,7 @@ def _made(
         folder = os.path.join(home, "llm", "claude")
         return ClaudeCli(config.text("llm.command"), model, folder, variables, patience)
     address = checked(url, "What --server names") if url else _address(name, config)
-    key = key_for(name, address, config, variables)
+    key = key_for(chosen, address, config, variables)
     match name:
         case "llama_cpp":
             from ctx.llm.llama_cpp import LlamaCpp
@@ -163,18 +179,19 @@ def _address(name: str, config: Config) -> str:
     return checked(config.text("llm.server_url"))
 
 
-def key_for(name: str, address: str, config: Config, variables: Mapping[str, str]) -> str:
+def key_for(chosen: Chosen, address: str, config: Config, variables: Mapping[str, str]) -> str:
     """The key that is sent to a server; empty where none is for it."""
-    chosen = config.text("llm.api_key_env")
-    if chosen and _is_the_configured(name, address, config):
-        if not variables.get(chosen):
+    name, own = chosen.name, config.text("llm.api_key_env")
+    if own and _is_the_configured(name, address, config):
+        if not variables.get(own):
             raise ModelFailure(
-                f"{chosen} is not set here, and `llm.api_key_env` says that it holds the key.",
-                hint=f"`export {chosen}=…`, or `ctx config unset llm.api_key_env`.",
+                f"{own} is not set here, and `llm.api_key_env` says that it holds the key.",
+                hint=f"`export {own}=…`, or `ctx config unset llm.api_key_env`.",
             )
-        return variables[chosen]
-    usual = _USUAL_KEYS.get(name)
-    key = variables.get(usual, "") if usual and is_encrypted(address) else ""
+        return variables[own]
+    key = ""
+    if chosen.by == "person" and is_encrypted(address) and not is_on_this_machine(address):
+        key = variables.get(_USUAL_KEYS.get(name, ""), "")
     if not key and name == "anthropic" and same_server(address, _ANTHROPIC):
         raise ModelFailure(
             "Anthropic wants a key, and ANTHROPIC_API_KEY is not set here.",
@@ -215,6 +232,7 @@ def _spoken_at(url: str) -> BackendName:
         return spoken
     raise ModelFailure(
         f"Nothing at {shown(url)} says what it speaks.",
+        detail=_why_not(url),
         hint="Start it, or say what it is: `--backend openai`, `anthropic` or `llama_cpp`.",
     )
 
@@ -240,6 +258,20 @@ def _spoken(url: str) -> BackendName | None:
         wire.close()
 
 
+def _why_not(url: str) -> str:
+    """What keeps a server from saying it, if it is more than that it does not know the question."""
+    wire = Wire("The server", url, {}, _GLANCE)
+    try:
+        wire.get("")
+    except Refused:
+        return ""
+    except ModelFailure as failure:
+        return failure.message
+    finally:
+        wire.close()
+    return ""
+
+
 def _said(wire: Wire, path: str) -> Any:
     try:
         return wire.get(path)
@@ -256,10 +288,10 @@ def _is_set(name: str, config: Config) -> bool:
 
 
 def _others(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
-    import shutil
+    from ctx.llm import program
 
     found = []
-    if setting != "claude_cli" and shutil.which(command, path=variables.get("PATH", "")):
+    if setting != "claude_cli" and program.found(command, variables):
         found.append("claude_cli (Claude Code is on the PATH)")
     for name, variable in _USUAL_KEYS.items():
         if setting != name and variables.get(variable):

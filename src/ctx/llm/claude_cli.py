@@ -157,7 +157,7 @@ class ClaudeCli:
             except BudgetExceeded as error:
                 if failure is None:
                     raise
-                raise BudgetExceeded(
+                raise type(error)(
                     error.message, hint=error.hint, detail=failure.message
                 ) from failure
             except _Failed as failed:
@@ -194,7 +194,9 @@ class ClaudeCli:
         pause_s, left_s = self._patience.pause_s, _LONGEST_WAIT_S
         for _ in range(self._patience.retries):
             # Those who were refused together are not to come back together.
-            now_s = min(left_s, pause_s * random.uniform(0.5, 1.0))
+            now_s = pause_s * random.uniform(0.5, 1.0)
+            if now_s > left_s:
+                return
             left_s -= now_s
             pause_s *= 2
             yield now_s
@@ -205,14 +207,18 @@ class ClaudeCli:
         most = client.requests * (len(sent) + OVERHEAD + request.max_tokens)
         with place(self._folder, self._variables) as folder:
             reservation = meter.reserve(most, estimate(request.system) + estimate(said))
+            heard = Heard(request.max_tokens, hear)
             try:
                 with self._started(client, request, said, folder) as running:
-                    answer = self._answer(client, running, Heard(request.max_tokens, hear))
+                    answer = self._answer(client, running, heard)
             except _Failed as failed:
                 if not failed.counts:
                     reservation.release()
                 raise
-            if answer.usage:
+            finally:
+                if heard.excess:
+                    reservation.exceed(heard.excess)
+            if answer.usage and not heard.belies(answer.usage):
                 reservation.settle(answer.usage, answer.model)
             return answer
 

@@ -32,11 +32,21 @@ def place(folder: str, variables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _forget_the_lost(folder: str, variables: Mapping[str, str]) -> None:
-    """What was left behind by somebody who was killed."""
+    """What was left behind by somebody who was killed; whatever else is here is not ours."""
     for path in _in(folder):
+        if not _is_session(os.path.basename(path)):
+            continue
         with contextlib.suppress(OSError):
             if clock.now_ns() - os.stat(path).st_mtime_ns > _LOST_NS:
                 _forget(path, variables)
+
+
+def _is_session(name: str) -> bool:
+    """Whether it is an id that `place` gave: a shorter name is in names that others gave."""
+    try:
+        return str(uuid.UUID(name)) == name
+    except ValueError:
+        return False
 
 
 def _forget(made: str, variables: Mapping[str, str]) -> None:

@@ -8,7 +8,8 @@ are one transaction.
 
 What a server says counts, with two exceptions. Numbers that cannot be true, such as negative ones,
 are no answer, and the call counts in full. Numbers that are far below what any tokenizer makes of
-the request are not believed either: then a quarter of our own estimate of it counts.
+the request are not believed either: then a quarter of our own estimate of it counts. A call that
+counts in full counts also what came of its answer beyond what was set aside.
 
 It is a database of its own in `CTX_HOME`: what a person spends does not depend on which store is in
 use. It holds numbers, and names of models, projects and sessions, never what was asked or answered.
@@ -18,6 +19,7 @@ written, nothing is sent.
 
 import os
 import shlex
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from sqlite3 import Connection
@@ -35,6 +37,8 @@ APPLICATION_ID = 0x6374786C  # "ctxl"
 
 _BUSY_MS = 30_000
 """A hundred processes may stand in line."""
+_MAKING_MS = 60_000
+"""So long a ledger may be without anything in it, at its beginning."""
 _MOST_TOKENS = 10_000_000
 """No model takes so much in one request: a server that reports more reports nonsense."""
 _MOST_MICROS = 10**12
@@ -66,8 +70,17 @@ CREATE INDEX idx_calls_at ON calls(at, counted);
 CREATE INDEX idx_calls_session ON calls(session, at) WHERE session <> '';
 """
 
-OPEN, DONE, REFUSED = "open", "done", "refused"
-"""What the `state` of a call can be: under way or lost; answered; not carried out."""
+OPEN, DONE, REFUSED, FAILED = "open", "done", "refused", "failed"
+"""What the `state` of a call can be: under way, or its process was killed; answered; not carried
+out; over, and nobody said what it used."""
+
+
+class DaySpent(BudgetExceeded):
+    """The cap of the day is reached."""
+
+
+class SessionSpent(BudgetExceeded):
+    """The cap of a session is reached, whatever is left of the day's."""
 
 
 class Caps(NamedTuple):
@@ -107,7 +120,10 @@ class Ledger:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._open: set[int] = set()
+        """The calls of this process of which nothing was said so far."""
         with _told(path):
+            _refuse_what_was_emptied(path)
             self._connection = open_truth(
                 path, application_id=APPLICATION_ID, migrations=_MIGRATIONS, busy_ms=_BUSY_MS
             )
@@ -119,7 +135,20 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
+        # Nobody waits for an answer any more. What such a call may have used counts as before.
+        if self._open:
+            with suppress(CtxError), self.writing() as connection:
+                connection.executemany(
+                    "UPDATE calls SET state = ? WHERE id = ? AND state = ?",
+                    [(FAILED, number, OPEN) for number in self._open],
+                )
         self._connection.close()
+
+    def begin(self, number: int) -> None:
+        self._open.add(number)
+
+    def end(self, number: int) -> None:
+        self._open.discard(number)
 
     @property
     def connection(self) -> Connection:
@@ -152,6 +181,8 @@ def counted_on(connection: Connection, day: str) -> int:
 @contextmanager
 def reading(path: str) -> Iterator[Connection | None]:
     """The ledger for whoever only looks; None where no model was ever asked."""
+    with _told(path):
+        _refuse_what_was_emptied(path)
     if not os.path.exists(path) or not size_of(path):
         yield None
         return
@@ -212,6 +243,17 @@ def _told(path: str) -> Iterator[None]:
         raise type(error)(message, hint=hint) from error
 
 
+def _refuse_what_was_emptied(path: str) -> None:
+    """A file without anything in it is being made; one that is not new has lost what it had."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return
+    is_empty = stat.S_ISREG(found.st_mode) and not found.st_size and not size_of(f"{path}-wal")
+    if is_empty and clock.now_ms() - found.st_mtime * 1000 > _MAKING_MS:
+        raise DatabaseFailure(f"{shown(path)} is empty.", hint=_anew(path))
+
+
 def _anew(path: str) -> str:
     name = shlex.quote(shown(path))
     return f"`mv {name} {name}.damaged` begins a new one; what was used today is not known then."
@@ -248,6 +290,7 @@ class CappedMeter:
             )
             number = row.lastrowid
         assert number is not None
+        self._ledger.begin(number)
         return Call(self._ledger, number, self._prices)
 
 
@@ -285,6 +328,14 @@ class Call:
                     *(self._number, OPEN),
                 ),
             )
+            self._ledger.end(self._number)
+
+    def exceed(self, tokens: int) -> None:
+        with suppress(CtxError), self._ledger.writing() as connection:
+            connection.execute(
+                "UPDATE calls SET counted = reserved + ? WHERE id = ? AND state = ?",
+                (min(tokens, _MOST_TOKENS), self._number, OPEN),
+            )
 
     def release(self) -> None:
         with suppress(CtxError), self._ledger.writing() as connection:
@@ -292,6 +343,7 @@ class Call:
                 "UPDATE calls SET state = ?, counted = 0 WHERE id = ? AND state = ?",
                 (REFUSED, self._number, OPEN),
             )
+            self._ledger.end(self._number)
 
 
 def _can_be_true(usage: Usage) -> bool:
@@ -302,9 +354,10 @@ def _can_be_true(usage: Usage) -> bool:
 
 
 def _too_much(what: str, cap: int, used: int, wanted: int) -> BudgetExceeded:
+    error = SessionSpent if what == "session" else DaySpent
     of = {"day": "today", "session": "in this session"}[what]
     setting = {"day": "llm.daily_token_cap", "session": "llm.session_token_cap"}[what]
-    return BudgetExceeded(
+    return error(
         f"The model may use {cap:,} tokens a {what}: {used:,} are used or set aside {of}, and this"
         f" may take {wanted:,}.",
         hint=f"`ctx cost` shows what they went into; `ctx config set {setting} N` allows more.",

@@ -24,9 +24,11 @@ from ctx.llm.model import (
     Seen,
     Stop,
     Usage,
+    unheard,
 )
 from ctx.llm.prompts import Prompt, Prompts
 from ctx.llm.slots import Recalled, Slots
+from ctx.llm.stream import Heard
 from ctx.llm.thoughts import Aloud
 from ctx.llm.wire import Patience, Refused, Wire
 from ctx.tokens import estimate
@@ -36,6 +38,8 @@ _SLOT_S = 30.0
 _LOADING_S = 0.25
 _TOLD = ("content", "stop", "stop_type", "model", "id_slot", "tokens_evaluated", "tokens_predicted")
 """What is wanted of a last event, beside its timings: it would repeat the whole prompt."""
+_LEFT: Mapping[str, Any] = {"stop_type": "limit"}
+"""The last event of an answer that goes on past its limit."""
 
 
 class _Server(NamedTuple):
@@ -92,14 +96,24 @@ class LlamaCpp:
         bounded = _Bounded(meter, _most(request, prompt, room))
         guess = estimate(request.system) + estimate(request.prompt)
         aloud = Aloud(hear, is_thinking=prompt.is_thought_aloud)
-        last: dict[str, Any] = {}
+        heard = Heard(room, unheard)
+        last: Mapping[str, Any] = {}
         try:
             with self._wire.stream("/completion", body, bounded, room, guess) as stream:
-                for event in stream.events():
-                    aloud.say(_text(event.get("content")))
-                    if event.get("stop") is True:
-                        last = event
+                with stream.counting(heard):
+                    for event in stream.events():
+                        piece = _text(event.get("content"))
+                        aloud.say(piece)
+                        heard.think(piece)
+                        if heard.is_too_much:
+                            # Leaving makes it stop.
+                            last = _LEFT
+                            break
+                        if event.get("stop") is True:
+                            last = event
                 usage = _usage(last)
+                if usage and heard.belies(usage):
+                    usage = None
                 name = _model_name(_text(last.get("model"))) or server.model
                 if usage is not None:
                     stream.settle(usage, name)
@@ -262,8 +276,8 @@ def _too_large(tokens: int, context: int, request: Request, where: str) -> Budge
     return BudgetExceeded(
         f"The prompt has {tokens:,} tokens, and the model at {where} takes {context:,} with its"
         " answer.",
-        hint=f"`--budget {budget // 50 * 50}` makes a pack that fits; the server takes more if it"
-        " is started with a larger `--ctx-size`.",
+        hint=f"A pack that is built with `--budget {budget // 50 * 50}` fits; the server takes more"
+        " if it is started with a larger `--ctx-size`.",
     )
 
 

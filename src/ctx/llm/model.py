@@ -94,6 +94,9 @@ class Reservation(Protocol):
     def settle(self, usage: Usage, model: str) -> None:
         """It was answered, and the server said what it used."""
 
+    def exceed(self, tokens: int) -> None:
+        """So many more have come than an answer was allowed to have."""
+
     def release(self) -> None:
         """It was not carried out: nothing was sent, or the server refused it."""
 

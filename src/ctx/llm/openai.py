@@ -12,6 +12,7 @@ from ctx.errors import ModelFailure
 from ctx.llm.addresses import checked
 from ctx.llm.model import Answer, BackendName, Hear, Meter, Request, Seen, Stop, Usage
 from ctx.llm.stream import Event, Heard, Stream, count, name, text
+from ctx.llm.thoughts import Aloud
 from ctx.llm.wire import Patience, Refused, Wire
 
 _STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refused"}
@@ -76,15 +77,19 @@ class OpenAi:
         self._wire.close()
 
     def _answer(self, request: Request, meter: Meter, hear: Hear) -> Answer:
-        told = _Told(Heard(request.max_tokens, hear))
+        # Servers that do not know that a model thinks aloud send its thoughts as its answer.
+        aloud = Aloud(hear, is_thinking=False)
+        told = _Told(Heard(request.max_tokens, aloud.say))
         estimate = tokens.estimate(request.system) + tokens.estimate(request.prompt)
         body = self._body(request)
         with self._wire.stream(
             "/chat/completions", body, meter, request.max_tokens, estimate, _speaks
         ) as stream:
-            told.take_all(stream)
+            with stream.counting(told.heard):
+                told.take_all(stream)
             model = told.model or self._model
-            return stream.answer(told.heard.text, model, told.usage, told.stop)
+            answer = stream.answer(told.heard, model, told.usage, told.stop)
+            return answer._replace(text=aloud.end())
 
     def _body(self, request: Request) -> dict[str, Any]:
         messages = [{"role": "user", "content": request.prompt}]

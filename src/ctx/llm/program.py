@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-import select
+import selectors
 import signal
 import subprocess
 import tempfile
@@ -111,8 +111,7 @@ class Running:
         open_ends: list[IO[bytes]] = [out, err]
         size = 0
         while out in open_ends:
-            ready, _, _ = select.select(open_ends, [], [], self._left_s())
-            for end in ready:
+            for end in _ready(open_ends, self._left_s()):
                 chunk = os.read(end.fileno(), _READ_SIZE)
                 if not chunk:
                     open_ends.remove(end)
@@ -165,6 +164,17 @@ class Running:
         out = self._process.stdout
         assert out is not None
         until = clock.monotonic() + _GOING_S
-        while (left := until - clock.monotonic()) > 0 and select.select([out], [], [], left)[0]:
+        while (left := until - clock.monotonic()) > 0 and _ready([out], left):
             if not os.read(out.fileno(), _READ_SIZE):
                 break
+
+
+def _ready(ends: Sequence[IO[bytes]], wait_s: float) -> list[IO[bytes]]:
+    """Those that have something to say, or are at their end, as soon as there is one.
+
+    `select.select` would refuse where a process has a thousand files open.
+    """
+    with selectors.DefaultSelector() as selector:
+        for end in ends:
+            selector.register(end, selectors.EVENT_READ, end)
+        return [key.data for key, _ in selector.select(wait_s)]

@@ -14,12 +14,14 @@ import os
 import re
 import struct
 from collections.abc import Sequence
+from glob import escape, glob
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from ctx import clock, disk
 from ctx.errors import ModelFailure
+from ctx.llm import stream
 from ctx.llm.wire import Wire
 
 _FILES = 4
@@ -31,9 +33,19 @@ _WORTH_READING = 4
 _MOST_MISSES = 3
 _LET_BE_MS = 24 * 60 * 60 * 1000
 _LARGEST_STATE = 256 * 1024
-_VERSION = 1
+_VERSION = 2
 _COUNTED = {"save": ("n_saved", "n_written"), "restore": ("n_restored", "n_read")}
+_NONSENSE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
+"""What reading a file that somebody has damaged may end with."""
 _NAME = re.compile(r"ctx-[0-9a-f]{16}-\d\.bin")
+
+
+class OnDisk(NamedTuple):
+    """A file that a server was told to write: it holds the tokens of a prompt."""
+
+    where: str
+    """The address of the server."""
+    file: str
 
 
 class Boundary(NamedTuple):
@@ -196,13 +208,13 @@ class Slots:
         """What was written down, as far as it makes sense and is about this model."""
         try:
             state = _read(json.loads(disk.read_plain(self._path, _LARGEST_STATE)))
-        except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+        except _NONSENSE:
             return State(self._model)
         return state if state.model == self._model else State(self._model)
 
     def _write(self, state: State) -> bool:
         saved = [[each.file, each.boundaries, each.used_ms, each.held] for each in state.saved]
-        whole = [_VERSION, state.model, saved, state.misses, state.missed_ms]
+        whole = [_VERSION, self._wire.shown, state.model, saved, state.misses, state.missed_ms]
         text = json.dumps(whole, separators=(",", ":"))
         try:
             disk.make_folder(self._folder)
@@ -211,6 +223,19 @@ class Slots:
             # A full disk is told by those who need it.
             return False
         return True
+
+
+def forget(folder: str) -> list[OnDisk]:
+    """Know nothing of saved states any more; which files there are on the servers' disks."""
+    found = []
+    for path in sorted(glob(os.path.join(escape(folder), "slots-*.json"))):
+        try:
+            state = json.loads(disk.read_plain(path, _LARGEST_STATE))
+            found += [OnDisk(stream.shown(str(state[1])), each.file) for each in _read(state).saved]
+        except _NONSENSE:
+            pass
+        disk.discard(path)
+    return found
 
 
 class _Slot(NamedTuple):
@@ -262,7 +287,7 @@ def _slot(told: Any) -> _Slot | None:
 
 
 def _read(value: Any) -> State:
-    version, model, saved, misses, missed_ms = value
+    version, _, model, saved, misses, missed_ms = value
     if version != _VERSION:
         raise ValueError("It was written by another ctx.")
     found = []

@@ -6,6 +6,7 @@ object. Which of them it is shows in the first character, whatever the headers c
 
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
@@ -23,6 +24,8 @@ _PAGE = (
     " `ctx config set llm.server_url URL` changes it."
 )
 _MOST_TOKENS = 10**12
+_USUAL_TOKEN, _LONGEST_TOKEN = 4, 16
+"""Bytes of a token, in whichever language: about, and at most on the average of a text."""
 _SAID = 200
 """Characters of a stranger's text in a sentence."""
 BUSY = (408, 429, 500, 502, 503, 504, 529)
@@ -73,19 +76,29 @@ class Stream:
         """The server has said what it used."""
         self._reservation.settle(usage, model)
 
-    def answer(self, text: str, model: str, usage: Usage | None, stop: Stop | None) -> Answer:
+    @contextmanager
+    def counting(self, heard: "Heard") -> Iterator[None]:
+        """While an answer is heard: whatever ends it, what came beyond its limit counts."""
+        try:
+            yield
+        finally:
+            if heard.excess:
+                self._reservation.exceed(heard.excess)
+
+    def answer(self, heard: "Heard", model: str, usage: Usage | None, stop: Stop | None) -> Answer:
         """What it comes to, when the events are over. `stop`: None where nobody said why.
 
-        Only what the server used for a whole answer is settled. Where nothing came at all, that is
-        a `ModelFailure`.
+        Only what the server used for a whole answer is settled, if it can be true. Where nothing
+        came at all, that is a `ModelFailure`.
         """
+        text = heard.text
         took_ms = round((clock.monotonic() - self._began) * 1000)
         if stop is None:
             problem = self.problem or self._sentence("ended its answer before it was done")
             if not text:
                 raise ModelFailure(problem)
             return Answer(text, model, None, "cut", problem, took_ms)
-        if self.problem:
+        if self.problem or (usage and heard.belies(usage)):
             usage = None
         if usage is not None:
             self.settle(usage, model)
@@ -97,7 +110,8 @@ class Heard:
 
     Servers that do not know the word for the limit ignore it. Nobody but the server can tell
     tokens, and some send an answer letter by letter: so both the pieces and the text must be far
-    too much.
+    too much. Others send many tokens at once: then the text alone must be more than any tokenizer
+    makes so few tokens of.
     """
 
     def __init__(self, most: int, hear: Hear) -> None:
@@ -106,6 +120,7 @@ class Heard:
         self._hear = hear
         self._count = 0
         self._size = 0
+        self._bytes = 0
 
     @property
     def text(self) -> str:
@@ -113,7 +128,20 @@ class Heard:
 
     @property
     def is_too_much(self) -> bool:
-        return self._count > self._most and self._size > 2 * self._most
+        is_far_too_much = self._count > self._most and self._size > 2 * self._most
+        return is_far_too_much or self._bytes > self._most * _LONGEST_TOKEN
+
+    @property
+    def excess(self) -> int:
+        """How many tokens more than it was allowed to have, as far as can be told.
+
+        A piece is a token or more, but for letters; a token has about four bytes.
+        """
+        return max(0, max(self._count, self._bytes // _USUAL_TOKEN) - self._most)
+
+    def belies(self, usage: Usage) -> bool:
+        """Whether more came than was allowed, and more than the server can have said of it."""
+        return self.excess > 0 and self._bytes > usage.output_tokens * _LONGEST_TOKEN
 
     def say(self, piece: str) -> None:
         if piece:
@@ -126,6 +154,7 @@ class Heard:
         if piece:
             self._count += 1
             self._size += tokens.estimate(piece)
+            self._bytes += len(piece.encode("utf-8", "replace"))
 
 
 def events(chunks: Iterable[bytes], largest: int) -> Iterator[Event]:
@@ -190,7 +219,8 @@ def name(value: Any) -> str:
 
 def count(value: Any) -> int | None:
     """A number of tokens, where it can be one."""
-    return value if isinstance(value, int) and 0 <= value < _MOST_TOKENS else None
+    # Exact: JSON's `true` is an int to isinstance.
+    return value if type(value) is int and 0 <= value < _MOST_TOKENS else None
 
 
 def error_in(event: Event) -> str:

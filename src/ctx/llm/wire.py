@@ -6,8 +6,10 @@ meanwhile, could not be told from a request that was lost, and that would count 
 
 import json
 import random
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -29,7 +31,9 @@ _LONGEST_WAIT_S = 60.0
 """Between the tries of one question, in all."""
 _SECRET_HEADERS = ("authorization", "x-api-key")
 _NOBODY = "Start it, or say where it is: `ctx config set llm.server_url URL`."
-_CERTIFICATE = "SSL_CERT_FILE can name a file with the certificates that are to be trusted."
+_CERTIFICATE = (
+    "SSL_CERT_FILE, or SSL_CERT_DIR, can name where the certificates are that are to be trusted."
+)
 _NO_KEY = "cannot be asked: the key has characters in it that no key has"
 """What httpx says about it would tell the key."""
 
@@ -129,7 +133,7 @@ class Wire:
             except BudgetExceeded as error:
                 if failure is None:
                     raise
-                raise BudgetExceeded(
+                raise type(error)(
                     error.message, hint=error.hint, detail=failure.message
                 ) from failure
             with ExitStack() as ending:
@@ -206,6 +210,11 @@ class Wire:
                 raise self._not_sent(f"cannot be reached: {cause}", hint) from error
             except httpx.LocalProtocolError:
                 raise self._not_sent(_NO_KEY) from None
+            except UnicodeError as error:
+                # Names of machines are looked up in an encoding of their own.
+                raise self._not_sent(
+                    "cannot be reached: no machine has such a name", _NOBODY
+                ) from error
             except Broken as broken:
                 failure = self._failure(broken)
                 raise _Failed(failure, counts=True, may_repeat=broken.may_repeat) from broken
@@ -231,6 +240,10 @@ class Wire:
             return self._client.build_request(method, address, content=content, headers=headers)
         except UnicodeEncodeError:
             raise self._not_sent(_NO_KEY) from None
+        except OSError as error:
+            # The certificates that the environment names are read when they are first needed.
+            what = f"cannot be asked: the certificates cannot be read: {_cause(error)}"
+            raise self._not_sent(what, _CERTIFICATE) from error
         except (httpx.InvalidURL, ValueError, ImportError) as error:
             raise self._not_sent(f"cannot be asked: {_cause(error)}") from error
 
@@ -259,18 +272,18 @@ class Wire:
         response = exchange.response
         status = response.status_code
         said = self._masked(_reason(exchange))
-        what = f"refused ({status})"
+        counts = status == 408 or status >= 500
+        what = f"failed ({status})" if counts else f"refused ({status})"
         if status // 100 == 3:
             what = f"sends elsewhere ({status})"
             said = self._masked(response.headers.get("Location", ""))
         wait_s = _retry_after(response.headers.get("Retry-After", ""))
         failure = Refused(
             self._sentence(f"{what}: {said}".removesuffix(": ")),
-            hint=_hint(status, wait_s),
+            hint=_hint(status, said, wait_s),
             status=status,
             said=said,
         )
-        counts = status == 408 or status >= 500
         return _Failed(failure, counts=counts, may_repeat=status in stream.BUSY, wait_s=wait_s)
 
     def _not_sent(self, what: str, hint: str | None = None) -> _Failed:
@@ -286,7 +299,13 @@ class Wire:
 
     def _masked(self, text: str) -> str:
         """A text without what is to be kept secret, which a server may repeat."""
-        secrets = [unquote(self._parts.password or ""), self._parts.password or ""]
+        parts = self._parts
+        name, password = unquote(parts.username or ""), unquote(parts.password or "")
+        login = b64encode(f"{name}:{password}".encode("utf-8", "replace")).decode()
+        secrets = [password, parts.password or "", login if password else ""]
+        for part in parts.query.split("&"):
+            value = part.rpartition("=")[2]
+            secrets += [part, value, unquote(value)]
         for name, value in self._headers.items():
             if name.lower() in _SECRET_HEADERS:
                 secrets += [value, value.rpartition(" ")[2]]
@@ -344,7 +363,8 @@ def _reason(exchange: Exchange) -> str:
 def _retry_after(value: str) -> float:
     """Seconds, from either form of the header; 0 where it says nothing."""
     try:
-        return max(0.0, float(value))
+        seconds = max(0.0, float(value))
+        return seconds if isfinite(seconds) else 0.0
     except ValueError:
         pass
     from email.utils import parsedate_to_datetime
@@ -355,11 +375,13 @@ def _retry_after(value: str) -> float:
         return 0.0
 
 
-def _hint(status: int, wait_s: float) -> str | None:
+def _hint(status: int, said: str, wait_s: float) -> str | None:
     if status in (401, 403):
         return "`llm.api_key_env` names the environment variable that holds the key."
     if wait_s > 0:
         return f"It asks to be left alone for {wait_s:.0f} s."
+    if status == 404 and "model" in said.lower():
+        return "`ctx config set llm.model NAME`, or --model NAME, says which is asked."
     if status // 100 == 3 or status in (404, 405):
         return "`ctx config set llm.server_url URL` says where the API is."
     return None

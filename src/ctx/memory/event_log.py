@@ -17,6 +17,8 @@ RELEVANT = "hook.relevant_inject"
 """A prompt was given what memory knows about it."""
 MODEL_FAILED = "llm.failed"
 """A model could not be asked what a session did."""
+SCRUBBED = "store.scrubbed"
+"""Something was taken out of what was stored."""
 
 _KEPT_DAYS = 90
 _DAY_MS = 86_400_000

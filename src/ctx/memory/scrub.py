@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ctx import clock, terms
 from ctx.errors import DatabaseFailure
+from ctx.memory import event_log
 from ctx.memory.materialise import materialise
 from ctx.memory.records import Record, as_json
 from ctx.redaction.needle import Needle
@@ -111,6 +112,8 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
         connection.execute("DELETE FROM contexts")
         # SQLite keeps the words of a deleted text until it has reason to write them anew.
         execute_script(connection, "INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")
+        # Whoever has read it before, and is about to write, is to know.
+        event_log.add(connection, event_log.SCRUBBED, "", {})
     return found
 
 

@@ -48,7 +48,7 @@ class Today(NamedTuple):
     cap: int
     under_way: Unsettled
     lost: Unsettled
-    """Calls whose answers never came."""
+    """Calls that failed, broke off or did not say what they used."""
 
 
 class Cost(NamedTuple):
@@ -101,8 +101,8 @@ def cost(user_store: UserStore, config: Config, since: str, by: By) -> Cost:
         today = Today(
             ledger.counted_on(connection, day),
             cap,
-            accounts.unsettled(connection, max(day, hour_ago), f"{day}U"),
-            accounts.unsettled(connection, day, max(day, hour_ago)),
+            accounts.under_way(connection, max(day, hour_ago)),
+            accounts.lost(connection, day, max(day, hour_ago)),
         )
         ever = bool(connection.execute("SELECT 1 FROM calls LIMIT 1").fetchone())
     groups: dict[str, list[Account]] = {}

@@ -91,20 +91,23 @@ class _Models(NamedTuple):
 
 
 def _models(memory: Memory, today: str) -> _Models:
-    """How models stand. A ledger that cannot be read is the doctor's business."""
-    used = 0
+    """How models stand. Where one is wanted and the ledger cannot be read, none is asked."""
+    used, trouble = 0, None
     path = memory.surroundings.user_store.ledger
     if os.path.exists(path):
         from ctx.llm import ledger
 
-        with suppress(CtxError), ledger.reading(path) as connection:
-            used = ledger.counted_on(connection, today) if connection else 0
+        try:
+            with ledger.reading(path) as connection:
+                used = ledger.counted_on(connection, today) if connection else 0
+        except CtxError as error:
+            trouble = error.message
     config = memory.surroundings.person_config
     is_off = config.choice("llm.backend") == "off"
     if is_off and not used:
         return _Models(0, None, None)
     cap = config.integer("llm.daily_token_cap")
-    return _Models(used, cap, None if is_off else _model_problem(memory))
+    return _Models(used, cap, None if is_off else trouble or _model_problem(memory))
 
 
 def _model_problem(memory: Memory) -> str | None:

@@ -4,7 +4,6 @@ What becomes of the answer is in `respond`. Nothing of memory is held open while
 asking is in three parts: `prepare` reads, `ask` waits, `respond` writes.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx import clock, tokens
@@ -14,11 +13,12 @@ from ctx.llm import asking
 from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Answer, Backend, Hear, Meter, Request, Seen, Stop, unheard
 from ctx.llm.prices import Prices, prices
+from ctx.llm.wire import Refused
 from ctx.memory.query.parse import parse
 from ctx.operations import respond
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing
-from ctx.retrieval import prompt
+from ctx.retrieval import prompt, recent
 from ctx.retrieval.pack import Chunk, PromptPack
 from ctx.retrieval.prompt import Frame
 from ctx.workspace import Memory
@@ -31,7 +31,10 @@ _ANSWERS_SHARE = 2
 """Of a small model's room, half is for the answer, unless somebody says how much."""
 _KEPT_FREE = 20
 """Tokens are estimated: a twentieth of the room is not planned with."""
+_NOT_FOUND = 404
 _LEAST = 200
+_SHORTEST_ANSWER = 50
+"""Tokens in which a model can say something."""
 _TRIES = 3
 
 
@@ -79,7 +82,8 @@ def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
     if wish.pack is None:
         pack, request = _packed(memory, wish, frame, room)
     else:
-        pack, request = wish.pack, prompt.compose(wish.pack, frame)
+        pack = _without_answers(memory, wish.pack)
+        request = prompt.compose(pack, frame)
         if not room.holds(request):
             raise _too_large(request, room)
     return Question(
@@ -99,7 +103,7 @@ def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
 def meter(ledger: Ledger, backend: Backend, question: Question) -> Meter:
     """What allows and counts the call."""
     purpose = Purpose(PURPOSE, question.session, question.project)
-    to = To(backend.name, backend.where, backend.model)
+    to = To(backend.name, backend.where, question.model)
     return ledger.meter(purpose, to, question.caps, question.prices)
 
 
@@ -121,6 +125,10 @@ def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard
 
     try:
         answer = asking.ask(backend, question.request, meter, hearing)
+    except Refused as refused:
+        if refused.status == _NOT_FOUND:
+            refused.detail = _what_it_has(backend)
+        raise
     except KeyboardInterrupt:
         if not "".join(heard).strip():
             raise
@@ -153,6 +161,15 @@ def _looked_at(backend: Backend) -> Seen:
             raise
         # Some servers answer questions and nothing else.
         return Seen("")
+
+
+def _what_it_has(backend: Backend) -> str:
+    """The models that a server has, where it has not the one that was asked for."""
+    try:
+        backend.look()
+    except ModelFailure as failure:
+        return failure.detail
+    return ""
 
 
 def _silent(backend: Backend, answer: Answer) -> ModelFailure:
@@ -210,17 +227,13 @@ def _packed(memory: Memory, wish: Wish, frame: Frame, room: _Room) -> tuple[Prom
     if room.question is not None:
         free = room.question - _tokens(prompt.compose(prompt.bare(task), frame))
         if free < _LEAST:
-            raise BudgetExceeded(
-                f"The model takes {room.context:,} tokens at once, and {room.answer:,} of them are"
-                " for the answer: nothing is left for a pack.",
-                hint=f"--max-tokens {max(1, (room.context or 0) // 4)} leaves more.",
-            )
+            raise _nothing_left(room, free)
         if wish.budget is not None and wish.budget > free:
             raise _over(wish.budget, free, room)
         budget = min(budget, free)
     for _ in range(_TRIES):
         pack = packing(memory, PackOptions(wish.query, budget))
-        pack = pack._replace(task=task, retrieved=_without_answers(memory, pack.retrieved))
+        pack = _without_answers(memory, pack._replace(task=task))
         request = prompt.compose(pack, frame)
         if room.question is None or room.holds(request):
             return pack, request
@@ -229,12 +242,43 @@ def _packed(memory: Memory, wish: Wish, frame: Frame, room: _Room) -> tuple[Prom
     raise _too_large(request, room)
 
 
-def _without_answers(memory: Memory, chunks: Sequence[Chunk]) -> tuple[Chunk, ...]:
-    """Chunks but for what models said before: one that is given its own words takes them for what
+def _without_answers(memory: Memory, pack: PromptPack) -> PromptPack:
+    """A pack but for what models said before: one that is given its own words takes them for what
     is known, and the same question would be another one each time."""
-    nodes = [NodeId(Ulid(chunk.object_id)) for chunk in chunks if chunk.path is None]
+    nodes = [NodeId(Ulid(chunk.object_id)) for chunk in pack.retrieved if chunk.path is None]
     answers = {node.id for node in memory.graph.nodes(nodes) if respond.TAG in node.tags}
-    return tuple(chunk for chunk in chunks if chunk.object_id not in answers)
+    return pack._replace(
+        retrieved=tuple(
+            chunk
+            for chunk in pack.retrieved
+            if chunk.object_id not in answers and not _is_noted_answer(chunk)
+        ),
+        recent_narrative=recent.without(pack.recent_narrative, respond.TITLE),
+    )
+
+
+def _is_noted_answer(chunk: Chunk) -> bool:
+    """Whether it is an answer as `--commit` has it written to the log."""
+    is_of_the_log = chunk.path is not None and "/log/" in f"/{chunk.path}"
+    return is_of_the_log and chunk.title.removeprefix("Narrative: ").startswith(respond.TITLE)
+
+
+def _nothing_left(room: _Room, free: int) -> BudgetExceeded:
+    """There is no room for a pack: because of the answer, or of the task itself."""
+    context = room.context or 0
+    shorter = min(context // 4, room.answer + free - _LEAST)
+    if shorter >= _SHORTEST_ANSWER:
+        return BudgetExceeded(
+            f"The model takes {context:,} tokens at once, and {room.answer:,} of them are for the"
+            " answer: nothing is left for a pack.",
+            hint=f"--max-tokens {shorter} leaves more.",
+        )
+    taken = (room.question or 0) - free
+    return BudgetExceeded(
+        f"The question takes about {taken:,} tokens without a pack, and the model takes {context:,}"
+        f" at once, with {room.answer:,} for the answer.",
+        hint="Give a shorter task, or ask a model that takes more.",
+    )
 
 
 def _over(budget: int, free: int, room: _Room) -> BudgetExceeded:

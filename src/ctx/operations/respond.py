@@ -11,6 +11,7 @@ from contextlib import suppress
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from ctx import clock
 from ctx.errors import AmbiguousId, ContentRefused
 from ctx.ids import NodeId, ObjectId
 from ctx.llm import answers
@@ -19,6 +20,8 @@ from ctx.llm.model import Stop, Usage
 from ctx.memory import model
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
+from ctx.narrative import log, naming, roles, streams
+from ctx.operations import document
 from ctx.operations.add_note import of_task_and_project
 from ctx.operations.code_names import CodeNames
 from ctx.redaction import redact
@@ -27,6 +30,8 @@ from ctx.sessions.anchors import Anchor
 from ctx.workspace import Memory
 
 TAG = "answer"
+TITLE = "Answer of "
+"""How what is kept of an answer begins, also in the log."""
 
 MOST_MENTIONS = 200
 LONGEST_TEXT = 500_000
@@ -137,6 +142,21 @@ def respond(memory: Memory, response: Response) -> Kept:
     )
 
 
+def write_to_log(memory: Memory, kept: Kept) -> str | None:
+    """Tell an answer in the log, for people. Its path; None where there is no project store.
+
+    The log has no node of its own: the answer has one, which says whose words they are.
+    """
+    if memory.beside is None:
+        return None
+    at = clock.now_ms()
+    path = naming.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
+    said = log.note(kept.node.content, at, memory.who.author, memory.session, [TAG])
+    with document.new_files(memory) as create:
+        create(path, document.fitting(redact(said).text))
+    return document.shown_path(path)
+
+
 def _sound(text: str) -> str:
     """A text that can be kept: what no file and no store takes is marked as lost."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
@@ -182,7 +202,7 @@ def _content(response: Response, task: str, parts: answers.Parts | None, text: s
     """What the node says: of an answer that is kept beside it, the beginning and the decisions."""
     line = task if len(task) <= _LONGEST_TASK else f"{task[: _LONGEST_TASK - 1].rstrip()}…"
     who = " ".join(response.model.split()) or "a model"
-    heading = f"Answer of {who}" + (f" to: {line}" if line else "")
+    heading = f"{TITLE}{who}" + (f" to: {line}" if line else "")
     if response.stop in ("cut", "interrupted"):
         heading += f" ({response.stop})"
     if parts is None:

@@ -95,12 +95,12 @@ class Asking:
         meter = self._meter(question, project)
         said = _whole(asking.ask(self.backend, question.request, meter))
         found = _read(said, question)
-        if found.complaint and said.stop != "refused":
+        if found.can_be_mended and said.stop != "refused":
             request = questions.to_mend(question, said.text, found.complaint)
             try:
                 said = _whole(asking.ask(self.backend, request, meter))
                 found = _read(said, question)
-            except BudgetExceeded:
+            except (BudgetExceeded, ModelFailure):
                 # The first try is paid for, and a second one is not to be had.
                 pass
         problem = f"The answer could not be used: {found.complaint}" if found.complaint else ""
@@ -122,11 +122,13 @@ class Asking:
 
     def _leave_room(self, question: Question) -> None:
         """The summary comes last, and is worth more than one more stretch of steps."""
+        from ctx.llm.ledger import SessionSpent
+
         kept = self._session // _FOR_THE_SUMMARY
         room = self.left(question.session).in_session - kept
         wanted = questions.most_at_once(question)
         if question.kind == "steps" and room < wanted:
-            raise BudgetExceeded(
+            raise SessionSpent(
                 f"A model may use {max(0, room):,} more tokens for the steps of this session, with"
                 f" {kept:,} left for its summary, and this may take {wanted:,}.",
                 hint="`ctx config set llm.session_token_cap N` allows more.",
@@ -196,14 +198,15 @@ def due(
         return []
     if not is_over and not extractive.is_at_rest(steps):
         return []
-    known = [] if again else answers.of_session(connection, session.id)
+    known = answers.of_session(connection, session.id)
+    asked = set() if again else answers.asked_about(known)
     found = [
         questions.of_stretch(session.id, stretch, _asked_before(steps, stretch.first), voice)
-        for stretch in stretches.due(
-            steps, answers.asked_about(known), is_over=is_over, most_tokens=voice.most_tokens
-        )
+        for stretch in stretches.due(steps, asked, is_over=is_over, most_tokens=voice.most_tokens)
     ]
-    summary = _summary(session, steps, known, voice) if is_over else None
+    before = answers.summary_of(known)
+    is_new = again or before is None or _last(before) < questions.last_of(steps)
+    summary = _summary(session, steps, known, voice) if is_over and is_new else None
     return [*found, summary] if summary else found
 
 
@@ -217,27 +220,39 @@ def _asked_before(steps: Sequence[Step], first: str) -> Step | None:
 def _summary(
     session: Session, steps: Sequence[Step], known: Sequence[Kept], voice: Voice
 ) -> Question | None:
-    before = answers.summary_of(known)
-    if before and before.steps and questions.last_of(steps) <= before.steps[-1]:
-        return None
     found = extractive.synthesise(session, steps, is_over=True)
     if found.summary is None:
         return None
-    told = merging.merged(found, steps, known, is_whole=True)
+    # The model does not read again what it said of the whole.
+    of_steps = [each for each in known if each.kind == "steps"]
+    told = merging.merged(found, steps, of_steps, is_whole=True)
     return questions.of_session(session.id, steps, told, voice)
 
 
-def keep(memory: Memory, answer: Kept, *, instead: bool = False) -> bool:
-    """Keep an answer, and have the session told anew; `instead` of all that it was told before.
+def _last(summary: Kept) -> str:
+    """The last step that a summary is about."""
+    return summary.steps[-1] if summary.steps else ""
 
-    False where the session is not there any more: somebody has deleted it meanwhile.
+
+def last_scrub(connection: Connection) -> int:
+    """Changes whenever something was taken out of the store. Read it before a question is made."""
+    found = connection.execute(
+        "SELECT max(id) FROM event_log WHERE type = ?", (event_log.SCRUBBED,)
+    )
+    return found.fetchone()[0] or 0
+
+
+def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
+    """Keep an answer, and have the session told anew; `scrub` was the last before the question.
+
+    False where the session is not there any more, or something was taken out of the store while
+    the model was asked: the answer could bring it back.
     """
     connection = memory.user.connection
     with transaction(connection):
-        if state.find(connection, answer.session) is None:
+        is_there = state.find(connection, answer.session) is not None
+        if not is_there or last_scrub(connection) != scrub:
             return False
-        if instead:
-            answers.forget(connection, answer.session)
         answers.put(connection, answer)
         connection.execute("UPDATE sessions SET synthesised = '' WHERE id = ?", (answer.session,))
     return True
@@ -274,7 +289,7 @@ def _whole(said: "Answer") -> "Answer":
 def _read(said: "Answer", question: Question) -> Read:
     found = reading.read(said.text, question)
     if found.complaint and said.stop == "length":
-        return Read({}, "it is too long, and was cut off.")
+        return found._replace(complaint="it is too long, and was cut off.")
     if found.complaint and said.stop == "refused":
         return Read({}, "the model would not answer.")
     return found

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.errors import BudgetExceeded
+from ctx.llm.ledger import SessionSpent
 from ctx.operations import apply, retell, synthesise, tend
 from ctx.operations.retell import Asking, Left
 from ctx.operations.synthesise import Written
@@ -13,6 +13,11 @@ from ctx.sessions.retelling.answers import Kept
 from ctx.sessions.retelling.questions import Question, Voice
 from ctx.sessions.state import Session
 from ctx.workspace import Memory
+
+_MEANWHILE = (
+    "The session was deleted or something was scrubbed while the model was asked, so its answer was"
+    " not kept."
+)
 
 
 class Asked(NamedTuple):
@@ -85,23 +90,28 @@ def retell_now(
     asked: list[Asked] = []
     problem = ""
     written: Written | None = None
-    total = len(retell.due(connection, session, voice, again=again))
+    names = [each.name for each in retell.due(connection, session, voice, again=again)]
     try:
-        while due := retell.due(connection, session, voice, again=again and not asked):
-            # Where there is no more room for steps, there is for the summary.
-            question = due[-1] if problem else due[0]
-            if problem and question.kind == "steps":
-                break
-            tick(len(asked), total)
+        for number, name in enumerate(names):
+            if problem and name.kind == "steps":
+                # Where there is no more room for steps, there is for the summary.
+                continue
+            tick(number, len(names))
+            scrub = retell.last_scrub(connection)
+            # The summary is of what was told just now, and what was scrubbed is not sent.
+            due = retell.due(connection, session, voice, again=again)
+            question = next((each for each in due if each.name == name), None)
+            if question is None:
+                continue
             try:
                 answer = asking.ask(question, session.project)
-            except BudgetExceeded as error:
-                left = asking.left(session.id)
-                if question.kind == "summary" or left.today <= left.in_session:
+            except SessionSpent as error:
+                if question.kind == "summary":
                     raise
                 problem = error.message
                 continue
-            if not retell.keep(memory, answer, instead=again and not asked):
+            if not retell.keep(memory, answer, scrub):
+                problem = _MEANWHILE
                 break
             asked.append(_asked(question, answer))
     finally:

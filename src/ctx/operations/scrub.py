@@ -128,6 +128,8 @@ def scrub_all(scope: Scope, needle: Needle, tick: clock.Tick = clock.no_tick) ->
         if not done or not left or left == before:
             break
     summed = _summed(places)
+    if summed and scope.home:
+        left += _at_models(scope.home)
     return Scrubbed(False, needle.told, summed, tuple(left), in_git, transcripts, folders)
 
 
@@ -225,6 +227,15 @@ def _left(scope: Scope, needle: Needle) -> Iterator[Left]:
         path = os.path.join(scope.folder, name)
         if scope.folder and holds(path, needle) and _PROJECTED in disk.read(path):
             yield Left(name, "`ctx install --projection` writes the block of memory in it anew")
+
+
+def _at_models(home: str) -> Iterator[Left]:
+    """What servers of models keep of prompts. Nobody can tell what is in it, or delete it there."""
+    from ctx.llm import slots
+
+    for each in slots.forget(os.path.join(home, "llm")):
+        why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may hold it"
+        yield Left(each.file, f"{why}: delete it in that server's --slot-save-path")
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ctx.ids import NodeId
+from ctx.errors import CtxError
+from ctx.ids import NodeId, object_id
 from ctx.memory import history as commits
 from ctx.memory import records, replay
 from ctx.memory.graph import PROJECT
@@ -11,6 +12,7 @@ from ctx.memory.graphs import Graphs
 from ctx.memory.history import Holder
 from ctx.memory.model import Edge, Node
 from ctx.memory.records import Record
+from ctx.workspace import Memory
 
 
 class Version(NamedTuple):
@@ -45,9 +47,12 @@ class Shown(NamedTuple):
     history: tuple[Version, ...] | None
     scopes: tuple[str, ...]
     """The stores that were asked: `project`, `user`, or both."""
+    answer: str | None
+    """All of what a model answered, where the node tells it in short."""
 
 
-def show(graph: Graphs, node_id: NodeId, *, with_edges: bool, with_history: bool) -> Shown:
+def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: bool) -> Shown:
+    graph = memory.graph
     node = graph.node(node_id)
     edges = tuple(graph.edges(node_id)) if with_edges else None
     ends = [end for edge in edges or () for end in (edge.from_id, edge.to_id)]
@@ -60,7 +65,21 @@ def show(graph: Graphs, node_id: NodeId, *, with_edges: bool, with_history: bool
             for record in graph.history(node_id)
         )
     short = graph.shown([node_id, *(other.id for other in others)])
-    return Shown(node, edges, others, short, history, graph.scopes)
+    return Shown(node, edges, others, short, history, graph.scopes, _answer(memory, node))
+
+
+def _answer(memory: Memory, node: Node) -> str | None:
+    """What lies beside the node of an answer; None where nothing does, or not here."""
+    if memory.beside is None or not {"answer", "blob"} <= node.metadata.keys():
+        return None
+    from ctx.objects.repository import Repository
+
+    try:
+        blob = object_id(str(node.metadata["blob"]))
+        found = Repository(memory.beside.project).everything.read(blob)
+    except CtxError:
+        return None
+    return found.payload.decode("utf-8", "backslashreplace")
 
 
 def _holders(graph: Graphs, node_id: NodeId) -> dict[str, Holder]:

@@ -29,10 +29,16 @@ from ctx.sessions import steps as taken
 from ctx.sessions.anchors import Anchor
 from ctx.sessions.state import Session
 from ctx.sessions.steps import Step
+from ctx.sessions.synthesis import junk, unwanted
 from ctx.sessions.synthesis import synthesise as extractive
-from ctx.sessions.synthesis import unwanted
 from ctx.sessions.synthesis.decisions import contradicts
-from ctx.sessions.synthesis.observations import MOST_EVIDENCE, MOST_FILES, Observation, Summary
+from ctx.sessions.synthesis.observations import (
+    MODEL,
+    MOST_EVIDENCE,
+    MOST_FILES,
+    Observation,
+    Summary,
+)
 from ctx.sessions.synthesis.summary import markdown
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, for_agents
@@ -148,10 +154,15 @@ class _Writing:
     def observations(self, found: Sequence[Observation], *, is_whole: bool) -> None:
         fresh = [each for each in found if each.key not in self._known]
         others = self._others([each.key for each in fresh]) if fresh else []
+        is_by_model = any(each.said_by == MODEL for each in fresh)
+        settled = told.settled(self._change.graph, self._session.id, AUTHOR) if is_by_model else []
         for each in found:
             known = self._known.get(each.key)
             if known is not None:
                 self._keep(known, each)
+            elif each.said_by == MODEL and any(junk.is_same(each.title, it) for it in settled):
+                # A model says it in other words the next time. What a person did to it holds.
+                self._unwanted.append(each)
             elif same := told.same(each, others):
                 self._see_again(same, each)
             elif not told.is_stated(each, others):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ctx import ids
 from ctx.ids import NodeId
+from ctx.memory import records
 from ctx.memory.graph import Graph
 from ctx.memory.model import from_json
 from ctx.sessions.steps import Step
@@ -104,6 +105,22 @@ def is_stated(found: Observation, others: Sequence[Told]) -> bool:
         (not other.key and junk.is_same(found.title, other.title)) or _repeats(found, other.title)
         for other in others
     )
+
+
+def settled(graph: Graph, session_name: str, author: str) -> list[str]:
+    """Titles of what was told of a session, and that somebody else has changed or deleted since."""
+    subjects = graph.connection.execute(
+        "SELECT DISTINCT subject FROM records"
+        " WHERE session = ? AND author = ? AND kind = 'node.put'",
+        (session_name, author),
+    ).fetchall()
+    found = []
+    for (subject,) in subjects:
+        about = records.about(graph.connection, subject, "node.")
+        if max(about, key=lambda record: record.order).author != author:
+            metadata = [each.body.get("metadata") for each in about if each.author == author]
+            found += [each["title"] for each in metadata if each and "title" in each]
+    return [title for title in found if isinstance(title, str)]
 
 
 def by_models(connection: Connection, session_id: str) -> list[tuple[str, ...]]:

@@ -116,8 +116,19 @@ def given(data: bytes) -> PromptPack:
 
 def bare(task: str) -> PromptPack:
     """A pack with nothing in it but its task."""
-    nothing = GraphContext((), (), 0, False), "", TokenBudget(0, 0, 0), 0.0
-    return PromptPack(task, None, (), *nothing, (), (), IndexState("none", None, 0, 0), None)
+    return PromptPack(
+        task=task,
+        head_commit=None,
+        retrieved=(),
+        graph_context=GraphContext((), (), expansion_depth=0, scc_dag_used=False),
+        recent_narrative="",
+        token_budget=TokenBudget(total=0, used=0, reserved_for_response=0),
+        confidence=0.0,
+        files=(),
+        left_out=(),
+        code_index=IndexState("none", refreshed_at=None, files=0, history=0),
+        receipt=None,
+    )
 
 
 def _object(data: bytes) -> Mapping[str, Any]:
@@ -144,18 +155,18 @@ def _chunk(said: Any, number: int) -> Chunk:
         raise ContentRefused(f"The pack's chunk {number} has no snippet.", hint=_HOW)
     path = _text(said.get("path")) or None
     return Chunk(
-        _text(said.get("title")),
-        "",
-        _text(said["snippet"]),
-        0.0,
-        "FileContent" if path else "Memory",
-        0,
-        path,
-        _line(said.get("first_line")),
-        _line(said.get("last_line")),
-        _text(said.get("name")) or None,
-        (),
-        (),
+        title=_text(said.get("title")),
+        object_id=_text(said.get("object_id")),
+        snippet=_text(said["snippet"]),
+        relevance_score=0.0,
+        chunk_kind="FileContent" if path else "Memory",
+        tokens=0,
+        path=path,
+        first_line=_line(said.get("first_line")),
+        last_line=_line(said.get("last_line")),
+        name=_text(said.get("name")) or None,
+        signals=(),
+        via=(),
     )
 
 

@@ -14,6 +14,9 @@ _LEAST = 40
 """Tokens below which an excerpt says nothing."""
 _NEW_NODE = re.compile(r"- `\+` [a-z-]+ (\w+): .*")
 """How a log names a node that was added."""
+_ENTRY = re.compile(r"(?=^## )", re.MULTILINE)
+"""Where an entry of the log begins, or a day."""
+_EMPTY_DAY = re.compile(r"^## \d{4}-\d\d-\d\d\n*(?=^## \d{4}-|\Z)", re.MULTILINE)
 _EMPTY = re.compile(r"^### .*\n\s*(?=^#|\Z)", re.MULTILINE)
 """A part of an entry of which only the heading is left."""
 
@@ -63,6 +66,18 @@ def beside(lately: Lately, task: Node | None, chunks: Iterable[Chunk]) -> str:
     said = _EMPTY.sub("", "\n".join(kept)).rstrip()
     is_there = task is not None and task.id in nodes
     return Lately("" if is_there else lately.task, said).text
+
+
+def without(said: str, title: str) -> str:
+    """What happened lately, but for notes, and for nodes that were added, whose title begins so."""
+    begins = re.escape(title)
+    line = re.compile(rf"- `.` (?:[a-z-]+ \w+: {begins}|source \w+ MENTIONS ).*")
+    kept = [each for each in said.split("\n") if not line.fullmatch(each)]
+    told = _EMPTY.sub("", "\n".join(kept))
+    # A commit may be called so and tell of other things too: it has parts.
+    note = re.compile(rf"## \d\d:\d\d {begins}(?!(?s:.*)^### )", re.MULTILINE)
+    entries = [each for each in _ENTRY.split(told) if not note.match(each)]
+    return _EMPTY_DAY.sub("", "".join(entries)).rstrip()
 
 
 def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:

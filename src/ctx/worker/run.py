@@ -55,7 +55,7 @@ class Worker:
         surroundings: Surroundings,
         opened: Opened,
         limits: Limits,
-        variables: Mapping[str, str] | None = None,
+        variables: Mapping[str, str],
     ) -> None:
         self.surroundings = surroundings
         self.store: UserStore = surroundings.user_store
@@ -71,7 +71,7 @@ class Worker:
         self._install = _stamp(ctx.__file__)
         self._lock = _identity(self.store.worker_lock)
         self._tending = Tending(self.home, self._guard, self.is_stopping)
-        self._telling = Telling(surroundings, variables or {}, opened, self._guard, self.log)
+        self._telling = Telling(surroundings, variables, opened, self._guard, self.log)
 
     def log(self, message: str) -> None:
         log.add(self.store.worker_log, message)
@@ -159,8 +159,8 @@ def run(
     surroundings: Surroundings,
     opened: Opened,
     limits: Limits,
+    variables: Mapping[str, str],
     patience_s: float = _GOING_S,
-    variables: Mapping[str, str] | None = None,
 ) -> Reason | None:
     """Be the worker until there is a reason to go; None where there is one already.
 

@@ -5,7 +5,7 @@
     questions   the questions: of a stretch of steps, of the whole session, and to mend an answer
     reading     what a model answered, as far as it has the form that was asked for
     answers     what was answered, as the store keeps it
-    merging     which of it stands beside what was found without a model, and which in its place
+    merging     what of it is added to what was found without a model, and what it rewords
 
 Each question stands for itself: what it shows has an upper bound, however long the session is, and
 asking twice does no harm. Nothing here asks anybody: `operations/retell.py` does.

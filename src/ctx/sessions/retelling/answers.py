@@ -38,7 +38,17 @@ def kept(question: Question, at: str, model: str, body: dict[str, Any], problem:
 
 
 def put(connection: Connection, answer: Kept) -> None:
-    """Inside a transaction; in the place of what was answered to the same question before."""
+    """Inside a transaction; in the place of what was answered about the same before.
+
+    One that is of no use does not take the place of one that is, and that is still of it all.
+    """
+    before = [each for each in of_session(connection, answer.session) if _is_about(each, answer)]
+    if answer.problem and any(_is_good_for(each, answer) for each in before):
+        return
+    connection.executemany(
+        "DELETE FROM model_answers WHERE session = ? AND kind = ? AND first = ?",
+        [each[:3] for each in before],
+    )
     steps = json.dumps(answer.steps, separators=(",", ":"))
     body = json.dumps(answer.body, ensure_ascii=False, separators=(",", ":"))
     connection.execute(
@@ -55,11 +65,6 @@ def of_session(connection: Connection, session: str) -> list[Kept]:
     return [read(row) for row in rows]
 
 
-def forget(connection: Connection, session: str) -> None:
-    """Inside a transaction: everything is to be asked anew."""
-    connection.execute("DELETE FROM model_answers WHERE session = ?", (session,))
-
-
 def asked_about(answers: Sequence[Kept]) -> set[str]:
     """The steps that a model was asked about, whatever it said."""
     return {step for answer in answers if answer.kind == "steps" for step in answer.steps}
@@ -67,6 +72,16 @@ def asked_about(answers: Sequence[Kept]) -> set[str]:
 
 def summary_of(answers: Sequence[Kept]) -> Kept | None:
     return next((answer for answer in answers if answer.kind == "summary"), None)
+
+
+def _is_about(answer: Kept, other: Kept) -> bool:
+    """Whether two answers are about the same steps, or both about the whole."""
+    is_same = answer.kind == "summary" or not set(answer.steps).isdisjoint(other.steps)
+    return answer.kind == other.kind and is_same
+
+
+def _is_good_for(answer: Kept, other: Kept) -> bool:
+    return not answer.problem and (answer.kind == "steps" or answer.steps >= other.steps)
 
 
 def read(row: Sequence[str]) -> Kept:

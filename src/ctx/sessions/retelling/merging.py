@@ -1,31 +1,37 @@
-"""What a model said, beside what was found without one, and in its place.
+"""What a model said, beside what was found without one.
 
-What rests on hard evidence stays: bug fixes, and what a person decided. Where the model has told
-the same thing, by its kind and its steps, it lends its words, and the observation keeps its key:
-nothing is told twice, and nothing has to be withdrawn. What a person decided stays in their words.
-Whatever else was found is replaced by what the model told of the same steps. Where it was not
-asked, or told nothing, all stays as it is.
+Memory is never worse with a model than without: whatever was found stays. Where the model speaks
+of the same thing, by its kind, its steps and its words, it lends its words, and the observation
+keeps its key: nothing is told twice, and nothing has to be withdrawn. What a person decided stays
+in their words. Whatever else the model tells is added, if its steps can show such a thing.
+
+In the summary, too, what is certain stays: what was asked for, what fails still, what was decided,
+and the files, which are counted. The model adds to it, and rewords what was found out and done.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from hashlib import blake2b
+from typing import Any
 
 from ctx.sessions.retelling import answers as stored
 from ctx.sessions.retelling.answers import Kept
 from ctx.sessions.retelling.questions import KINDS, SECTIONS, last_of
 from ctx.sessions.retelling.reading import in_one_line
 from ctx.sessions.steps import Step
-from ctx.sessions.synthesis import junk, wording
+from ctx.sessions.synthesis import closing, junk, wording
+from ctx.sessions.synthesis.complaints import is_failing
 from ctx.sessions.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
     LONGEST_TEXT,
     LONGEST_TITLE,
+    MODEL,
     MOST_EVIDENCE,
     MOST_FILES,
     MOST_SYMBOLS,
     Observation,
+    ObservationKind,
     Summary,
     Synthesis,
 )
@@ -34,21 +40,12 @@ CONFIDENCE = 700
 """Of what only a model says: less than of what the steps show."""
 DECIDED = 600
 """Of what it takes for a decision: no more than of what an agent said itself."""
-MODEL = "model"
 
 _LATE = ("feature", "refactor")
 """What was built is told when the agent rests."""
 _MOST_LINES = 8
-
-
-class _Stretches(NamedTuple):
-    """What the model was asked about and answered, as far as its steps are still there."""
-
-    of_step: Mapping[str, int]
-    """Which stretch a step is in."""
-    telling: frozenset[int]
-    """The stretches of which something was told."""
-    told: tuple[Observation, ...]
+_LEAST_ROOM = 80
+"""For words that are cut off: shorter ones say nothing."""
 
 
 def merged(
@@ -62,42 +59,32 @@ def merged(
     if not answers:
         return found
     by_id = {step.id: step for step in steps}
-    stretches = _read(answers, by_id)
-    told = [each for each in stretches.told if is_whole or each.kind not in _LATE]
+    told = [
+        each
+        for answer in answers
+        if answer.kind == "steps" and not answer.problem
+        for each in _observations(answer, by_id)
+        if is_whole or each.kind not in _LATE
+    ]
     lent = _lent(found.observations, told)
     standing = [
         _in_words_of(each, told[lent[each.key]]) if each.key in lent else each
         for each in found.observations
-        if each.key in lent or not _is_replaced(each, stretches)
     ]
     used = set(lent.values())
     for index, each in enumerate(told):
-        if index not in used and not _is_told(each, standing):
-            standing.append(each)
+        is_shown = any(_can_show(each.kind, by_id[step]) for step in each.evidence)
+        if index not in used and is_shown and not _is_told(each, standing):
+            standing.append(_marked(each))
     ordered = tuple(sorted(standing, key=lambda each: each.at))
-    return Synthesis(ordered, _summary(found.summary, steps, stored.summary_of(answers)))
-
-
-def _read(answers: Sequence[Kept], by_id: Mapping[str, Step]) -> _Stretches:
-    of_step: dict[str, int] = {}
-    telling = set()
-    told: list[Observation] = []
-    for index, answer in enumerate(answers):
-        if answer.kind != "steps" or answer.problem:
-            continue
-        of_step.update(dict.fromkeys(answer.steps, index))
-        found = _observations(answer, by_id)
-        told += found
-        if found:
-            telling.add(index)
-    return _Stretches(of_step, frozenset(telling), tuple(told))
+    return Synthesis(ordered, _summary(found.summary, ordered, steps, stored.summary_of(answers)))
 
 
 def _observations(answer: Kept, by_id: Mapping[str, Step]) -> list[Observation]:
     """What an answer says. What rests on steps that are forgotten was told when they were there."""
     said = answer.body.get("observations")
     found = []
-    for number, each in enumerate(said if isinstance(said, list) else ()):
+    for each in said if isinstance(said, list) else ():
         evidence = _texts(each, "steps")[:MOST_EVIDENCE]
         title = _text(each, "title", LONGEST_TITLE)
         if not evidence or not title or not all(step in by_id for step in evidence):
@@ -107,7 +94,7 @@ def _observations(answer: Kept, by_id: Mapping[str, Step]) -> list[Observation]:
         shown_by = [by_id[step] for step in sorted(set(evidence))]
         found.append(
             Observation(
-                f"{MODEL}:{answer.first}:{number}",
+                _key(answer, each["kind"], title),
                 each["kind"],
                 title,
                 _text(each, "text", LONGEST_TEXT),
@@ -120,6 +107,23 @@ def _observations(answer: Kept, by_id: Mapping[str, Step]) -> list[Observation]:
             )
         )
     return found
+
+
+def _can_show(kind: ObservationKind, step: Step) -> bool:
+    """Whether a step can show such a thing: nothing is built by looking, or by what fails."""
+    match kind:
+        case "discovery":
+            return True
+        case "decision":
+            return step.kind in ("prompt", "say", "plan", "write", "agent")
+        case _:
+            return step.kind in ("write", "command", "agent") and step.ok and not is_failing(step)
+
+
+def _key(answer: Kept, kind: str, title: str) -> str:
+    """Of what is said, not of its place: the next answer may have another order."""
+    digest = blake2b(f"{kind}\0{title}".encode("utf-8", "replace"), digest_size=8)
+    return f"{MODEL}:{answer.first}:{digest.hexdigest()}"
 
 
 def _files(said: Mapping[str, Any], shown_by: Sequence[Step]) -> tuple[str, ...]:
@@ -143,37 +147,48 @@ def _lent(found: Sequence[Observation], told: Sequence[Observation]) -> dict[str
     for number, each in enumerate(found):
         shared = Counter(place for step in each.evidence for place in places.get(step, ()))
         pairs += [
-            (-count, number, place)
+            (-count, told[place].kind != each.kind, number, place)
             for place, count in shared.items()
-            if told[place].kind == each.kind
+            if _speaks_of(told[place], each)
         ]
     lent: dict[str, int] = {}
     used: set[int] = set()
-    for _, number, place in sorted(pairs):
+    for _, _, number, place in sorted(pairs):
         if found[number].key not in lent and place not in used:
             lent[found[number].key] = place
             used.add(place)
     return lent
 
 
+def _speaks_of(told: Observation, found: Observation) -> bool:
+    """Whether two observations that share a step are about the same thing."""
+    if told.kind != found.kind and not {told.kind, found.kind} <= set(_LATE):
+        return False
+    known = " ".join([found.title, found.text, *found.symbols, *found.files])
+    return not junk.words(f"{told.title} {told.text}").isdisjoint(junk.words(known))
+
+
 def _in_words_of(found: Observation, told: Observation) -> Observation:
     if found.said_by == "user":
         return found
-    # What shows that something was mended is worth more than words.
-    text = f"{told.text} {found.text}" if found.kind == "bugfix" else told.text or found.text
+    # What the steps show is worth more than words.
     return found._replace(
         title=told.title,
-        text=wording.shortened(text, LONGEST_TEXT),
+        text=_before(told.text, found.text),
         said_by=found.said_by or MODEL,
     )
 
 
-def _is_replaced(found: Observation, stretches: _Stretches) -> bool:
-    """Whether the model has told something else of all that this rests on."""
-    if found.kind == "bugfix" or found.said_by == "user":
-        return False
-    places = {stretches.of_step.get(step) for step in found.evidence}
-    return places <= stretches.telling
+def _marked(told: Observation) -> Observation:
+    """What only a model says, so that its reader knows."""
+    return told._replace(text=_before(told.text, "Told by a model."))
+
+
+def _before(text: str, rest: str) -> str:
+    """A text, as far as there is room for it, before another that is kept whole."""
+    room = LONGEST_TEXT - len(rest) - 1
+    shown = wording.sentence(wording.shortened(text, room - 1)) if room > _LEAST_ROOM else ""
+    return f"{shown} {rest}".strip()
 
 
 def _is_told(told: Observation, standing: Sequence[Observation]) -> bool:
@@ -186,18 +201,54 @@ def _is_told(told: Observation, standing: Sequence[Observation]) -> bool:
     )
 
 
-def _summary(found: Summary | None, steps: Sequence[Step], answer: Kept | None) -> Summary | None:
-    """A summary in the model's words, as long as nothing was done since; its files are counted."""
+def _summary(
+    found: Summary | None,
+    told: Sequence[Observation],
+    steps: Sequence[Step],
+    answer: Kept | None,
+) -> Summary | None:
+    """What is certain of a session, and the rest in the model's words.
+
+    What it says of the end does not stand against what still fails. Where something was done since,
+    it says nothing.
+    """
     if found is None or answer is None or answer.problem or not answer.steps:
         return found
-    sections = {name: _lines(answer.body, name) for name in SECTIONS}
-    if last_of(steps) > answer.steps[-1] or not any(sections.values()):
+    said = {name: _lines(answer.body, name) for name in SECTIONS}
+    if last_of(steps) > answer.steps[-1] or not any(said.values()):
         return found
+    title = _text(answer.body, "title", LONGEST_NAME)
+    done = tuple(line for line in said["completed"] if not closing.is_all_well(line))
+    if any(map(closing.fails_still, found.next_steps)):
+        title = ""
+        done = done if any(step.kind == "write" and step.ok for step in steps) else ()
+    known = [found.request, *(f"{each.title} {each.text}" for each in told)]
+    is_about_it = any(_shared(title, each) for each in known)
     return found._replace(
-        title=_text(answer.body, "title", LONGEST_NAME) or found.title,
-        request=_text(answer.body, "request", LONGEST_LINE) or found.request,
-        **cast("Any", sections),
+        title=title if is_about_it else found.title,
+        investigated=said["investigated"] or found.investigated,
+        learned=_reworded(found.learned, said["learned"]),
+        completed=_reworded(found.completed, done),
+        next_steps=_with_more(found.next_steps, said["next_steps"]),
+        notes=_with_more(found.notes, said["notes"]),
     )
+
+
+def _reworded(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
+    """What a model said, and whatever was found of which it does not speak."""
+    missing = [line for line in found if not any(_shared(line, each) > 1 for each in said)]
+    kept = said[: max(0, _MOST_LINES - len(missing))]
+    return (*kept, *missing)
+
+
+def _with_more(found: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
+    """What was found, and whatever a model said that it does not say."""
+    more = [line for line in said if not junk.is_told(line, found)]
+    return wording.distinct((*found, *more))[: max(_MOST_LINES, len(found))]
+
+
+def _shared(one: str, other: str) -> int:
+    return len(junk.words(one) & junk.words(other))
 
 
 def _lines(said: Mapping[str, Any], name: str) -> tuple[str, ...]:

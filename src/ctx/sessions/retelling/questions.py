@@ -4,6 +4,7 @@ Their words are in `sessions/prompts`.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from string import Template
@@ -13,7 +14,7 @@ from ctx.llm.model import Request
 from ctx.sessions.retelling.showing import indented
 from ctx.sessions.retelling.stretches import MOST_TOKENS, Stretch
 from ctx.sessions.steps import Step
-from ctx.sessions.synthesis import wording
+from ctx.sessions.synthesis import junk, wording
 from ctx.sessions.synthesis.course import Course
 from ctx.sessions.synthesis.observations import (
     LONGEST_LINE,
@@ -39,6 +40,7 @@ _MOST_ASKED = 6
 _MOST_TOLD = 20
 _MOST_FILES = 20
 _FOR_THE_ANSWER = 4
+_END_OF_SENTENCE = re.compile(r"[.:;]\s|\"\s| - ")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 
@@ -60,6 +62,14 @@ class Voice(NamedTuple):
         return self._replace(max_tokens=longest, most_tokens=min(self.most_tokens, room))
 
 
+class Name(NamedTuple):
+    """Which question it is, whatever it says."""
+
+    session: str
+    kind: Kind
+    first: str
+
+
 class Question(NamedTuple):
     """Something to ask a model, and what its answer is held against."""
 
@@ -75,6 +85,11 @@ class Question(NamedTuple):
     def first(self) -> str:
         """By which the answer is kept. There is one summary."""
         return self.steps[0] if self.kind == "steps" else ""
+
+    @property
+    def name(self) -> "Name":
+        """The same for the same question, when it is made again."""
+        return Name(self.session, self.kind, self.first)
 
 
 def of_stretch(session: str, stretch: Stretch, asked: Step | None, voice: Voice) -> Question:
@@ -139,6 +154,11 @@ def most_more(stretches: int) -> int:
     told = min(_MOST_TOLD, MOST_OBSERVATIONS * stretches)
     # A character has three bytes at most, or is written as two.
     return told * 3 * (_LONGEST_TOLD + len("    \n"))
+
+
+def is_of_prompt(text: str) -> bool:
+    """Whether a model says again what we said to it, as an example or of its form."""
+    return any(junk.is_same(text, ours) for ours in _own_phrases())
 
 
 def last_of(steps: Sequence[Step]) -> str:
@@ -210,6 +230,15 @@ def _own_words() -> int:
 
 
 @cache
+def _own_phrases() -> tuple[str, ...]:
+    """What we say ourselves, in sentences and in the parts of them."""
+    every = wording.line(" ".join(_prompt(name).template for name in ("begin", "steps", "end")))
+    sentences = _END_OF_SENTENCE.split(every)
+    parts = [part for sentence in sentences for part in sentence.split(", ")]
+    return wording.distinct(text for text in (*sentences, *parts) if junk.words(text))
+
+
+@cache
 def _prompt(name: str) -> Template:
     from importlib import resources
 
@@ -236,4 +265,4 @@ _OBSERVATION = _object(
     }
 )
 _OBSERVATIONS = _object({"observations": {"type": "array", "items": _OBSERVATION}})
-_SUMMARY = _object({"title": _TEXT, "request": _TEXT, **dict.fromkeys(SECTIONS, _TEXTS)})
+_SUMMARY = _object({"title": _TEXT, **dict.fromkeys(SECTIONS, _TEXTS)})

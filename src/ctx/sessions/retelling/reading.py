@@ -1,7 +1,8 @@
 """What a model answered, as far as it has the form that was asked for.
 
 Reading never fails: it gives what can be kept, or one sentence that says what is wrong, which the
-model is told. Words around the object and a fence are no mistake; a step that does not exist is.
+model is told if it can mend that. Words around the object and a fence are no mistake. What rests on
+no step that exists is left out, as is what tells nothing, or says our own words again.
 """
 
 import json
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 from ctx.redaction import redact
 from ctx.sessions.injected import without_injected
 from ctx.sessions.private import without_private
+from ctx.sessions.retelling import questions
 from ctx.sessions.retelling.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
 from ctx.sessions.synthesis import junk, wording
 from ctx.sessions.synthesis.observations import (
@@ -33,13 +35,15 @@ class Read(NamedTuple):
     """What is kept of the answer: texts that are clean and short, and steps by their ids."""
     complaint: str = ""
     """What is wrong with it; then there is nothing to keep."""
+    can_be_mended: bool = False
+    """Whether the answer itself has what is missing, in another form: else it would be made up."""
 
 
 def read(text: str, question: Question) -> Read:
     """What an answer says to a question."""
     found = _outermost_object(text)
     if found is None:
-        return _refused("it is no JSON object, or not a whole one.")
+        return Read({}, "it is no JSON object, or not a whole one.", "{" in text)
     return _observations(found, question) if question.kind == "steps" else _summary(found)
 
 
@@ -61,26 +65,39 @@ def _observations(found: dict[str, Any], question: Question) -> Read:
     if not isinstance(told, list):
         return _refused('there is no list "observations".')
     kept = []
+    complaints = []
     for number, each in enumerate(told[:MOST_OBSERVATIONS], 1):
-        if complaint := _complaint(each, len(question.steps)):
-            return _refused(f"observation {number} {complaint}")
-        title = _clean(each["title"], LONGEST_TITLE)
-        if junk.is_junk(title) or junk.is_narration(title):
+        if complaint := _complaint(each):
+            complaints.append(f"observation {number} {complaint}")
             continue
-        steps = sorted(set(each["steps"]))[:MOST_EVIDENCE]
+        title = _clean(each["title"], LONGEST_TITLE)
+        steps = [step for step in sorted(set(each["steps"])) if 0 < step <= len(question.steps)]
+        if not steps or not _is_worth_keeping(title):
+            continue
         kept.append(
             {
                 "kind": each["kind"],
                 "title": title,
                 "text": _clean(each.get("text", ""), LONGEST_TEXT),
-                "steps": [question.steps[step - 1] for step in steps],
+                "steps": [question.steps[step - 1] for step in steps[:MOST_EVIDENCE]],
                 "files": _files(each.get("files", []), question.files),
             }
         )
+    if complaints and not kept:
+        return _refused(complaints[0])
     return Read({"observations": kept})
 
 
-def _complaint(told: object, last: int) -> str:
+def _is_worth_keeping(title: str) -> bool:
+    return not (
+        junk.is_junk(title)
+        or junk.is_narration(title)
+        or junk.is_report(title)
+        or questions.is_of_prompt(title)
+    )
+
+
+def _complaint(told: object) -> str:
     """What is wrong with an observation."""
     if not isinstance(told, dict):
         return "is no object."
@@ -92,10 +109,8 @@ def _complaint(told: object, last: int) -> str:
     if not isinstance(told.get("text", ""), str):
         return 'has a "text" that is no text.'
     steps = told.get("steps")
-    if not isinstance(steps, list) or not steps or not all(type(each) is int for each in steps):
+    if not isinstance(steps, list) or not all(type(each) is int for each in steps):
         return 'has no "steps": a list with the number of at least one step.'
-    if not all(1 <= step <= last for step in steps):
-        return f"names a step that does not exist: their numbers are 1 to {last}."
     files = told.get("files", [])
     if not isinstance(files, list) or not all(isinstance(each, str) for each in files):
         return 'has "files" that are no list of paths.'
@@ -113,21 +128,23 @@ def _files(named: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _summary(found: dict[str, Any]) -> Read:
-    for name in ("title", "request"):
-        if not isinstance(found.get(name, ""), str):
-            return _refused(f'"{name}" is no text.')
-    body: dict[str, Any] = {
-        "title": _clean(found.get("title", ""), LONGEST_NAME),
-        "request": _clean(found.get("request", ""), LONGEST_LINE),
-    }
+    title = found.get("title", "")
+    if not isinstance(title, str):
+        return _refused('"title" is no text.')
+    title = _clean(title, LONGEST_NAME)
+    body: dict[str, Any] = {"title": "" if questions.is_of_prompt(title) else title}
     for name in SECTIONS:
         lines = found.get(name, [])
         if not isinstance(lines, list) or not all(isinstance(each, str) for each in lines):
             return _refused(f'"{name}" is no list of texts.')
         cleaned = [_clean(line, LONGEST_LINE) for line in lines[:_MOST_LINES]]
-        body[name] = [line for line in dict.fromkeys(cleaned) if junk.words(line)]
+        body[name] = [
+            line
+            for line in dict.fromkeys(cleaned)
+            if junk.words(line) and not questions.is_of_prompt(line)
+        ]
     if not any(body[name] for name in SECTIONS):
-        return _refused("all of its lists are empty.")
+        return Read({}, "all of its lists are empty.")
     return Read(body)
 
 
@@ -143,4 +160,4 @@ def _clean(text: str, longest: int) -> str:
 
 
 def _refused(complaint: str) -> Read:
-    return Read({}, complaint)
+    return Read({}, complaint, can_be_mended=True)

@@ -99,6 +99,10 @@ _PASSES = re.compile(
     r"|succeeds?)\b.{0,24}\Z",
     re.IGNORECASE,
 )
+_SUCCEEDS = re.compile(
+    r"\b(?:tests?|checks?|suite|build)\b (?:\w+ ){0,3}(?:pass|succeed|green)", re.IGNORECASE
+)
+_FAILS_STILL = re.compile(r"\bstill fail", re.IGNORECASE)
 _OFFER = re.compile(
     r"(?:let me know|would you like|do you want|want me to|shall i|feel free|happy to|i can also"
     r"|if you|als nächstes könnten?)\b",
@@ -172,6 +176,16 @@ def answered(course: Course) -> tuple[str, ...]:
         if found:
             return tuple(found[:_MOST_ANSWERED])
     return ()
+
+
+def fails_still(text: str) -> bool:
+    """Whether something that remains is that it fails."""
+    return _FAILS_STILL.search(text) is not None
+
+
+def is_all_well(text: str) -> bool:
+    """Whether a sentence says that everything works, or that the tests pass: others show that."""
+    return any(each.search(text) for each in (_ALL_IS_WELL, _SUCCEEDS))
 
 
 def is_done(text: str) -> bool:

@@ -12,6 +12,8 @@ LONGEST_NAME = 80
 """Of a session in a list."""
 MOST_FILES = 20
 MOST_SYMBOLS = 12
+MODEL = "model"
+"""By whom something was said that only a model has told."""
 MOST_EVIDENCE = 24
 
 CERTAIN = 1000
