@@ -32,7 +32,7 @@ from bench import timing
 from bench.timing import Figure
 from ctx import tokens
 from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.llama_cpp import LlamaCpp
+from ctx.llm.llama_cpp.server import LlamaCpp
 from ctx.llm.model import Answer, Request, Usage, unheard
 from ctx.llm.prices import Prices
 from ctx.llm.wire import Patience

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm.claude_cli import OVERHEAD, ClaudeCli
+from ctx.llm.claude_cli.client import OVERHEAD, ClaudeCli
 from ctx.llm.model import Answer, Backend, Seen, Usage, unheard
 from ctx.llm.wire import Patience
 from tests.conftest import Ctx

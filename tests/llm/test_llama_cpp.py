@@ -10,7 +10,7 @@ import pytest
 from ctx import clock, tokens
 from ctx.errors import BudgetExceeded
 from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.llama_cpp import LlamaCpp
+from ctx.llm.llama_cpp.server import LlamaCpp
 from ctx.llm.model import Answer, Backend, Cache, Request, Seen, Usage, unheard
 from ctx.llm.prices import Prices
 from ctx.llm.wire import Patience

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm.llama_cpp import LlamaCpp
+from ctx.llm.llama_cpp.server import LlamaCpp
 from ctx.llm.model import Answer, Request, Seen, Usage, unheard
 from ctx.llm.wire import Patience
 from tests.contract.llm_backends import Metered

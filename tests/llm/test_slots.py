@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctx.llm import slots
-from ctx.llm.slots import Boundary, OnDisk, Read, Recalled, Slots
+from ctx.llm.llama_cpp import slots
+from ctx.llm.llama_cpp.slots import Boundary, OnDisk, Read, Recalled, Slots
 from ctx.llm.wire import Patience, Wire
 from tests.llm import serving
 

@@ -11,14 +11,10 @@
     exchange    one request and its answer as bytes, within the time that they may take
     stream      an answer as it comes: bytes, lines, events
     llama_cpp   a llama.cpp server, by its own protocol
-    prompts     a question as such a server reads it: tokens, in the frame of the model's template
-    slots       what it has read before, kept between calls
     thoughts    what a model thinks aloud, which is not its answer
     openai      whatever speaks OpenAI's chat protocol: Ollama, vLLM, LM Studio, services
     anthropic   Anthropic's Messages
-    claude_cli  Claude Code's own program, with the login that a person has there: what it prints
-                (`claude_reply`), and the folder that it is asked in (`claude_place`)
-    program     a program that answers in lines, for so long and no longer
+    claude_cli  Claude Code's own program, with the login that a person has there
     scripted    a model that says what a test wrote down
     backends    which of them a person has configured, and what `auto` finds
 

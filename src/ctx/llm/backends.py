@@ -145,7 +145,7 @@ def _made(
             raise ConfigInvalid(
                 "claude_cli is a program, and has no address.", hint="Leave out --server."
             )
-        from ctx.llm.claude_cli import ClaudeCli
+        from ctx.llm.claude_cli.client import ClaudeCli
 
         folder = os.path.join(home, "llm", "claude")
         return ClaudeCli(config.text("llm.command"), model, folder, variables, patience)
@@ -153,7 +153,7 @@ def _made(
     key = key_for(chosen, address, config, variables)
     match name:
         case "llama_cpp":
-            from ctx.llm.llama_cpp import LlamaCpp
+            from ctx.llm.llama_cpp.server import LlamaCpp
 
             return LlamaCpp(address, model, key, patience, os.path.join(home, "llm"))
         case "openai":
@@ -288,7 +288,7 @@ def _is_set(name: str, config: Config) -> bool:
 
 
 def _others(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
-    from ctx.llm import program
+    from ctx.llm.claude_cli import program
 
     found = []
     if setting != "claude_cli" and program.found(command, variables):

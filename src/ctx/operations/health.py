@@ -112,9 +112,9 @@ def _models(memory: Memory, today: str) -> _Models:
 
 def _model_problem(memory: Memory) -> str | None:
     """The last one, if it is the last that was heard of a model."""
-    from ctx.operations import retell
+    from ctx.operations import model_synthesis
 
-    last = retell.last_problem(memory.user.connection)
+    last = model_synthesis.last_problem(memory.user.connection)
     if last is None or last.at < clock.iso(clock.now_ms() - _DAY_MS):
         return None
     return f"{last.at}: {last.data.get('message', '')}"

@@ -231,7 +231,7 @@ def _left(scope: Scope, needle: Needle) -> Iterator[Left]:
 
 def _at_models(home: str) -> Iterator[Left]:
     """What servers of models keep of prompts. Nobody can tell what is in it, or delete it there."""
-    from ctx.llm import slots
+    from ctx.llm.llama_cpp import slots
 
     for each in slots.forget(os.path.join(home, "llm")):
         why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may hold it"

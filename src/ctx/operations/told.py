@@ -141,7 +141,7 @@ def with_models(
     """
     if not said:
         return found
-    from ctx.sessions.retelling import answers, merging
+    from ctx.sessions.synthesis.by_model import answers, merging
 
     return merging.merged(found, steps, [*map(answers.read, said)], is_whole=is_whole)
 

@@ -20,7 +20,7 @@ from ctx.operations.tend import Tending
 from ctx.sessions import live, spool
 from ctx.worker import lock, log, memory_use, starting
 from ctx.worker.bell import Bell
-from ctx.worker.telling import Telling
+from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Memory, Surroundings
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Worker:
         self._install = _stamp(ctx.__file__)
         self._lock = _identity(self.store.worker_lock)
         self._tending = Tending(self.home, self._guard, self.is_stopping)
-        self._telling = Telling(surroundings, variables, opened, self._guard, self.log)
+        self._asking = ModelSynthesis(surroundings, variables, opened, self._guard, self.log)
 
     def log(self, message: str) -> None:
         log.add(self.store.worker_log, message)
@@ -91,7 +91,7 @@ class Worker:
             for told in tend.problems(tended.applied):
                 self.log(told)
         with self._guard("what a model tells"):
-            self._telling.look()
+            self._asking.look()
 
     def freshen(self) -> None:
         """What can wait until there is nothing else to do."""
@@ -106,7 +106,7 @@ class Worker:
 
     def leave(self) -> None:
         """Wait for nobody any more."""
-        self._telling.stop()
+        self._asking.stop()
 
     def is_stopping(self) -> bool:
         return self._is_stopping
@@ -125,7 +125,7 @@ class Worker:
             return "stopped"
         if _identity(self.store.worker_lock) != self._lock:
             return "removed"
-        if self._telling.is_asking:
+        if self._asking.is_asking:
             # What was asked is paid for.
             self._needed = now
             return ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import ModelFailure
-from ctx.llm.claude_cli import OVERHEAD, ClaudeCli
+from ctx.llm.claude_cli.client import OVERHEAD, ClaudeCli
 from ctx.llm.model import Request, Seen, unheard
 from ctx.llm.wire import Patience
 from tests.contract.llm_backends import Metered

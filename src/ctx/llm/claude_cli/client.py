@@ -26,9 +26,10 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm import program, stream
-from ctx.llm.claude_place import place
-from ctx.llm.claude_reply import Reply
+from ctx.llm import stream
+from ctx.llm.claude_cli import program
+from ctx.llm.claude_cli.place import place
+from ctx.llm.claude_cli.reply import Reply
 from ctx.llm.model import Answer, BackendName, Hear, Meter, Request, Seen
 from ctx.llm.stream import Broken, Heard
 from ctx.llm.wire import Patience

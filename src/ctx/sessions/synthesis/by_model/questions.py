@@ -11,10 +11,10 @@ from string import Template
 from typing import Any, Literal, NamedTuple
 
 from ctx.llm.model import Request
-from ctx.sessions.retelling.showing import indented
-from ctx.sessions.retelling.stretches import MOST_TOKENS, Stretch
 from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import junk, wording
+from ctx.sessions.synthesis.by_model.showing import indented
+from ctx.sessions.synthesis.by_model.stretches import MOST_TOKENS, Stretch
 from ctx.sessions.synthesis.course import Course
 from ctx.sessions.synthesis.observations import (
     LONGEST_LINE,

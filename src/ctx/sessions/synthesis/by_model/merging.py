@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from ctx.sessions.retelling import answers as stored
-from ctx.sessions.retelling.answers import Kept
-from ctx.sessions.retelling.questions import KINDS, SECTIONS, last_of
-from ctx.sessions.retelling.reading import in_one_line
 from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import closing, junk, wording
+from ctx.sessions.synthesis.by_model import answers as stored
+from ctx.sessions.synthesis.by_model.answers import Kept
+from ctx.sessions.synthesis.by_model.questions import KINDS, SECTIONS, last_of
+from ctx.sessions.synthesis.by_model.reading import in_one_line
 from ctx.sessions.synthesis.complaints import is_failing
 from ctx.sessions.synthesis.observations import (
     LONGEST_LINE,

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ctx.redaction import redact
 from ctx.sessions.injected import without_injected
 from ctx.sessions.private import without_private
-from ctx.sessions.retelling import questions
-from ctx.sessions.retelling.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
 from ctx.sessions.synthesis import junk, wording
+from ctx.sessions.synthesis.by_model import questions
+from ctx.sessions.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
 from ctx.sessions.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.llm.ledger import SessionSpent
-from ctx.operations import apply, retell, synthesise, tend
-from ctx.operations.retell import Asking, Left
+from ctx.operations import apply, model_synthesis, synthesise, tend
+from ctx.operations.model_synthesis import Asking, Left
 from ctx.operations.synthesise import Written
 from ctx.sessions import state
-from ctx.sessions.retelling import questions
-from ctx.sessions.retelling.answers import Kept
-from ctx.sessions.retelling.questions import Question, Voice
 from ctx.sessions.state import Session
+from ctx.sessions.synthesis.by_model import questions
+from ctx.sessions.synthesis.by_model.answers import Kept
+from ctx.sessions.synthesis.by_model.questions import Question, Voice
 from ctx.workspace import Memory
 
 _MEANWHILE = (
@@ -63,7 +63,7 @@ class Retold(NamedTuple):
 def planned(memory: Memory, text: str, asking: Asking, voice: Voice, *, again: bool) -> Retold:
     """What would be asked. Nobody is asked by this."""
     session = state.get(memory.user.connection, text)
-    due = retell.due(memory.user.connection, session, voice, again=again)
+    due = model_synthesis.due(memory.user.connection, session, voice, again=again)
     asked = [_asked(each, None) for each in due]
     if asked and asked[-1].kind == "summary":
         more = questions.most_more(len(asked) - 1)
@@ -72,7 +72,7 @@ def planned(memory: Memory, text: str, asking: Asking, voice: Voice, *, again: b
     return _told(session, asking, asked, asking.left(session.id))._replace(dry_run=True)
 
 
-def retell_now(
+def synthesise_now(
     memory: Memory,
     text: str,
     asking: Asking,
@@ -90,16 +90,16 @@ def retell_now(
     asked: list[Asked] = []
     problem = ""
     written: Written | None = None
-    names = [each.name for each in retell.due(connection, session, voice, again=again)]
+    names = [each.name for each in model_synthesis.due(connection, session, voice, again=again)]
     try:
         for number, name in enumerate(names):
             if problem and name.kind == "steps":
                 # Where there is no more room for steps, there is for the summary.
                 continue
             tick(number, len(names))
-            scrub = retell.last_scrub(connection)
+            scrub = model_synthesis.last_scrub(connection)
             # The summary is of what was told just now, and what was scrubbed is not sent.
-            due = retell.due(connection, session, voice, again=again)
+            due = model_synthesis.due(connection, session, voice, again=again)
             question = next((each for each in due if each.name == name), None)
             if question is None:
                 continue
@@ -110,7 +110,7 @@ def retell_now(
                     raise
                 problem = error.message
                 continue
-            if not retell.keep(memory, answer, scrub):
+            if not model_synthesis.keep(memory, answer, scrub):
                 problem = _MEANWHILE
                 break
             asked.append(_asked(question, answer))

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.sessions.retelling import merging, questions, reading, stretches
-from ctx.sessions.retelling.answers import Kept
-from ctx.sessions.retelling.questions import KINDS, Kind, Question, Voice
 from ctx.sessions.steps import Step
+from ctx.sessions.synthesis.by_model import merging, questions, reading, stretches
+from ctx.sessions.synthesis.by_model.answers import Kept
+from ctx.sessions.synthesis.by_model.questions import KINDS, Kind, Question, Voice
 from ctx.sessions.synthesis.observations import Observation, Synthesis
 from ctx.sessions.synthesis.synthesise import is_at_rest, synthesise
 from ctx.tokens import estimate

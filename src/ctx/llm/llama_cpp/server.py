@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 from ctx import clock
 from ctx.errors import BudgetExceeded, ModelFailure
-from ctx.llm import slots
+from ctx.llm.llama_cpp import slots
+from ctx.llm.llama_cpp.prompts import Prompt, Prompts
+from ctx.llm.llama_cpp.slots import Recalled, Slots
 from ctx.llm.model import (
     Answer,
     BackendName,
@@ -26,8 +28,6 @@ from ctx.llm.model import (
     Usage,
     unheard,
 )
-from ctx.llm.prompts import Prompt, Prompts
-from ctx.llm.slots import Recalled, Slots
 from ctx.llm.stream import Heard
 from ctx.llm.thoughts import Aloud
 from ctx.llm.wire import Patience, Refused, Wire

@@ -16,7 +16,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations.tend import Tending
 from ctx.sessions import spool
-from ctx.worker.telling import Telling
+from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Surroundings
 from tests.conftest import Ctx
 from tests.llm import serving
@@ -89,7 +89,7 @@ class Worker:
         store = UserStore(client.home)
         place = Surroundings(client.home, store, {}, (), CLI_SESSION)
         self._tending = Tending(client.home, self._guard)
-        self._telling = Telling(place, {}, client.memory, self._guard, self.log.append)
+        self._asking = ModelSynthesis(place, {}, client.memory, self._guard, self.log.append)
 
     @contextmanager
     def _guard(self, doing: str) -> Iterator[None]:
@@ -101,7 +101,7 @@ class Worker:
     def round(self) -> None:
         with self._client.memory() as memory:
             self._tending.round(memory)
-        self._telling.look()
+        self._asking.look()
 
     def rounds_until(self, holds: Any) -> None:
         """As a ring after each answer makes them."""
@@ -113,7 +113,7 @@ class Worker:
         until(around)
 
     def stop(self) -> None:
-        self._telling.stop()
+        self._asking.stop()
 
 
 @pytest.fixture

@@ -16,13 +16,13 @@ from ctx.memory import event_log
 from ctx.redaction import redact
 from ctx.sessions import state
 from ctx.sessions import steps as taken
-from ctx.sessions.retelling import answers, merging, questions, reading, stretches
-from ctx.sessions.retelling.answers import Kept
-from ctx.sessions.retelling.questions import Question, Voice
-from ctx.sessions.retelling.reading import Read
 from ctx.sessions.state import Session
 from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import synthesise as extractive
+from ctx.sessions.synthesis.by_model import answers, merging, questions, reading, stretches
+from ctx.sessions.synthesis.by_model.answers import Kept
+from ctx.sessions.synthesis.by_model.questions import Question, Voice
+from ctx.sessions.synthesis.by_model.reading import Read
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ctx.errors import ModelFailure
-from ctx.llm import slots
+from ctx.llm.llama_cpp import slots
+from ctx.llm.llama_cpp.slots import Boundary
 from ctx.llm.model import Request
-from ctx.llm.slots import Boundary
 from ctx.llm.wire import Refused, Wire
 
 _MOST_PARTS = 32

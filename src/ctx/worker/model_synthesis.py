@@ -24,9 +24,9 @@ from ctx.workspace import Memory, Surroundings
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
-    from ctx.operations.retell import Asking
-    from ctx.sessions.retelling.questions import Name, Question, Voice
+    from ctx.operations.model_synthesis import Asking
     from ctx.sessions.state import Session
+    from ctx.sessions.synthesis.by_model.questions import Name, Question, Voice
 
 _SOONEST_S = 60.0
 _LATEST_S = 3_600.0
@@ -48,7 +48,7 @@ class _Due(NamedTuple):
     """The last one before the question was made."""
 
 
-class Telling:
+class ModelSynthesis:
     def __init__(
         self,
         surroundings: Surroundings,
@@ -88,7 +88,7 @@ class Telling:
             return
         self._rung.set()
         if self._thread is None:
-            self._thread = Thread(target=self._run, name="telling", daemon=True)
+            self._thread = Thread(target=self._run, name="model synthesis", daemon=True)
             self._thread.start()
 
     @property
@@ -123,14 +123,14 @@ class Telling:
         is_early = clock.monotonic() < self._not_before or self._day_spent == _day(config)
         if not _is_wanted(config) or is_early:
             return
-        from ctx.operations import retell
+        from ctx.operations import model_synthesis
 
-        if (found := self._next(config, retell.voice(config))) is None:
+        if (found := self._next(config, model_synthesis.voice(config))) is None:
             return
         is_well = False
         try:
             store = self._surroundings.user_store
-            with retell.configured(config, self._variables, store) as asking:
+            with model_synthesis.configured(config, self._variables, store) as asking:
                 self._asking = asking
                 voice = asking.voice() if asking else None
                 while asking and voice and not self._is_stopping:
@@ -157,7 +157,7 @@ class Telling:
 
     def _ask(self, asking: "Asking", config: "Config", due: _Due) -> None:
         from ctx.llm.ledger import DaySpent, SessionSpent
-        from ctx.operations import retell
+        from ctx.operations import model_synthesis
 
         session, question, scrub = due
         self._asked_at = clock.monotonic()
@@ -185,7 +185,7 @@ class Telling:
             # Nobody waited for a better one.
             return
         with self._opened() as memory:
-            retell.keep(memory, answer, scrub)
+            model_synthesis.keep(memory, answer, scrub)
         self._patience_s = _SOONEST_S
         self._refused_in_a_row = 0
         self._failed.pop(session.id, None)
@@ -199,18 +199,18 @@ class Telling:
 
         A session that failed comes after the others: they may be well.
         """
-        from ctx.operations import retell
+        from ctx.operations import model_synthesis
 
         cap = config.integer(_SESSION_CAP)
         with self._opened() as memory:
             connection = memory.user.connection
-            scrub = retell.last_scrub(connection)
-            recent = retell.recent(connection)
+            scrub = model_synthesis.last_scrub(connection)
+            recent = model_synthesis.recent(connection)
             for session in sorted(recent, key=lambda each: self._failed.get(each.id, 0)):
-                stands = (*retell.standing(connection, session), str(cap))
+                stands = (*model_synthesis.standing(connection, session), str(cap))
                 if self._looked_at.get(session.id) == stands:
                     continue
-                for question in retell.due(connection, session, voice):
+                for question in model_synthesis.due(connection, session, voice):
                     is_spent = cap <= self._spent.get((session.id, question.kind), -1)
                     if not is_spent and question.name not in self._refused:
                         return _Due(session, question, scrub)
@@ -221,12 +221,12 @@ class Telling:
         """Once for each thing that is wrong."""
         if error.message in self._told:
             return
-        from ctx.operations import retell
+        from ctx.operations import model_synthesis
 
         self._told.add(error.message)
         self._log(f"what a model tells of {session}: {error.message}")
         with self._opened() as memory:
-            retell.note(memory.user.connection, session, error)
+            model_synthesis.note(memory.user.connection, session, error)
 
 
 def _is_wanted(config: "Config") -> bool:
