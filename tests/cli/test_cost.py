@@ -108,7 +108,7 @@ def test_as_json(ctx: Ctx, used: Path) -> None:
                 "output_tokens": 600,
                 "cached_tokens": 0,
                 "counted": 5_000,
-                "dollars": 0.0,
+                "cost_micros": 0,
                 "unpriced": 2,
             },
             {
@@ -121,7 +121,7 @@ def test_as_json(ctx: Ctx, used: Path) -> None:
                 "output_tokens": 200,
                 "cached_tokens": 400,
                 "counted": 2_200,
-                "dollars": 0.0,
+                "cost_micros": 0,
                 "unpriced": 0,
             },
         ],
@@ -135,7 +135,7 @@ def test_as_json(ctx: Ctx, used: Path) -> None:
             "output_tokens": 800,
             "cached_tokens": 400,
             "counted": 7_200,
-            "dollars": 0.0,
+            "cost_micros": 0,
             "unpriced": 2,
         },
         "today": {

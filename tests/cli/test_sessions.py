@@ -284,6 +284,7 @@ def test_synthesise(ctx: Ctx, worked: Client) -> None:
             f"  the whole session  at most {second['most_tokens']:,} tokens\n"
             f"At most {most['most_tokens']:,} tokens;"
             f" {most['most_mended']:,} where every answer has to be mended.\n"
+            "A try that fails and is repeated counts again.\n"
             "Tokens that are left: 200,000 today,"
             f" {most['left_in_session']:,} for this session.\n"
         )

@@ -310,5 +310,18 @@ def test_whatever_the_last_event_tells(
     assert answer.model == "scripted-1"
 
 
+def test_a_strangers_words_can_be_kept_and_shown(server: serving.Server, backend: LlamaCpp) -> None:
+    server.plan(
+        serving.Body(
+            _event({"content": "Blue \ud83d"})
+            + _event({"stop": True, "model": "/models/\x1b[31m" + "m" * 9_999})
+        )
+    )
+    answer = backend.ask(QUESTION, Metered(), unheard)
+    assert answer.text.encode().startswith(b"Blue ")
+    assert "\x1b" not in answer.model
+    assert len(answer.model) < 500
+
+
 def _event(value: dict[str, Any]) -> bytes:
     return b"data: " + json.dumps(value).encode() + b"\n\n"

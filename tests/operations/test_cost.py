@@ -50,7 +50,7 @@ def settings(*overrides: str) -> Config:
 
 
 def test_nothing_was_ever_asked(store: UserStore) -> None:
-    nothing = Spent("", 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0)
+    nothing = Spent("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     today = Today(0, 200_000, Unsettled(0, 0), Unsettled(0, 0))
     assert cost(store, settings(), "30d", "model") == Cost(
         "2026-10-16T12:00:00Z", "model", (), nothing, today, "off", ever=False
@@ -75,25 +75,25 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
         program.reserve(400, 10)
         today = cost(store, settings(), "30d", "model").today
     assert today == Today(301_450, 200_000, Unsettled(1, 400), Unsettled(1, 300))
-    small = Spent("small", 1, 1, 0, 0, 80, 20, 30, 100, 0.0, 0)
-    large = Spent("large-1", 1, 1, 0, 0, 200_000, 100_000, 0, 300_000, 0.0, 1)
-    asked = Spent("large", 2, 0, 1, 1, 0, 0, 0, 300, 0.0, 1)
-    haiku = Spent("haiku", 1, 1, 0, 0, 700, 50, 0, 750, 1.25, 0)
-    lost = Spent("default", 1, 0, 0, 1, 0, 0, 0, 400, 0.0, 1)
+    small = Spent("small", 1, 1, 0, 0, 80, 20, 30, 100, 0, 0)
+    large = Spent("large-1", 1, 1, 0, 0, 200_000, 100_000, 0, 300_000, 0, 1)
+    asked = Spent("large", 2, 0, 1, 1, 0, 0, 0, 300, 0, 1)
+    haiku = Spent("haiku", 1, 1, 0, 0, 700, 50, 0, 750, 1_250_000, 0)
+    lost = Spent("default", 1, 0, 0, 1, 0, 0, 0, 400, 0, 1)
     found = cost(store, settings("llm.backend=claude_cli"), "30d", "model")
     assert found == Cost(
         since="2026-10-16T12:00:00Z",
         by="model",
         spent=(large, haiku, lost, asked, small),
-        total=Spent("", 6, 3, 1, 2, 200_780, 100_070, 30, 301_550, 1.25, 3),
+        total=Spent("", 6, 3, 1, 2, 200_780, 100_070, 30, 301_550, 1_250_000, 3),
         today=Today(301_450, 200_000, Unsettled(0, 0), Unsettled(2, 700)),
         backend="claude_cli",
         ever=True,
     )
     # Of what nobody wrote down, today's prices: 0.2 M at 1 and 0.1 M at 5 dollars.
     priced = cost(store, settings('llm.prices=["large=1/5"]'), "30d", "model")
-    assert priced.spent[0] == large._replace(dollars=0.7, unpriced=0)
-    assert (priced.total.dollars, priced.total.unpriced) == (1.95, 2)
+    assert priced.spent[0] == large._replace(cost_micros=700_000, unpriced=0)
+    assert (priced.total.cost_micros, priced.total.unpriced) == (1_950_000, 2)
     whats = {by: [each.what for each in cost(store, settings(), "30d", by).spent] for by in BY}
     assert whats == {
         "model": ["large-1", "haiku", "default", "large", "small"],
@@ -105,7 +105,7 @@ def test_calls_tokens_and_money(store: UserStore, monkeypatch: pytest.MonkeyPatc
     assert cost(store, settings(), "1h", "model").spent == (
         haiku,
         lost,
-        Spent("large", 1, 0, 1, 0, 0, 0, 0, 0, 0.0, 0),
+        Spent("large", 1, 0, 1, 0, 0, 0, 0, 0, 0, 0),
     )
 
 
@@ -142,6 +142,5 @@ def test_every_way_of_adding_up_gives_the_same_sum(
         found = cost(store, known, "1d", by)
         assert found.total.counted == sum(read + said for read, said, _ in calls)
         assert found.total.counted == sum(each.counted for each in found.spent)
-        assert found.total.dollars == pytest.approx(sum(each.dollars for each in found.spent))
-        micros = sum(read + 2 * said for read, said, _ in calls)
-        assert found.total.dollars == pytest.approx(micros / 1e6)
+        assert found.total.cost_micros == sum(each.cost_micros for each in found.spent)
+        assert found.total.cost_micros == sum(read + 2 * said for read, said, _ in calls)

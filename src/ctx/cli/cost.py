@@ -83,10 +83,11 @@ def _row(spent: Spent, by: str) -> tuple[str, ...]:
 
 
 def _money(spent: Spent) -> str:
-    if not spent.dollars:
+    if not spent.cost_micros:
         return "not known" if spent.unpriced else "none"
+    dollars = spent.cost_micros / 1_000_000
     # What is a part of a cent is not nothing.
-    told = f"${spent.dollars:,.{2 if spent.dollars >= 0.01 else 6}f}"
+    told = f"${dollars:,.{2 if dollars >= 0.01 else 6}f}"
     return f"{told} and more" if spent.unpriced else told
 
 

@@ -71,6 +71,7 @@ def render(found: "Retold") -> list[Block]:
     if found.dry_run:
         mended = f"{found.most_mended:,} where every answer has to be mended"
         blocks.append(Line(f"At most {found.most_tokens:,} tokens; {mended}."))
+        blocks.append(Line("A try that fails and is repeated counts again.", "dim"))
     else:
         told = f"{count(found.new, 'node')} new, {found.changed:,} changed"
         blocks.append(Line(f"{told}, {found.withdrawn:,} withdrawn."))

@@ -35,8 +35,8 @@ class Spent(NamedTuple):
     """Of the input, what a server did not have to read again."""
     counted: int
     """What counts of them for the caps."""
-    dollars: float
-    """As far as it is known."""
+    cost_micros: int
+    """Millionths of a dollar, as far as it is known."""
     unpriced: int
     """Calls of which it is not: nobody said what they used, or what the model costs."""
 
@@ -129,7 +129,7 @@ def _spent(what: str, group: Iterable[Account], known: Prices) -> Spent:
         output_tokens=sum(each.output_tokens for each in group),
         cached_tokens=sum(each.cached_tokens for each in group),
         counted=sum(each.counted for each in group),
-        dollars=sum(micros for micros, _ in money) / 1_000_000,
+        cost_micros=sum(micros for micros, _ in money),
         unpriced=sum(unknown for _, unknown in money),
     )
 

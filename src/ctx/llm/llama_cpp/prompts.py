@@ -10,12 +10,13 @@ whatever follows it, so that what is the same in two prompts is the same for the
 import os
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ctx.errors import ModelFailure
 from ctx.llm.llama_cpp import slots
 from ctx.llm.llama_cpp.slots import Boundary
 from ctx.llm.model import Request
+from ctx.llm.stream import text as sent
 from ctx.llm.wire import Refused, Wire
 
 _MOST_PARTS = 32
@@ -113,7 +114,7 @@ class Prompts:
             if refused.status not in _NOT_DONE:
                 raise
             return ""
-        return _text(told.get("prompt")) if isinstance(told, dict) else ""
+        return sent(told.get("prompt")) if isinstance(told, dict) else ""
 
     def _marks(self, text: str, *, is_first: bool) -> list[int]:
         """Tokens of the frame: its marks are marks."""
@@ -164,7 +165,3 @@ def _cut(text: str, marks: Iterable[str]) -> list[str]:
     """The pieces of a text in which none of the marks is whole."""
     ways = (f"(?<={re.escape(mark[0])})(?={re.escape(mark[1:])})" for mark in sorted(marks))
     return re.split("|".join(ways), text)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""

@@ -28,7 +28,8 @@ from ctx.llm.model import (
     Usage,
     unheard,
 )
-from ctx.llm.stream import Heard
+from ctx.llm.stream import Heard, count, shown
+from ctx.llm.stream import text as sent
 from ctx.llm.thoughts import Aloud
 from ctx.llm.wire import Patience, Refused, Wire
 from ctx.tokens import estimate
@@ -102,7 +103,7 @@ class LlamaCpp:
             with self._wire.stream("/completion", body, bounded, room, guess) as stream:
                 with stream.counting(heard):
                     for event in stream.events():
-                        piece = _text(event.get("content"))
+                        piece = sent(event.get("content"))
                         aloud.say(piece)
                         heard.think(piece)
                         if heard.is_too_much:
@@ -114,7 +115,7 @@ class LlamaCpp:
                 usage = _usage(last)
                 if usage and heard.belies(usage):
                     usage = None
-                name = _model_name(_text(last.get("model"))) or server.model
+                name = _model_name(sent(last.get("model"))) or server.model
                 if usage is not None:
                     stream.settle(usage, name)
         except Refused as refused:
@@ -162,7 +163,7 @@ class LlamaCpp:
         context = settings.get("n_ctx")
         adapters = str(_object(settings.get("params")).get("lora"))
         path, alias, ftype, build = (
-            _text(told.get(key))
+            sent(told.get(key))
             for key in ("model_path", "model_alias", "model_ftype", "build_info")
         )
         return _Server(
@@ -239,7 +240,11 @@ class LlamaCpp:
             state = "fresh"
         prefix = slots.known_part(prompt.boundaries, found)
         return Cache(
-            state, prefix, found, _number(_object(last.get("timings")).get("prompt_ms")) or 0, saved
+            state,
+            prefix,
+            found,
+            _milliseconds(_object(last.get("timings")).get("prompt_ms")),
+            saved,
         )
 
 
@@ -290,14 +295,14 @@ def _explained(refused: Refused, request: Request, where: str) -> Exception:
 
 
 def _usage(last: Mapping[str, Any]) -> Usage | None:
-    read, answered = _number(last.get("tokens_evaluated")), _number(last.get("tokens_predicted"))
+    read, answered = count(last.get("tokens_evaluated")), count(last.get("tokens_predicted"))
     if read is None or answered is None:
         return None
     timings = _object(last.get("timings"))
-    known = _number(timings.get("cache_n"))
+    known = count(timings.get("cache_n"))
     if known is None:
         # Older servers tell only what was evaluated.
-        known = read - (_number(timings.get("prompt_n")) or read)
+        known = read - (count(timings.get("prompt_n")) or read)
     return Usage(read, answered, max(0, min(known, read)))
 
 
@@ -308,19 +313,14 @@ def _stop(last: Mapping[str, Any]) -> Stop:
     return "length" if is_limit else "end"
 
 
-def _number(value: Any) -> int | None:
-    is_number = isinstance(value, (int, float)) and 0 <= value < 1e9
-    return round(value) if is_number else None
+def _milliseconds(value: Any) -> int:
+    return round(value) if isinstance(value, int | float) and 0 <= value < 1e9 else 0
 
 
 def _object(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def _model_name(name: str) -> str:
     """A model that is called by its file, without the folder."""
-    return name.replace("\\", "/").rpartition("/")[2].removesuffix(".gguf")
+    return shown(name.replace("\\", "/").rpartition("/")[2].removesuffix(".gguf"))
