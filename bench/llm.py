@@ -35,7 +35,7 @@ from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.llama_cpp.server import LlamaCpp
 from ctx.llm.model import Answer, Request, Usage, unheard
 from ctx.llm.prices import Prices
-from ctx.llm.wire import Patience
+from ctx.llm.tries import Patience
 from tests.llm import llama
 
 ROUNDS = 3

@@ -15,7 +15,7 @@ from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Backend, Request
 from ctx.llm.openai import OpenAi
 from ctx.llm.prices import prices
-from ctx.llm.wire import Patience
+from ctx.llm.tries import Patience
 
 SESSIONS = 25
 _ASKED = 8

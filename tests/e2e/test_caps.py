@@ -19,7 +19,7 @@ from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Request
 from ctx.llm.openai import OpenAi
 from ctx.llm.prices import prices
-from ctx.llm.wire import Patience
+from ctx.llm.tries import Patience
 from tests.llm import serving
 from tests.llm.serving import Asked, Call, Cut, Drops, Hangs, Says, Status, Step
 

@@ -9,7 +9,8 @@ import pytest
 from ctx.errors import ModelFailure
 from ctx.llm.anthropic import Anthropic
 from ctx.llm.model import Answer, Backend, Request, Seen, Usage, unheard
-from ctx.llm.wire import Patience, Refused
+from ctx.llm.tries import Patience
+from ctx.llm.wire import Refused
 from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
 from tests.llm import serving
 from tests.llm.serving import Asked, Body, Cut, Says, Server, Status

@@ -14,7 +14,7 @@ import pytest
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.llm.claude_cli.client import OVERHEAD, ClaudeCli
 from ctx.llm.model import Answer, Backend, Seen, Usage, unheard
-from ctx.llm.wire import Patience
+from ctx.llm.tries import Patience
 from tests.conftest import Ctx
 from tests.contract.llm_backends import QUESTION, BackendContract, Metered, TimesAsked
 

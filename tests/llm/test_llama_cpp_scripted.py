@@ -11,7 +11,7 @@ import pytest
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.llm.llama_cpp.server import LlamaCpp
 from ctx.llm.model import Answer, Request, Seen, Usage, unheard
-from ctx.llm.wire import Patience
+from ctx.llm.tries import Patience
 from tests.contract.llm_backends import Metered
 from tests.llm import serving
 from tests.llm.serving import Cut, Drops, Hangs, Says, Status

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ctx.llm.llama_cpp import slots
 from ctx.llm.llama_cpp.slots import Boundary, OnDisk, Read, Recalled, Slots
-from ctx.llm.wire import Patience, Wire
+from ctx.llm.tries import Patience
+from ctx.llm.wire import Wire
 from tests.llm import serving
 
 PACK = slots.boundaries([range(50), range(100, 200)])

@@ -12,7 +12,8 @@ import pytest
 
 from ctx.errors import BudgetExceeded, ConfigInvalid, ModelFailure
 from ctx.llm.model import Usage
-from ctx.llm.wire import Patience, Refused, Wire
+from ctx.llm.tries import Patience
+from ctx.llm.wire import Refused, Wire
 from tests.contract.llm_backends import Metered
 from tests.llm import serving
 from tests.llm.protocols import PROTOCOLS

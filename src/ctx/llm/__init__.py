@@ -7,7 +7,8 @@
     accounts    what is in it, added up
     prices      money for tokens
     addresses   of servers: whether they are any, and whose
-    wire        HTTP as backends need it: time limits, retries, streams, sentences for failures
+    tries       asking again where that may help
+    wire        HTTP as backends need it: time limits, streams, sentences for failures
     exchange    one request and its answer as bytes, within the time that they may take
     stream      an answer as it comes: bytes, lines, events
     llama_cpp   a llama.cpp server, by its own protocol

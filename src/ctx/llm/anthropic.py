@@ -12,7 +12,8 @@ from ctx.errors import ModelFailure
 from ctx.llm.addresses import checked
 from ctx.llm.model import Answer, BackendName, Hear, Meter, Request, Seen, Stop, Usage
 from ctx.llm.stream import Event, Heard, Stream, count, name, text
-from ctx.llm.wire import Patience, Refused, Wire
+from ctx.llm.tries import Patience
+from ctx.llm.wire import Refused, Wire
 
 _URL = "https://api.anthropic.com"
 _VERSION = "2023-06-01"

@@ -16,7 +16,8 @@ from ctx.config.resolve import Config
 from ctx.errors import ConfigInvalid, CtxError, ModelFailure
 from ctx.llm.addresses import checked, is_encrypted, is_on_this_machine, same_server, shown
 from ctx.llm.model import Backend, BackendName
-from ctx.llm.wire import Patience, Refused, Wire
+from ctx.llm.tries import Patience
+from ctx.llm.wire import Refused, Wire
 
 NAMES: tuple[BackendName, ...] = ("llama_cpp", "openai", "anthropic", "claude_cli")
 """Those that a person can name."""

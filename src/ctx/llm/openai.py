@@ -13,7 +13,8 @@ from ctx.llm.addresses import checked
 from ctx.llm.model import Answer, BackendName, Hear, Meter, Request, Seen, Stop, Usage
 from ctx.llm.stream import Event, Heard, Stream, count, name, text
 from ctx.llm.thoughts import Aloud
-from ctx.llm.wire import Patience, Refused, Wire
+from ctx.llm.tries import Patience
+from ctx.llm.wire import Refused, Wire
 
 _STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refused"}
 _MOST_NAMES = 20

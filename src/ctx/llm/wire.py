@@ -5,12 +5,11 @@ meanwhile, could not be told from a request that was lost, and that would count 
 """
 
 import json
-import random
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from ctx import clock
@@ -19,6 +18,7 @@ from ctx.llm import addresses, stream
 from ctx.llm.exchange import Exchange
 from ctx.llm.model import Meter
 from ctx.llm.stream import Broken, Event, Stream
+from ctx.llm.tries import Failed, Patience, Waits, not_allowed
 
 if TYPE_CHECKING:
     import httpx
@@ -27,8 +27,6 @@ _LARGEST_ANSWER = 8_000_000
 _LARGEST_FRAME = 1_000
 """Bytes that a server may put around each token of a stream."""
 _LARGEST_REFUSAL = 64 * 1024
-_LONGEST_WAIT_S = 60.0
-"""Between the tries of one question, in all."""
 _SECRET_HEADERS = ("authorization", "x-api-key")
 _NOBODY = "Start it, or say where it is: `ctx config set llm.server_url URL`."
 _CERTIFICATE = (
@@ -36,15 +34,6 @@ _CERTIFICATE = (
 )
 _NO_KEY = "cannot be asked: the key has characters in it that no key has"
 """What httpx says about it would tell the key."""
-
-
-class Patience(NamedTuple):
-    silence_s: float
-    """How long a server may say nothing."""
-    retries: int
-    connect_s: float = 5.0
-    pause_s: float = 0.5
-    """Before the second try, about; twice as long before each further one."""
 
 
 class Refused(ModelFailure):
@@ -55,19 +44,6 @@ class Refused(ModelFailure):
         self.status = status
         self.said = said
         """Why, in its own words."""
-
-
-class _Failed(Exception):
-    """One try: what is to be told, whether it counts, and when to try again, if at all."""
-
-    def __init__(
-        self, failure: ModelFailure, *, counts: bool, may_repeat: bool, wait_s: float = 0.0
-    ) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-        self.counts = counts
-        self.may_repeat = may_repeat
-        self.wait_s = wait_s
 
 
 def _any_event(_event: Event) -> bool:
@@ -125,26 +101,22 @@ class Wire:
         content = _sent(body)
         largest = _LARGEST_ANSWER + _LARGEST_FRAME * bound
         began = clock.monotonic()
-        waits = _Waits(self._patience)
+        waits = Waits(self._patience)
         failure: ModelFailure | None = None
         while True:
             try:
                 reservation = meter.reserve(len(content) + bound, estimate)
             except BudgetExceeded as error:
-                if failure is None:
-                    raise
-                raise type(error)(
-                    error.message, hint=error.hint, detail=failure.message
-                ) from failure
+                raise not_allowed(error, failure) from failure
             with ExitStack() as ending:
                 try:
                     exchange = ending.enter_context(self._begun("POST", path, content))
                     begun, rest = self._beginning(exchange, largest, speaks)
-                except _Failed as failed:
+                except Failed as failed:
                     if not failed.counts:
                         reservation.release()
                     failure = failed.failure
-                    pause = waits.next(failed.wait_s) if failed.may_repeat else None
+                    pause = waits.after(failed)
                     if pause is None or self._is_closed:
                         raise failure from failed
                 else:
@@ -171,7 +143,7 @@ class Wire:
                     if size > _LARGEST_ANSWER:
                         raise Broken("sent an answer of more than 8 MB")
                 return stream.json_value(b"".join(chunks))
-        except _Failed as failed:
+        except Failed as failed:
             raise failed.failure from failed
         except Broken as broken:
             raise self._failure(broken) from broken
@@ -188,14 +160,14 @@ class Wire:
                 if speaks(event):
                     break
         except Broken as broken:
-            raise _Failed(
+            raise Failed(
                 self._failure(broken), counts=True, may_repeat=broken.may_repeat
             ) from broken
         return begun, rest
 
     @contextmanager
     def _begun(self, method: str, path: str, content: bytes) -> Iterator[Exchange]:
-        """An exchange in which the server has agreed to answer; `_Failed` where it did not."""
+        """An exchange in which the server has agreed to answer; `Failed` where it did not."""
         import httpx
 
         request = self._request(method, path, content)
@@ -217,7 +189,7 @@ class Wire:
                 ) from error
             except Broken as broken:
                 failure = self._failure(broken)
-                raise _Failed(failure, counts=True, may_repeat=broken.may_repeat) from broken
+                raise Failed(failure, counts=True, may_repeat=broken.may_repeat) from broken
             if exchange.response.status_code // 100 != 2:
                 raise self._refusal(exchange)
             yield exchange
@@ -268,7 +240,7 @@ class Wire:
             transport=transport,
         )
 
-    def _refusal(self, exchange: Exchange) -> _Failed:
+    def _refusal(self, exchange: Exchange) -> Failed:
         response = exchange.response
         status = response.status_code
         said = self._masked(_reason(exchange))
@@ -284,11 +256,11 @@ class Wire:
             status=status,
             said=said,
         )
-        return _Failed(failure, counts=counts, may_repeat=status in stream.BUSY, wait_s=wait_s)
+        return Failed(failure, counts=counts, may_repeat=status in stream.BUSY, wait_s=wait_s)
 
-    def _not_sent(self, what: str, hint: str | None = None) -> _Failed:
+    def _not_sent(self, what: str, hint: str | None = None) -> Failed:
         failure = ModelFailure(self._sentence(what), hint=hint)
-        return _Failed(failure, counts=False, may_repeat=False)
+        return Failed(failure, counts=False, may_repeat=False)
 
     def _failure(self, broken: Broken) -> ModelFailure:
         return ModelFailure(self._sentence(broken.what), hint=broken.hint)
@@ -313,26 +285,6 @@ class Wire:
             if len(secret) > 3:
                 text = text.replace(secret, "…")
         return stream.clean(text)
-
-
-class _Waits:
-    """The pauses between the tries of one question."""
-
-    def __init__(self, patience: Patience) -> None:
-        self._left = patience.retries
-        self._pause_s = patience.pause_s
-        self._left_s = _LONGEST_WAIT_S
-
-    def next(self, asked_s: float) -> float | None:
-        """How long to wait now; None where that is no use any more."""
-        # Those who were refused together are not to come back together.
-        pause = max(asked_s, self._pause_s * random.uniform(0.5, 1.0))
-        if not self._left or pause > self._left_s:
-            return None
-        self._left -= 1
-        self._left_s -= pause
-        self._pause_s *= 2
-        return pause
 
 
 def _sent(body: Mapping[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from ctx.errors import ModelFailure
 from ctx.llm.claude_cli.client import OVERHEAD, ClaudeCli
 from ctx.llm.model import Request, Seen, unheard
-from ctx.llm.wire import Patience
+from ctx.llm.tries import Patience
 from tests.contract.llm_backends import Metered
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.conftest import BOTH_CLIENTS

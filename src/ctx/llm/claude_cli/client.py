@@ -18,7 +18,6 @@ of them, which every client knows, and `CTX_OFF` is set beside.
 import contextlib
 import json
 import os
-import random
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -32,7 +31,7 @@ from ctx.llm.claude_cli.place import place
 from ctx.llm.claude_cli.reply import Reply
 from ctx.llm.model import Answer, BackendName, Hear, Meter, Request, Seen
 from ctx.llm.stream import Broken, Heard
-from ctx.llm.wire import Patience
+from ctx.llm.tries import Failed, Patience, Waits, not_allowed
 from ctx.tokens import estimate
 
 OVERHEAD = 4_096
@@ -44,7 +43,6 @@ _LARGEST_FRAME = 1_000
 """Bytes that a client may put around each token of an answer."""
 _SLOWEST = 10
 """The whole may take so many times the longest silence."""
-_LONGEST_WAIT_S = 60.0
 _STARTS_WITHIN_S = 20.0
 """Older clients take two seconds to say their version, and more where much else is going on."""
 
@@ -101,16 +99,6 @@ class _Client(NamedTuple):
         return 1 if _IS_SPARING in self.options else 2
 
 
-class _Failed(Exception):
-    """One try: what is to be told, whether it counts, and whether another may help."""
-
-    def __init__(self, failure: ModelFailure, *, counts: bool, may_repeat: bool) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-        self.counts = counts
-        self.may_repeat = may_repeat
-
-
 class ClaudeCli:
     def __init__(
         self,
@@ -148,23 +136,19 @@ class ClaudeCli:
 
     def ask(self, request: Request, meter: Meter, hear: Hear) -> Answer:
         client = self._known_client()
+        waits = Waits(self._patience)
         failure: ModelFailure | None = None
-        for pause_s in self._pauses():
-            clock.sleep(pause_s)
-            if self._is_closed:
-                break
+        while not self._is_closed:
             try:
                 return self._tried(client, request, meter, hear)
             except BudgetExceeded as error:
-                if failure is None:
-                    raise
-                raise type(error)(
-                    error.message, hint=error.hint, detail=failure.message
-                ) from failure
-            except _Failed as failed:
+                raise not_allowed(error, failure) from failure
+            except Failed as failed:
                 failure = failed.failure
-                if not failed.may_repeat:
+                pause_s = waits.after(failed)
+                if pause_s is None:
                     break
+            clock.sleep(pause_s)
         raise failure or self._failure("was closed and cannot be asked any more")
 
     def look(self) -> Seen:
@@ -189,19 +173,6 @@ class ClaudeCli:
 
     # One question
 
-    def _pauses(self) -> Iterator[float]:
-        """Before each try; not more in all than anybody would wait."""
-        yield 0.0
-        pause_s, left_s = self._patience.pause_s, _LONGEST_WAIT_S
-        for _ in range(self._patience.retries):
-            # Those who were refused together are not to come back together.
-            now_s = pause_s * random.uniform(0.5, 1.0)
-            if now_s > left_s:
-                return
-            left_s -= now_s
-            pause_s *= 2
-            yield now_s
-
     def _tried(self, client: _Client, request: Request, meter: Meter, hear: Hear) -> Answer:
         said = _said(request)
         sent = json.dumps([_clean(request.system), said], ensure_ascii=False).encode()
@@ -212,7 +183,7 @@ class ClaudeCli:
             try:
                 with self._started(client, request, said, folder) as running:
                     answer = self._answer(client, running, heard)
-            except _Failed as failed:
+            except Failed as failed:
                 if not failed.counts:
                     reservation.release()
                 raise
@@ -282,7 +253,7 @@ class ClaudeCli:
 
     def _refused(
         self, client: _Client, reply: Reply, running: program.Running, broken: Broken
-    ) -> _Failed:
+    ) -> Failed:
         status = reply.status
         hint = broken.hint
         is_unknown = "unknown option" in running.complaints
@@ -298,7 +269,7 @@ class ClaudeCli:
             *(reply.is_logged_out, reply.is_unreachable, is_unknown),
             status in told and status != 408,
         )
-        return _Failed(
+        return Failed(
             self._failure(broken.what, hint),
             counts=not any(not_carried_out),
             may_repeat=status in stream.BUSY,
@@ -359,10 +330,10 @@ class ClaudeCli:
             "CLAUDE_CODE_TMPDIR": folder,
         }
 
-    def _not_started(self, error: OSError) -> _Failed:
+    def _not_started(self, error: OSError) -> Failed:
         reason = error.strerror or type(error).__name__
         failure = self._failure(f"cannot be started: {reason}")
-        return _Failed(failure, counts=False, may_repeat=False)
+        return Failed(failure, counts=False, may_repeat=False)
 
     def _failure(self, what: str, hint: str | None = None) -> ModelFailure:
         for name, value in self._variables.items():

@@ -31,7 +31,8 @@ from ctx.llm.model import (
 from ctx.llm.stream import Heard, count, shown
 from ctx.llm.stream import text as sent
 from ctx.llm.thoughts import Aloud
-from ctx.llm.wire import Patience, Refused, Wire
+from ctx.llm.tries import Patience
+from ctx.llm.wire import Refused, Wire
 from ctx.tokens import estimate
 
 _SLOT_S = 30.0
