@@ -275,6 +275,12 @@ def _newer(path: str) -> None:
         connection.execute("INSERT INTO schema_version VALUES (99, 'later')")
 
 
+def _without_its_table(path: str) -> None:
+    Ledger(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE calls")
+
+
 def _emptied(path: str) -> None:
     Path(path).touch()
     os.utime(path, (0, 0))
@@ -292,6 +298,7 @@ def _foreign(path: str) -> None:
         (_as_a_folder, "ledger.db cannot be used: "),
         (_as_nonsense, "ledger.db is not a database, or its beginning is damaged."),
         (_damaged, "ledger.db is damaged: "),
+        (_without_its_table, "ledger.db is damaged: no such table: calls."),
         (_emptied, "ledger.db is empty."),
         (_newer, "ledger.db has version 99, and this ctx knows only 1."),
         (_foreign, "ledger.db is a database of another program; it was not touched."),

@@ -198,7 +198,10 @@ def trouble(path: str) -> CtxError | None:
     """What is wrong with the ledger, and what to do; nothing where there is none yet."""
     try:
         with reading(path) as connection:
-            found = check_truth(path) if connection else []
+            found = []
+            if connection:
+                counted_on(connection, "")
+                found = check_truth(path)
     except CtxError as error:
         return error
     return DatabaseFailure(f"{shown(path)}: {found[0]}", hint=_anew(path)) if found else None
