@@ -134,7 +134,7 @@ ANSWERS: dict[str, type] = {
     "ctx sessions show": sessions.Told,
     "ctx sessions replay": sessions.Replayed,
     "ctx sessions delete": sessions.Deleted,
-    "ctx sessions synthesise": synthesise_now.Retold,
+    "ctx sessions synthesise": synthesise_now.Synthesised,
     **{f"ctx learnings {word}": learnings.Learnings for word in ("list", "add")},
     **{f"ctx learnings {word}": learnings.Learnings for word in ("confirm", "reject")},
     **{f"ctx worker {word}": worker.Status for word in ("start", "stop", "status", "run")},

@@ -10,7 +10,7 @@ from ctx.config.resolve import survey
 from ctx.errors import ModelFailure
 
 if TYPE_CHECKING:
-    from ctx.operations.synthesise_now import Retold
+    from ctx.operations.synthesise_now import Synthesised
 
 EXAMPLES = """
 ctx sessions synthesise 5dd6 --dry-run    what would be asked, and what that takes at most
@@ -53,7 +53,7 @@ def _no_model(backend: str) -> ModelFailure:
     )
 
 
-def render(found: "Retold") -> list[Block]:
+def render(found: "Synthesised") -> list[Block]:
     if not found.asked:
         # Why some of it was not asked is told beside.
         return [] if found.problem else [Line("There is nothing to ask about this session now.")]
@@ -80,12 +80,12 @@ def render(found: "Retold") -> list[Block]:
     return blocks
 
 
-def _who(found: "Retold") -> str:
+def _who(found: "Synthesised") -> str:
     model = found.model if found.model != "default" else "the model"
     return f"{model or 'the model'} at {found.where}"
 
 
-def _came(found: "Retold", number: int) -> str:
+def _came(found: "Synthesised", number: int) -> str:
     each = found.asked[number]
     if each.problem:
         return each.problem

@@ -36,7 +36,7 @@ class Asked(NamedTuple):
     """Why nothing came of it."""
 
 
-class Retold(NamedTuple):
+class Synthesised(NamedTuple):
     """The answer of `ctx sessions synthesise`."""
 
     session: str
@@ -60,7 +60,7 @@ class Retold(NamedTuple):
     """Nodes, where memory has been told anew by now."""
 
 
-def planned(memory: Memory, text: str, asking: Asking, voice: Voice, *, again: bool) -> Retold:
+def planned(memory: Memory, text: str, asking: Asking, voice: Voice, *, again: bool) -> Synthesised:
     """What would be asked. Nobody is asked by this."""
     session = state.get(memory.user.connection, text)
     due = model_synthesis.due(memory.user.connection, session, voice, again=again)
@@ -80,7 +80,7 @@ def synthesise_now(
     *,
     again: bool,
     tick: clock.Tick = clock.no_tick,
-) -> Retold:
+) -> Synthesised:
     """Ask about a session, and tell it anew; `again`: also what was asked before.
 
     What was answered until something goes wrong is kept, and told.
@@ -148,9 +148,9 @@ def _asked(question: Question, answer: Kept | None) -> Asked:
     )
 
 
-def _told(session: Session, asking: Asking, asked: list[Asked], left: Left) -> Retold:
+def _told(session: Session, asking: Asking, asked: list[Asked], left: Left) -> Synthesised:
     backend = asking.backend
-    return Retold(
+    return Synthesised(
         *(session.id, False, backend.name, backend.where, backend.model, tuple(asked)),
         sum(each.most_tokens for each in asked),
         sum(each.most_mended for each in asked),
