@@ -190,7 +190,7 @@ def _told_by_a_model(at: Planted, text: str) -> None:
     with serving.serve() as server:
         # With a fault in it, so that it is asked to mend what it said.
         server.plan(
-            serving.Says(f"I know: {text}"),
+            serving.Says(f'{{"observations": "{text}"'),
             serving.Says(json.dumps({"observations": [told]})),
             serving.Says(json.dumps(summary)),
         )
