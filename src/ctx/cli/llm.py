@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx.cli import arguments, opening
 from ctx.cli import commit as commit_command
 from ctx.cli import settings as surroundings
+from ctx.cli.add_document import workspace_to_commit
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Markdown, Output, count
@@ -106,10 +107,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-m", "--message", help="the commit's message (implies --commit)")
     session_option(parser)
+    # What is asked in a project belongs to it.
+    parser.set_defaults(user=False)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
-    committing = _workspace_to_commit(options, settings, output)
+    # What `--commit` commits is looked for before anything is spent.
+    committing = workspace_to_commit(options, settings, output)
     if options.model is not None:
         settings = _with_model(settings, options.model.strip())
     wish = _wish(options, settings)
@@ -149,17 +153,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
 
 
 # What is asked
-
-
-def _workspace_to_commit(
-    options: argparse.Namespace, settings: Settings, output: Output
-) -> Workspace | None:
-    """What `--commit` commits. It is looked for before anything is spent."""
-    if options.message is not None:
-        commit.require_message(options.message)
-    if not options.commit and options.message is None:
-        return None
-    return opening.open_workspace(settings, output)
 
 
 def _with_model(settings: Settings, model: str) -> Settings:
