@@ -68,8 +68,7 @@ class Wire:
     @property
     def shown(self) -> str:
         """The address without a name, a password and a query."""
-        netloc = self._parts.netloc.rpartition("@")[2]
-        return self._parts._replace(netloc=netloc, query="").geturl()
+        return addresses.shown(self._parts.geturl())
 
     @property
     def is_local(self) -> bool:
