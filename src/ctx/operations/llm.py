@@ -7,11 +7,11 @@ asking is in three parts: `prepare` reads, `ask` waits, `respond` writes.
 from typing import NamedTuple
 
 from ctx import clock, tokens
-from ctx.errors import BudgetExceeded, DatabaseFailure, DiskFailure, ModelFailure, UsageError
+from ctx.errors import BudgetExceeded, ModelFailure, UsageError
 from ctx.ids import NodeId, SessionId, Ulid
 from ctx.llm import asking
 from ctx.llm.ledger import Caps, Ledger, Purpose, To
-from ctx.llm.model import Answer, Backend, Hear, Meter, Request, Seen, Stop, unheard
+from ctx.llm.model import Answer, Backend, Hear, Meter, Request, Seen, unheard
 from ctx.llm.prices import Prices, prices
 from ctx.llm.wire import Refused
 from ctx.memory.query.parse import parse
@@ -119,10 +119,6 @@ def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard
         heard.append(piece)
         hear(piece)
 
-    def ended(stop: Stop, problem: str = "") -> Answer:
-        took_ms = round((clock.monotonic() - began) * 1000)
-        return Answer("".join(heard), question.model, None, stop, problem, took_ms)
-
     try:
         answer = asking.ask(backend, question.request, meter, hearing)
     except Refused as refused:
@@ -132,12 +128,8 @@ def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard
     except KeyboardInterrupt:
         if not "".join(heard).strip():
             raise
-        return ended("interrupted")
-    except (DatabaseFailure, DiskFailure) as error:
-        # The answer is there, and what it cost could not be written down: it counts in full.
-        if not "".join(heard).strip():
-            raise
-        return ended("cut", error.message)
+        took_ms = round((clock.monotonic() - began) * 1000)
+        return Answer("".join(heard), question.model, None, "interrupted", duration_ms=took_ms)
     if not answer.text.strip():
         raise _silent(backend, answer)
     return answer
