@@ -85,6 +85,7 @@ IN_PROJECT = {
     "ctx.objects",
     "ctx.objects.heads",
     "ctx.objects.refs",
+    "ctx.objects.untracked",
     "ctx.sessions.beside",
     "ctx.sessions.trust",
 }

@@ -14,7 +14,7 @@ from ctx.errors import GitFailure
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import BinaryIO
 
 _LONGEST_LINE = 8192
@@ -397,14 +397,61 @@ def has_seen(checkout: Checkout, path: str) -> bool:
     return bool(_log(checkout, path, "--reflog", "--max-count=1", "--format=%H"))
 
 
-def has_content(checkout: Checkout, path: str, content: bytes) -> bool:
-    """Whether git has ever taken in this content for a file: in a commit, a stash, its index."""
-    inside = os.path.relpath(path, checkout.top)
-    blob = run(checkout, "hash-object", "--stdin", f"--path={inside}", stdin=content)
-    # A partial clone would ask its server for what it does not have.
-    here_only = {"GIT_NO_LAZY_FETCH": "1"}
-    found = run(checkout, "cat-file", "--batch-check", stdin=blob, variables=here_only)
-    return not found.endswith(b" missing\n")
+def names_in(checkout: Checkout, commit: str, folder: str) -> list[str]:
+    """The names in a folder as a commit has it; none where it has no such folder."""
+    asked = ("ls-tree", "-z", "--name-only", f"{commit}:{os.path.relpath(folder, checkout.top)}")
+    return _paths(run(checkout, *asked, fine=(0, 128), variables=_AS_IT_LIES_HERE))
+
+
+def adders(checkout: Checkout, folder: str, after: str | None = None) -> dict[str, str]:
+    """The files under a folder that commits have added which a ref other than the stash leads
+    to, each with such a commit. What led to the commit `after` is left out."""
+    reachable = ("--exclude=refs/stash", "--all", *_worktree_commits(checkout))
+    return _adders(checkout, folder, *reachable, *(("--not", after) if after else ()))
+
+
+def branch_adders(checkout: Checkout, folder: str) -> dict[str, str]:
+    """The same for the commits that led to what is checked out."""
+    return _adders(checkout, folder, "HEAD")
+
+
+def stash_adders(checkout: Checkout, folder: str) -> dict[str, str]:
+    """The same for everything in the stash, which is a ref and its reflog."""
+    listed = run(checkout, "stash", "list", "--format=%H", variables=_AS_IT_LIES_HERE)
+    stashed = listed.decode("ascii", "replace").split()
+    others = ("--not", "--exclude=refs/stash", "--all")
+    return _adders(checkout, folder, *stashed, *others) if stashed else {}
+
+
+def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
+    listed = run(
+        checkout, "-c", "log.showRoot=true", "-c", "log.showSignature=false",
+        "log", "-m", "--full-history", "--no-renames", "--diff-filter=A", "-z", "--name-only",
+        "--format=%x01%H", "--ignore-missing", *revisions, "--", _inside(checkout, folder),
+        variables=_AS_IT_LIES_HERE,
+    )  # fmt: skip
+    found: dict[str, str] = {}
+    commit = ""
+    for field in listed.split(b"\0"):
+        text = os.fsdecode(field).lstrip("\n")
+        if text.startswith("\x01"):
+            commit = text[1:]
+        elif text:
+            found.setdefault(os.path.join(checkout.top, text), commit)
+    return found
+
+
+def missing(checkout: Checkout, wanted: "Sequence[tuple[str, str]]") -> set[tuple[str, str]]:
+    """Of pairs of a commit and a file, those where the commit does not have the file."""
+    if not wanted:
+        return set()
+    asked = b"".join(
+        b"%s:%s\n" % (commit.encode(), os.fsencode(os.path.relpath(path, checkout.top)))
+        for commit, path in wanted
+    )
+    said = run(checkout, "cat-file", "--batch-check", stdin=asked, variables=_AS_IT_LIES_HERE)
+    answers = zip(wanted, said.splitlines(), strict=True)
+    return {pair for pair, answer in answers if answer.endswith(b" missing")}
 
 
 def _log(checkout: Checkout, folder: str, *options: str) -> bytes:

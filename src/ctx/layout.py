@@ -162,10 +162,10 @@ class Project(NamedTuple):
         """What stays on this machine, one folder per working tree and project store."""
         if self.checkout is None:
             return os.path.join(self.store, "local")
-        return os.path.join(self.checkout.common_dir, "ctx", self.checkout.worktree + self._part)
+        return os.path.join(self.checkout.common_dir, "ctx", self.checkout.worktree + self.part)
 
     @property
-    def _part(self) -> str:
+    def part(self) -> str:
         """Tells the project stores of one working tree apart; empty for the one at its top."""
         assert self.checkout is not None
         inside = os.path.relpath(self.root, self.checkout.top)

@@ -83,6 +83,8 @@ def holding(what: "Completes", typed: str, settings: "Settings", node: str = "")
             return _assignments(typed)
         case "own-tag":
             return offer(_stored(what, node, settings), typed)
+        case "untracked" | "discarded":
+            return offer(_commits(what, settings), typed)
         case "session" | "chain":
             return offer(_sessions(what, settings), typed)
         case "end":
@@ -198,6 +200,19 @@ def _sessions(what: str, settings: "Settings") -> list[Candidate]:
     staged = [Candidate(session, "staged") for name in names if (session := refs.session_of(name))]
     aborted = [Candidate(gone, "aborted") for name in names if (gone := refs.aborted_name(name))]
     return [*staged, *aborted] if what == "chain" else staged
+
+
+def _commits(what: str, settings: "Settings") -> list[Candidate]:
+    """Commits that no git commit may hold; those that were given up."""
+    from ctx.ids import short
+    from ctx.objects import untracked
+
+    try:
+        project = _project(settings)
+        listed = untracked.ids if what == "untracked" else untracked.discarded
+        return [Candidate(short(id), "commit") for id in listed(project)] if project else []
+    except (CtxError, OSError):
+        return []
 
 
 def _code(typed: str, settings: "Settings") -> list[Candidate]:

@@ -11,7 +11,7 @@ from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import ObjectId, short
-from ctx.objects import gc
+from ctx.objects import gc, untracked_survey
 from ctx.objects.repository import Repository
 
 EXAMPLES = """
@@ -82,6 +82,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.confirm(question, yes=False)
     if not options.dry_run:
         with repository.locked("ctx gc"):
+            untracked_survey.prune(repository)
             found = collect(repository, limits, output)
             with output.progress("Deleting") as tick:
                 gc.delete(found, tick)

@@ -59,7 +59,7 @@ def _opened(
     with ExitStack() as stack:
         memory = _enter(stack, settings, output, writing=writing)
         if memory.beside:
-            _warn_of_sweeping(memory.beside.project, output)
+            _warn_of_thrown_away(memory.beside.project, output)
         if writing and compacting:
             _compact_old(memory, output)
         try:
@@ -192,7 +192,7 @@ def _took_over(settings: Settings, output: Output) -> bool:
 def open_workspace(settings: Settings, output: Output) -> Workspace:
     """The project that the command works on; what its configuration ignores is said once."""
     workspace = open_to_mend(settings, output)
-    _warn_of_sweeping(workspace.project, output)
+    _warn_of_thrown_away(workspace.project, output)
     return workspace
 
 
@@ -204,14 +204,21 @@ def open_to_mend(settings: Settings, output: Output) -> Workspace:
     return workspace
 
 
-def _warn_of_sweeping(project: Project, output: Output) -> None:
-    """Say that the commit made here last is gone, before anybody takes its place."""
-    from ctx.objects.swept import swept_away
+def _warn_of_thrown_away(project: Project, output: Output) -> None:
+    """Name commits that git removed before it had them."""
+    from ctx.objects import untracked
 
-    if swept := swept_away(project):
+    if not untracked.ids(project):
+        return
+    from ctx.objects.repository import Repository
+    from ctx.objects.untracked_survey import thrown_away
+
+    if lost := thrown_away(Repository(project)):
+        named = ", ".join(short(id) for id in lost)
         output.warn(
-            f"Commit {short(swept)}, which was made here last, was swept away before git had it "
-            "(`git clean`?). `ctx stage recover` gets it back."
+            f"git removed {count(len(lost), 'commit')} of memory before a git commit had "
+            f"{'it' if len(lost) == 1 else 'them'}: {named}. `ctx stage recover` brings "
+            f"{'it' if len(lost) == 1 else 'them'} back."
         )
 
 

@@ -28,6 +28,8 @@ Completes = Literal[
     "task",
     "session",
     "chain",
+    "untracked",
+    "discarded",
     "past-session",
     "end",
     "edge-type",

@@ -13,10 +13,10 @@ from ctx.cli.settings import Settings
 from ctx.ids import short
 from ctx.objects.refs import damaged_name
 from ctx.operations import stage
-from ctx.operations.recover import Recovered, recover
-from ctx.operations.stage import Aborted, Begun, Flushed, Staging
+from ctx.operations.recover import Recovered, recover, recover_given_up
+from ctx.operations.stage import Aborted, Begun, Flushed, GivenUp, Staging, give_up_commit
 from ctx.sessions.chains import ABORTED, ACTIVE, DAMAGED, PARKED, STALE, Chain
-from ctx.sessions.republishing import Republished
+from ctx.sessions.recover_commits import RecoveredCommit
 
 EXAMPLES = """
 ctx stage start "Fix timeout handling"       a session of its own for a task
@@ -32,6 +32,7 @@ ctx stage start --session s-42 "Timeouts"    under a name of yours, or take it u
 ABORT_EXAMPLES = """
 ctx stage abort --reason "Changed approach"   hide what the session has staged
 ctx stage abort --session s-42 --dry-run      what that would be
+ctx stage abort --commit 3f9a1c               give up a commit that git removed
 """
 
 COMPACT_EXAMPLES = """
@@ -44,6 +45,7 @@ RECOVER_EXAMPLES = """
 ctx stage recover                         look at every session, and mend what is damaged
 ctx stage recover --dry-run               only look
 ctx stage recover timeouts-0f3a9c         also: get back what was aborted
+ctx stage recover --commit 3f9a1c         a commit that was given up
 """
 
 _NEXT = {
@@ -87,6 +89,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shared.session_option(compact)
     abort = shared.add_subcommand(group, "abort", "hide what a session has staged", ABORT_EXAMPLES)
     abort.add_argument("--reason", metavar="TEXT", help="why, for whoever wonders later")
+    given_up = abort.add_argument(
+        "--commit", metavar="ID", help="a commit that git removed, or that is parked"
+    )
+    shared.completing(given_up, "untracked")
     arguments.dry_run(abort)
     shared.session_option(abort)
     shared.add_subcommand(
@@ -99,6 +105,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", metavar="SESSION", help="this one only, also if it was aborted"
     )
     shared.completing(chain, "chain")
+    again = mend.add_argument("--commit", metavar="ID", help="a commit that was given up")
+    shared.completing(again, "discarded")
     mend.add_argument(
         "--documents", action="store_true", help="write flushed documents again that are gone"
     )
@@ -121,6 +129,11 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             made = stage.compact(open_workspace(settings, output), options.message)
             output.show(made, commit_command.render)
             commit_command.say_more(made, output)
+        case "abort" if options.commit:
+            workspace = opening.open_to_mend(settings, output)
+            output.show(
+                give_up_commit(workspace, options.commit, dry_run=options.dry_run), render_given_up
+            )
         case "abort":
             with opening.staging(settings, output) as memory:
                 aborted = stage.abort(memory, options.reason, dry_run=options.dry_run)
@@ -130,9 +143,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             output.show(stage.status(workspace, settings.user_store.home), render_status)
         case _:
             workspace = opening.open_to_mend(settings, output)
-            found = recover(
-                workspace, options.name, documents=options.documents, dry_run=options.dry_run
-            )
+            if options.commit:
+                found = recover_given_up(workspace, options.commit, dry_run=options.dry_run)
+            else:
+                found = recover(
+                    workspace, options.name, documents=options.documents, dry_run=options.dry_run
+                )
             output.show(found, render_recovered)
 
 
@@ -195,6 +211,18 @@ def render_aborted(aborted: Aborted) -> list[Block]:
     return blocks
 
 
+def render_given_up(found: GivenUp) -> list[Block]:
+    if found.dry_run:
+        return [Line(f"Would give up commit {short(found.commit)}.")]
+    return [
+        Line(f"Gave up commit {short(found.commit)}."),
+        Line(
+            f"It is kept for {count(found.keep_days, 'day')}: "
+            f"ctx stage recover --commit {short(found.commit)}"
+        ),
+    ]
+
+
 def render_status(found: Staging) -> list[Block]:
     blocks: list[Block] = [Line(f"Commands join session {found.joined}.")]
     if not found.chains:
@@ -226,21 +254,26 @@ def _next(chains: Sequence[Chain]) -> list[Block]:
     return lines
 
 
-def _republished(found: Republished, would: str) -> list[Block]:
-    told = f"Commit {short(found.commit)} was swept away before git had it"
+def _recovered_commit(found: RecoveredCommit, would: str) -> list[Block]:
+    name = f'{short(found.commit)} "{found.message.partition(chr(10))[0]}"'
     if found.problem:
-        return [Line(f"{told}, and stays away: {found.problem.rstrip('.')}.")]
+        return [Line(f"Commit {name} cannot be brought back: {found.problem.rstrip('.')}.")]
     more = f", with {count(found.commits - 1, 'commit')} before it" if found.commits > 1 else ""
-    blocks: list[Block] = [Line(f"{told}: it {would} a head again{more}. Then: git add .ctx")]
+    blocks: list[Block] = [Line(f"Commit {name} {would} a head again{more}. Then: git add .ctx")]
     if found.documents:
         named = ", ".join(f"narrative/{path}" for path in found.documents)
-        blocks.append(Line(f"  Documents that went with it: {named}"))
+        blocks.append(Line(f"  Documents: {named}"))
     return blocks
 
 
 def render_recovered(found: Recovered) -> list[Block]:
     would = "would be" if found.dry_run else "is"
-    blocks: list[Block] = _republished(found.republished, would) if found.republished else []
+    blocks: list[Block] = [
+        Line(f"Staged work of the removed working tree {name} {would} here.")
+        for name in found.worktrees
+    ]
+    for commit in found.commits:
+        blocks += _recovered_commit(commit, would)
     for each in found.mended:
         if each.steps:
             saved = f"{count(each.steps, 'step')} {'would be' if found.dry_run else 'were'} saved"

@@ -14,8 +14,7 @@ from ctx import disk
 from ctx.errors import DeserializationFailed
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import Project
-from ctx.objects import refs
-from ctx.objects.heads import Heads
+from ctx.objects import refs, untracked
 from ctx.objects.refs import Refs
 
 APPLICATION_ID = int.from_bytes(b"ctxp", "big")
@@ -53,7 +52,7 @@ def state(project: Project) -> State:
         for name in pointers.names()
         if (session := refs.session_of(name)) and (tip := _tip(pointers, name))
     ]
-    return State(tuple(Heads(project.heads).named()), tuple(chains), replaced(project))
+    return State(tuple(untracked.current_heads(project)), tuple(chains), replaced(project))
 
 
 def replaced(project: Project) -> str:

@@ -14,7 +14,7 @@ from ctx import clock, disk, git
 from ctx.errors import CommitOrphan, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
-from ctx.objects import references, refs
+from ctx.objects import references, refs, untracked, untracked_survey
 from ctx.objects.loose import LooseStore, unseal
 from ctx.objects.model import Commit, Tree
 from ctx.objects.repository import Repository
@@ -109,15 +109,22 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
     # What is committed lies in the project's objects; staging serves only the open chains.
     staged = set(reachable(_WithoutCommits(repository.everything), chains))
+    # Until git has a commit, its files in the working tree may go at any time.
+    staged |= untracked_survey.kept(repository)
     here = Layered(repository.objects, _WithoutCommits(repository.staged))
     # The commit made here last may be on another branch by now.
     last = [id for id in pointers.values() if id in repository.objects]
-    committed = reachable(repository.objects, {*repository.heads.named(), *last})
+    roots = {*repository.heads.named(), *repository.named_heads(), *last}
+    committed = reachable(repository.objects, roots)
     kept = staged.union(committed, reachable(here, chains))
     tracked = _tracked(repository.project)
     fallow = _fallow(repository, kept, limits.tracked_keep_days) if limits.tracked else set()
     young = held_by_git = 0
-    garbage: list[Garbage] = [*expired.values(), *_old_temporaries(repository.project)]
+    garbage: list[Garbage] = [
+        *expired.values(),
+        *_given_up(repository.project, limits.keep_days),
+        *_old_temporaries(repository.project),
+    ]
     files = [
         (store, path)
         for store in (repository.objects, repository.staged)
@@ -181,6 +188,16 @@ def _expired(repository: Repository, keep_days: int) -> dict[str, Garbage]:
                 if _age_ms(status) >= keep_days * _DAY_MS:
                     found[name] = Garbage(path, None, status.st_size)
     return found
+
+
+def _given_up(project: Project, keep_days: int) -> Iterator[Garbage]:
+    """The entries of commits that a person gave up, and nobody wanted back in time."""
+    for commit in untracked.discarded(project):
+        path = untracked.discarded_file(project, commit)
+        with contextlib.suppress(FileNotFoundError):
+            status = os.lstat(path)
+            if _age_ms(status) >= keep_days * _DAY_MS:
+                yield Garbage(path, None, status.st_size)
 
 
 def _age_ms(status: os.stat_result) -> int:

@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterable
 
 from ctx import disk
-from ctx.errors import DeserializationFailed
 from ctx.ids import ObjectId, is_object_id
 
 
@@ -19,15 +18,15 @@ class Heads:
 
     def named(self) -> list[ObjectId]:
         """Every head file here. Some may have been overtaken: see `commits.newest`."""
+        return [ObjectId(name) for name in self._names() if is_object_id(name)]
+
+    def stray(self) -> list[str]:
+        """Files that are no heads: `.gitkeep`, `Thumbs.db`, what an editor or NFS left."""
+        return [name for name in self._names() if not is_object_id(name)]
+
+    def _names(self) -> list[str]:
         with disk.explained("reading the heads"):
-            found = disk.names(self.folder)
-        for name in found:
-            if not is_object_id(name):
-                raise DeserializationFailed(
-                    f"{os.path.join(self.folder, name)!r} is not named after a commit.",
-                    hint="Remove or rename the file; `ctx debug verify` lists every damage.",
-                )
-        return [ObjectId(name) for name in found]
+            return disk.names(self.folder)
 
     def advance(self, to: ObjectId, instead_of: Iterable[ObjectId]) -> None:
         """Make a commit a head, and those that it takes the place of no longer.

@@ -6,14 +6,13 @@ out of reach of `git add -A` and `git clean`, until a commit takes it over.
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 
 from ctx import disk, git
 from ctx.errors import ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
-from ctx.objects import commits, lock, refs
+from ctx.objects import commits, local_state, lock, refs, untracked, untracked_survey
 from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
 from ctx.objects.loose import LooseStore
@@ -21,7 +20,32 @@ from ctx.objects.model import Commit
 from ctx.objects.refs import Refs
 from ctx.objects.replaced import Replaced
 from ctx.objects.staged import StagedStore
-from ctx.objects.store import Layered, read_typed
+from ctx.objects.store import Layered, Object, read_typed
+
+
+class CommittedStore(LooseStore):
+    """The objects beside the code, and those of a commit that comes back with its branch: until
+    somebody writes, their files are in the staging store alone."""
+
+    def __init__(
+        self, project: Project, compression_level: int, replaced: Replaced, staged: StagedStore
+    ) -> None:
+        super().__init__(project.objects, compression_level, replaced)
+        self._project = project
+        self._staged = staged
+
+    def read(self, id: ObjectId) -> Object:
+        try:
+            return super().read(id)
+        except ObjectNotFound:
+            if id not in untracked.returned_objects(self._project):
+                raise
+            return self._staged.read(id)
+
+    def __contains__(self, id: ObjectId) -> bool:
+        if super().__contains__(id):
+            return True
+        return id in untracked.returned_objects(self._project) and id in self._staged
 
 
 class Repository:
@@ -30,8 +54,8 @@ class Repository:
     ) -> None:
         self.project = project
         self.replaced = Replaced(project.replaced)
-        self.objects = LooseStore(project.objects, compression_level, self.replaced)
         self.staged = StagedStore(project.staged_objects, compression_level, self.replaced)
+        self.objects = CommittedStore(project, compression_level, self.replaced, self.staged)
         self.everything = Layered(self.objects, self.staged)
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)
@@ -44,6 +68,7 @@ class Repository:
         with lock.held(self.project.lock, doing, self._lock_timeout_seconds):
             self._adopt_local_state()
             self._finish_publishing()
+            untracked_survey.settle(self)
             yield
 
     def publish(
@@ -98,6 +123,8 @@ class Repository:
         return all(now == each or now in own for each, now in after.items())
 
     def _settle(self, commit: ObjectId, chain: tuple[SessionId, ObjectId] | None) -> None:
+        if self.project.checkout is not None and commit in self.everything:
+            self._note_as_untracked(commit, self.project.checkout)
         self.refs.move(refs.MAIN, self.refs.read(refs.MAIN), commit)
         if chain is not None:
             name = refs.work(chain[0])
@@ -105,6 +132,31 @@ class Repository:
                 self.refs.move(name, chain[1], None)
         with disk.explained("publishing a commit"):
             disk.discard(self._note)
+
+    def _note_as_untracked(self, commit: ObjectId, checkout: git.Checkout) -> None:
+        """Remember the commit until git has it; of one that it amends it takes the place."""
+        known = untracked_survey.entries(self)
+        entry = untracked_survey.entry_of(self, commit)
+        replaces = commits.replaced(self.everything, read_typed(self.everything, commit, Commit))
+        amended = [known[id] for id in replaces if id in known]
+        objects = {*entry.objects, *(id for old in amended for id in old.objects)}
+        if commit in self.objects:
+            # The staging store may have more: what lies behind a boundary of history.
+            objects = {id for id in objects if id in self.objects}
+        branch, checked_out = git.standing(checkout)
+        last = max((each.number for each in known.values()), default=0)
+        untracked.write(
+            self.project,
+            entry._replace(
+                objects=tuple(sorted(objects)),
+                git_commit=amended[0].git_commit if amended else checked_out,
+                branch=branch,
+                number=amended[0].number if amended else last + 1,
+                replaces=replaces,
+            ),
+        )
+        for old in amended:
+            untracked.remove(self.project, old.commit)
 
     def _finish_publishing(self) -> None:
         with disk.explained("reading what a stopped commit left to do"):
@@ -144,21 +196,7 @@ class Repository:
             return
         if git.tracked_files(checkout, begun):
             return
-        with disk.explained("moving staged work into the git folder"):
-            for here, _, names in os.walk(begun):
-                for name in names:
-                    source = os.path.join(here, name)
-                    target = os.path.join(self.project.local, os.path.relpath(source, begun))
-                    if name == "LOCK" or source.startswith(os.path.join(begun, "index")):
-                        continue
-                    if os.path.exists(target) and here.endswith(os.path.join("refs", "work")):
-                        # Two chains of one session: the older one goes on under another name.
-                        target = f"{target}-{disk.read(source).decode('ascii', 'replace')[:12]}"
-                    if not os.path.exists(target):
-                        disk.make_folder(os.path.dirname(target))
-                        shutil.move(source, target)
-                        disk.sync_folder(os.path.dirname(target))
-            shutil.rmtree(begun)
+        local_state.take_over(self.project, begun)
 
     def current(self) -> list[Head]:
         """The heads that count, with their commits."""
@@ -166,7 +204,11 @@ class Repository:
 
     def tips(self) -> tuple[ObjectId, ...]:
         """The ids of the same, also of those that cannot be read."""
-        return commits.newest(self.objects, self.heads.named())
+        return commits.newest(self.objects, self.named_heads())
+
+    def named_heads(self) -> list[ObjectId]:
+        """The heads of the branch that is checked out; some may have been overtaken."""
+        return untracked.current_heads(self.project)
 
     def resolve(self, text: str) -> ObjectId:
         """The object that a person means by an id or its beginning."""

@@ -9,16 +9,15 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx import clock, disk, git
+from ctx import clock
 from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound
-from ctx.ids import ObjectId, is_object_id
+from ctx.ids import ObjectId
 from ctx.objects import codec, lock, references, refs
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit, Tree, Typed
 from ctx.objects.replaced import pair_of
 from ctx.objects.repository import Repository
 from ctx.objects.store import decode
-from ctx.objects.swept import swept_away
 
 
 class Found(NamedTuple):
@@ -45,7 +44,8 @@ class Report(NamedTuple):
     newer: int
     """Objects of a kind that this version does not know. They are kept as they are."""
     leftovers: tuple[str, ...]
-    """Temporary files and a lock file of writers that were killed. Harmless."""
+    """Files that do no harm: those of writers that were killed, and what lies among the heads and
+    is not one."""
     damages: tuple[Damage, ...]
 
 
@@ -54,6 +54,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     leftovers: list[str] = []
     # Pointers before objects: whoever writes meanwhile does it the other way round.
     heads = [*_heads(repository, damages)]
+    leftovers += [os.path.join(repository.heads.folder, name) for name in repository.heads.stray()]
     chains = [*_refs(repository, damages)]
     newer = 0
     files = [
@@ -89,7 +90,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     return Report(
         objects=len(files),
         commits=commits,
-        heads=len(disk.names(repository.heads.folder)),
+        heads=len(heads),
         refs=sum(1 for _ in repository.refs.names()),
         boundaries=tuple(sorted(boundaries)),
         newer=newer,
@@ -159,12 +160,8 @@ def _replaced(repository: Repository) -> Iterator[Damage]:
 
 
 def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, ObjectId]]:
-    for name in disk.names(repository.heads.folder):
-        path = os.path.join(repository.heads.folder, name)
-        if not is_object_id(name):
-            message = "A head is not named after a commit."
-            damages.append(Damage(DeserializationFailed.code, path, message))
-            continue
+    for id in repository.heads.named():
+        path = os.path.join(repository.heads.folder, id)
         try:
             status = os.lstat(path)
         except FileNotFoundError:  # A commit took its place while we looked.
@@ -172,7 +169,7 @@ def _heads(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str,
         if not stat.S_ISREG(status.st_mode) or status.st_size:
             message = "A head must be an empty file."
             damages.append(Damage(DeserializationFailed.code, path, message))
-        yield path, ObjectId(name)
+        yield path, id
 
 
 def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, ObjectId]]:
@@ -186,17 +183,7 @@ def _refs(repository: Repository, damages: list[Damage]) -> Iterator[tuple[str, 
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
         else:
-            if name == refs.MAIN and swept_away(repository.project):
-                message = f"Commit {id} was swept away: `ctx stage recover`."
-                damages.append(Damage(ObjectNotFound.code, path, message))
-            elif name != refs.MAIN or not _is_elsewhere(repository, id):
+            # The commit made here last may be on another branch by now, or given up.
+            is_here = id in repository.objects or repository.project.checkout is None
+            if name != refs.MAIN or is_here:
                 yield path, id
-
-
-def _is_elsewhere(repository: Repository, id: ObjectId) -> bool:
-    """Whether the commit made here last is on another branch by now."""
-    checkout = repository.project.checkout
-    if id in repository.objects or checkout is None:
-        return False
-    file = os.path.join(repository.objects.folder, id[:2], id)
-    return git.has_seen(checkout, file)

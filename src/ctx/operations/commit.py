@@ -13,7 +13,7 @@ from ctx.narrative.snapshots import Skipped
 from ctx.objects import refs
 from ctx.objects.model import EdgeBatch
 from ctx.objects.store import read_typed
-from ctx.objects.swept import swept_away
+from ctx.objects.untracked_survey import thrown_away
 from ctx.operations import review
 from ctx.sessions import compaction
 from ctx.workspace import Workspace
@@ -90,7 +90,7 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         amend=options.amend,
         narrative=options.narrative and workspace.config.flag("narrative.snapshot"),
     )
-    _refuse_beginning_anew(workspace, options)
+    _refuse_beginning_anew(workspace)
     made = workspace.memory.commit(wish)
     unknown = _unknown_to_git(workspace)
     exposed = _exposed(workspace, unknown)
@@ -126,16 +126,14 @@ def commit(workspace: Workspace, options: Options) -> Committed:
     )
 
 
-def _refuse_beginning_anew(workspace: Workspace, options: Options) -> None:
-    """Say no where the commit would come in the place of one that can be got back.
-
-    A person who has another head here and commits by hand goes on without it.
-    """
-    swept = swept_away(workspace.project)
-    if swept and (options.auto or not workspace.repository.heads.named()):
+def _refuse_beginning_anew(workspace: Workspace) -> None:
+    """Refuse to begin a new history where the one before was thrown away and can come back."""
+    if workspace.repository.named_heads():
+        return
+    if lost := thrown_away(workspace.repository):
         raise CommitOrphan(
-            f"Commit {short(swept)}, which was made here last, was swept away before git had it.",
-            hint="`ctx stage recover` gets it back.",
+            f"git removed commit {short(lost[0])} before it was in a git commit.",
+            hint="`ctx stage recover` brings it back.",
         )
 
 

@@ -19,7 +19,7 @@ from ctx.ids import CLI_SESSION, ObjectId
 from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
-from ctx.objects.swept import swept_away
+from ctx.objects.untracked_survey import thrown_away
 from ctx.sessions import compaction, trust
 
 # What may lie in a store that was begun; anything else there is somebody else's.
@@ -177,8 +177,8 @@ def init(project: Project, options: Options) -> Initialised:
                 _trust(project, options.home, author)
             _scaffold(project, name, options.template)
             wish = compaction.Wish(CLI_SESSION, "Initial commit", author)
-            # Where a commit was swept away, the first one comes back with it.
-            is_begun = repository.heads.named() or swept_away(project)
+            # Where git threw commits away, the first one can come back with them.
+            is_begun = repository.named_heads() or thrown_away(repository)
             made = None if is_begun else compaction.commit(repository, wish)
             text = template.project_template(name, __version__)
             disk.replace(project.config_file, text.encode())

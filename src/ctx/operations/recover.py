@@ -1,22 +1,24 @@
 """Get back what a crash, a damaged disk or a hand has taken from what is staged.
 
 Of a chain that is damaged, everything is saved that is whole. What was aborted is a session again,
-and a commit that `git clean` took is a head again. Looking twice changes nothing.
+a commit that git threw away is a head again, and what a removed working tree had staged is staged
+here. Looking twice changes nothing.
 """
 
+import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.errors import RefNotFound, UsageError
 from ctx.ids import SessionId, session_id, short
 from ctx.narrative import files as narrative_files
-from ctx.objects import refs
+from ctx.objects import local_state, refs, untracked_survey
 from ctx.objects.model import WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.sessions import chains, compaction, joining, mending, staging
 from ctx.sessions.mending import Mended
-from ctx.sessions.republishing import Republished, republish
+from ctx.sessions.recover_commits import RecoveredCommit, recover_commits, recover_discarded
 from ctx.workspace import Workspace
 
 
@@ -34,8 +36,10 @@ class Recovered(NamedTuple):
     """Documents that sessions have flushed, and that are not in the narrative any more."""
     rewritten: bool
     """Whether they were written again."""
-    republished: Republished | None
-    """The commit made here last, where it was swept away before git had it."""
+    commits: tuple[RecoveredCommit, ...]
+    """What git threw away before it was in a git commit, one for each line of commits."""
+    worktrees: tuple[str, ...]
+    """Working trees that were removed, and whose staged work is in this one now."""
 
 
 def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run: bool) -> Recovered:
@@ -47,7 +51,14 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
     repository = workspace.repository
     with repository.locked("ctx stage recover"):
         wanted = _meant(repository, name)
-        republished = republish(repository, dry_run=dry_run) if name is None else None
+        commits: list[RecoveredCommit] = []
+        worktrees: list[str] = []
+        if name is None:
+            untracked_survey.prune(repository)
+            worktrees = local_state.removed_worktrees(workspace.project)
+            for folder in worktrees if not dry_run else ():
+                local_state.take_over(workspace.project, folder)
+            commits = recover_commits(repository, dry_run=dry_run)
         broken = [each for each in mending.broken(repository) if wanted in (None, each)]
         mended = [mending.mend(repository, each, dry_run=dry_run) for each in broken]
         restored = None
@@ -70,8 +81,16 @@ def recover(workspace: Workspace, name: str | None, *, documents: bool, dry_run:
         reset,
         tuple(sorted(missing)),
         rewritten,
-        republished,
+        tuple(commits),
+        tuple(os.path.basename(folder) for folder in worktrees),
     )
+
+
+def recover_given_up(workspace: Workspace, prefix: str, *, dry_run: bool) -> Recovered:
+    """Bring back a commit that `ctx stage abort --commit` gave up."""
+    with workspace.repository.locked("ctx stage recover"):
+        found = recover_discarded(workspace.repository, prefix, dry_run=dry_run)
+    return Recovered(dry_run, 0, (), None, False, (), False, (found,), ())
 
 
 def _missing_documents(repository: Repository, name: str | None) -> dict[str, str]:

@@ -28,7 +28,7 @@ from ctx.operations import task as tasks
 from ctx.operations.commit import Committed, Secret
 from ctx.operations.compact import Compacted
 from ctx.operations.task import Task
-from ctx.sessions import chains, joining, mending, staging
+from ctx.sessions import chains, joining, mending, recover_commits, staging
 from ctx.sessions.chains import Chain
 from ctx.sessions.project_memory import ProjectMemory
 from ctx.workspace import Memory, Workspace
@@ -78,6 +78,14 @@ class Aborted(NamedTuple):
     keep_days: int
     task_left: str | None
     """The current task, which is not any more: it was begun in what was aborted."""
+
+
+class GivenUp(NamedTuple):
+    """The answer of `ctx stage abort --commit`."""
+
+    dry_run: bool
+    commit: ObjectId
+    keep_days: int
 
 
 class Staging(NamedTuple):
@@ -231,6 +239,13 @@ def abort(memory: Memory, reason: str | None, *, dry_run: bool) -> Aborted:
         keep_days,
         task,
     )
+
+
+def give_up_commit(workspace: Workspace, prefix: str, *, dry_run: bool) -> GivenUp:
+    """Stop naming a commit that git removed. It can be had back until garbage is collected."""
+    with workspace.repository.locked("ctx stage abort"):
+        entry = recover_commits.discard_commit(workspace.repository, prefix, dry_run=dry_run)
+    return GivenUp(dry_run, entry.commit, workspace.config.integer("gc.keep_days"))
 
 
 def _documents(beside: ProjectMemory, said: Iterable[Record]) -> tuple[str, ...]:

@@ -4,10 +4,13 @@ import os
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.ids import SessionId
+from ctx.ids import SessionId, short
 from ctx.memory import pending
 from ctx.memory.census import ScopeCount, TierCount, TypeCount, by_scope, census
 from ctx.memory.graph import PROJECT
+from ctx.objects import local_state, untracked_survey
+from ctx.objects.untracked import HERE, PARKED
+from ctx.objects.untracked_survey import STASHED, THROWN_AWAY, Untracked
 from ctx.operations import health
 from ctx.operations.health import Health
 from ctx.sqlite.connection import size_of
@@ -40,6 +43,12 @@ class Status(NamedTuple):
     task: str | None
     staged: tuple["StagedSession", ...] = ()
     """The sessions of the project that have staged work."""
+    untracked: tuple[Untracked, ...] = ()
+    """The commits of the project that no git commit holds yet."""
+    removed_worktrees: tuple[str, ...] = ()
+    """Removed working trees whose staged work can be brought here."""
+    stray_heads: tuple[str, ...] = ()
+    """Files in `.ctx/heads/` that are no heads, and are ignored."""
     health: Health | None = None
     """How capture stands; null where a store was named, or is not there."""
 
@@ -55,7 +64,7 @@ class StagedSession(NamedTuple):
 def status(memory: Memory, *, new: bool) -> Status:
     path = memory.path
     size = size_of(path) + size_of(f"{path}-wal")
-    return Status(
+    found = Status(
         database=path,
         bytes=size,
         new=new,
@@ -65,6 +74,15 @@ def status(memory: Memory, *, new: bool) -> Status:
         scopes=by_scope(memory.graph),
         health=None if memory.is_alone or new else health.health(memory),
         **census(memory.graph)._asdict(),
+    )
+    if memory.beside is None:
+        return found
+    repository = memory.beside.repository
+    removed = local_state.removed_worktrees(repository.project)
+    return found._replace(
+        untracked=tuple(untracked_survey.survey(repository)),
+        removed_worktrees=tuple(os.path.basename(folder) for folder in removed),
+        stray_heads=tuple(repository.heads.stray()),
     )
 
 
@@ -106,6 +124,7 @@ def as_text(found: Status) -> str:
     lines += [f"Project: {found.project}"] if found.project else []
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
+    lines += _untracked_lines(found)
     lines += health.as_text(found.health) if found.health else []
     if found.nodes:
         lines += ["", "Tier breakdown:"]
@@ -121,6 +140,33 @@ def as_text(found: Status) -> str:
                 " layers of its own in contexts"
             )
     return "\n".join(lines) + "\n"
+
+
+def _untracked_lines(found: Status) -> list[str]:
+    lines = []
+    here = sum(each.state == HERE for each in found.untracked)
+    if here:
+        noun = "commit" if here == 1 else "commits"
+        lines.append(f"Not in git yet: {here} {noun}; `git add .ctx` and commit")
+    others = [each for each in found.untracked if each.state != HERE and each.is_tip]
+    for each in others:
+        title = each.message.partition("\n")[0]
+        made = f" (made on {each.branch})" if each.branch else ""
+        lines.append(f'Commit {short(each.commit)} "{title}"{made}: {_NEXT_STEP[each.state]}')
+    lines += [
+        f"Removed working tree {name} left staged work: `ctx stage recover`"
+        for name in found.removed_worktrees
+    ]
+    if found.stray_heads:
+        lines.append(f"Ignored in .ctx/heads: {', '.join(found.stray_heads)}")
+    return lines
+
+
+_NEXT_STEP = {
+    PARKED: "parked until its branch is checked out",
+    STASHED: "in git's stash",
+    THROWN_AWAY: "git removed its files; `ctx stage recover` brings it back",
+}
 
 
 def _of_scope(found: ScopeCount) -> str:

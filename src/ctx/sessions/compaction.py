@@ -133,7 +133,7 @@ def commit(
         old = [*files.values(), *staged.blobs, *staged.reports.texts, *flushed, *survey]
         _keep_all(repository, old, [*contents, *objects, *new_trees, made], head_ids)
         # Besides the heads it replaces, the commit clears away those that were overtaken before.
-        overtaken = set(repository.heads.named()).difference(head_ids)
+        overtaken = set(repository.named_heads()).difference(head_ids)
         repository.publish(
             made.id,
             [*(head.id for head in base), *overtaken],

@@ -189,7 +189,7 @@ def _newest(steps: Mapping[ObjectId, WorkCommit]) -> tuple[ObjectId, ...]:
 
 def _heads(repository: Repository) -> list[ObjectId]:
     last = repository.refs.read(refs.MAIN)
-    found = list(repository.heads.named())
+    found = list(repository.named_heads())
     if last is not None and last not in found:
         try:
             read_typed(repository.objects, last, Commit)

@@ -18,6 +18,7 @@ from ctx.memory import present
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.present import Fingerprint
 from ctx.narrative import scan
+from ctx.objects import untracked
 from ctx.sqlite.connection import explained, integrity_problems, transaction
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class ProjectMemory:
     def graph(self) -> Graph:
         """The graph as it is now. Nothing of the working tree is written for it."""
         if self._connection is None:
+            if untracked.are_places_stale(self.project):
+                from ctx.objects import untracked_survey
+
+                untracked_survey.refresh(self.repository)
             seen = self._documents()
             now = present.state(self.project)
             self._connection = present.read_current(self.project, now, seen)
@@ -204,17 +209,19 @@ class ProjectMemory:
     def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
         """Turn a session's chain into a commit."""
         from ctx.memory import index, staged
+        from ctx.objects import untracked_survey
         from ctx.sessions import compaction
 
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
-            before = self.repository.heads.named()
+            before = self.repository.named_heads()
             of_others = staged.documents_of_others(self.graph.connection, wish.session)
             wish = wish._replace(active=self._active_tasks(), of_others=of_others)
+            untracked_survey.prune(self.repository)
             made = compaction.commit(self.repository, wish, self.graph, known)
             self.close()
             if made is not None:
-                index.rename(self.project, before, self.repository.heads.named())
+                index.rename(self.project, before, self.repository.named_heads())
         return made
 
     def snapshots(self) -> dict[str, ObjectId]:

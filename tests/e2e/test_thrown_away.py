@@ -1,8 +1,12 @@
-"""`git clean` takes a commit that git does not have yet: that is said, and it can be got back."""
+"""Ordinary git commands remove commits of memory that no git commit holds yet.
+
+That is named, and can be undone. Reading deletes nothing.
+"""
 
 import json
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,9 +15,10 @@ import pytest
 from ctx import disk
 from ctx.cli.main import main
 from tests.conftest import Ctx, Ran, git
+from tests.e2e.throwing_away import Trial
 from tests.faults import Disk, Stopped
 
-SWEPT = "was swept away before git had it"
+REMOVED = "before a git commit had"
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +55,12 @@ def facts(ctx: Ctx) -> set[str]:
     return {node["content"] for node in shown.json["nodes"]}
 
 
+def states(ctx: Ctx) -> list[str]:
+    """What has become of the commits that git does not hold, the newest of each line."""
+    shown = ctx("status", "--format", "json").json["untracked"]
+    return [each["state"] for each in shown if each["is_tip"]]
+
+
 def recovered(ctx: Ctx, *words: str) -> Ran:
     done = ctx("stage", "recover", *words)
     assert (done.code, done.err) == (0, ""), done
@@ -73,21 +84,22 @@ def test_a_commit_comes_back(project: Path, ctx: Ctx, checked_out: bool) -> None
 
     for words in (["list"], ["search", "One"], ["add", "--type", "fact", "Later."], ["log"]):
         said = ctx(*words).err
-        assert said.count(SWEPT) == 1, words
+        assert said.count(REMOVED) == 1, words
         assert "`ctx stage recover`" in said
     told = ctx("list", "--format", "json")
-    assert SWEPT in json.loads(told.err)["warning"]
+    assert REMOVED in json.loads(told.err)["warning"]
     assert len(told.json["nodes"]) == (2 if checked_out else 1)
 
-    dry = recovered(ctx, "--dry-run", "--format", "json").json["republished"]
-    assert SWEPT in ctx("list").err
-    done = recovered(ctx, "--format", "json").json["republished"]
+    dry = recovered(ctx, "--dry-run", "--format", "json").json["commits"]
+    assert REMOVED in ctx("list").err
+    done = recovered(ctx, "--format", "json").json["commits"]
     assert dry == done
+    (done,) = done
     assert (done["message"], done["commits"], done["problem"]) == ("Two.", 2, None)
     assert any("decisions/" in path for path in done["documents"])
     assert facts(ctx) == known | {"Later."}
     assert snapshot(project / ".ctx") == before
-    assert recovered(ctx, "--format", "json").json["republished"] is None
+    assert recovered(ctx, "--format", "json").json["commits"] == []
     assert ctx("debug", "verify").code == 0
     keep(ctx, "Three.")
     assert facts(ctx) == known | {"Later.", "Three."}
@@ -138,21 +150,217 @@ def test_nothing_begins_anew_in_its_place(project: Path, ctx: Ctx) -> None:
     assert refused.code == 1
     assert "error E009" in refused.err
     git("checkout", "-q", ".")
-    # By itself nothing goes on either.
-    assert "error E009" in ctx("commit", "--auto").err
-    assert "a head again" in recovered(ctx).out
+    # There is a history to go on with: what was removed stays named, and can join it later.
     assert ctx("commit", "--auto").code == 0
+    assert REMOVED in ctx("list").err
+    assert "a head again" in recovered(ctx).out
     assert facts(ctx) == {"Base.", "One.", "Two."}
 
 
 def test_a_person_goes_on_without_it(project: Path, ctx: Ctx) -> None:
-    commit(ctx, "One.")
+    lost = commit(ctx, "One.")
     git("clean", "-qfdx")
     git("checkout", "-q", ".")
     ctx("-q", "add", "--type", "fact", "Two.")
     assert ctx("commit", "-m", "Two").code == 0
+    assert REMOVED in ctx("list").err
+    assert ctx("stage", "abort", "--commit", lost[:8], "--dry-run").code == 0
+    assert REMOVED in ctx("list").err
+    given_up = ctx("stage", "abort", "--commit", lost[:8])
+    assert (given_up.code, given_up.err) == (0, "")
     assert facts(ctx) == {"Base.", "Two."}
-    assert recovered(ctx, "--format", "json").json["republished"] is None
+    assert recovered(ctx, "--format", "json").json["commits"] == []
+    assert ctx("gc", "--aggressive").code == 0
+    assert "a head again" in recovered(ctx, "--commit", lost[:8]).out
+    assert facts(ctx) == {"Base.", "One.", "Two."}
+
+
+def reset_what_was_added() -> None:
+    git("add", "-A")
+    git("reset", "-q", "--hard")
+
+
+def stash_and_drop() -> None:
+    git("stash", "-qu")
+    git("stash", "drop", "-q")
+
+
+def stash_what_was_added_and_drop() -> None:
+    git("add", "-A")
+    stash_and_drop()
+
+
+def remove_from_the_index_and_clean() -> None:
+    git("add", "-A")
+    git("rm", "-rq", "--cached", ".ctx")
+    git("checkout", "-qf", "HEAD")
+    git("clean", "-qfdx")
+
+
+def commit_and_reset_with_the_reflog() -> None:
+    git("add", "-A")
+    git("commit", "-qm", "Work.")
+    git("reset", "-q", "--hard", "HEAD~1")
+    git("reflog", "expire", "--expire=now", "--all")
+    git("gc", "-q", "--prune=now")
+
+
+def add_in_part_and_reset() -> None:
+    """The files that were added go, the others stay."""
+    git("add", ".ctx/heads")
+    git("add", *[str(path) for path in sorted(Path(".ctx/objects").rglob("*"))[::2]])
+    git("reset", "-q", "--hard")
+
+
+@pytest.mark.parametrize("collected", [False, True])
+@pytest.mark.parametrize(
+    "throw_away",
+    [
+        reset_what_was_added,
+        stash_and_drop,
+        stash_what_was_added_and_drop,
+        remove_from_the_index_and_clean,
+        commit_and_reset_with_the_reflog,
+        add_in_part_and_reset,
+    ],
+)
+def test_nothing_is_lost_to(
+    project: Path, ctx: Ctx, throw_away: Callable[[], None], collected: bool
+) -> None:
+    commit(ctx, "One.")
+    commit(ctx, "Two.")
+    if collected:
+        assert ctx("gc", "--aggressive").code == 0
+    throw_away()
+    copies = snapshot(project / ".git/ctx/main/stage")
+    for words in (["list"], ["search", "One"], ["log"], ["status"], ["doctor"], ["recall", "One"]):
+        ctx(*words)
+    assert snapshot(project / ".git/ctx/main/stage") == copies
+    assert "git removed its files" in ctx("status").out
+    assert states(ctx) == ["thrown away"]
+    assert ctx("gc", "--aggressive").code == 0
+    assert "a head again" in recovered(ctx).out
+    assert facts(ctx) == {"Base.", "One.", "Two."}
+    assert ctx("debug", "verify").code == 0
+
+
+def test_a_working_tree_that_is_removed(project: Path, ctx: Ctx, tmp_path: Path) -> None:
+    git("worktree", "add", "-q", str(tmp_path / "side"))
+    os.chdir(tmp_path / "side")
+    commit(ctx, "Committed.")
+    assert ctx("-q", "add", "--type", "fact", "Staged.").code == 0
+    os.chdir(project)
+    git("worktree", "remove", "--force", str(tmp_path / "side"))
+    assert facts(ctx) == {"Base."}
+    assert "worktree-side left staged work" in ctx("status").out
+    assert "worktree-side is here" in recovered(ctx).out
+    assert facts(ctx) == {"Base.", "Committed.", "Staged."}
+    assert recovered(ctx, "--format", "json").json["worktrees"] == []
+    assert ctx("debug", "verify").code == 0
+
+
+def test_where_the_branch_is_gone(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "feature")
+    keep(ctx, "Feature.")
+    commit(ctx, "Lost.")
+    git("add", "-A")
+    git("switch", "-qf", "main")
+    git("branch", "-qD", "feature")
+    git("reflog", "expire", "--expire=now", "--all")
+    git("gc", "-q", "--prune=now")
+    assert "thrown away" in states(ctx)
+    recovered(ctx)
+    assert facts(ctx) >= {"Base.", "Lost."}
+    keep(ctx, "Later.")
+    assert facts(ctx) >= {"Base.", "Lost.", "Later."}
+    assert states(ctx) == []
+
+
+def test_an_entry_that_cannot_be_read(project: Path, ctx: Ctx) -> None:
+    made = commit(ctx, "One.")
+    entry = project / ".git/ctx/main/untracked" / made
+    entry.write_text("{")
+    git("add", "-A")
+    git("reset", "-q", "--hard")
+    assert REMOVED in ctx("list").err
+    assert "a head again" in recovered(ctx).out
+    assert facts(ctx) == {"Base.", "One."}
+
+
+def test_a_store_of_an_earlier_version(project: Path, ctx: Ctx) -> None:
+    commit(ctx, "One.")
+    shutil.rmtree(project / ".git/ctx/main/untracked")
+    git("clean", "-qfdx")
+    git("checkout", "-q", ".")
+    assert states(ctx) == ["thrown away"]
+    assert "a head again" in recovered(ctx).out
+    assert facts(ctx) == {"Base.", "One."}
+
+
+# Another branch is checked out
+
+
+def test_a_head_goes_along_where_its_parents_are(project: Path, ctx: Ctx) -> None:
+    git("branch", "feature")
+    commit(ctx, "One.")
+    git("switch", "-q", "feature")
+    assert facts(ctx) == {"Base.", "One."}
+    keep(ctx, "Two.")
+    assert facts(ctx) == {"Base.", "One.", "Two."}
+    git("switch", "-q", "main")
+    assert facts(ctx) == {"Base."}
+
+
+@pytest.mark.parametrize("writes_meanwhile", [False, True])
+def test_a_head_of_another_branch_is_parked(
+    project: Path, ctx: Ctx, writes_meanwhile: bool
+) -> None:
+    git("switch", "-qc", "feature")
+    keep(ctx, "Feature.")
+    commit(ctx, "One.")
+    commit(ctx, "Two.")
+    git("switch", "-q", "main")
+    assert facts(ctx) == {"Base."}
+    assert states(ctx) == ["parked"]
+    assert "(made on feature): parked" in ctx("status").out
+    known = {"Base."}
+    if writes_meanwhile:
+        keep(ctx, "Main.")
+        known = {"Base.", "Main."}
+        assert facts(ctx) == known
+        # Nothing of it is a head in what git has of this branch.
+        assert len(git("ls-files", ".ctx/heads").split()) == 1
+    git("switch", "-q", "feature")
+    assert facts(ctx) == {"Base.", "Feature.", "One.", "Two."}
+    assert states(ctx) == ["here"]
+    keep(ctx, "Three.")
+    assert facts(ctx) == {"Base.", "Feature.", "One.", "Two.", "Three."}
+    git("switch", "-q", "main")
+    assert facts(ctx) == known
+    assert states(ctx) == []
+    git("merge", "-q", "--no-edit", "feature")
+    assert facts(ctx) == known | {"Feature.", "One.", "Two.", "Three."}
+
+
+def test_a_parked_head_joins_where_its_branch_is_merged(project: Path, ctx: Ctx) -> None:
+    git("switch", "-qc", "feature")
+    keep(ctx, "Feature.")
+    commit(ctx, "One.")
+    git("switch", "-q", "main")
+    git("commit", "-qm", "Other.", "--allow-empty")
+    assert facts(ctx) == {"Base."}
+    git("merge", "-q", "--no-edit", "feature")
+    assert facts(ctx) == {"Base.", "Feature.", "One."}
+
+
+@pytest.mark.parametrize("name", [".gitkeep", "Thumbs.db", "x.orig", ".nfs0000000000a1", "ä\udcff"])
+def test_a_stray_file_among_the_heads(project: Path, ctx: Ctx, name: str) -> None:
+    (project / ".ctx/heads" / name).write_bytes(b"x")
+    keep(ctx, "One.")
+    assert facts(ctx) == {"Base.", "One."}
+    assert "Ignored in .ctx/heads: " in ctx("status").out
+    assert ctx("debug", "verify").code == 0
+    assert ctx("gc").code == 0
 
 
 # What is no accident
@@ -161,7 +369,7 @@ def test_a_person_goes_on_without_it(project: Path, ctx: Ctx) -> None:
 def left_alone(ctx: Ctx, expected: set[str]) -> None:
     before = snapshot(Path(".ctx"))
     assert facts(ctx) == expected
-    assert recovered(ctx, "--format", "json").json["republished"] is None
+    assert recovered(ctx, "--format", "json").json["commits"] == []
     assert snapshot(Path(".ctx")) == before
 
 
@@ -188,14 +396,9 @@ def test_git_is_asked_once(
 
 def test_reset(project: Path, ctx: Ctx) -> None:
     keep(ctx, "One.")
+    # Once somebody has seen it in git, it is git's.
+    assert ctx("gc").code == 0
     git("reset", "-q", "--hard", "HEAD~1")
-    left_alone(ctx, {"Base."})
-
-
-def test_reset_of_what_was_only_added(project: Path, ctx: Ctx) -> None:
-    commit(ctx, "One.")
-    git("add", "-A")
-    git("reset", "-q", "--hard")
     left_alone(ctx, {"Base."})
 
 
@@ -205,10 +408,14 @@ def test_revert(project: Path, ctx: Ctx) -> None:
     left_alone(ctx, {"Base."})
 
 
-def test_stash(project: Path, ctx: Ctx) -> None:
+@pytest.mark.parametrize("added", [False, True])
+def test_stash(project: Path, ctx: Ctx, added: bool) -> None:
     commit(ctx, "One.")
+    if added:
+        git("add", "-A")
     git("stash", "-qu")
     left_alone(ctx, {"Base."})
+    assert states(ctx) == ["stashed"]
     git("stash", "pop", "-q")
     assert facts(ctx) == {"Base.", "One."}
 
@@ -228,8 +435,8 @@ def test_not_on_another_branch_than_its_own(project: Path, ctx: Ctx) -> None:
     git("checkout", "-q", ".")
     git("switch", "-q", "main")
     before = snapshot(Path(".ctx"))
-    assert SWEPT in ctx("list").err
-    assert "made on another branch" in recovered(ctx).out
+    assert states(ctx) == ["parked"]
+    assert recovered(ctx, "--format", "json").json["commits"] == []
     assert snapshot(Path(".ctx")) == before
     git("switch", "-q", "feature")
     assert "a head again" in recovered(ctx).out
@@ -296,3 +503,8 @@ def test_collecting_where_the_beginning_of_a_session_is_elsewhere(
     assert head in os.listdir(staged)
     git("switch", "-q", "feature")
     assert facts(ctx) == {"Base.", "Feature.", "Staged.", "More."}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_git_commands_throw_away_nothing_unnamed(tmp_path: Path, seed: int) -> None:
+    Trial(tmp_path, seed).run()

@@ -1,0 +1,62 @@
+"""Whether anything that was acknowledged is lost to git commands that throw work away.
+
+A trial is 8 to 22 random commands between commits of memory and git commits: reset, restore, stash
+and drop, checkout -f, switch, clean, worktree remove, branch -D, reflog expire and gc. It is sound
+where everything that was never in a git commit is visible or named by `ctx status`, and comes back
+with `ctx stage recover` (see `tests/e2e/throwing_away.py`).
+
+    python -m bench thrown_away [TRIALS]
+"""
+
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench import timing
+from bench.merges import MEMORY, prepare
+from bench.timing import Figure
+from tests.e2e.merging import Unsound
+from tests.e2e.throwing_away import Trial
+
+
+def try_out(asked: tuple[int, str]) -> tuple[int, int, str]:
+    """The seed, how many facts were acknowledged, and what is wrong."""
+    seed, space = asked
+    folder = Path(tempfile.mkdtemp(dir=space))
+    try:
+        return seed, Trial(folder, seed).run(), ""
+    except Unsound as error:
+        return seed, 0, str(error)
+    finally:
+        shutil.rmtree(folder)
+
+
+def main() -> None:
+    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    started = time.perf_counter()
+    sound = facts = 0
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY) as space,
+        multiprocessing.Pool(os.cpu_count(), prepare, [space]) as workers,
+    ):
+        asked = ((seed, space) for seed in range(trials))
+        for seed, acknowledged, problem in workers.imap_unordered(try_out, asked):
+            sound += not problem
+            facts += acknowledged
+            if problem:
+                print(f"trial {seed}: {problem}", flush=True)
+    print(f"{facts:,} facts were acknowledged")
+    took = f"{time.perf_counter() - started:.0f} s"
+    timing.print_table(
+        [Figure("sound trials", f"{sound}", limit=f"{trials} of {trials}"), Figure("in", took)]
+    )
+    if sound < trials:
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

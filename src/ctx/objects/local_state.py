@@ -1,0 +1,59 @@
+"""Local state that lies in another place than this working tree's folder, and moves into it.
+
+A project that becomes a git checkout has staged work in `.ctx/local/`, where `git clean` would find
+it. A working tree that was removed leaves its staged work, and commits that git does not have, in
+the git folder.
+"""
+
+import os
+import shutil
+
+from ctx import disk
+from ctx.layout import Project
+
+# Objects come before the refs that lead to them: a crash in between breaks no chain.
+_FIRST = ("stage",)
+_LOCKS = ("LOCK", "PUBLISHING", "untracked.places")
+
+
+def removed_worktrees(project: Project) -> list[str]:
+    """The local folders of working trees that are gone and left something for this project."""
+    if project.checkout is None:
+        return []
+    together, part = os.path.dirname(project.local), project.part
+    found = []
+    for name in disk.names(together):
+        worktree = name.removeprefix("worktree-").removesuffix(part)
+        if f"worktree-{worktree}{part}" != name or (not part and "+" in name):
+            continue
+        is_there = os.path.exists(os.path.join(project.checkout.common_dir, "worktrees", worktree))
+        folder = os.path.join(together, name)
+        pointers = (os.path.join(folder, *each) for each in (("refs", "work"), ("untracked",)))
+        if not is_there and any(disk.names(each) for each in pointers):
+            found.append(folder)
+    return found
+
+
+def take_over(project: Project, folder: str) -> None:
+    """Move everything but locks and indexes into this working tree's folder, and remove the rest.
+
+    Of two chains of one session, the one that comes in gets another name.
+    """
+    with disk.explained("moving staged work"):
+        tops = sorted(disk.names(folder), key=lambda name: (name not in _FIRST, name))
+        for top in (name for name in tops if name not in ("index", *_LOCKS)):
+            path = os.path.join(folder, top)
+            for here, _, names in os.walk(path) if os.path.isdir(path) else [(folder, [], [top])]:
+                for name in names:
+                    _move(project, folder, os.path.join(here, name))
+        shutil.rmtree(folder)
+
+
+def _move(project: Project, folder: str, source: str) -> None:
+    target = os.path.join(project.local, os.path.relpath(source, folder))
+    if os.path.exists(target) and os.path.dirname(source).endswith(os.path.join("refs", "work")):
+        target = f"{target}-{disk.read(source).decode('ascii', 'replace')[:12]}"
+    if not os.path.exists(target):
+        disk.make_folder(os.path.dirname(target))
+        shutil.move(source, target)
+        disk.sync_folder(os.path.dirname(target))

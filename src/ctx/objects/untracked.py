@@ -1,0 +1,203 @@
+"""Commits made here that no git commit holds yet.
+
+`ctx commit` writes files that git does not know. Until a git commit has them, `git clean`,
+`reset --hard`, `stash` or `checkout -f` can remove them, and `git switch` carries them over to
+another branch. So every such commit has an entry in the git folder, `untracked/<commit id>`, and
+copies of its objects in the staging store. Both stay until a commit that a git ref leads to has
+the files, or until a person gives the commit up.
+
+Which of them belong to the branch that is checked out is worked out when the branch changes (see
+`untracked_survey`), and kept in the file `untracked.places`.
+
+Hooks load this module: it reads small files and starts no process.
+"""
+
+import json
+import os
+from typing import NamedTuple
+
+from ctx import disk, git
+from ctx.ids import ObjectId, is_object_id
+from ctx.layout import Project
+from ctx.objects.heads import Heads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HERE = "here"
+"""It belongs to the branch that is checked out."""
+RETURNED = "returned"
+"""The same of one whose files were moved out of the working tree, and that is a head."""
+BEHIND = "behind"
+"""The same of one that is no head."""
+PARKED = "parked"
+"""It belongs to another branch."""
+HELD = "held"
+"""Its files are gone from the working tree, and git has them."""
+
+_FOLDER = "untracked"
+_DISCARDED = "discarded"
+_PLACES = "untracked.places"
+# What HEAD says in a repository whose refs are not plain files.
+_REFTABLE = ".invalid"
+
+
+class Entry(NamedTuple):
+    """What is known about a commit that git may not have."""
+
+    commit: ObjectId
+    parents: tuple[ObjectId, ...]
+    objects: tuple[ObjectId, ...]
+    """What the commit brought, itself included."""
+    git_commit: str | None = None
+    """What git had checked out when the commit was made: it cannot hold the commit."""
+    branch: str | None = None
+    number: int = 0
+    """Grows with every entry. The clock may go back."""
+    replaces: tuple[ObjectId, ...] = ()
+    """The commits that it amends."""
+    is_parked: bool = False
+    """Whether its files were moved out of the working tree (see `parking`)."""
+
+
+def folder(project: Project) -> str:
+    return os.path.join(project.local, _FOLDER)
+
+
+def ids(project: Project) -> list[ObjectId]:
+    """The commits that have an entry."""
+    return [ObjectId(name) for name in disk.names(folder(project)) if is_object_id(name)]
+
+
+def read(project: Project, commit: ObjectId) -> Entry | None:
+    """None where there is no entry, or none that can be read."""
+    for place in (_FOLDER, _DISCARDED):
+        try:
+            found = json.loads(disk.read(os.path.join(project.local, place, commit)))
+            return Entry(
+                commit,
+                tuple(map(ObjectId, found["parents"])),
+                tuple(map(ObjectId, found["objects"])),
+                found["git_commit"],
+                found["branch"],
+                int(found["number"]),
+                tuple(map(ObjectId, found["replaces"])),
+                bool(found["is_parked"]),
+            )
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def write(project: Project, entry: Entry) -> None:
+    """Add an entry. The caller holds the project's lock."""
+    text = json.dumps(entry._asdict())
+    with disk.explained("noting a commit that git does not have yet"):
+        disk.make_folder(folder(project))
+        disk.replace(os.path.join(folder(project), entry.commit), text.encode())
+        forget_places(project)
+
+
+def remove(project: Project, commit: ObjectId) -> None:
+    """Drop an entry: git has the commit, or another commit has taken its place."""
+    with disk.explained("dropping the note of a commit"):
+        disk.discard(os.path.join(folder(project), commit))
+
+
+def discard(project: Project, commit: ObjectId) -> None:
+    """Give a commit up. Its entry is kept aside until garbage is collected."""
+    target = os.path.join(project.local, _DISCARDED)
+    with disk.explained("giving up a commit"):
+        disk.make_folder(target)
+        os.rename(os.path.join(folder(project), commit), os.path.join(target, commit))
+        disk.sync_folder(target)
+
+
+def discarded(project: Project) -> list[ObjectId]:
+    """The commits that were given up and can still be had back."""
+    names = disk.names(os.path.join(project.local, _DISCARDED))
+    return [ObjectId(name) for name in names if is_object_id(name)]
+
+
+def remove_discarded(project: Project, commit: ObjectId) -> None:
+    disk.discard(discarded_file(project, commit))
+
+
+def discarded_file(project: Project, commit: ObjectId) -> str:
+    return os.path.join(project.local, _DISCARDED, commit)
+
+
+# Which of them count as heads
+
+
+def current_heads(project: Project) -> list[ObjectId]:
+    """The head files that belong to the branch that is checked out, and heads without a file.
+
+    Where nobody has looked since the branch changed, these are the head files as they lie there.
+    """
+    names = Heads(project.heads).named()
+    places = read_places(project) if ids(project) else None
+    if not places:
+        return names
+    returned = {id for id, place in places.items() if place == RETURNED}
+    return sorted(returned.union(name for name in names if places.get(name) != PARKED))
+
+
+def returned_objects(project: Project) -> set[ObjectId]:
+    """What belongs to the branch that is checked out and lies in the staging store alone."""
+    if project.checkout is None or not (waiting := ids(project)):
+        return set()
+    places = read_places(project) or {}
+    if RETURNED not in places.values():
+        return set()
+    back = (read(project, id) for id in waiting if places.get(id) in (RETURNED, BEHIND))
+    return {object for entry in back if entry for object in entry.objects}
+
+
+def read_places(project: Project) -> "dict[ObjectId, str] | None":
+    """Where each commit belongs; None where that has to be worked out again."""
+    assert project.checkout is not None
+    try:
+        lines = disk.read(_places_file(project)).decode("utf-8", "replace").splitlines()
+        pairs = (line.partition(" ") for line in lines[1:])
+        places = {ObjectId(id): place for id, _, place in pairs}
+    except OSError:
+        return None
+    if not lines or lines[0] != position(project.checkout) or places.keys() != set(ids(project)):
+        return None
+    return places
+
+
+def write_places(project: Project, at: str, places: "Mapping[ObjectId, str]") -> None:
+    lines = [at, *(f"{id} {place}" for id, place in sorted(places.items()))]
+    try:
+        disk.replace(_places_file(project), "".join(f"{line}\n" for line in lines).encode())
+    except OSError as error:
+        raise disk.failure("noting which commits belong to this branch", error) from error
+
+
+def forget_places(project: Project) -> None:
+    disk.discard(_places_file(project))
+
+
+def position(checkout: git.Checkout) -> str:
+    """What is checked out, as far as plain files say so."""
+    branch, commit = git.standing(checkout)
+    if branch == _REFTABLE:
+        commit = git.checked_out(checkout)
+    return f"{branch or '-'} {commit or '-'}"
+
+
+def _places_file(project: Project) -> str:
+    return os.path.join(project.local, _PLACES)
+
+
+def are_places_stale(project: Project) -> bool:
+    """Whether the branch, or the commits, have changed since somebody looked."""
+    return project.checkout is not None and bool(ids(project)) and read_places(project) is None
+
+
+def committed(project: Project, id: ObjectId) -> str:
+    """Where a committed object lies, as long as it is there."""
+    return f"{project.objects}/{id[:2]}/{id}"

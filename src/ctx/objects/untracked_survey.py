@@ -1,0 +1,310 @@
+"""What has become of the commits that git did not have when they were made.
+
+A commit belongs to the branch that is checked out if its parents do: git lets uncommitted files
+go along then, too. Otherwise it is parked until its branch is back. Where its files are gone and
+no commit that a git ref leads to has them, git threw them away, and only the staging store has
+them.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import git
+from ctx.errors import CtxError, DiskFailure
+from ctx.ids import ObjectId
+from ctx.objects import commits, parking, references, refs, untracked
+from ctx.objects.heads import Heads
+from ctx.objects.model import Commit
+from ctx.objects.store import decode, read_typed
+from ctx.objects.untracked import BEHIND, HELD, HERE, PARKED, RETURNED, Entry, committed
+
+if TYPE_CHECKING:
+    from ctx.objects.repository import Repository
+
+STASHED = "stashed"
+THROWN_AWAY = "thrown away"
+
+
+class Untracked(NamedTuple):
+    """A commit made here that no git commit holds."""
+
+    commit: ObjectId
+    state: str
+    """here, parked, stashed or thrown away."""
+    message: str
+    branch: str | None
+    """What was checked out when it was made."""
+    is_tip: bool = True
+    """Whether no other commit in the same state follows it."""
+
+
+def entries(repository: "Repository") -> dict[ObjectId, Entry]:
+    """Every commit that git may not have, parents before their children."""
+    project = repository.project
+    if project.checkout is None:
+        return {}
+    if os.path.isdir(untracked.folder(project)):
+        known = {}
+        for id in untracked.ids(project):
+            # An entry that cannot be read is made again, if its commit can be read.
+            with suppress(CtxError):
+                known[id] = untracked.read(project, id) or entry_of(repository, id)
+    else:
+        known = _without_entries(repository)
+    # A crash may leave the entry of a commit that was amended.
+    for entry in list(known.values()):
+        for old in entry.replaces:
+            known.pop(old, None)
+    ordered: dict[ObjectId, Entry] = {}
+    for start in known:
+        waiting = [start]
+        while waiting:
+            entry = known[waiting[-1]]
+            before = [id for id in entry.parents if id in known and id not in ordered]
+            if before:
+                waiting += before
+            else:
+                ordered.setdefault(entry.commit, entry)
+                waiting.pop()
+    return ordered
+
+
+def _without_entries(repository: "Repository") -> dict[ObjectId, Entry]:
+    """The same for a store that earlier versions wrote: the commit made here last, and what
+    came before it, as far as the staging store has copies."""
+    with suppress(CtxError):
+        last = repository.refs.read(refs.MAIN)
+        if last is not None:
+            walked = commits.walk_past_damage(repository.staged, [last])
+            return {id: entry_of(repository, id) for id, commit in walked if commit is not None}
+    return {}
+
+
+def entry_of(repository: "Repository", commit: ObjectId) -> Entry:
+    """An entry as it is made of the commit and of what the staging store has of its contents."""
+    value = read_typed(repository.everything, commit, Commit)
+    found: dict[ObjectId, None] = {commit: None}
+    waiting = list(references.needed(value))
+    while waiting:
+        id = waiting.pop()
+        if id in found or id not in repository.staged:
+            continue
+        found[id] = None
+        with suppress(CtxError):
+            waiting += references.needed(decode(repository.staged.read(id)))
+    return Entry(commit, value.parents, tuple(found))
+
+
+class _Look(NamedTuple):
+    """What a look at git and at the working tree found out."""
+
+    known: dict[ObjectId, Entry]
+    """The commits that git does not hold, parents before their children."""
+    places: dict[ObjectId, str]
+    """Where every commit that has an entry belongs."""
+    headless: set[ObjectId]
+    """Those that should be heads of this branch and have no head file."""
+
+
+def _look(repository: "Repository", checkout: git.Checkout) -> _Look:
+    project, reader = repository.project, repository.everything
+    every = entries(repository)
+    held = _held(repository, every)
+    known = {id: entry for id, entry in every.items() if id not in held}
+    names = set(Heads(project.heads).named())
+    # A commit removes the head files of its parents from the working tree, but not from git.
+    last = git.checked_out(checkout)
+    tracked = git.names_in(checkout, last, project.heads) if last else []
+    base = {*names.difference(known), *map(ObjectId, tracked)}
+    places = dict.fromkeys(untracked.ids(project), HELD)
+    earlier: set[ObjectId] | None = None
+    for id, entry in known.items():
+        before = [parent for parent in entry.parents if places.get(parent) != HERE]
+        belongs = not before or commits.contain(reader, base, before)
+        if not belongs:
+            # Its parent may have been a head of this branch once: git has the head file no more
+            # if somebody committed after `git clean` had taken the head that followed it.
+            if earlier is None:
+                added = git.branch_adders(checkout, project.heads) if last else {}
+                earlier = {ObjectId(os.path.basename(path)) for path in added}
+            belongs = commits.contain(reader, base | earlier, before)
+        places[id] = HERE if belongs else PARKED
+    here = [entry for entry in known.values() if places[entry.commit] == HERE]
+    followed = {parent for entry in here for parent in entry.parents}
+    tips = {entry.commit for entry in here if entry.commit not in followed}
+    # A later commit may have come with git.
+    tips = {id for id in tips if not commits.contain(reader, base, [id])}
+    for entry in here:
+        if entry.is_parked:
+            places[entry.commit] = RETURNED if entry.commit in tips else BEHIND
+    return _Look(known, places, tips.difference(names))
+
+
+def survey(repository: "Repository") -> list[Untracked]:
+    """Every commit that no git commit holds, and what has become of it, children first.
+
+    git is asked anew each time.
+    """
+    project = repository.project
+    checkout = project.checkout
+    if checkout is None:
+        return []
+    known, places, headless = _look(repository, checkout)
+    states: dict[ObjectId, str] = {}
+    for id, entry in known.items():
+        is_gone = id in headless or any(each not in repository.objects for each in entry.objects)
+        here = THROWN_AWAY if is_gone and not entry.is_parked else HERE
+        states[id] = PARKED if places[id] == PARKED else here
+    if PARKED in states.values():
+        branches = git.adders(checkout, project.heads)
+        for id in states:
+            before = (os.path.join(project.heads, each) for each in _base(known, id))
+            if states[id] == PARKED and branches.keys().isdisjoint(before):
+                states[id] = THROWN_AWAY
+    if THROWN_AWAY in states.values():
+        stashed = git.stash_adders(checkout, project.objects)
+        for id in states:
+            if states[id] == THROWN_AWAY and committed(project, id) in stashed:
+                states[id] = STASHED
+    followed = {(parent, states[id]) for id in states for parent in known[id].parents}
+    return [
+        Untracked(
+            id, state, message_of(repository, id), known[id].branch, (id, state) not in followed
+        )
+        for id, state in reversed(list(states.items()))
+    ]
+
+
+def message_of(repository: "Repository", commit: ObjectId) -> str:
+    """What a commit says; empty where it cannot be read."""
+    try:
+        return read_typed(repository.everything, commit, Commit).message
+    except CtxError:
+        return ""
+
+
+def _base(known: Mapping[ObjectId, Entry], commit: ObjectId) -> set[ObjectId]:
+    """What a commit follows, past all commits that git does not have either."""
+    found: set[ObjectId] = set()
+    waiting, seen = [commit], {commit}
+    while waiting:
+        for parent in known[waiting.pop()].parents:
+            if parent not in known:
+                found.add(parent)
+            elif parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    return found
+
+
+def _held(repository: "Repository", known: Mapping[ObjectId, Entry]) -> set[ObjectId]:
+    """The commits that a git commit has whole, and that a ref other than the stash leads to.
+
+    Of several commits that were made before git committed them, git has the head file of the
+    last: one that has it may hold those before it too.
+    """
+    project = repository.project
+    if project.checkout is None or not known:
+        return set()
+    first = min(known.values(), key=lambda entry: entry.number)
+    holders = git.adders(project.checkout, project.heads, first.git_commit)
+    holder_of: dict[ObjectId, str] = {}
+    for id in reversed(list(known)):
+        holder = holders.get(os.path.join(project.heads, id)) or holder_of.get(id)
+        if holder is not None:
+            holder_of[id] = holder
+            for parent in known[id].parents:
+                holder_of.setdefault(parent, holder)
+    now = repository.replaced.current
+    files = {
+        id: [(holder, committed(project, now(each))) for each in known[id].objects]
+        for id, holder in holder_of.items()
+        if id in known
+    }
+    missing = git.missing(project.checkout, [pair for pairs in files.values() for pair in pairs])
+    return {id for id, pairs in files.items() if missing.isdisjoint(pairs)}
+
+
+def refresh(repository: "Repository") -> None:
+    """Work out again where each commit belongs, if the branch has changed since."""
+    project = repository.project
+    if project.checkout is not None and untracked.are_places_stale(project):
+        at = untracked.position(project.checkout)
+        # Where the folder cannot be written, no commit was made here either.
+        with suppress(DiskFailure):
+            places = _look(repository, project.checkout).places
+            untracked.write_places(project, at, places)
+
+
+def thrown_away(repository: "Repository") -> list[ObjectId]:
+    """The commits that git threw away, the last of each line.
+
+    Every reading command asks. git is asked only where files are missing, and where it has them,
+    not again until the branch changes.
+    """
+    project = repository.project
+    refresh(repository)
+    places = untracked.read_places(project) if untracked.ids(project) else None
+    gone = [
+        id
+        for id, place in (places or {}).items()
+        if place == HERE and not os.path.exists(committed(project, id))
+    ]
+    if places is None or project.checkout is None or not gone:
+        return []
+    found = {each.commit: each for each in survey(repository)}
+    if safe := [id for id in gone if id not in found or found[id].state == STASHED]:
+        at = untracked.position(project.checkout)
+        with suppress(DiskFailure):
+            untracked.write_places(project, at, {**places, **dict.fromkeys(safe, HELD)})
+    return [each.commit for each in found.values() if each.state == THROWN_AWAY and each.is_tip]
+
+
+# What only those do who hold the project's lock
+
+
+def settle(repository: "Repository") -> None:
+    """Let the working tree hold what belongs to this branch: `git add .ctx` takes what it finds."""
+    project = repository.project
+    if project.checkout is None:
+        return
+    if not os.path.isdir(untracked.folder(project)):
+        for entry in entries(repository).values():
+            untracked.write(project, entry)
+    if not untracked.ids(project):
+        return
+    refresh(repository)
+    places = untracked.read_places(project) or {}
+    if {PARKED, RETURNED, BEHIND}.isdisjoint(places.values()):
+        return
+    known = entries(repository)
+    here = [
+        entry for entry in known.values() if places.get(entry.commit) in (HERE, RETURNED, BEHIND)
+    ]
+    elsewhere = [entry for entry in known.values() if places.get(entry.commit) == PARKED]
+    if to_park := [entry for entry in elsewhere if parking.has_files(project, entry)]:
+        listed = git.tracked_files(project.checkout, project.store)
+        kept = {os.path.join(project.checkout.top, path) for path in listed}
+        kept.update(committed(project, id) for entry in here for id in entry.objects)
+        for entry in to_park:
+            parking.park(repository, entry, kept)
+    for entry in here:
+        if places[entry.commit] != HERE:
+            parking.unpark(repository, entry, is_head=places[entry.commit] == RETURNED)
+
+
+def prune(repository: "Repository") -> None:
+    """Drop the entries of commits that git has."""
+    for id in _held(repository, entries(repository)):
+        untracked.remove(repository.project, id)
+
+
+def kept(repository: "Repository") -> set[ObjectId]:
+    """What the staging store has to keep for the sake of these commits."""
+    project = repository.project
+    given_up = (untracked.read(project, id) for id in untracked.discarded(project))
+    known = [*entries(repository).values(), *(entry for entry in given_up if entry)]
+    kept = {id for entry in known for id in entry.objects}
+    return kept.union(map(repository.replaced.current, kept))

@@ -1,0 +1,181 @@
+"""Bring back commits that git threw away before it had them.
+
+Each comes back with its documents, and with the commits before it that went the same way. A commit
+that belongs to another branch stays parked until that branch is checked out.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from typing import NamedTuple
+
+from ctx import git
+from ctx.errors import CtxError, ObjectNotFound, RefNotFound
+from ctx.ids import ObjectId
+from ctx.narrative import files as narrative_files
+from ctx.narrative import projection
+from ctx.objects import commits, untracked, untracked_survey
+from ctx.objects.model import Commit
+from ctx.objects.repository import Repository
+from ctx.objects.store import read_typed
+from ctx.objects.untracked import Entry
+from ctx.objects.untracked_survey import THROWN_AWAY
+
+_TOGETHER = 100
+
+
+class RecoveredCommit(NamedTuple):
+    """A commit that git threw away, and that is a head again."""
+
+    commit: ObjectId
+    message: str
+    commits: int
+    """How many come back: with those before it that went the same way."""
+    objects: int
+    """How many object files were written again."""
+    documents: tuple[str, ...]
+    """What was written again of the narrative."""
+    problem: str | None = None
+    """Why it cannot come back."""
+
+
+def recover_commits(repository: Repository, *, dry_run: bool) -> list[RecoveredCommit]:
+    """Bring back everything that git threw away. The caller holds the lock."""
+    known = untracked_survey.entries(repository)
+    survey = untracked_survey.survey(repository)
+    not_in_git = {each.commit: known[each.commit] for each in survey}
+    return [
+        _recover(repository, _line(each.commit, not_in_git), dry_run=dry_run)
+        for each in survey
+        if each.is_tip and each.state == THROWN_AWAY
+    ]
+
+
+def recover_discarded(repository: Repository, prefix: str, *, dry_run: bool) -> RecoveredCommit:
+    """Bring back a commit that was given up."""
+    project = repository.project
+    matching = [id for id in untracked.discarded(project) if id.startswith(prefix)]
+    entry = untracked.read(project, matching[0]) if len(matching) == 1 else None
+    if entry is None:
+        raise RefNotFound(
+            f"No commit that was given up begins with {prefix}.",
+            hint="`ctx gc` may have removed it.",
+        )
+    if not dry_run:
+        untracked.write(project, entry)
+    done = _recover(repository, [entry], dry_run=dry_run)
+    if not dry_run:
+        untracked.remove_discarded(project, entry.commit)
+    return done
+
+
+def discard_commit(repository: Repository, prefix: str, *, dry_run: bool) -> Entry:
+    """Give up a commit that is not in git. The caller holds the lock."""
+    known = {each.commit: each for each in untracked_survey.survey(repository)}
+    matching = [id for id in known if id.startswith(prefix)]
+    if len(matching) != 1:
+        what = "No" if not matching else f"{len(matching)}"
+        raise RefNotFound(
+            f"{what} commits that are not in git begin with {prefix}.",
+            hint="`ctx status` lists them.",
+        )
+    if known[matching[0]].state == untracked.HERE:
+        raise RefNotFound(
+            f"Commit {matching[0][:12]} is in use.",
+            hint="Only what git threw away, or what is parked, can be given up.",
+        )
+    entry = untracked_survey.entries(repository)[matching[0]]
+    if not dry_run:
+        untracked.discard(repository.project, entry.commit)
+    return entry
+
+
+def _line(commit: ObjectId, known: Mapping[ObjectId, Entry]) -> list[Entry]:
+    """A commit and those before it that git does not have, children first.
+
+    Also those whose objects are here: a recovery that was stopped has not written their documents.
+    """
+    found: dict[ObjectId, Entry] = {}
+    waiting = [commit]
+    while waiting:
+        id = waiting.pop()
+        if id in known and id not in found:
+            found[id] = known[id]
+            waiting += known[id].parents
+    return list(found.values())
+
+
+def _recover(repository: Repository, line: Sequence[Entry], *, dry_run: bool) -> RecoveredCommit:
+    """Objects come first and the head last: stopped before that, this begins again."""
+    project, last = repository.project, line[0]
+    missing = [
+        id
+        for entry in reversed(line)
+        for id in sorted(entry.objects, key=entry.commit.__eq__)
+        if not os.path.exists(untracked.committed(project, id))
+    ]
+    message = untracked_survey.message_of(repository, last.commit)
+    found = RecoveredCommit(last.commit, message, len(line), len(missing), ())
+    lacking = [id for id in missing if id not in repository.staged]
+    if lacking:
+        problem = f"{len(lacking)} of its objects are gone, also from the git folder"
+        return found._replace(problem=problem)
+    try:
+        documents = _documents(repository, line)
+    except ObjectNotFound as error:
+        return found._replace(problem=error.message)
+    found = found._replace(documents=tuple(sorted(documents)))
+    if dry_run:
+        return found
+    _write(repository, [id for id in missing if id != last.commit])
+    for path, text in documents.items():
+        narrative_files.create(project.narrative, path, text)
+    _write(repository, [last.commit])
+    heads = repository.named_heads()
+    for entry in line:
+        untracked.write(project, _adopted(repository, entry, {each.commit for each in line}, heads))
+    named = {*heads, last.commit}
+    overtaken = named.difference(commits.newest(repository.objects, named))
+    repository.heads.advance(last.commit, overtaken)
+    with suppress(CtxError, OSError):
+        # This page went too, and can be made at any time.
+        projection.write_decisions(project.narrative)
+    return found
+
+
+def _adopted(
+    repository: Repository, entry: Entry, line: Set[ObjectId], heads: Sequence[ObjectId]
+) -> Entry:
+    """An entry that belongs to this branch, also where the branch that it was made on is gone."""
+    entry = entry._replace(is_parked=False)
+    before = [parent for parent in entry.parents if parent not in line]
+    if commits.contain(repository.objects, heads, before):
+        return entry
+    inside = [parent for parent in entry.parents if parent in line]
+    return entry._replace(parents=(*inside, *heads))
+
+
+def _documents(repository: Repository, line: Iterable[Entry]) -> dict[str, str]:
+    """The documents that went along: as they were last, where git does not know the file."""
+    project = repository.project
+    assert project.checkout is not None
+    top = project.checkout.top
+    tracked = {
+        os.path.relpath(os.path.join(top, path), project.narrative)
+        for path in git.tracked_files(project.checkout, project.narrative)
+    }
+    found: dict[str, str] = {}
+    for entry in line:
+        for ref in read_typed(repository.everything, entry.commit, Commit).narrative_refs:
+            is_there = os.path.lexists(os.path.join(project.narrative, ref.path))
+            if not is_there and ref.path not in tracked and ref.path not in found:
+                data = repository.everything.read(ref.blob_id).payload
+                found[ref.path] = data.decode("utf-8", "surrogateescape")
+    return found
+
+
+def _write(repository: Repository, ids: Sequence[ObjectId]) -> None:
+    """Write objects again, in parts that fit into memory."""
+    for start in range(0, len(ids), _TOGETHER):
+        part = ids[start : start + _TOGETHER]
+        repository.objects.write(repository.staged.read(id) for id in part)
