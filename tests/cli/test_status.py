@@ -63,6 +63,9 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
     assert answer == {
         "database": str(surroundings / ".ctx" / "store.db"),
         "new": False,
+        "untracked": [],
+        "removed_worktrees": [],
+        "stray_heads": [],
         "nodes": 1,
         "tokens": 1,
         "types": [{"type": "fact", "nodes": 1}],
