@@ -276,6 +276,19 @@ def test_where_the_branch_is_gone(project: Path, ctx: Ctx) -> None:
     assert states(ctx) == []
 
 
+def test_without_git(
+    project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    commit(ctx, "One.")
+    git("commit", "-qm", "Another.", "--allow-empty")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert facts(ctx) == {"Base.", "One."}
+    assert ctx("-q", "add", "--type", "fact", "Two.").code == 0
+    assert ctx("commit", "-m", "Two").code == 0
+    assert ctx("status").code == 0
+    assert facts(ctx) == {"Base.", "One.", "Two."}
+
+
 def test_an_entry_that_cannot_be_read(project: Path, ctx: Ctx) -> None:
     made = commit(ctx, "One.")
     entry = project / ".git/ctx/main/untracked" / made

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import git
-from ctx.errors import CtxError, DiskFailure
+from ctx.errors import CtxError, DiskFailure, GitFailure
 from ctx.ids import ObjectId
 from ctx.objects import commits, parking, references, refs, untracked
 from ctx.objects.heads import Heads
@@ -232,8 +232,8 @@ def refresh(repository: "Repository") -> None:
     project = repository.project
     if project.checkout is not None and untracked.are_places_stale(project):
         at = untracked.position(project.checkout)
-        # Where the folder cannot be written, no commit was made here either.
-        with suppress(DiskFailure):
+        # Without git, or where nothing can be written, head files count as they lie there.
+        with suppress(DiskFailure, GitFailure):
             places = _look(repository, project.checkout).places
             untracked.write_places(project, at, places)
 
@@ -254,7 +254,10 @@ def thrown_away(repository: "Repository") -> list[ObjectId]:
     ]
     if places is None or project.checkout is None or not gone:
         return []
-    found = {each.commit: each for each in survey(repository)}
+    try:
+        found = {each.commit: each for each in survey(repository)}
+    except GitFailure:
+        return []
     if safe := [id for id in gone if id not in found or found[id].state == STASHED]:
         at = untracked.position(project.checkout)
         with suppress(DiskFailure):
@@ -296,9 +299,10 @@ def settle(repository: "Repository") -> None:
 
 
 def prune(repository: "Repository") -> None:
-    """Drop the entries of commits that git has."""
-    for id in _held(repository, entries(repository)):
-        untracked.remove(repository.project, id)
+    """Drop the entries of commits that git has; none where git cannot be asked."""
+    with suppress(GitFailure):
+        for id in _held(repository, entries(repository)):
+            untracked.remove(repository.project, id)
 
 
 def kept(repository: "Repository") -> set[ObjectId]:

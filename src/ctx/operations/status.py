@@ -1,9 +1,11 @@
 """How much there is in memory."""
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.errors import GitFailure
 from ctx.ids import SessionId, short
 from ctx.memory import pending
 from ctx.memory.census import ScopeCount, TierCount, TypeCount, by_scope, census
@@ -79,8 +81,11 @@ def status(memory: Memory, *, new: bool) -> Status:
         return found
     repository = memory.beside.repository
     removed = local_state.removed_worktrees(repository.project)
+    untracked: list[Untracked] = []
+    with suppress(GitFailure):
+        untracked = untracked_survey.survey(repository)
     return found._replace(
-        untracked=tuple(untracked_survey.survey(repository)),
+        untracked=tuple(untracked),
         removed_worktrees=tuple(os.path.basename(folder) for folder in removed),
         stray_heads=tuple(repository.heads.stray()),
     )
