@@ -35,7 +35,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.judge import Answer, Call, Definition, answers
-from ctx import git
+from ctx import checkouts
 from ctx.code import build, index_file, language, parse, store, vocabulary
 from ctx.code.model import CALL, Item, Mention
 from ctx.code.resolve import python
@@ -377,7 +377,7 @@ def main() -> None:
     root = os.path.realpath(chosen.repository)
     with tempfile.TemporaryDirectory() as space:
         database = os.path.abspath(chosen.index or os.path.join(space, "code.db"))
-        build.refresh(build.Place(root, git.find_checkout(root), database))
+        build.refresh(build.Place(root, checkouts.find_checkout(root), database))
         connection = index_file.open_for_reading(database)
         assert connection is not None
         index = Index(connection, root)

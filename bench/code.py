@@ -32,7 +32,7 @@ from tree_sitter import Parser
 
 from bench import timing
 from bench.timing import Cost, Figure, ms, times
-from ctx import git
+from ctx import checkouts
 from ctx.code import build, index_file, language, listing
 from ctx.code.build import Place
 from ctx.code.vocabulary import KINDS, SLOTS
@@ -47,9 +47,9 @@ MB = 1_000_000
 
 INDEX = """
 import sys
-from ctx import git
+from ctx import checkouts
 from ctx.code.build import Place, refresh
-refresh(Place(sys.argv[1], git.find_checkout(sys.argv[1]), sys.argv[2]))
+refresh(Place(sys.argv[1], checkouts.find_checkout(sys.argv[1]), sys.argv[2]))
 """
 FOLLOW = """
 from ctx.code.build import follow
@@ -76,7 +76,7 @@ ADDED = {"python": b"\n\ndef added_by_the_bench(a: int) -> int:\n    return a\n"
 def copied(repository: str, root: str) -> Place:
     """The files that belong to a repository, in a repository of their own."""
     source = os.path.realpath(repository)
-    for path, *_ in listing.belonging(source, git.find_checkout(source), ()).files:
+    for path, *_ in listing.belonging(source, checkouts.find_checkout(source), ()).files:
         target = os.path.join(root, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         # With its times: git would look twice at what is as young as its own index.
@@ -89,7 +89,7 @@ def copied(repository: str, root: str) -> Place:
         ("status", "--porcelain"),
     ):
         subprocess.run(["git", *words], cwd=root, env=environment(), check=True)
-    return Place(root, git.find_checkout(root), f"{root}-index/code.db")
+    return Place(root, checkouts.find_checkout(root), f"{root}-index/code.db")
 
 
 def environment() -> dict[str, str]:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from bench import baselines, packs, paired
 from bench.checkouts import Checkout, mirror_of
-from ctx import clock, git
+from ctx import checkouts, clock
 from ctx.code import index_file
 from ctx.code.history import refresh as history
 from ctx.code.lookup import Code
@@ -108,7 +108,7 @@ def answers(tasks: Sequence[Task], run: Run) -> Iterator[Answer]:
 
 def opened(checkout: Checkout, space: str, run: Run) -> Code:
     """The product's own index of what is checked out, up to date; for packs with all its edges."""
-    root, found = checkout.root, git.find_checkout(checkout.root)
+    root, found = checkout.root, checkouts.find_checkout(checkout.root)
     codebase = Codebase(
         CodePlace(root, found, f"{space}/code.db", f"{space}/local"), "", (), LARGEST_FILE
     )

@@ -34,7 +34,7 @@ ANSWERING = {
     "ctx.clock",
     "ctx.disk",
     "ctx.errors",
-    "ctx.git",
+    "ctx.checkouts",
     "ctx.ids",
     "ctx.layout",
     "ctx.repositories",

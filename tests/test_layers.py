@@ -25,6 +25,8 @@ objects
 sqlite | config | ids | tokens | terms | redaction
 layout
 clock | git | repositories
+git_settings
+checkouts
 disk
 errors
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctx import layout, repositories
-from ctx.git import find_checkout
+from ctx.checkouts import find_checkout
 from tests.conftest import git
 
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ctx import disk, git, repositories
+from ctx import checkouts, disk, repositories
 from ctx.errors import NotAProject, PathRefused
 
 STORE_NAME = ".ctx"
@@ -93,14 +93,16 @@ class UserStore(NamedTuple):
 
         key = blake2b(os.fsencode(root), digest_size=INDEX_KEY // 2).hexdigest()
         local = os.path.join(self.code, key)
-        return CodePlace(root, git.find_checkout(root), os.path.join(local, CODE_INDEX), local)
+        return CodePlace(
+            root, checkouts.find_checkout(root), os.path.join(local, CODE_INDEX), local
+        )
 
 
 class CodePlace(NamedTuple):
     """The code of one working tree, and where what is derived from it lies."""
 
     root: str
-    checkout: git.Checkout | None
+    checkout: checkouts.Checkout | None
     database: str
     local: str
 
@@ -130,7 +132,7 @@ class Project(NamedTuple):
     """A folder with a project store, or one that is about to get it."""
 
     root: str
-    checkout: git.Checkout | None
+    checkout: checkouts.Checkout | None
 
     @property
     def store(self) -> str:
@@ -235,7 +237,7 @@ def _digest(data: bytes, size: int) -> str:
 def project_at(root: str) -> Project:
     """The project that a folder would be the root of, whether or not it has a store."""
     top = os.path.realpath(root)
-    return Project(top, git.find_checkout(top))
+    return Project(top, checkouts.find_checkout(top))
 
 
 def find_project(start: str, home: str) -> Project | None:
@@ -246,7 +248,7 @@ def find_project(start: str, home: str) -> Project | None:
     """
     here = os.path.realpath(start)
     user_home = os.path.realpath(os.path.expanduser("~"))
-    checkout = git.find_checkout(here)
+    checkout = checkouts.find_checkout(here)
     try:
         device = os.stat(here).st_dev
         while True:
@@ -272,7 +274,7 @@ def code_at(start: str, user_store: UserStore) -> CodePlace:
         return user_store.code_of(project.root)
     here = os.path.realpath(start)
     too_much = {os.path.realpath(os.path.expanduser("~")), os.path.abspath(os.sep)}
-    checkout = git.find_checkout(here)
+    checkout = checkouts.find_checkout(here)
     # Somebody's home may be a repository of settings: nobody means all that lies in it.
     root = checkout.top if checkout and checkout.top not in too_much else here
     if root in too_much:
@@ -298,7 +300,7 @@ def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = Non
     name of another project, to be told what is known about that one.
     """
     folder = os.path.realpath(folder)
-    checkout = git.find_checkout(folder)
+    checkout = checkouts.find_checkout(folder)
     store = find_project(folder, home)
     called = _chosen_name(home, folder, checkout)
     if not called and store and (trusts is None or trusts(store)):
@@ -312,7 +314,7 @@ def place(folder: str, home: str, trusts: Callable[[Project], bool] | None = Non
     return Place(top, name, f"current_task:{name}:{checkout.worktree}")
 
 
-def repository_name(checkout: git.Checkout) -> str:
+def repository_name(checkout: checkouts.Checkout) -> str:
     """What a repository is called by where it lies: all of its working trees share the name."""
     above, last = os.path.split(checkout.common_dir)
     if last in (".git", ".bare"):
@@ -322,7 +324,7 @@ def repository_name(checkout: git.Checkout) -> str:
     return last.removesuffix(".git") if is_shared else os.path.basename(checkout.top)
 
 
-def new_name(home: str, checkout: git.Checkout) -> str:
+def new_name(home: str, checkout: checkouts.Checkout) -> str:
     """What a repository is called that has no name yet.
 
     Where another one has its name, the folder that it lies in is named too: what somebody does for
@@ -341,7 +343,7 @@ def new_name(home: str, checkout: git.Checkout) -> str:
     return next(each for each in (outer, *numbered) if fit_for_a_tag(each) not in taken)
 
 
-def _chosen_name(home: str, folder: str, checkout: git.Checkout | None) -> str:
+def _chosen_name(home: str, folder: str, checkout: checkouts.Checkout | None) -> str:
     """What a person's own configuration calls the folder, or the nearest one above it that it
     names; of a further working tree, what it calls the first."""
     try:

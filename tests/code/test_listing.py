@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
+from ctx.checkouts import find_checkout
 from ctx.code import listing
 from ctx.code.listing import LeftOut
 from ctx.errors import DiskFailure
-from ctx.git import find_checkout
 from tests.conftest import git
 
 LINK = "it is a symbolic link"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ctx import git, tokens
+from ctx import checkouts, tokens
 from ctx.code import build, index_file, lookup
 from ctx.code.build import Place
 from ctx.code.history import refresh as history
@@ -94,7 +94,7 @@ def packing(root: Path, files: Mapping[str, str | bytes]) -> Iterator[Packing]:
 
 def index(root: Path) -> None:
     database = str(root.parent / "code.db")
-    checkout = git.find_checkout(str(root))
+    checkout = checkouts.find_checkout(str(root))
     place = Place(str(root), checkout, database)
     build.refresh(place)
     connection = index_file.open_for_writing(database)

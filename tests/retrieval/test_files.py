@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx import git
+from ctx import checkouts
 from ctx.code import build, index_file, postings, words
 from ctx.code.build import Place
 from ctx.code.history import refresh as history
@@ -48,7 +48,7 @@ def ranked(
     root: Path, task: str, *mentioned: str, without: Container[str] = ()
 ) -> list[RankedFile]:
     database = str(root.parent / "code.db")
-    checkout = git.find_checkout(str(root))
+    checkout = checkouts.find_checkout(str(root))
     build.refresh(Place(str(root), checkout, database))
     connection = index_file.open_for_writing(database)
     try:

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx import clock, layout
-from ctx import git as plain_git
+from ctx import checkouts, clock, layout
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.layout import Place
 from ctx.memory import store
@@ -292,6 +291,6 @@ def test_the_order_in_which_events_come_does_not_matter(
 
 def test_a_pipe_in_the_place_of_refs_keeps_nobody_waiting(repo: Path) -> None:
     os.mkfifo(repo / ".git" / "packed-refs")
-    checkout = plain_git.find_checkout(str(repo))
+    checkout = checkouts.find_checkout(str(repo))
     assert checkout is not None
-    assert plain_git.standing(checkout) == ("main", None)
+    assert checkouts.standing(checkout) == ("main", None)

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from ctx import git, layout
+from ctx import checkouts, layout
 from ctx.agents.claude_code import child, foreign_file
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part
@@ -31,7 +31,7 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> Uninstalled:
     home = settings.user_store.home
     # Whoever has removed the store wants to be rid of the hook too.
     project = layout.find_project(settings.folder, home)
-    checkout = git.find_checkout(os.path.realpath(settings.folder))
+    checkout = checkouts.find_checkout(os.path.realpath(settings.folder))
     if checkout is None:
         checkout = git_hook.checkout_of(layout.require_project(settings.folder, home))
     plan = git_hook.planned_removal(checkout, project)

@@ -18,6 +18,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk
+from ctx.checkouts import Checkout
 from ctx.code import affected, index_file, listing, postings, reading, segments, store
 from ctx.code.crew import FEW, LARGE, Crew
 from ctx.code.listing import LeftOut, Listed
@@ -26,7 +27,6 @@ from ctx.code.reading import Read, Wanted
 from ctx.code.resolve.facts import EVERYTHING
 from ctx.code.resolve.resolving import Edges, Resolver
 from ctx.code.vocabulary import LARGEST_FILE
-from ctx.git import Checkout
 
 _TRANSACTION = 512
 """Files that are written at once: what an interruption can cost."""

@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from ctx import disk, git, layout
+from ctx import checkouts, disk, git, layout
 from ctx.code import patterns
 from ctx.code.patterns import Rules, verdict
 from ctx.layout import STORE_NAME
@@ -73,7 +73,7 @@ class Listing(NamedTuple):
 
 def belonging(
     project_root: str,
-    checkout: git.Checkout | None,
+    checkout: checkouts.Checkout | None,
     ignore_globs: Sequence[str],
     is_in_time: Callable[[], bool] = _always,
 ) -> Listing:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ctx import clock, disk, git
+from ctx import checkouts, clock, disk, git
 from ctx.errors import CommitOrphan, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
@@ -280,7 +280,7 @@ class _InGit:
     """Object files of other branches, read out of git itself."""
 
     def __init__(
-        self, checkout: git.Checkout, store: LooseStore, additions: dict[str, git.Addition]
+        self, checkout: checkouts.Checkout, store: LooseStore, additions: dict[str, git.Addition]
     ) -> None:
         ids = ((store.id_of_file(path), addition.blob) for path, addition in additions.items())
         self._blobs = {id: blob for id, blob in ids if id is not None}

@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ctx import clock, git
+from ctx import checkouts, clock
 from ctx.code.vocabulary import LARGEST_FILE
 from ctx.errors import CtxError
 from ctx.layout import CodePlace, UserStore
@@ -109,7 +109,7 @@ def _told(codebase: Codebase) -> str:
 def _understood(told: str) -> Codebase:
     said = json.loads(told)
     root, database, local = said["place"]
-    checkout = git.Checkout(*said["checkout"]) if said["checkout"] else None
+    checkout = checkouts.Checkout(*said["checkout"]) if said["checkout"] else None
     return Codebase(
         CodePlace(root, checkout, database, local),
         "",

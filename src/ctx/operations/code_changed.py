@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx import clock, disk, git
+from ctx.checkouts import Checkout
 from ctx.code import changes, encoding, kinds, language, listing, parse, reading
 from ctx.code.changes import Change
 from ctx.code.model import Parsed
 from ctx.errors import GitFailure, UsageError
-from ctx.git import Checkout
 from ctx.operations.code_index import Codebase
 
 _LARGE = 400_000

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import git
+from ctx import checkouts
 from ctx.errors import AmbiguousId, CtxError
 from ctx.sessions import anchors
 from ctx.sessions.anchors import Anchor
@@ -86,7 +86,7 @@ class CodeNames:
         from ctx.operations import code_index
 
         memory = self._memory
-        is_somewhere = memory.beside or git.find_checkout(memory.folder)
+        is_somewhere = memory.beside or checkouts.find_checkout(memory.folder)
         if memory.is_alone or not is_somewhere:
             # A folder like any other may hold anything, and a great deal of it.
             return None

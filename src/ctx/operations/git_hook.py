@@ -21,8 +21,8 @@ import shlex
 from typing import Literal, NamedTuple
 
 from ctx import disk, git, layout
+from ctx.checkouts import Checkout
 from ctx.errors import GitFailure, PathRefused, SettingsUnreadable
-from ctx.git import Checkout
 from ctx.layout import Project
 from ctx.sqlite.connection import shown
 

@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from typing import NamedTuple
 
-from ctx import clock, disk, git, layout
+from ctx import checkouts, clock, disk, layout
 from ctx.layout import Place
 from ctx.sessions import pausing, trust
 from ctx.sessions.pausing import EVERYWHERE
@@ -81,7 +81,7 @@ def _told(pause: tuple[int, int, str]) -> Pause:
 
 def _folders(place: Place) -> list[str]:
     """The working trees of a repository, as git has written down where they lie."""
-    checkout = git.find_checkout(place.folder)
+    checkout = checkouts.find_checkout(place.folder)
     found = [place.folder]
     if checkout is None:
         return found

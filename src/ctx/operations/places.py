@@ -3,7 +3,7 @@
 import os
 from contextlib import suppress
 
-from ctx import git, layout, repositories
+from ctx import checkouts, layout, repositories
 from ctx.layout import Place, Project
 from ctx.sessions import left_out, pausing, policy, trust, writes
 from ctx.sessions.events import Event
@@ -55,7 +55,9 @@ class Places:
         """The first working tree of a repository, from another one of it; else nothing."""
         if folder not in self._main_trees:
             place = self.at(folder)
-            checkout = git.find_checkout(place.folder) if os.path.isabs(place.folder) else None
+            checkout = (
+                checkouts.find_checkout(place.folder) if os.path.isabs(place.folder) else None
+            )
             above, last = os.path.split(os.path.realpath(checkout.common_dir) if checkout else "")
             is_other = last == ".git" and above != place.folder
             self._main_trees[folder] = above if is_other else ""
@@ -94,7 +96,7 @@ class Places:
 
     def _record(self, place: Place) -> None:
         """Let the repository keep its name, wherever it goes."""
-        checkout = git.find_checkout(place.folder)
+        checkout = checkouts.find_checkout(place.folder)
         if checkout and not self._memory.is_alone:
             with suppress(OSError):
                 name = repositories.name_of(self._home, checkout.common_dir)

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple, overload
 
-from ctx import git
+from ctx import checkouts, git
 from ctx.errors import AmbiguousId, GitFailure, NodeNotFound, PathRefused, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model
@@ -331,7 +331,7 @@ def _near(memory: Memory, text: str, root: str) -> str:
 
 def _files(memory: Memory, root: str) -> Iterator[str]:
     """Files of the project from its root: as git tells, else as they lie there, not all of many."""
-    checkout = memory.beside.project.checkout if memory.beside else git.find_checkout(root)
+    checkout = memory.beside.project.checkout if memory.beside else checkouts.find_checkout(root)
     if checkout is not None:
         try:
             for path in git.belonging_files(checkout, root):

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, disk, git, layout, repositories
+from ctx import checkouts, clock, disk, layout, repositories
 from ctx.errors import CtxError, LockConflict
 from ctx.llm import ledger
 from ctx.memory import scrub, store
@@ -289,7 +289,7 @@ def _keep_name(scope: Scope, needle: Needle) -> None:
 
     One that is written down already is renamed with all the rest.
     """
-    checkout = git.find_checkout(scope.folder) if scope.home and scope.folder else None
+    checkout = checkouts.find_checkout(scope.folder) if scope.home and scope.folder else None
     if scope.home and checkout and not repositories.name_of(scope.home, checkout.common_dir):
         name = layout.new_name(scope.home, checkout)
         if needle.is_in(name):

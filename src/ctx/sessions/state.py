@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from typing import Any, Literal, NamedTuple
 
-from ctx import clock, git
+from ctx import checkouts, clock
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.layout import Place
 from ctx.redaction import redact
@@ -228,12 +228,12 @@ def _where(event: Event, place: Place, now_ms: int) -> dict[str, Any]:
     """What the first event of a session says about where it works."""
     if not os.path.isabs(event.folder):
         return {}
-    checkout = git.find_checkout(place.folder)
+    checkout = checkouts.find_checkout(place.folder)
     said = event.said.get("gitBranch")
     branch = said if isinstance(said, str) and said and said != "HEAD" else None
     head = None
     if checkout and abs(now_ms - spool.made_ms(event.id)) < _NOW_MS:
-        checked_out, head = git.standing(checkout)
+        checked_out, head = checkouts.standing(checkout)
         branch = checked_out or branch
     return {
         "project": place.project,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from ctx.git import Checkout
+    from ctx.checkouts import Checkout
     from ctx.layout import Project
 
 NAME = "trusted.json"

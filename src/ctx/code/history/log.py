@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from typing import BinaryIO, NamedTuple
 
-from ctx import git, redaction
+from ctx import checkouts, git, redaction
 from ctx.errors import GitFailure
 
 LONGEST_MESSAGE = 1500
@@ -43,7 +43,7 @@ class Commit(NamedTuple):
 
 
 def read(
-    checkout: git.Checkout, folder: str, hashes: Sequence[str], edge: frozenset[str]
+    checkout: checkouts.Checkout, folder: str, hashes: Sequence[str], edge: frozenset[str]
 ) -> Generator[list[Commit]]:
     """These commits in this order, some at a time, with what they changed under a folder.
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ctx import clock, disk, git
+from ctx import checkouts, clock, disk
 from ctx.errors import PathRefused
 from ctx.ids import NodeId
 from ctx.memory import model
@@ -176,7 +176,7 @@ def _below(folder: str, name: str) -> Iterator[str]:
 
 def _project(folder: str) -> tuple[str, str]:
     """The name of the project that a folder belongs to, and its uppermost folder."""
-    checkout = git.find_checkout(folder)
+    checkout = checkouts.find_checkout(folder)
     if checkout is None:
         return os.path.basename(folder), folder
     common = checkout.common_dir
