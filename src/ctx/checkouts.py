@@ -43,13 +43,29 @@ def find_checkout(folder: str) -> Checkout | None:
 
 def _git_dir(dot_git: str) -> str | None:
     if os.path.isdir(dot_git):
-        # A folder that is merely called .git has no HEAD.
-        return dot_git if os.path.lexists(os.path.join(dot_git, "HEAD")) else None
+        return dot_git if _is_git_dir(dot_git) else None
     target = _first_line(dot_git)
     if target is None or not target.startswith("gitdir: "):
         return None
     git_dir = os.path.normpath(os.path.join(os.path.dirname(dot_git), target[len("gitdir: ") :]))
-    return git_dir if os.path.isdir(git_dir) else None
+    return git_dir if _is_git_dir(git_dir) else None
+
+
+def _is_git_dir(folder: str) -> bool:
+    """Whether git takes a folder for a repository.
+
+    git looks further up where it does not, and would then run with the settings of another one.
+    """
+    head = os.path.join(folder, "HEAD")
+    if os.path.islink(head):
+        is_head = os.readlink(head).startswith("refs/")
+    else:
+        line = _first_line(head) or ""
+        is_head = line.startswith("ref:") and line[4:].lstrip().startswith("refs/")
+        is_head = is_head or _commit_id(line) is not None
+    common = _common_dir(folder)
+    parts = (os.path.join(common, name) for name in ("objects", "refs"))
+    return is_head and all(os.access(part, os.X_OK) for part in parts)
 
 
 def _common_dir(git_dir: str) -> str:

@@ -7,13 +7,13 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import disk
+from ctx import disk, git_settings
 from ctx.checkouts import Checkout
 from ctx.errors import GitFailure
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
 
 
@@ -35,59 +35,56 @@ class Difference(NamedTuple):
     """What it held in the commit; empty or zeros where it was no plain file there."""
 
 
-# What git sets for its hooks, and what changes how paths are read. A command that runs inside
-# a hook of one repository must not be led to another one, or to a half-made index.
-_NOT_HANDED_ON = frozenset(
-    {
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_COMMON_DIR",
-        "GIT_DIR",
-        "GIT_GLOB_PATHSPECS",
-        "GIT_GRAFT_FILE",
-        "GIT_ICASE_PATHSPECS",
-        "GIT_IMPLICIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_LITERAL_PATHSPECS",
-        "GIT_NAMESPACE",
-        "GIT_NOGLOB_PATHSPECS",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_PREFIX",
-        "GIT_SHALLOW_FILE",
-        "GIT_WORK_TREE",
-    }
-)
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _NOT_HANDED_ON}
-
-
 def run(
     checkout: Checkout,
     *arguments: str,
     stdin: bytes = b"",
     fine: tuple[int, ...] = (0,),
-    variables: "Mapping[str, str] | None" = None,
+    keep: str = "",
 ) -> bytes:
-    """What a git command prints; `fine` are the exit codes that mean no failure.
+    """What a git command prints; `fine` are the exit codes that mean no failure."""
+    return _run(checkout, [*_beginning(checkout, keep), *arguments], stdin, fine)
 
-    git finds the repository from its folder, so that its own check of who owns it holds: a
-    repository's settings can run programs.
+
+def _beginning(checkout: Checkout, keep: str = "") -> list[str]:
+    """The program, and the settings that keep a repository from running anything.
+
+    `keep` is a setting that stays as the repository has it.
     """
+    words = [_program(), *git_settings.fixed(keep)]
+    if git_settings.may_name_programs(checkout):
+        words += git_settings.overrides(_run(checkout, [*words, *git_settings.LISTING]))
+    return words
+
+
+def _program() -> str:
+    import shutil
+
+    # A relative folder on PATH would be one of the repository's.
+    folders = filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    program = shutil.which("git", path=os.pathsep.join(folders))
+    if program is None:
+        raise GitFailure("git is not on this machine's PATH.", hint="Install git.")
+    return program
+
+
+def _run(
+    checkout: Checkout, command: list[str], stdin: bytes = b"", fine: tuple[int, ...] = (0,)
+) -> bytes:
     import subprocess
 
     with _starting():
         done = subprocess.run(
-            # A monitor of files is a program that the repository names.
-            ["git", "-c", "core.fsmonitor=false", *arguments],
+            command,
+            # git finds the repository from its folder, so that its own check of who owns it holds.
             cwd=checkout.top,
-            env={**_environment(), **(variables or {})},
+            env=git_settings.environment(checkout, os.environ),
             input=stdin,
             capture_output=True,
             check=False,
         )
     if done.returncode not in fine:
-        raise _failure(arguments, done.stderr)
+        raise _failure(command, done.stderr)
     return done.stdout
 
 
@@ -95,8 +92,6 @@ def run(
 def _starting() -> "Iterator[None]":
     try:
         yield
-    except FileNotFoundError as error:
-        raise GitFailure("git is not on this machine's PATH.", hint="Install git.") from error
     except OSError as error:
         raise GitFailure(f"git could not be started: {error.strerror}.") from error
 
@@ -104,22 +99,13 @@ def _starting() -> "Iterator[None]":
 _TRUSTING = "git config --global --add safe.directory "
 
 
-def _failure(arguments: "tuple[str, ...]", complaint: bytes) -> GitFailure:
+def _failure(command: list[str], complaint: bytes) -> GitFailure:
     said = complaint.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-    verb = next(word for word in arguments if word[0] != "-" and "=" not in word)
+    verb = next(word for word in command[1:] if word[0] != "-" and "=" not in word)
     # A repository of somebody else is read by whoever says so to git, in the words that it prints.
     advice = next((line.strip() for line in said if line.strip().startswith(_TRUSTING)), "")
     hint = f"If you trust whoever owns it: `{advice}`." if advice else None
     return GitFailure(f"`git {verb}` failed: {said[0]}", hint=hint)
-
-
-# A partial clone would ask its server for what it does not have; an older git knows only the
-# second way to forbid it. And no object stands in for another: commits are what their names say.
-_AS_IT_LIES_HERE = {
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-}
 
 
 class Reading:
@@ -133,16 +119,15 @@ class Reading:
         import subprocess
         import tempfile
 
-        self._arguments = arguments
+        self._command = [*_beginning(checkout), *arguments]
         self._printed, self._complaint = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
         with tempfile.TemporaryFile() as asked, _starting():
             asked.write(stdin)
             asked.seek(0)
             self._process = subprocess.Popen(
-                # Some commands look into the index on the way, which may run a monitor.
-                ["git", "-c", "core.fsmonitor=false", *arguments],
+                self._command,
                 cwd=checkout.top,
-                env={**_environment(), **_AS_IT_LIES_HERE},
+                env=git_settings.environment(checkout, os.environ),
                 stdin=asked,
                 stdout=self._printed,
                 stderr=self._complaint,
@@ -152,7 +137,7 @@ class Reading:
         """All that it printed, once it has ended well."""
         if self._process.wait() != 0:
             self._complaint.seek(0)
-            raise _failure(self._arguments, self._complaint.read(4096))
+            raise _failure(self._command, self._complaint.read(4096))
         self._printed.seek(0)
         return self._printed
 
@@ -167,14 +152,14 @@ class Reading:
 def checked_out(checkout: Checkout) -> str | None:
     """The commit that HEAD leads to; None before there is one."""
     asked = ("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    return run(checkout, *asked, fine=(0, 1), variables=_AS_IT_LIES_HERE).decode().strip() or None
+    return run(checkout, *asked, fine=(0, 1)).decode().strip() or None
 
 
 def commit_named(checkout: Checkout, name: str) -> str | None:
     """The commit that a person means: a branch, a tag, `HEAD~3`; None where there is none."""
     asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     try:
-        said = run(checkout, *asked, fine=(0, 1), variables=_AS_IT_LIES_HERE)
+        said = run(checkout, *asked, fine=(0, 1))
     except GitFailure:
         return None
     return said.decode("utf-8", "replace").strip() or None
@@ -183,9 +168,11 @@ def commit_named(checkout: Checkout, name: str) -> str | None:
 def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference]:
     """How the tracked files under a folder differ from a commit, as they lie there now."""
     # A plumbing command: it takes nobody's settings, and leaves the index as it is.
-    # Without renames: to find them, it would read files through the filters of the repository.
-    asked = ("diff-index", "--raw", "-z", "--no-abbrev", "--no-renames", commit, "--")
-    found = run(checkout, *asked, _inside(checkout, folder), variables=_AS_IT_LIES_HERE)
+    asked = (
+        *("diff-index", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-diff"),
+        *("--no-textconv", "--ignore-submodules=all", commit, "--"),
+    )
+    found = run(checkout, *asked, _inside(checkout, folder))
     fields = iter(found.split(b"\0"))
     differences = []
     for field in fields:
@@ -200,10 +187,7 @@ def differences(checkout: Checkout, commit: str, folder: str) -> list[Difference
 
 def newest_commits(checkout: Checkout, tip: str, most: int) -> list[str]:
     """A commit and what led to it, the newest first."""
-    # Otherwise git would write each line into the pipe by itself.
-    variables = {**_AS_IT_LIES_HERE, "GIT_FLUSH": "0"}
-    asked = ("rev-list", f"--max-count={most}", tip, "--")
-    return run(checkout, *asked, variables=variables).decode().split()
+    return run(checkout, "rev-list", f"--max-count={most}", tip, "--").decode().split()
 
 
 def shallow_edge(checkout: Checkout) -> frozenset[str]:
@@ -236,14 +220,13 @@ def ignored_files(checkout: Checkout, paths: "Iterable[str]") -> set[str]:
 
 def unknown_files(checkout: Checkout, folder: str) -> list[str]:
     """Files under a folder that differ from git's index: new, changed or removed."""
-    # Otherwise git would refresh its index on the way, which is not ours to touch.
     arguments = (
-        "--no-optional-locks",
         "status",
         "--porcelain",
         "-z",
         "--untracked-files=all",
         "--no-renames",
+        "--ignore-submodules=all",
         "--",
     )
     found = run(checkout, *arguments, _inside(checkout, folder))
@@ -254,12 +237,20 @@ def unknown_files(checkout: Checkout, folder: str) -> list[str]:
 
 def hooks_folder(checkout: Checkout) -> str:
     """Where git looks for the hooks of a repository: its own folder, or `core.hooksPath`."""
-    said = run(checkout, "rev-parse", "--git-path", "hooks")
+    said = run(checkout, "rev-parse", "--git-path", "hooks", keep=git_settings.HOOKS)
     return os.path.normpath(os.path.join(checkout.top, os.fsdecode(said.removesuffix(b"\n"))))
 
 
 def add(checkout: Checkout, folder: str) -> None:
-    run(checkout, "add", "--", _inside(checkout, folder))
+    """Add what is under a folder to git's index, but for submodules.
+
+    git would look for changes inside of them, and run what their own settings name.
+    """
+    inside = _inside(checkout, folder)
+    listed = run(checkout, "ls-files", "-z", "--stage", "--", inside).split(b"\0")
+    submodules = (entry.partition(b"\t")[2] for entry in listed if entry.startswith(b"160000 "))
+    left_out = (f":(exclude,literal){os.fsdecode(path)}" for path in submodules)
+    run(checkout, "add", "--", inside, *left_out)
 
 
 def additions(checkout: Checkout, folder: str) -> dict[str, Addition]:
@@ -299,7 +290,7 @@ def has_seen(checkout: Checkout, path: str) -> bool:
 def names_in(checkout: Checkout, commit: str, folder: str) -> list[str]:
     """The names in a folder as a commit has it; none where it has no such folder."""
     asked = ("ls-tree", "-z", "--name-only", f"{commit}:{os.path.relpath(folder, checkout.top)}")
-    return _paths(run(checkout, *asked, fine=(0, 128), variables=_AS_IT_LIES_HERE))
+    return _paths(run(checkout, *asked, fine=(0, 128)))
 
 
 def adders(checkout: Checkout, folder: str, after: str | None = None) -> dict[str, str]:
@@ -316,7 +307,7 @@ def branch_adders(checkout: Checkout, folder: str) -> dict[str, str]:
 
 def stash_adders(checkout: Checkout, folder: str) -> dict[str, str]:
     """The same for everything in the stash, which is a ref and its reflog."""
-    listed = run(checkout, "stash", "list", "--format=%H", variables=_AS_IT_LIES_HERE)
+    listed = run(checkout, "stash", "list", "--format=%H")
     stashed = listed.decode("ascii", "replace").split()
     others = ("--not", "--exclude=refs/stash", "--all")
     return _adders(checkout, folder, *stashed, *others) if stashed else {}
@@ -324,10 +315,9 @@ def stash_adders(checkout: Checkout, folder: str) -> dict[str, str]:
 
 def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
     listed = run(
-        checkout, "-c", "log.showRoot=true", "-c", "log.showSignature=false",
+        checkout, "-c", "log.showRoot=true",
         "log", "-m", "--full-history", "--no-renames", "--diff-filter=A", "-z", "--name-only",
         "--format=%x01%H", "--ignore-missing", *revisions, "--", _inside(checkout, folder),
-        variables=_AS_IT_LIES_HERE,
     )  # fmt: skip
     found: dict[str, str] = {}
     commit = ""
@@ -348,7 +338,7 @@ def missing(checkout: Checkout, wanted: "Sequence[tuple[str, str]]") -> set[tupl
         b"%s:%s\n" % (commit.encode(), os.fsencode(os.path.relpath(path, checkout.top)))
         for commit, path in wanted
     )
-    said = run(checkout, "cat-file", "--batch-check", stdin=asked, variables=_AS_IT_LIES_HERE)
+    said = run(checkout, "cat-file", "--batch-check", stdin=asked)
     answers = zip(wanted, said.splitlines(), strict=True)
     return {pair for pair, answer in answers if answer.endswith(b" missing")}
 
@@ -358,9 +348,8 @@ def _log(checkout: Checkout, folder: str, *options: str) -> bytes:
     parent, and no branch left out because another one ended with the same files."""
     return run(
         checkout, "-c", "log.showRoot=true", "-c", "log.diffMerges=separate",
-        "-c", "log.showSignature=false",
         "log", "--all", *_worktree_commits(checkout), "-m", "--full-history", "--no-renames", "-z",
-        *options, "--", _inside(checkout, folder),
+        "--no-ext-diff", "--no-textconv", *options, "--", _inside(checkout, folder),
     )  # fmt: skip
 
 
@@ -383,9 +372,9 @@ class Blobs:
 
         if self._process is None:
             self._process = subprocess.Popen(
-                ["git", "cat-file", "--batch"],
+                [*_beginning(self._checkout), "cat-file", "--batch"],
                 cwd=self._checkout.top,
-                env={**_environment(), **_AS_IT_LIES_HERE},
+                env=git_settings.environment(self._checkout, os.environ),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )

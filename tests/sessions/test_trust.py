@@ -130,7 +130,7 @@ def test_nobody_can_pass_for_another_repository(
         case "inside":
             inside = stranger / "worktrees" / "x"
             inside.mkdir(parents=True)
-            (inside / "HEAD").touch()
+            (inside / "HEAD").write_text("ref: refs/heads/main\n")
             (inside / "commondir").write_text(f"{cloned}/.git\n")
             (inside / "gitdir").write_text(f"{stranger}/.git\n")
             (stranger / ".git").write_text(f"gitdir: {inside}\n")

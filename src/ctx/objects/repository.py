@@ -8,7 +8,8 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 
-from ctx import disk, git
+from ctx import checkouts, disk, git
+from ctx.checkouts import Checkout
 from ctx.errors import ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
@@ -133,7 +134,7 @@ class Repository:
         with disk.explained("publishing a commit"):
             disk.discard(self._note)
 
-    def _note_as_untracked(self, commit: ObjectId, checkout: git.Checkout) -> None:
+    def _note_as_untracked(self, commit: ObjectId, checkout: Checkout) -> None:
         """Remember the commit until git has it; of one that it amends it takes the place."""
         known = untracked_survey.entries(self)
         entry = untracked_survey.entry_of(self, commit)
@@ -143,7 +144,7 @@ class Repository:
         if commit in self.objects:
             # The staging store may have more: what lies behind a boundary of history.
             objects = {id for id in objects if id in self.objects}
-        branch, checked_out = git.standing(checkout)
+        branch, checked_out = checkouts.standing(checkout)
         last = max((each.number for each in known.values()), default=0)
         untracked.write(
             self.project,

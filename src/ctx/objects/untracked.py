@@ -16,7 +16,8 @@ import json
 import os
 from typing import NamedTuple
 
-from ctx import disk, git
+from ctx import checkouts, disk
+from ctx.checkouts import Checkout
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
 from ctx.objects.heads import Heads
@@ -181,10 +182,12 @@ def forget_places(project: Project) -> None:
     disk.discard(_places_file(project))
 
 
-def position(checkout: git.Checkout) -> str:
+def position(checkout: Checkout) -> str:
     """What is checked out, as far as plain files say so."""
-    branch, commit = git.standing(checkout)
+    branch, commit = checkouts.standing(checkout)
     if branch == _REFTABLE:
+        from ctx import git
+
         commit = git.checked_out(checkout)
     return f"{branch or '-'} {commit or '-'}"
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import git
+from ctx.checkouts import Checkout
 from ctx.errors import CtxError, DiskFailure, GitFailure
 from ctx.ids import ObjectId
 from ctx.objects import commits, parking, references, refs, untracked
@@ -108,7 +109,7 @@ class _Look(NamedTuple):
     """Those that should be heads of this branch and have no head file."""
 
 
-def _look(repository: "Repository", checkout: git.Checkout) -> _Look:
+def _look(repository: "Repository", checkout: Checkout) -> _Look:
     project, reader = repository.project, repository.everything
     every = entries(repository)
     held = _held(repository, every)

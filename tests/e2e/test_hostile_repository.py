@@ -1,0 +1,207 @@
+"""Nothing of a repository is run: its settings, hooks, aliases and filters start no program."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ctx.cli.main import COMMANDS
+from tests.conftest import Ctx, git
+from tests.e2e.hostile_repository import HostileRepository
+from tests.sessions.conversations import Client
+
+# Every command, in an order that makes something for the later ones to work on.
+EVERYTHING = [
+    *(["init", "--force", "--yes"], ["trust", "--yes"], ["trust", "--list"]),
+    *(["status"], ["doctor"], ["list"], ["config", "list"], ["completion", "bash"]),
+    *(["add", "--type=fact", "Timeouts are in seconds."], ["add", "note", "A note"]),
+    *(["add", "file", "."], ["add", "file", "app.py"], ["add", "code", "."]),
+    *(["add", "task", "Fix it"], ["add", "decision", "Use one lock"]),
+    *(["add", "command", "--", "true"], ["add", "cargo"], ["add", "rust", "."]),
+    *(["relate", "app.py", "other.py"], ["task", "start", "Fix it"], ["task", "end"]),
+    *(["search", "timeouts"], ["query", "timeouts"], ["recall", "timeouts"]),
+    *(["trace", "app.py"], ["related", "app.py"], ["why"], ["compose"], ["context"]),
+    *(["view", "list"], ["summarize", "type:fact"], ["tags"], ["edges"]),
+    *(["tag", "nothing", "a:b"], ["untag", "nothing", "a:b"], ["pin", "nothing"]),
+    *(["unpin", "nothing"], ["link", "nothing", "other"], ["unlink", "nothing", "other"]),
+    *(["show", "nothing"], ["update", "nothing"], ["edit", "nothing"], ["move", "nothing"]),
+    *(["delete", "nothing"], ["forget", "nothing"], ["restore", "nothing"]),
+    *(["commit", "-m", "One"], ["commit", "--amend", "-m", "Two"], ["undo"], ["undo", "--list"]),
+    *(["stage", "start", "More"], ["add", "note", "Another"], ["stage", "flush"]),
+    *(["stage"], ["stage", "compact", "-m", "More"], ["stage", "recover"]),
+    *(["log"], ["log", "--day", "2026-01-01"], ["diff"], ["review"], ["rebuild"]),
+    *(["debug", "refs"], ["debug", "history"], ["debug", "verify"], ["debug", "index"]),
+    *(["debug", "graph"], ["code", "index"], ["code", "status"], ["code", "outline", "app.py"]),
+    *(["code", "changed"], ["code", "changed", "--since", "HEAD~1"], ["code", "cycles"]),
+    *(["code", "history", "app.py"], ["code", "packages"], ["code", "imports", "app.py"]),
+    *(["scrub", "Timeouts", "--yes"], ["gc"], ["gc", "--keep-days", "0", "--aggressive"]),
+    *(["gc", "--tracked", "--keep-days", "0"], ["install", "--git", "--yes"]),
+    *(["uninstall", "--git", "--yes"], ["pause"], ["resume"], ["learnings"], ["sessions"]),
+    *(["worker", "status"], ["export"], ["import", "nothing"], ["ingest", "app.py"]),
+    *(["store", "check"], ["llm", "ask", "x"], ["cost"], ["hook", "apply"], ["help"]),
+]
+
+
+@pytest.fixture
+def hostile(repo: Path, tmp_path: Path, ctx: Ctx) -> HostileRepository:
+    made = HostileRepository(repo, tmp_path / "ran")
+    (repo / "app.py").write_text("def main():\n    return 1\n")
+    (repo / "other.py").write_text("import app\n")
+    git("add", ".")
+    git("commit", "-qm", "First")
+    assert ctx("init").code == 0
+    assert ctx("add", "--type=fact", "One").code == 0
+    assert ctx("commit", "-m", "Zero").code == 0
+    git("add", ".")
+    git("commit", "-qm", "A store")
+    (repo / "app.py").write_text("def main():\n    return 2\n")
+    made.spring()
+    made.markers()
+    return made
+
+
+def test_the_list_above_has_every_command() -> None:
+    assert {words[0] for words in EVERYTHING} == set(COMMANDS)
+
+
+def test_the_traps_work(hostile: HostileRepository) -> None:
+    """What a plain git runs there, so that an empty folder of markers means something."""
+    ways = set()
+    for words in ("status", "add .", "log -2", "diff HEAD", "cat-file -p HEAD:app.py"):
+        hostile.touch()
+        subprocess.run(
+            ["git", *words.split()], cwd=hostile.top, capture_output=True, check=False, timeout=60
+        )
+        ways |= hostile.markers()
+    assert ways >= {
+        *("core.fsmonitor.worktree", "filter.long.process", "gpg.openpgp"),
+        *("filter.included.clean", "filter.worktree.clean", "filter.a.b.clean", "remote.ext"),
+        *("sub.fsmonitor", "sub.filter", ".ctx_sub.filter", "hooksPath.post-index-change"),
+    }
+
+
+def test_no_command_runs_anything(hostile: HostileRepository, ctx: Ctx) -> None:
+    ran = {}
+    for words in EVERYTHING:
+        hostile.touch()
+        done = ctx(*words)
+        assert "E000" not in done.err, (words, done.err)
+        if found := hostile.markers():
+            ran[" ".join(words)] = found
+    assert ran == {}
+
+
+def test_a_session_runs_nothing(hostile: HostileRepository, ctx: Ctx, surroundings: Path) -> None:
+    assert ctx("trust", "--yes").code == 0
+    conversation = Client(surroundings / ".ctx", hostile.top).talk()
+    conversation.start()
+    conversation.prompt()
+    conversation.reply('<ctx:remember type="fact">One.</ctx:remember>')
+    conversation.stop()
+    assert ctx("hook", "apply").code == 0
+    assert hostile.markers() == set()
+
+
+def test_adding_a_store_does_not_look_into_submodules(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+    inner = repo / ".ctx" / "narrative" / "sub"
+    inner.mkdir(parents=True)
+    git("init", "-q", cwd=inner)
+    (inner / "a.txt").write_text("a\n")
+    (inner / ".gitattributes").write_text("* filter=inner\n")
+    git("add", ".", cwd=inner)
+    git("commit", "-qm", "Inner", cwd=inner)
+    git("add", ".ctx")
+    git("commit", "-qm", "A submodule")
+    git("config", "filter.inner.clean", f"touch {tmp_path}/ran; cat", cwd=inner)
+    os.utime(inner / "a.txt", (1, 1))
+    assert ctx("init").code == 0
+    assert not (tmp_path / "ran").exists()
+    assert ".ctx/config.toml" in git("ls-files").split()
+
+
+def test_a_filter_of_the_users_own_still_works(
+    repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """git's settings of the user count, also where the repository has others of that name."""
+    settings = tmp_path / "gitconfig"
+    settings.write_text('[filter "mine"]\n clean = sed s/apple/pear/\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    (repo / ".gitattributes").write_text("*.md filter=mine\n")
+    git("config", "filter.mine.clean", f"touch {tmp_path}/ran; cat")
+    (repo / ".ctx" / "narrative").mkdir(parents=True)
+    (repo / ".ctx" / "narrative" / "note.md").write_text("apple\n")
+    assert ctx("init").code == 0
+    assert git("show", ":.ctx/narrative/note.md") == "pear\n"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_the_user_gives_to_git_comes_after_the_repositorys(
+    repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git -c … commit` hands its settings to the hook; a monitor is off all the same."""
+    given = f"'filter.mine.clean'='sed s/apple/pear/' 'core.fsmonitor'='touch {tmp_path}/ran'"
+    (repo / ".gitattributes").write_text("*.md filter=mine\n")
+    git("config", "filter.mine.clean", f"touch {tmp_path}/ran; cat")
+    monkeypatch.setenv("GIT_CONFIG_PARAMETERS", given)
+    (repo / ".ctx" / "narrative").mkdir(parents=True)
+    (repo / ".ctx" / "narrative" / "note.md").write_text("apple\n")
+    assert ctx("init").code == 0
+    assert not (tmp_path / "ran").exists()
+    monkeypatch.delenv("GIT_CONFIG_PARAMETERS")
+    assert git("show", ":.ctx/narrative/note.md") == "pear\n"
+
+
+def test_a_name_that_cannot_be_overridden_is_refused(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+    with (repo / ".git" / "config").open("a") as file:
+        file.write(f'[filter "a=b"]\n clean = touch {tmp_path}/ran\n')
+    (repo / ".gitattributes").write_text("* filter=a=b\n")
+    assert "filter.a=b.clean" in ctx("init").err
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("outer", ["folder above", "bare repository around it"])
+def test_a_git_folder_that_git_refuses_leads_to_no_other(
+    tmp_path: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch, outer: str
+) -> None:
+    """git looks further where `.git` is no repository, and finds settings that nobody checked."""
+    above = tmp_path / "above"
+    inner = above / "inner" if outer == "folder above" else above
+    inner.mkdir(parents=True)
+    git("init", "-q", *([] if outer == "folder above" else ["--bare"]), cwd=above)
+    (inner / ".git").mkdir(exist_ok=True)
+    (inner / ".git" / "HEAD").write_text("nonsense\n")
+    (inner / ".gitattributes").write_text("* filter=evil\n")
+    where = ["--git-dir=." if outer != "folder above" else "--git-dir=.git"]
+    git(*where, "config", "filter.evil.clean", f"touch {tmp_path}/ran; cat", cwd=above)
+    git(*where, "config", "core.bare", "false", cwd=above)
+    monkeypatch.chdir(inner)
+    ctx("init")
+    for words in (["add", "file", "."], ["commit", "-m", "x"], ["code", "index"], ["status"]):
+        assert "E000" not in ctx(*words).err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_working_tree_is_where_it_was_found(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
+    """`core.worktree` and `core.bare` of a repository lead nowhere else."""
+    other = tmp_path / "other"
+    (other / ".ctx").mkdir(parents=True)
+    git("config", "core.worktree", str(other))
+    git("config", "core.bare", "true")
+    assert ctx("init").code == 0
+    assert ctx("add", "--type=fact", "One").code == 0
+    assert ctx("commit", "-m", "One").code == 0
+    git("config", "--unset", "core.worktree")
+    git("config", "--unset", "core.bare")
+    assert ".ctx/config.toml" in git("ls-files").split()
+
+
+def test_git_is_not_taken_from_the_repository(
+    repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = repo / "git"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    assert ctx("init").code == 0
+    assert not (tmp_path / "ran").exists()
