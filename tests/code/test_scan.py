@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx import git as checkouts
-from ctx import terms
+from ctx import checkouts, terms
 from ctx.code import listing, scan
 from ctx.code.asked import Asked
 from ctx.code.build import Place
