@@ -2,7 +2,8 @@
 
 `Disk(stop_at=n)` lets n operations happen. Then it either ends the program on the spot, as a
 kill would (`Stopped` passes every handler, and nothing works any more for clean-up code), or
-refuses that one operation with an error and works again.
+refuses that one operation with an error and works again, or sends this process a signal and lets
+the operation happen.
 
 With `power_loss` it also takes back whatever was never synced: bytes of files, and names in
 folders. That is the worst that a file system may legally do.
@@ -26,12 +27,18 @@ class Stopped(BaseException):
 
 class Disk:
     def __init__(
-        self, stop_at: int | None = None, *, refuse_with: int = 0, power_loss: bool = False
+        self,
+        stop_at: int | None = None,
+        *,
+        refuse_with: int = 0,
+        signal_with: int = 0,
+        power_loss: bool = False,
     ) -> None:
         self.operations = 0
         self.log: list[str] = []
         self._stop_at = stop_at
         self._refuse_with = refuse_with
+        self._signal_with = signal_with
         self._power_loss = power_loss
         self._stopped = False
         self._paths: dict[int, str] = {}
@@ -77,6 +84,10 @@ class Disk:
         if self._stopped:
             raise Stopped
         if self.operations == self._stop_at:
+            if self._signal_with:
+                self._stop_at = None
+                os.kill(os.getpid(), self._signal_with)
+                return self._step(name, path)
             if self._refuse_with:
                 self._stop_at = None
                 raise OSError(self._refuse_with, os.strerror(self._refuse_with), str(path))

@@ -28,7 +28,7 @@ clock | git | repositories
 git_settings
 checkouts
 disk
-errors
+errors | interrupts
 """
 
 RANK = {

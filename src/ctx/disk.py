@@ -119,7 +119,7 @@ def write_temporary(path: str, data: bytes) -> str:
             sync(fd)
         finally:
             os.close(fd)
-    except OSError:
+    except BaseException:
         discard(temporary)
         raise
     return temporary
@@ -137,7 +137,7 @@ def write_like(path: str, data: bytes, mode: int) -> str:
             with suppress(PermissionError):
                 os.chown(temporary, old.st_uid, old.st_gid)
             os.chmod(temporary, stat.S_IMODE(old.st_mode))
-    except OSError:
+    except BaseException:
         discard(temporary)
         raise
     return temporary
@@ -148,7 +148,7 @@ def replace(path: str, data: bytes, *, durable_name: bool = True) -> None:
     temporary = write_temporary(path, data)
     try:
         os.replace(temporary, path)
-    except OSError:
+    except BaseException:
         discard(temporary)
         raise
     if durable_name:

@@ -3,7 +3,7 @@
 import argparse
 import os
 
-from ctx import disk
+from ctx import disk, interrupts
 from ctx.cli import arguments, opening
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.options import session_option
@@ -64,6 +64,7 @@ def edited(text: str, name: str, editor: str) -> str:
     """Let the person's editor have the text; the file that it lies in then."""
     import shlex
     import shutil
+    import signal
     import subprocess
     import tempfile
 
@@ -74,7 +75,11 @@ def edited(text: str, name: str, editor: str) -> str:
         with open(file, "w", encoding="utf-8", newline="") as handle:
             handle.write(text + "\n")
     try:
-        code = subprocess.run([*shlex.split(editor), file], check=False).returncode
+        with interrupts.InChild():
+            code = subprocess.run([*shlex.split(editor), file], check=False).returncode
+        if code in (-signal.SIGINT, 128 + signal.SIGINT):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise KeyboardInterrupt
         reason = f"it ended with code {code}" if code else ""
     except (OSError, ValueError) as error:
         reason = str(error)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
+from ctx import interrupts
 from ctx.agents.claude_code import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
@@ -103,6 +104,7 @@ def _apply(settings: Settings, output: Output, *, quick: bool) -> None:
                 )
                 return
             done, more = _applied(memory, home, output, quick=quick)
+            interrupts.next_part()
         stops, refused = (*done.stops, *more.stops), (*done.refused, *more.refused)
         applied = more._replace(stops=stops, refused=refused)
         told = tend.problems(applied)
@@ -125,6 +127,7 @@ def _applied(memory: Memory, home: str, output: Output, *, quick: bool) -> tuple
         with suppress(ReaderGone):
             output.show(done, render)
             output.flush()
+    interrupts.next_part()
     return done, apply.events(memory, home, timeout_s)
 
 

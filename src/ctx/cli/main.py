@@ -5,10 +5,9 @@ need. The table below is what `ctx --help` shows; a command's own file is import
 command is named.
 """
 
-import os
 import sys
 
-from ctx import __version__
+from ctx import __version__, interrupts
 from ctx.errors import CtxError, DeserializationFailed, UsageError
 
 # Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
@@ -117,15 +116,15 @@ _ELSEWHERE = {
 
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
-_INTERRUPTED = 130
+_VERSION = f"ctx {__version__}\n"
 _RARELY = 100_000
 """Objects made before the first look for garbage: a command makes a third of that."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
-    if words in (["--version"], ["-V"]):
-        return _print_version()
+    if words in (["--version"], ["-V"]) and _print_version():
+        return 0
     if arguments is None:
         import gc
 
@@ -134,36 +133,59 @@ def main(arguments: list[str] | None = None) -> int:
         if words[:1] == ["hook"]:
             _run_hook(words[1:])
 
-    from ctx.cli.output import Declined, Output, ReaderGone
+    from ctx.cli.output import Output
     from ctx.cli.settings import Settings
 
     settings = Settings.from_environment()
     output = Output.for_words(words, settings.screen)
+    # Everything that a signal may interrupt stands inside.
+    try:
+        interrupts.begin()
+        code = _run_and_report(words, settings, output)
+        output.close()
+        interrupts.end()
+        return code
+    except KeyboardInterrupt:
+        code = interrupts.exit_code()
+        output.interrupted(interrupts.message())
+        output.close()
+        interrupts.end()
+        return code
+    except SystemExit:
+        # The worker was told to go.
+        interrupts.end()
+        raise
+
+
+def _run_and_report(words: list[str], settings: "Settings", output: "Output") -> int:
+    """Run a command; whatever goes wrong becomes a message and an exit code."""
+    from ctx.cli.output import Declined, ReaderGone
+
     try:
         return _run(words, settings, output)
-    except CtxError as error:
-        output.error(error)
-        return error.exit_code
-    except KeyboardInterrupt:
-        output.note("Interrupted.")
-        return _INTERRUPTED
     except Declined:
         output.note("Nothing was changed.")
-        return 1
-    except UnicodeEncodeError:
-        # A path may be any bytes; everything else that is kept is text.
-        hint = "Convert it first, for example with `iconv -t utf-8`."
-        output.error(UsageError("An argument is not valid UTF-8.", hint=hint))
-        return UsageError.exit_code
-    except RecursionError:
-        output.error(DeserializationFailed("Something is nested too deeply to be read."))
         return 1
     except ReaderGone:
         # Whoever read our output has seen enough, as with `| head`.
         return 0
     except Exception as error:  # noqa: BLE001 - the last resort: a message instead of a traceback
-        output.unexpected(error, debugging=bool(settings.environment.get("CTX_DEBUG")))
-        return 1
+        # SQLite and others report an interruption as an error of theirs.
+        interrupts.check()
+        match error:
+            case CtxError():
+                told = error
+            case UnicodeEncodeError():
+                # A path may be any bytes; everything else that is kept is text.
+                hint = "Convert it first, for example with `iconv -t utf-8`."
+                told = UsageError("An argument is not valid UTF-8.", hint=hint)
+            case RecursionError():
+                told = DeserializationFailed("Something is nested too deeply to be read.")
+            case _:
+                output.unexpected(error, debugging=bool(settings.environment.get("CTX_DEBUG")))
+                return 1
+        output.error(told)
+        return told.exit_code
 
 
 def _run_hook(words: list[str]) -> None:
@@ -175,17 +197,18 @@ def _run_hook(words: list[str]) -> None:
         hook.main_of_project(words)
 
 
-def _print_version() -> int:
-    """Without the machinery of the other commands: agents ask this to see whether ctx is there."""
+def _print_version() -> bool:
+    """Without the machinery of the other commands: agents ask this to see whether ctx is there.
+
+    Whether it worked. Where it did not, the ordinary way says why.
+    """
     try:
         if sys.stdout is not None:
-            sys.stdout.write(f"ctx {__version__}\n")
+            sys.stdout.write(_VERSION)
             sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     except OSError:
-        return 1
-    return 0
+        return False
+    return True
 
 
 def _run(words: list[str], settings: "Settings", output: "Output") -> int:
@@ -197,7 +220,9 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         return complete.run(words[1:], settings, output)
     leading, name, rest = options.split(words)
     if name is None and {"--version", "-V"}.intersection(leading):
-        return _print_version()
+        output.result(_VERSION)
+        output.flush()
+        return 0
     try:
         if name is None:
             options.top_parser(GROUPS).parse_args(leading or ["--help"])

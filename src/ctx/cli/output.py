@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.cli import settings
 from ctx.cli.colours import KINDS, painted
 from ctx.cli.settings import Screen
@@ -133,7 +133,7 @@ class Output:
             return
         blocks = [self._shown(block) for block in render(value)]
         screen = self._screen if self._stdout.isatty() else None
-        self._write(self._stdout, _laid_out(blocks, self._form, screen))
+        self._write(_laid_out(blocks, self._form, screen))
 
     def save(self, path: str, value: Any, render: Callable[[Any], list[Block]]) -> None:
         """Put it into a file instead, as JSON if nobody said how: whole or not at all, and readable
@@ -154,6 +154,7 @@ class Output:
         folder = os.path.dirname(path)
         if not os.path.isdir(folder):
             raise UsageError(f"There is no folder {folder}.", hint="Make it, or name another file.")
+        interrupts.defer()
         with disk.explained(f"writing {path}"):
             disk.replace(path, _text(text).encode())
 
@@ -182,7 +183,7 @@ class Output:
 
     def result(self, text: str) -> None:
         """Print an answer that is text already."""
-        self._write(self._stdout, visible_lines(text) if self._stdout.isatty() else text)
+        self._write(visible_lines(text) if self._stdout.isatty() else text)
 
     @property
     def appears(self) -> bool:
@@ -190,9 +191,8 @@ class Output:
         return self._stdout.isatty() and self._form == "text"
 
     def appear(self, piece: str) -> None:
-        """Print a piece of such a text at once."""
-        self._write(self._stdout, visible_lines(piece))
-        self.flush()
+        """Print a piece of such a text."""
+        self._write(visible_lines(piece))
 
     def _shown(self, block: Block) -> Block:
         """A block without control characters: a stranger's text could steer the terminal."""
@@ -224,19 +224,40 @@ class Output:
         escaped = encoding.lower().replace("-", "") != "utf8"
         return visible_json(json.dumps(plain(value), ensure_ascii=escaped, indent=indent)) + "\n"
 
-    def _write(self, stream: "TextIO", text: str) -> None:
+    def _write(self, text: str) -> None:
+        """Write a piece of the answer. It leaves the process at once."""
+        with self._printing():
+            self._stdout.write(_text(text))
+            self._stdout.flush()
+
+    def flush(self) -> None:
+        with self._printing():
+            self._stdout.flush()
+
+    @contextmanager
+    def _printing(self) -> Iterator[None]:
+        """What goes wrong with the answer is said in one way, and is not met again at exit."""
         try:
-            stream.write(_text(text))
+            with interrupts.Printing():
+                yield
         except BrokenPipeError:
-            _abandon(stream)
+            _abandon(self._stdout)
             raise ReaderGone from None
         except OSError as error:
-            raise disk.failure("printing the answer", error) from error
+            _abandon(self._stdout)
+            reason = error.strerror or type(error).__name__
+            hint = "The change itself is stored." if interrupts.has_stored() else None
+            raise DiskFailure(f"The answer cannot be printed: {reason}.", hint=hint) from error
 
     def note(self, text: str) -> None:
         """Something worth knowing beside the result; for people, so not beside JSON."""
         if not self._quiet and self._form != "json":
             self._say(visible(self._typed(text)))
+
+    def interrupted(self, text: str) -> None:
+        """What became of a command that was interrupted, below the `^C` of a terminal."""
+        if text and not self._quiet and self._form != "json":
+            self._say(f"\n{text}" if self._stderr.isatty() else text)
 
     def warn(self, text: str) -> None:
         """Something that should not be so; once, however many parts of a command find it."""
@@ -306,8 +327,7 @@ class Output:
 
     def ask(self, question: str) -> str:
         """What the person before the terminal says; nothing at the end of the input."""
-        self._stderr.write(f"{visible(question)} ")
-        self._stderr.flush()
+        self._say(visible(question), end=" ")
         return sys.stdin.readline().strip()
 
     def confirm(self, question: str, *, yes: bool) -> None:
@@ -316,8 +336,7 @@ class Output:
             return
         if not settings.stdin_is_terminal():
             raise ConfirmationNeeded(f"This needs a yes: {question}")
-        self._stderr.write(f"{visible(question)} [y/N] ")
-        self._stderr.flush()
+        self._say(visible(question), end=" [y/N] ")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise Declined
 
@@ -338,34 +357,33 @@ class Output:
                 line = f"{visible(doing)} [{'#' * share:<20}] {done:,}/{total:,}"
                 # A line that wraps could not be wiped.
                 line = line[: self._screen.columns - 1]
-                self._stderr.write(f"\r{line:<{longest}}")
-                self._stderr.flush()
+                self._say(f"\r{line:<{longest}}", end="")
                 longest = len(line)
 
         try:
             yield tick
         finally:
             if longest:
-                self._stderr.write(f"\r{'':<{longest}}\r")
+                self._say(f"\r{'':<{longest}}\r", end="")
 
-    def flush(self) -> None:
-        try:
-            self._stdout.flush()
-        except BrokenPipeError:
-            _abandon(self._stdout)
-            raise ReaderGone from None
-        except OSError as error:
-            _abandon(self._stdout)
-            raise disk.failure("printing the answer", error) from error
+    def close(self) -> None:
+        """Before the process ends: what cannot be written now would be an error of Python's."""
+        for stream in (self._stdout, self._stderr):
+            try:
+                stream.flush()
+            except OSError:
+                _abandon(stream)
 
     def _label(self, text: str, kind: str) -> str:
         return painted(text, kind) if self._screen.colours and self._stderr.isatty() else text
 
-    def _say(self, text: str) -> None:
-        # What is said beside the answer comes after it, and must not decide over its success.
-        with suppress(OSError, ReaderGone, DiskFailure):
-            self._stdout.flush()
-            self._write(self._stderr, text + "\n")
+    def _say(self, text: str, end: str = "\n") -> None:
+        """Say something beside the answer. That must not decide over its success."""
+        try:
+            self._stderr.write(_text(text + end))
+            self._stderr.flush()
+        except OSError:
+            _abandon(self._stderr)
 
 
 def _lenient(stream: "TextIO | None") -> "TextIO":

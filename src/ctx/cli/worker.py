@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
@@ -179,6 +179,7 @@ def _start(settings: Settings) -> bool:
         return False
     with disk.explained("starting the worker"):
         disk.discard(os.path.join(store.home, starting.MARK))
+        interrupts.defer()
         starting.start_worker(store.home, variables(), clock.now_s())
     if not _within(_PATIENCE_S, lambda: _answer(settings) is not None):
         raise ProgramFailure(
@@ -193,6 +194,7 @@ def stop(settings: Settings) -> bool:
     owner = _owner(settings)
     if owner is None:
         return False
+    interrupts.defer()
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
     if not _within(_PATIENCE_S, lambda: _owner(settings) != owner):

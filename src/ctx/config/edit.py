@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.config import files, schema, setting
 from ctx.config.setting import Setting, Value
 from ctx.errors import ConfigInvalid, LockConflict
@@ -200,6 +200,7 @@ def _alone_in(folder: str) -> Iterator[None]:
 
 def _write(path: str, text: str) -> None:
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else disk.FILE_MODE
+    interrupts.defer()
     disk.replace(path, text.encode())
     if mode != disk.FILE_MODE:
         os.chmod(path, mode)

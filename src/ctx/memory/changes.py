@@ -17,7 +17,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx import clock, ids
+from ctx import clock, ids, interrupts
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import claims, model, records
@@ -66,6 +66,7 @@ def changing(
         change = Change(graph, action, who, change_id)
         yield change
         change.write()
+        interrupts.defer()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from ctx import disk
+from ctx import disk, interrupts
 from ctx.errors import ContentRefused, PathRefused
 from ctx.narrative import scan
 
@@ -22,13 +22,14 @@ def create(folder: str, path: str, text: str) -> None:
         disk.make_folder(within)
         temporary = disk.write_temporary(full, data)
         try:
+            interrupts.defer()
             _name(temporary, full)
         except FileExistsError:
             disk.discard(temporary)
             raise PathRefused(
                 f"{path} is there already.", hint="Nothing was written; run the command again."
             ) from None
-        except OSError:
+        except BaseException:
             disk.discard(temporary)
             raise
         disk.sync_folder(within)
@@ -53,11 +54,12 @@ def replace(folder: str, path: str, text: str, *, seen: bytes) -> bool:
             if scan.read(folder, path) != seen:
                 disk.discard(temporary)
                 return False
+            interrupts.defer()
             os.replace(temporary, full)
         except FileNotFoundError:
             disk.discard(temporary)
             return False
-        except OSError:
+        except BaseException:
             disk.discard(temporary)
             raise
         disk.sync_folder(os.path.dirname(full))

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ctx import checkouts, clock, disk, git
+from ctx import checkouts, clock, disk, git, interrupts
 from ctx.errors import CommitOrphan, ObjectNotFound
 from ctx.ids import ObjectId, is_object_id
 from ctx.layout import Project
@@ -219,6 +219,7 @@ def _old_temporaries(project: Project) -> Iterator[Garbage]:
 
 
 def delete(collection: Collection, tick: clock.Tick = clock.no_tick) -> None:
+    interrupts.defer()
     with disk.explained("deleting objects"):
         folders = set()
         for number, item in enumerate(collection.garbage):

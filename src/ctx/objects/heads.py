@@ -8,7 +8,7 @@ That is a normal state: readers take all of them, the next commit joins them.
 import os
 from collections.abc import Iterable
 
-from ctx import disk
+from ctx import disk, interrupts
 from ctx.ids import ObjectId, is_object_id
 
 
@@ -34,6 +34,7 @@ class Heads:
         The new name comes first and is made durable: a crash in between leaves a head too
         many, which readers recognise, and never one too few.
         """
+        interrupts.defer()
         with disk.explained("moving the heads"):
             disk.make_folder(self.folder)
             os.close(os.open(self._path(to), os.O_WRONLY | os.O_CREAT, disk.FILE_MODE))

@@ -10,7 +10,7 @@ seen to a new one, never blindly; the mover holds the project's lock.
 import os
 from collections.abc import Iterator
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.errors import DeserializationFailed, RefNotFound, StagingConflict
 from ctx.ids import ObjectId, SessionId, is_object_id
 
@@ -74,6 +74,7 @@ class Refs:
         if present != seen:
             raise StagingConflict(f"The ref {name} is at {present}, not at {seen} as expected.")
         path = self._path(name)
+        interrupts.defer()
         with disk.explained(f"moving the ref {name}"):
             if to is not None and present is not None and session_of(name):
                 disk.replace_again(path, f"{to}\n".encode())
@@ -87,6 +88,7 @@ class Refs:
 
     def put(self, name: str, to: ObjectId) -> None:
         """Let a ref lead somewhere, whatever it holds: what is damaged cannot be compared."""
+        interrupts.defer()
         with disk.explained(f"moving the ref {name}"):
             disk.replace(self._path(name), f"{to}\n".encode())
 
@@ -108,6 +110,7 @@ class Refs:
 
     def _rename(self, name: str, to: str) -> None:
         source, target = self._path(name), self._path(to)
+        interrupts.defer()
         with disk.explained(f"moving the ref {name}"):
             disk.make_folder(os.path.dirname(target))
             os.rename(source, target)

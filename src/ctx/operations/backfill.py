@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ctx import clock, disk, layout
+from ctx import clock, disk, interrupts, layout
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
 from ctx.layout import Place
 from ctx.memory.foreign import incoming
@@ -225,6 +225,7 @@ class _Work:
         elif self._wanted.dry_run:
             self._foresee(past)
         else:
+            interrupts.next_part()
             with _alone(self._home):
                 self._take(past)
 

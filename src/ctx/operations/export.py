@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TextIO
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.ids import NodeId
 from ctx.memory import exchange
 from ctx.memory.exchange import Written
@@ -79,6 +79,7 @@ def _replacing(path: str) -> Iterator[TextIO]:
             yield file
             file.flush()
             disk.sync(fd)
+        interrupts.defer()
         os.replace(temporary, path)
         disk.sync_folder(os.path.dirname(path))
     except BaseException:

@@ -20,7 +20,7 @@ import re
 import shlex
 from typing import Literal, NamedTuple
 
-from ctx import disk, git, layout
+from ctx import disk, git, interrupts, layout
 from ctx.checkouts import Checkout
 from ctx.errors import GitFailure, PathRefused, SettingsUnreadable
 from ctx.layout import Project
@@ -147,6 +147,7 @@ def carry_out(plan: Plan, mode: int) -> None:
     """`mode` is for a file that is not there yet."""
     if plan.after == plan.before:
         return
+    interrupts.defer()
     with disk.explained(f"changing {shown(plan.path)}"):
         if plan.after is None:
             disk.discard(plan.path)

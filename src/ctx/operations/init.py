@@ -12,7 +12,7 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
 
-from ctx import __version__, clock, disk, git, layout, redaction
+from ctx import __version__, clock, disk, git, interrupts, layout, redaction
 from ctx.config import template
 from ctx.errors import DiskFailure, GitFailure, LockConflict, PathRefused
 from ctx.ids import CLI_SESSION, ObjectId
@@ -170,6 +170,7 @@ def init(project: Project, options: Options) -> Initialised:
             git.exclude(project.checkout, project.store)
         disk.make_folder(project.store)
         with repository.locked("ctx init"):
+            interrupts.defer()
             if options.force:
                 _clear(project)
             author = redaction.redact(git.identity(project.checkout)).text

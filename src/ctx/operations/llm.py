@@ -6,7 +6,7 @@ asking is in three parts: `prepare` reads, `ask` waits, `respond` writes.
 
 from typing import NamedTuple
 
-from ctx import clock, tokens
+from ctx import clock, interrupts, tokens
 from ctx.errors import BudgetExceeded, ModelFailure, UsageError
 from ctx.ids import NodeId, SessionId, Ulid
 from ctx.llm import asking
@@ -128,6 +128,7 @@ def ask(backend: Backend, question: Question, meter: Meter, hear: Hear = unheard
     except KeyboardInterrupt:
         if not "".join(heard).strip():
             raise
+        interrupts.accept()
         took_ms = round((clock.monotonic() - began) * 1000)
         return Answer("".join(heard), question.model, None, "interrupted", duration_ms=took_ms)
     if not answer.text.strip():

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.errors import DatabaseFailure, PathRefused, UsageError
 from ctx.memory import integrity, recovery, salvaged, store
 from ctx.memory.integrity import Difference
@@ -166,6 +166,7 @@ def back_up(path: str, target: str | None) -> BackedUp:
                 hint="`ctx store recover` saves what can still be read.",
             )
         _refuse_existing(backup)
+        interrupts.defer()
         os.replace(temporary, backup)
         disk.sync_folder(folder_of(backup))
     return BackedUp(path, backup, nodes, size_of(backup))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from ctx import clock
+from ctx import clock, interrupts
 from ctx.llm.ledger import SessionSpent
 from ctx.operations import apply, model_synthesis, synthesise, tend
 from ctx.operations.model_synthesis import Asking, Left
@@ -96,6 +96,7 @@ def synthesise_now(
             if problem and name.kind == "steps":
                 # Where there is no more room for steps, there is for the summary.
                 continue
+            interrupts.next_part()
             tick(number, len(names))
             scrub = model_synthesis.last_scrub(connection)
             # The summary is of what was told just now, and what was scrubbed is not sent.
@@ -110,6 +111,7 @@ def synthesise_now(
                     raise
                 problem = error.message
                 continue
+            interrupts.defer()
             if not model_synthesis.keep(memory, answer, scrub):
                 problem = _MEANWHILE
                 break

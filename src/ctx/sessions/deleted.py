@@ -6,7 +6,7 @@ to be gone. What such a session does later is news, and is taken in.
 
 import os
 
-from ctx import disk
+from ctx import disk, interrupts
 from ctx.sessions import live
 
 FILE = "deleted"
@@ -19,6 +19,7 @@ def add(home: str, session: str, now_ms: int) -> None:
     known = {**_read(home), session: now_ms}
     lines = [f"{at_ms} {name}\n" for name, at_ms in known.items()]
     disk.make_folder(home)
+    interrupts.defer()
     disk.replace(_path(home), "".join(lines).encode())
 
 

@@ -6,7 +6,7 @@
 import os
 from typing import NamedTuple
 
-from ctx import disk
+from ctx import disk, interrupts
 from ctx.errors import UsageError
 from ctx.ids import SessionId, session_id
 from ctx.layout import Project
@@ -37,6 +37,7 @@ def join(project: Project, session: SessionId) -> None:
     """Let commands join a session from now on."""
     with disk.explained("writing which session commands join"):
         disk.make_folder(os.path.dirname(project.stage))
+        interrupts.defer()
         disk.replace(project.stage, f"{session}\n".encode())
 
 
@@ -46,6 +47,7 @@ def leave(project: Project, session: SessionId | None) -> bool:
     is_meant = found.session == session if session else bool(found.session or found.problem)
     if is_meant:
         with disk.explained("no longer joining the session"):
+            interrupts.defer()
             disk.discard(project.stage)
             disk.sync_folder(os.path.dirname(project.stage))
     return is_meant

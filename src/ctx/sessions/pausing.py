@@ -107,9 +107,10 @@ def _is_time(word: str) -> bool:
 
 
 def _write(home: str, name: str, pauses: "list[Pause]") -> None:
-    from ctx import disk
+    from ctx import disk, interrupts
 
     path = f"{home}/{name}"
+    interrupts.defer()
     if not pauses:
         disk.discard(path)
         return

@@ -14,7 +14,7 @@ import json
 import os
 from typing import NamedTuple
 
-from ctx import disk
+from ctx import disk, interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def _entries(home: str) -> "dict[str, Any] | None":
 def _write(home: str, entries: "dict[str, Any]") -> None:
     # A path may be any bytes: what is no text is escaped, and comes back as it was.
     text = json.dumps(entries, indent=2, sort_keys=True)
+    interrupts.defer()
     disk.replace(path_of(home), f"{text}\n".encode())
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from sqlite3 import Connection
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.errors import DatabaseFailure
 from ctx.sqlite.connection import (
     IMMUTABLE,
@@ -66,6 +66,7 @@ def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
                 version = pragma(present, "data_version")
                 copy_pages(present, copy)
                 new = make(copy)
+                interrupts.defer()
                 os.replace(copy, aside)
                 disk.sync_folder(folder_of(path))
                 holder.execute("ROLLBACK")
@@ -134,6 +135,7 @@ def _move_aside(path: str, new: str) -> str | None:
     os.utime(new, (ms / 1000, ms / 1000))
     with open(new, "rb") as file:
         disk.sync(file.fileno())
+    interrupts.defer()
     os.replace(new, f"{path}{NEXT}")
     disk.sync_folder(folder_of(path))
     finish(path)

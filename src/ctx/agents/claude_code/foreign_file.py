@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, interrupts
 from ctx.errors import DiskFailure, LockConflict, SettingsUnreadable
 from ctx.sqlite.connection import shown
 
@@ -121,6 +121,7 @@ def shared_mode() -> int:
 def put(path: str, data: bytes, mode: int) -> None:
     """Write a file whole, and the folders for it. One that is there keeps its mode and owner."""
     temporary = _written_beside(path, data, mode)
+    interrupts.defer()
     try:
         os.replace(temporary, path)
     finally:
@@ -148,6 +149,7 @@ def _replaced(
             disk.replace(kept, before.encode())
         if read(path) != before:
             return None
+        interrupts.defer()
         if temporary is None:
             disk.discard(path)
         else:

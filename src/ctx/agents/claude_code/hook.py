@@ -19,8 +19,11 @@ from ctx.sessions import hook_log, live, spool
 # Type checkers know this name from anywhere; importing it from `typing` costs more than the hook.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Callable
     from typing import NoReturn
+else:
+    import _signal as signal
 
 ANSWERED = ("session-start", "prompt-submit", "pre-compact")
 
@@ -157,6 +160,8 @@ def main_of_project(arguments: "list[str]") -> "NoReturn":
 
 
 def _run(hook: Hook) -> "NoReturn":
+    # Whoever stops the client stops its hooks too; that is no failure of theirs.
+    signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(0))
     answering = allocate_lock()
 
     def end(answer: bytes) -> None:

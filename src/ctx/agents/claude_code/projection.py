@@ -19,7 +19,7 @@ import os
 import re
 from typing import Literal, NamedTuple
 
-from ctx import disk
+from ctx import disk, interrupts
 from ctx.agents.claude_code import foreign_file
 from ctx.errors import ContentRefused, PathRefused
 from ctx.memory.model import PINNED, REFERENCE
@@ -100,6 +100,7 @@ def remove(path: str) -> Plan:
 def _carried_out(plan: Plan, path: str) -> Plan:
     with disk.explained(f"changing {shown(path)}"):
         if plan.after is None and plan.before is not None:
+            interrupts.defer()
             os.unlink(_real_path(path))
         elif plan.after is not None and plan.after != plan.before:
             # A file of the project: whoever works there reads it.

@@ -13,7 +13,7 @@ from hashlib import blake2s
 from importlib import resources
 from typing import Literal
 
-from ctx import __version__, disk
+from ctx import __version__, disk, interrupts
 from ctx.agents.claude_code import foreign_file
 from ctx.errors import PathRefused
 from ctx.sqlite.connection import shown
@@ -53,6 +53,7 @@ def write(folder: str, *, mode: int = disk.FILE_MODE) -> Literal["written", "upd
     if state == "current":
         return state
     present = _present(folder)
+    interrupts.defer()
     with disk.explained("writing the skill"):
         for name, text in _wanted().items():
             path = os.path.join(folder, name)
@@ -78,6 +79,7 @@ def remove(folder: str, *, force: bool) -> Literal["removed", "kept", "missing"]
     going += [name for name in _older_pages(folder) if name not in present]
     if not present and not going:
         return "missing"
+    interrupts.defer()
     with disk.explained("removing the skill"):
         for name in going:
             disk.discard(os.path.join(folder, name))

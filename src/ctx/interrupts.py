@@ -1,0 +1,185 @@
+"""Ctrl-C and SIGTERM: when they stop a command, and when they wait for it to finish.
+
+The process `ctx` is in one of these stages:
+
+    starting    a signal ends the process at once
+    working     a signal raises `KeyboardInterrupt`, and what is open is rolled back
+    storing     from the moment a change becomes durable: a signal waits, the command finishes
+    ended       the exit code is known: signals are ignored
+
+So the exit code tells whether the change was stored: 0 if it was, 128 + the number of the signal if
+not. A command that stores many parts, one after the other, may be stopped between two of them.
+
+Whoever makes a change durable calls `defer` first. In a program that uses ctx as a library no
+handler is installed, and all of this does nothing.
+"""
+
+import os
+import sys
+
+# Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from types import FrameType
+else:
+    # What `signal` adds are names for the numbers, and 7 ms.
+    import _signal as signal
+
+NOTHING_STORED = "Interrupted. Nothing was stored."
+PARTLY_STORED = "Interrupted. What was done so far is stored; run the command again for the rest."
+
+_SIGNALS = (int(signal.SIGINT), int(signal.SIGTERM))
+_ENOUGH = 3
+"""So many signals end a process whose clean-up takes too long."""
+
+
+class _Process:
+    """What this process knows about signals."""
+
+    is_handling = False
+    """Whether the signals of this process are ours."""
+    is_working = False
+    is_deferring = False
+    is_printing = False
+    """Whether an answer is written just now, to somebody who may not read it."""
+    has_stored_parts = False
+    has_raised = False
+    number = 0
+    """The signal that has come; 0 for none."""
+    count = 0
+
+
+_process = _Process()
+
+
+def install() -> None:
+    """Handle the signals of this process. What was told to ignore them goes on doing so."""
+    _process.is_handling = True
+    for number in _SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _handle)
+    sys.unraisablehook = _report_unraisable
+
+
+def _handle(number: int, _frame: "FrameType | None") -> None:
+    _process.number = number
+    _process.count += 1
+    if not _process.is_working:
+        _end_at_once(NOTHING_STORED)
+    if _process.is_deferring and not _process.is_printing:
+        return
+    if not _process.has_raised:
+        _process.has_raised = True
+        raise KeyboardInterrupt
+    # The first one is being obeyed.
+    if _process.count >= _ENOUGH:
+        _end_at_once("")
+
+
+def _end_at_once(message: str) -> None:
+    try:
+        os.write(2, f"{message}\n".encode() if message else b"")
+    except OSError:
+        pass
+    os._exit(exit_code())
+
+
+def _report_unraisable(unraisable: "sys.UnraisableHookArgs", /) -> None:
+    """Leave out an interruption that came where none can be raised: `defer` raises it again."""
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
+
+
+def begin() -> None:
+    """A command begins: from now on somebody catches `KeyboardInterrupt`."""
+    _process.is_deferring = _process.has_stored_parts = False
+    accept()
+    _process.is_working = True
+
+
+def defer() -> None:
+    """Let signals wait until the command has ended: what comes next cannot be taken back.
+
+    An interruption that was lost on the way, as in a callback of SQLite, stops the command here.
+    """
+    if _process.is_deferring:
+        return
+    if isinstance(sys.exc_info()[1], KeyboardInterrupt):
+        # The clean-up of an interrupted command keeps a part of its work.
+        _process.has_stored_parts = True
+        return
+    check()
+    _process.is_deferring = True
+
+
+def check() -> None:
+    """Raise an interruption that has come and was not obeyed."""
+    if _process.number and not _process.is_deferring:
+        raise KeyboardInterrupt
+
+
+def next_part() -> None:
+    """Between the parts of a command that stores them one by one: here it may be stopped."""
+    if _process.is_deferring:
+        _process.has_stored_parts = True
+        _process.is_deferring = False
+    check()
+
+
+def accept() -> None:
+    """Go on after an interruption, with what had come until then."""
+    _process.has_raised = False
+    _process.number = 0
+
+
+def has_stored() -> bool:
+    """Whether a change is durable, or about to be."""
+    return _process.is_deferring
+
+
+def exit_code() -> int:
+    """Of a command that was interrupted."""
+    return 0 if _process.is_deferring else 128 + (_process.number or int(signal.SIGINT))
+
+
+def message() -> str:
+    """What is said about a command that was interrupted; nothing where all of it was stored."""
+    if _process.is_deferring:
+        return ""
+    return PARTLY_STORED if _process.has_stored_parts else NOTHING_STORED
+
+
+def end() -> None:
+    """Ignore signals: the exit code is known, and nothing may change it."""
+    _process.is_deferring, _process.is_printing = True, False
+    if _process.is_handling:
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+
+class Printing:
+    """While an answer is written, also one about a change: whoever reads it may have stopped."""
+
+    def __enter__(self) -> None:
+        _process.is_printing = True
+
+    def __exit__(self, *_: object) -> None:
+        _process.is_printing = False
+
+
+class InChild:
+    """While another program has the terminal: Ctrl-C is meant for that program."""
+
+    def __enter__(self) -> None:
+        self._before = signal.getsignal(signal.SIGINT)
+        if self._before == _handle:
+            signal.signal(signal.SIGINT, _ignore)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before == _handle:
+            signal.signal(signal.SIGINT, _handle)
+
+
+def _ignore(_number: int, _frame: "FrameType | None") -> None:
+    """A handler rather than `SIG_IGN`, which the other program would inherit."""

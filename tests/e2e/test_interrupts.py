@@ -1,0 +1,127 @@
+"""Ctrl-C at any point of a command: no traceback, and the exit code says what was stored."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx.interrupts import NOTHING_STORED
+from tests.e2e.interrupting import By, Done, Interrupter, interrupter
+from tests.e2e.test_memory_crash import Lived, copy_of, lived, state
+from tests.e2e.test_project_crash import SCENARIO, Stage, begin, stage, told
+
+__all__ = ["lived", "stage"]
+
+OPERATIONS, CALLS = 3, 3
+"""For each command, besides those around a commit; `bench/interrupts.py` does more."""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Interrupter]:
+    with interrupter(tmp_path) as running:
+        yield running
+
+
+def check(ran: Done, is_stored: bool, where: str) -> None:
+    """The exit code and what is stored fit together, and there is one line about it."""
+    assert ran.code in (0, 130), f"{where}: {ran.code} {ran.err}"
+    assert is_stored is (ran.code == 0), f"{where}: {ran.code}, stored: {is_stored}\n{ran.err}"
+    assert "Traceback" not in ran.err, f"{where}: {ran.err}"
+    assert "Exception" not in ran.err, f"{where}: {ran.err}"
+    if ran.code == 130:
+        assert ran.err.splitlines()[-1] == NOTHING_STORED, f"{where}: {ran.err}"
+
+
+def around_commits(log: list[str]) -> set[int]:
+    """The operations that make something durable, and the next ones."""
+    durable = {at for at, each in enumerate(log) if each == "SQL COMMIT" or "replace" in each}
+    return {at for each in durable for at in (each, each + 1) if at < len(log)}
+
+
+def interrupt_user_store(
+    lived: Lived,
+    program: Interrupter,
+    folder: Path,
+    counts: tuple[int, int],
+    chance: random.Random,
+) -> tuple[int, int]:
+    """Interrupt each command at some of its operations, and at some of its calls; how often
+    nothing and how often everything was stored."""
+    undone = done = 0
+    for name, command in lived.commands().items():
+        path = copy_of(lived, folder)
+        before = state(path)
+        words = [*command, "--db", str(path)]
+        whole = program.run(words, folder)
+        assert whole.code == 0, f"{name}: {whole.err}"
+        after = state(path)
+        path = copy_of(lived, folder)
+        most = program.run(words, folder, by="call").count
+        operations, calls = (
+            min(wanted, n) for wanted, n in zip(counts, (whole.count, most), strict=True)
+        )
+        chosen = {*chance.sample(range(whole.count), operations), *around_commits(whole.log)}
+        points: list[tuple[By, int]] = [("operation", at) for at in sorted(chosen)]
+        points += [("call", at) for at in chance.sample(range(most), calls)]
+        for by, at in points:
+            path = copy_of(lived, folder)
+            ran = program.run(words, folder, at=at, by=by)
+            what = f": {whole.log[at]}" if by == "operation" else ""
+            where = f"{name}, interrupted at {by} {at} of {whole.count}{what}"
+            found = state(path)
+            assert found in (before, after), where
+            if before == after:
+                assert ran.code in (0, 130), where
+                assert "Traceback" not in ran.err, where
+            else:
+                check(ran, found == after, where)
+            undone += ran.code == 130
+            done += ran.code == 0
+    return undone, done
+
+
+def test_interrupted_anywhere_a_command_is_done_or_not(
+    lived: Lived, tmp_path: Path, program: Interrupter
+) -> None:
+    counts = OPERATIONS, CALLS
+    undone, done = interrupt_user_store(lived, program, tmp_path / "copy", counts, random.Random(3))
+    assert min(undone, done) > 30
+
+
+def interrupt_project(stage: Stage, program: Interrupter, every: int) -> int:
+    begin(stage)
+    runs = 0
+    for place, step in enumerate(SCENARIO):
+        words = stage.words(step)
+        before = told(stage.folder), files(stage.folder)
+        stage.save()
+        whole = program.run(words, stage.folder)
+        assert whole.code == 0, f"{words}: {whole.err}"
+        after = told(stage.folder)
+        # What a model had said by then is kept, which its own test looks at.
+        points = [] if step[0] == "llm" else range(place % every, whole.count, every)
+        for at in points:
+            stage.reset()
+            ran = program.run(words, stage.folder, at=at)
+            where = f"{' '.join(words)} interrupted at {at}: {whole.log[at]}"
+            found = told(stage.folder), files(stage.folder)
+            if before[0] == after:
+                assert ran.code in (0, 130), f"{where}: {ran.err}"
+            else:
+                check(ran, found != before, where)
+                assert found == before or found[0] == after, where
+            runs += 1
+        stage.reset()
+        assert program.run(words, stage.folder).code == 0, words
+    return runs
+
+
+def files(folder: Path) -> set[str]:
+    """The documents that people see."""
+    narrative = folder / ".ctx" / "narrative"
+    return {str(path) for path in narrative.rglob("*") if path.is_file()}
+
+
+def test_interrupted_while_staging(stage: Stage, program: Interrupter) -> None:
+    assert interrupt_project(stage, program, every=19) > 60
