@@ -1,7 +1,8 @@
 """Commands as processes that get a signal at a certain point of their work, and not by the clock.
 
 One process has everything imported, and forks for each command. The fork runs the command as the
-program does, from its first line to the end of the interpreter.
+program does, from its first line to the end of the interpreter. Its streams are as Python makes
+them for a file or a pipe, whatever variables of the environment say.
 """
 
 import json
@@ -74,13 +75,29 @@ def run(said, words, number, at, by):
 
 # Whoever ends would look through all that was loaded here.
 gc.freeze()
+def open_stream(descriptor, target):
+    if target == "closed":
+        os.close(descriptor)
+        return None
+    if target == "pipe":
+        # Whoever was to read has gone.
+        read, opened = os.pipe()
+        os.close(read)
+    else:
+        opened = os.open(target, os.O_RDWR | os.O_CREAT)
+    os.dup2(opened, descriptor)
+    os.close(opened)
+    return open(descriptor, "r" if descriptor == 0 else "w", closefd=False)
+
+
 for line in sys.stdin:
-    said, folder, words, number, at, by = json.loads(line)
+    said, folder, words, number, at, by, streams = json.loads(line)
     pid = os.fork()
     if not pid:
         os.chdir(folder)
-        for descriptor, name in ((0, os.devnull), (1, said + ".out"), (2, said + ".err")):
-            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC), descriptor)
+        usual = (os.devnull, said + ".out", said + ".err")
+        targets = [given or name for given, name in zip(streams, usual)]
+        sys.stdin, sys.stdout, sys.stderr = map(open_stream, (0, 1, 2), targets)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.exit(run(said, words, number, at, by))
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -110,14 +127,21 @@ class Interrupter:
         at: int | None = None,
         by: By = "operation",
         number: int = signal.SIGINT,
+        streams: tuple[str, str, str] = ("", "", ""),
     ) -> Done:
         """Run a command. It gets the signal at one of its operations (of the file system, or SQL
-        statements), or at one of all the calls of functions that it makes."""
+        statements), or at one of all the calls of functions that it makes.
+
+        `streams` names other files for stdin, stdout and stderr: a path, `closed`, or `pipe` for
+        one that nobody reads.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         counted = Path(f"{self._said}.count")
         counted.unlink(missing_ok=True)
-        request = [str(self._said), str(folder), list(words), int(number), at, by]
+        for name in ("out", "err"):
+            Path(f"{self._said}.{name}").write_text("")
+        request = [str(self._said), str(folder), list(words), int(number), at, by, streams]
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())

@@ -391,7 +391,9 @@ def _lenient(stream: "TextIO | None") -> "TextIO":
     if stream is None:
         return io.StringIO()
     if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
+        # This flushes the stream first. What cannot be written is met again by the next write.
+        with suppress(OSError):
+            stream.reconfigure(errors="backslashreplace")
     return stream
 
 
