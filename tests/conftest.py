@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctx.cli.main import main
+from tests import installed
 
 
 class Ran(NamedTuple):
@@ -23,6 +24,14 @@ class Ran(NamedTuple):
 
 
 Ctx = Callable[..., Ran]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the programs that tests were skipped without, and how to install them."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if lines := installed.missing(str(report.longrepr[2]) for report in skipped):
+        terminalreporter.section("not tested here")
+        terminalreporter.write_line("\n".join(lines))
 
 
 @pytest.fixture(autouse=True)

@@ -83,11 +83,10 @@ class Disk:
     def _step(self, name: str, path: Any) -> None:
         if self._stopped:
             raise Stopped
+        if self.operations == self._stop_at and self._signal_with:
+            self._stop_at = None
+            os.kill(os.getpid(), self._signal_with)
         if self.operations == self._stop_at:
-            if self._signal_with:
-                self._stop_at = None
-                os.kill(os.getpid(), self._signal_with)
-                return self._step(name, path)
             if self._refuse_with:
                 self._stop_at = None
                 raise OSError(self._refuse_with, os.strerror(self._refuse_with), str(path))

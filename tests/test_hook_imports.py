@@ -77,6 +77,7 @@ CONFIGURED = {
 }
 
 IN_PROJECT = {
+    "ctx.interrupts",
     "ctx.memory",
     "ctx.memory.present",
     "ctx.narrative",

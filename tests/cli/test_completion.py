@@ -26,6 +26,7 @@ from ctx.cli.shell_words import Typed, insertion, split
 from ctx.config.schema import SETTINGS
 from ctx.memory import store
 from ctx.memory.model import EDGE_TYPES, NODE_TYPES, TIERS
+from tests import installed
 from tests.cli.test_startup import THIRD_PARTY, loaded_by
 from tests.conftest import Ctx
 
@@ -463,12 +464,6 @@ def test_what_cannot_be_shown_is_not_offered(offered: Offered, hostile: Store) -
     )
 
 
-def installed(shell: str) -> str:
-    found = shutil.which(shell)
-    assert found, f"{shell} is not installed: `.ci/run` shows which packages the tests need."
-    return found
-
-
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A `ctx` that shells find."""
@@ -481,7 +476,11 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run_shell(*words: str) -> str:
     done = subprocess.run(
-        [installed(words[0]), *words[1:]], capture_output=True, text=True, timeout=60, check=True
+        [installed.program(words[0]), *words[1:]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     return done.stdout
 
@@ -545,7 +544,7 @@ class Screen:
         words = {"bash": ["--noprofile", "--rcfile", str(start), "-i"], "zsh": ["-d", "-i"]}
         self._controller, terminal = pty.openpty()
         self._process = subprocess.Popen(
-            [installed(shell), *words[shell]],
+            [installed.program(shell), *words[shell]],
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,

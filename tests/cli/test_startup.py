@@ -29,8 +29,8 @@ def loaded_by(*words: str) -> set[str]:
 
 
 @pytest.mark.parametrize("option", ["--version", "-V"])
-def test_the_version_loads_four_modules(option: str) -> None:
-    assert loaded_by(option) == {"ctx", "ctx.cli", "ctx.cli.main", "ctx.errors"}
+def test_the_version_loads_five_modules(option: str) -> None:
+    assert loaded_by(option) == {"ctx", "ctx.cli", "ctx.cli.main", "ctx.errors", "ctx.interrupts"}
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_without_the_store_only_the_standard_library_is_loaded(
 FOR_A_LIST = """
 ctx ctx.checkouts ctx.cli ctx.cli.arguments ctx.cli.colours ctx.cli.list ctx.cli.main ctx.cli.nodes
 ctx.cli.opening ctx.cli.options ctx.cli.output ctx.cli.settings ctx.cli.terminal ctx.clock ctx.disk
-ctx.errors ctx.ids ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
+ctx.errors ctx.ids ctx.interrupts ctx.layout ctx.memory ctx.memory.graph ctx.memory.graphs
 ctx.memory.migrations ctx.memory.model ctx.memory.naming ctx.memory.records ctx.memory.store
 ctx.operations ctx.operations.list ctx.operations.listing ctx.repositories ctx.sqlite
 ctx.sqlite.connection ctx.sqlite.truth ctx.workspace

@@ -8,19 +8,18 @@ from pathlib import Path
 
 import pytest
 
-# Where the tests must not pass for want of a program.
-_IS_REQUIRED = "CTX_TEST_REQUIRE_CARGO" in os.environ
+from tests import installed
 
 
 def is_here() -> bool:
     """Whether cargo is installed, or must be."""
-    return _IS_REQUIRED or shutil.which("cargo") is not None
+    return installed.IS_REQUIRED or shutil.which("cargo") is not None
 
 
 def settle(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     """Let cargo be found, and write nothing into anybody's home. Skips where there is none."""
     if not is_here():
-        pytest.skip("cargo is not installed")
+        installed.skip_without("cargo")
     monkeypatch.setenv("CARGO_HOME", str(home / "cargo"))
     monkeypatch.setenv("CARGO_TARGET_DIR", str(home / "target"))
     if "RUSTUP_HOME" not in os.environ:

@@ -1,23 +1,17 @@
 """The llama.cpp server of a test run, where it is installed (`make clients`)."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
 
+from tests import installed
 from tests.llm import llama
-
-# Every test clears what begins with CTX_, so this is read before the first one.
-MUST_BE_INSTALLED = os.environ.get("CTX_TEST_REQUIRE_MODEL") == "1"
 
 
 @pytest.fixture(scope="session")
 def llama_is_there() -> None:
-    reason = llama.missing()
-    if reason and MUST_BE_INSTALLED:
-        pytest.fail(reason)
-    if reason:
-        pytest.skip(reason)
+    if llama.missing():
+        installed.skip_without("llama.cpp")
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import installed
 from tests.conftest import git
 from tests.e2e.claude_code.client import Client, Person
 
@@ -24,7 +25,6 @@ NAMED = {
     NEWEST: os.environ.get("CTX_TEST_CLAUDE"),
     OLDER: os.environ.get("CTX_TEST_CLAUDE_OLD"),
 }
-MUST_BE_INSTALLED = os.environ.get("CTX_TEST_REQUIRE_CLAUDE") == "1"
 
 
 @pytest.fixture
@@ -33,10 +33,7 @@ def client(request: pytest.FixtureRequest) -> Client:
     name = getattr(request, "param", NEWEST)
     command = _command(name)
     if command is None:
-        reason = f"Claude Code {name} is not installed: `make clients` does it."
-        if MUST_BE_INSTALLED:
-            pytest.fail(reason)
-        pytest.skip(reason)
+        installed.skip_without(f"Claude Code {name}")
     return Client(command, _version(command))
 
 

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from ctx.sessions import spool
+from tests import installed
 from tests.conftest import git
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.replay import in_javascript, in_python, in_rust
 from tests.e2e.claude_code.replay.scenario import Expected, Scenario, played_at
 
 SCENARIOS = (*in_python.SCENARIOS, *in_javascript.SCENARIOS, *in_rust.SCENARIOS)
-# Every test clears what begins with CTX_, so this is read before the first one.
-MUST_HAVE_CARGO = os.environ.get("CTX_TEST_REQUIRE_CARGO") == "1"
 
 
 def test_there_are_enough_of_them() -> None:
@@ -62,18 +61,11 @@ def with_tools(person: Person, scenario: Scenario) -> None:
     git("config", "user.email", "person@example.org", cwd=person.project)
     person.puts_on_path("python3", [sys.executable])
     if scenario in in_javascript.SCENARIOS:
-        person.puts_on_path("node", [required("node")])
+        person.puts_on_path("node", [installed.program("node")])
     if scenario in in_rust.SCENARIOS:
         tools = toolchain()
         for name in ("cargo", "rustc"):
             person.puts_on_path(name, [tools / name])
-
-
-def required(name: str) -> str:
-    path = shutil.which(name)
-    if path is None:
-        pytest.skip(f"{name} is not installed")
-    return path
 
 
 def toolchain() -> Path:
@@ -90,9 +82,7 @@ def toolchain() -> Path:
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
-        if MUST_HAVE_CARGO:
-            pytest.fail("There is no rustc.")
-        pytest.skip("rustc is not installed")
+        installed.skip_without("rustc")
     return Path(done.stdout.strip()) / "bin"
 
 

@@ -1,0 +1,54 @@
+"""Programs that some tests run and that not every machine has.
+
+Where one is missing, its tests are skipped, and the end of the run lists what was skipped and how
+to install it (`tests/conftest.py`). With `CTX_TEST_REQUIRE_ALL=1`, as in CI, they fail instead.
+"""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from typing import NoReturn
+
+import pytest
+
+CLIENTS = "make clients"
+INSTALL = {
+    "bash": "apt-get install bash",
+    "zsh": "apt-get install zsh",
+    "fish": "apt-get install fish",
+    "node": "apt-get install nodejs",
+    "cargo": "apt-get install cargo",
+    "rustc": "apt-get install rustc",
+    "Claude Code 2.1.325": CLIENTS,
+    "Claude Code 2.0.47": CLIENTS,
+    "llama.cpp": CLIENTS,
+}
+# Every test clears what begins with CTX_, so this is read before the first one.
+IS_REQUIRED = os.environ.get("CTX_TEST_REQUIRE_ALL") == "1"
+
+_MISSING = " is not installed: "
+
+
+def skip_without(name: str) -> NoReturn:
+    """Skip a test for want of a program; fail where none may be missing."""
+    reason = f"{name}{_MISSING}{INSTALL[name]}"
+    if IS_REQUIRED:
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def program(name: str) -> str:
+    """Where a program is; the test is skipped where it is not."""
+    return shutil.which(name) or skip_without(name)
+
+
+def missing(reasons: Iterable[str]) -> list[str]:
+    """A line for each program that tests were skipped without, from the reasons of all skips."""
+    counts = Counter(reason.removeprefix("Skipped: ") for reason in reasons if _MISSING in reason)
+    return [
+        f"{name} is not installed, {count} {'test' if count == 1 else 'tests'} skipped: {command}"
+        for (name, _, command), count in sorted(
+            (reason.partition(_MISSING), count) for reason, count in counts.items()
+        )
+    ]
