@@ -133,3 +133,14 @@ def test_one_place_alone(deed: str) -> None:
             # A word begins where it stands: a fingerprint is not printed.
             used = [word for word in words if re.search(rf"(?:\b|(?=\W)){re.escape(word)}", source)]
             assert not used, f"{name} {deed}: {used}"
+
+
+def test_no_group_has_a_possessive_quantifier() -> None:
+    """Before 3.11.5 Python loses its place when the last round of `(?:…)*+` fails half-way.
+
+    `(?>(?:…)*)` means the same, and works. Single characters, as in `[a-z]*+`, always did.
+    """
+    group = re.compile(r"\)(?:[*+?]|\{+\d*,?\d*\}+)\+")
+    for path in MODULES:
+        used = group.search(path.read_text())
+        assert not used, f"{path}: {used}"

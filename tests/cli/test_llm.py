@@ -398,8 +398,9 @@ def test_an_answer_that_cannot_be_printed(shop: Path, server: Server) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert ran.returncode == 1
-    assert "error E014: The disk is full while printing the answer.\n  Kept as ID " in told(
-        ran.stderr
+    assert (
+        "error E014: The answer cannot be printed: No space left on device.\n  Kept as ID "
+        in told(ran.stderr)
     )
 
 

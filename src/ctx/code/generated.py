@@ -29,13 +29,13 @@ _LOCKED = frozenset(
 )
 
 _BEFORE_CODE = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:\s++"
+    rb"(?:\xef\xbb\xbf)?(?>(?:\s++"
     # Lines that must come first in their languages, and say nothing. A macro with a string in
     # it is code.
     rb"|<\?php\b|<\?xml[^>]*+>|<!doctype[^>]*+>|['\"]use strict['\"];?"
     rb"|#(?![ \t]*define\b[^\n]*[\"'])[^\n]*+"
     rb"|//[^\n]*+|--[^\n]*+|;[; ][^\n]*+|%[% ][^\n]*+"
-    rb"|/\*.*?(?:\*/|\Z)|<!--.*?(?:-->|\Z)|\{-.*?(?:-\}|\Z))*+",
+    rb"|/\*.*?(?:\*/|\Z)|<!--.*?(?:-->|\Z)|\{-.*?(?:-\}|\Z))*)",
     re.DOTALL,
 )
 

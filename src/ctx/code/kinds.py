@@ -206,7 +206,7 @@ def _interpreted(head: bytes) -> str | None:
 
 
 _COMMENTS_AND_STRINGS = re.compile(
-    rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?:[^\"\\\n]|\\.)*+\"?|'(?:[^'\\\n]|\\.)*+'?", re.DOTALL
+    rb"//[^\n]*|/\*.*?(?:\*/|\Z)|\"(?>(?:[^\"\\\n]|\\.)*)\"?|'(?>(?:[^'\\\n]|\\.)*)'?", re.DOTALL
 )
 _CPP = re.compile(
     rb"\bclass\s++\w++[^;(){}=]{0,200}+\{|\bnamespace\b[^;(){}=]{0,200}+\{|\btemplate\s*<|\w::~?\w"

@@ -39,7 +39,7 @@ _CLASSES = {
 _LONGEST = 4096
 """No path that a system would open is longer."""
 
-_ANYWHERE = r"(?:[^/]++/(?!\Z))*+"
+_ANYWHERE = r"(?>(?:[^/]++/(?!\Z))*)"
 _LITERAL_TOP = re.compile(r"/?([^*?\[\\/]+/)[^/]")
 
 

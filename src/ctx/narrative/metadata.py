@@ -25,7 +25,7 @@ _OPENING = re.compile(r"[ ]{0,3}<!--[ \t]*metadata:", re.IGNORECASE)
 _END = "-->"
 _KEY = re.compile(r"(?<![^\r\n])[ \t]*([A-Za-z_][\w-]*)[ \t]*:(?=\s|\Z)")
 _DASHED = re.compile(r"(?<![^\r\n])[ \t]*-[ \t]+([^\r\n]*)")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*+"|\'(?:[^\']|\'\')*+\'', re.DOTALL)
+_QUOTED = re.compile(r'"(?>(?:[^"\\]|\\.)*)"|\'(?>(?:[^\']|\'\')*)\'', re.DOTALL)
 _STOP = re.compile(r"[,\[\]]")
 _SPACE = re.compile(r"\s*")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|.)", re.DOTALL)

@@ -177,10 +177,10 @@ _BEGIN = r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 _END = r"-----END [A-Z0-9 ]{0,40}-----"
 # What stands between the lines of a key: in a file, a string of a program, a
 # quotation, a difference between two files.
-_BETWEEN = r"""(?:\\+[nrt]|[\s"'+,>|#*-])*+"""
+_BETWEEN = r"""(?>(?:\\+[nrt]|[\s"'+,>|#*-])*)"""
 _CUT_SHORT = (
-    rf"(?:{_BETWEEN}(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\n\\]{{0,100}}"
-    rf"|[A-Za-z0-9+/=]{{16,}}+))++(?:{_BETWEEN}[A-Za-z0-9+/=]{{1,15}}+(?=\s*+(?:\Z|[\"'\\])))?"
+    rf"(?>(?:{_BETWEEN}(?:(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\n\\]{{0,100}}"
+    rf"|[A-Za-z0-9+/=]{{16,}}+))+)(?:{_BETWEEN}[A-Za-z0-9+/=]{{1,15}}+(?=\s*+(?:\Z|[\"'\\])))?"
 )
 
 

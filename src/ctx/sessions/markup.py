@@ -35,11 +35,11 @@ _PLAIN_VALUES = (
     r"'(?P<single>[^']*+)'",
     "[“”„](?P<typographic>[^“”„]*+)[“”]",
     "[‘’‚](?P<single_typographic>[^‘’‚]*+)[‘’]",
-    rf"(?P<unquoted>(?:[^\s`<>=/{_QUOTES}]|/(?!\s*+>))++)",
+    rf"(?P<unquoted>(?>(?:[^\s`<>=/{_QUOTES}]|/(?!\s*+>))+))",
 )
 _ESCAPING_VALUES = (
-    r'"(?P<double>(?:[^"\\]|\\.)*+)"',
-    r"'(?P<single>(?:[^'\\]|\\.)*+)'",
+    r'"(?P<double>(?>(?:[^"\\]|\\.)*))"',
+    r"'(?P<single>(?>(?:[^'\\]|\\.)*))'",
 )
 _PLAIN_ATTRIBUTE = re.compile(_ATTRIBUTE.format(values="|".join(_PLAIN_VALUES)))
 _ESCAPING_ATTRIBUTE = re.compile(_ATTRIBUTE.format(values="|".join(_ESCAPING_VALUES)), re.DOTALL)

@@ -17,13 +17,13 @@ MARK = "<ctx:"
 ESCAPED = r"\\[!-/:-@\[-`{-~]"
 """A backslash and what it takes the meaning from."""
 
-_BLANK_LINES = re.compile(r"(?:[ \t]*+(?:\r\n?|\n))*+")
+_BLANK_LINES = re.compile(r"(?>(?:[ \t]*+(?:\r\n?|\n))*)")
 _LINE_END = re.compile(r"\r\n?|\n")
 _FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
 _FENCE_END = re.compile(r"(?:`{3,}|~{3,})(?=[ \t]*\Z)")
 _HEADING = re.compile(r"#{1,6}(?=[ \t]|\Z)")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
-_RULE = re.compile(r"(?:(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)\Z")
+_RULE = re.compile(r"(?>(?:\*[ \t]*+){3,}|(?:-[ \t]*+){3,}|(?:_[ \t]*+){3,})\Z")
 _ITEM = re.compile(r"(?:[-+*]|([0-9]{1,9})[.)])(?=[ \t]|\Z)")
 _SPACE = re.compile(r"[ \t]*")
 _INLINE = re.compile(rf"{ESCAPED}|`+|<!--|{MARK}")

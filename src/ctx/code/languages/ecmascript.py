@@ -31,9 +31,9 @@ _EXPORTS = re.compile(r"(?:module\.)?exports(?:\.([\w$]+))?")
 
 # What comes between an overload and the next: separators, comments, and modifiers.
 _BETWEEN = re.compile(
-    rb"(?:[\s;,]++|//[^\n]*+|/\*.{0,4000}?\*/)*+"
-    rb"(?:(?:export|default|declare|async|function|public|private|protected|static|abstract"
-    rb"|override|readonly|get|set)\s++)*+",
+    rb"(?>(?:[\s;,]++|//[^\n]*+|/\*.{0,4000}?\*/)*)"
+    rb"(?>(?:(?:export|default|declare|async|function|public|private|protected|static|abstract"
+    rb"|override|readonly|get|set)\s++)*)",
     re.DOTALL,
 )
 _AFTER_COMMENT = re.compile(rb"\s*(?:(?:export|default|declare|public|protected|static|async)\s+)*")

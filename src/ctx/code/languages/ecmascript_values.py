@@ -26,7 +26,7 @@ _TYPED = re.compile(
     rb"([\w$]+)[?!]?\s*:\s*([\w$.<>,\s\[\]|]++)(?:(=)(?!>)|\Z)"
 )
 _MADE = re.compile(
-    rb"([\w$]+)\s*=\s*(?:await\s+)?(new\s+)?([\w$]+(?:\.[\w$]+)*+)(\((?:[^()]*\)\Z)?)?"
+    rb"([\w$]+)\s*=\s*(?:await\s+)?(new\s+)?([\w$]+(?>(?:\.[\w$]+)*))(\((?:[^()]*\)\Z)?)?"
 )
 _HERITAGE = re.compile(rb"\b(?:extends|implements)\b([^{]*?)(?=\bimplements\b|\Z)", re.DOTALL)
 _CHAIN = re.compile(rb"[\w$.?!]+(?:\(|\Z)")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _STRING = re.compile(rb"(?s)[rRuU]{0,2}(?:(\"\"\"|''')(.{0,8000}?)\1|([\"'])([^\n\"']{0,1000})\3)")
-_BEFORE_ANYTHING = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|#[^\n]*+)*+")
+_BEFORE_ANYTHING = re.compile(rb"(?:\xef\xbb\xbf)?(?>(?:\s|#[^\n]*+)*)")
 _QUOTES = frozenset({b'"', b"'", b"r", b"R", b"u", b"U"})
 _NOT_IN_IMPORTS = re.compile(r"#[^\n]*|\\")
 _FROM = re.compile(r"from\s*([\w.\s]+?)\s*\bimport\b(.*)\Z", re.DOTALL)

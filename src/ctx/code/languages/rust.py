@@ -64,7 +64,8 @@ _OWN_MACROS = frozenset(
 )
 
 _NAME_IN_TYPE = re.compile(
-    rb"(?<![\w'\x80-\xff])[A-Za-z_\x80-\xff][\w\x80-\xff]*+(?:\s*+::\s*+[A-Za-z_\x80-\xff][\w\x80-\xff]*+)*+(?!\s*=[^>])"
+    rb"(?<![\w'\x80-\xff])[A-Za-z_\x80-\xff][\w\x80-\xff]*+"
+    rb"(?>(?:\s*+::\s*+[A-Za-z_\x80-\xff][\w\x80-\xff]*+)*)(?!\s*=[^>])"
 )
 _NO_TYPES = frozenset(
     b"dyn mut impl const fn as for where unsafe extern ref in move crate self super static Self r"

@@ -24,7 +24,7 @@ T = TypeVar("T")
 _LARGEST = 1024 * 1024
 # Python's parser of TOML takes time that grows with the square of the parts of a key.
 _MOST_DOTS = 30
-_QUOTED = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|\'[^\']*+\'?')
+_QUOTED = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|\'[^\']*+\'?')
 _LONGEST_NAME = 300
 
 

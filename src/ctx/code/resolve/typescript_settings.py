@@ -18,8 +18,8 @@ _DEEPEST = 10
 _MOST_TARGETS = 200
 _NO_PACKAGE = frozenset({"node_modules", "fixtures", "__fixtures__", "templates", "testdata"})
 # Strings are taken whole, so that what looks like a comment in one stays.
-_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*+")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
-_TRAILING = re.compile(r'("(?:[^"\\\n]|\\.)*+")|,(?=\s*[}\]])')
+_COMMENT = re.compile(r'("(?>(?:[^"\\\n]|\\.)*)")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_TRAILING = re.compile(r'("(?>(?:[^"\\\n]|\\.)*)")|,(?=\s*[}\]])')
 
 
 def tolerant_json(text: str) -> dict[str, Any]:
