@@ -150,12 +150,19 @@ def message() -> str:
     return PARTLY_STORED if _process.has_stored_parts else NOTHING_STORED
 
 
-def end() -> None:
-    """Ignore signals: the exit code is known, and nothing may change it."""
+def end(code: int) -> int:
+    """Ignore signals: the exit code is known, and nothing may change it.
+
+    Whoever calls this has written all output. Python itself would: where an interruption came while
+    it ran code from a text, as `NamedTuple` does, it ends by the signal, whoever has caught it.
+    """
     _process.is_deferring, _process.is_printing = True, False
     if _process.is_handling:
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
+        if _process.count:
+            os._exit(code)
+    return code
 
 
 class Printing:

@@ -59,11 +59,11 @@ def run(said, words, number, at, by):
         if by == "call":
             sys.setprofile(count)
 
-    def ended():
+    def ended(code):
         sys.setprofile(None)
-        end()
         with open(said + ".count", "w") as file:
             json.dump([disk.operations if by == "operation" else calls, disk.log], file)
+        return end(code)
 
     interrupts.install = installed
     end, interrupts.end = interrupts.end, ended
@@ -109,7 +109,7 @@ class Done(NamedTuple):
     code: int
     out: str
     err: str
-    count: int
+    points: int
     """How many operations, or calls, there were until its end; 0 where it ended at once."""
     log: list[str]
 

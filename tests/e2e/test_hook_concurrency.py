@@ -21,6 +21,7 @@ SESSIONS = 4
 STOPS = 50
 TURNS = 2
 PROMPTS = 3
+LATER_PROMPTS = 30
 SECONDS = 120
 
 
@@ -116,10 +117,13 @@ def test_sessions_that_talk_at_once(client: Client, hooks: Hooks, ctx: Ctx) -> N
         for conversation in conversations
     ]
     for conversation, own, found in zip(conversations, expected, given, strict=True):
-        # What was not done in time is given with the next prompt.
         prompt = line(conversation.said("UserPromptSubmit", prompt="Go on."))
-        last = recalled(hooks.run("prompt-submit", prompt))
-        assert sorted(name for names in (*found, last) for name in names) == own
+        names = [name for names in found for name in names]
+        # What was not done in time is given with a later prompt, on a busy machine not the next.
+        for _ in range(LATER_PROMPTS):
+            if sorted(names) != own:
+                names += recalled(hooks.run("prompt-submit", prompt))
+        assert sorted(names) == own
         assert recalled(hooks.run("prompt-submit", prompt)) == []
     assert known(client) == {name: 1 for names in expected for name in names}
     assert ctx("hook", "apply").code == 0

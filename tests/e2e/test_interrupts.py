@@ -57,18 +57,18 @@ def interrupt_user_store(
         assert whole.code == 0, f"{name}: {whole.err}"
         after = state(path)
         path = copy_of(lived, folder)
-        most = program.run(words, folder, by="call").count
+        most = program.run(words, folder, by="call").points
         operations, calls = (
-            min(wanted, n) for wanted, n in zip(counts, (whole.count, most), strict=True)
+            min(wanted, n) for wanted, n in zip(counts, (whole.points, most), strict=True)
         )
-        chosen = {*chance.sample(range(whole.count), operations), *around_commits(whole.log)}
+        chosen = {*chance.sample(range(whole.points), operations), *around_commits(whole.log)}
         points: list[tuple[By, int]] = [("operation", at) for at in sorted(chosen)]
         points += [("call", at) for at in chance.sample(range(most), calls)]
         for by, at in points:
             path = copy_of(lived, folder)
             ran = program.run(words, folder, at=at, by=by)
             what = f": {whole.log[at]}" if by == "operation" else ""
-            where = f"{name}, interrupted at {by} {at} of {whole.count}{what}"
+            where = f"{name}, interrupted at {by} {at} of {whole.points}{what}"
             found = state(path)
             assert found in (before, after), where
             if before == after:
@@ -100,7 +100,7 @@ def interrupt_project(stage: Stage, program: Interrupter, every: int) -> int:
         assert whole.code == 0, f"{words}: {whole.err}"
         after = told(stage.folder)
         # What a model had said by then is kept, which its own test looks at.
-        points = [] if step[0] == "llm" else range(place % every, whole.count, every)
+        points = [] if step[0] == "llm" else range(place % every, whole.points, every)
         for at in points:
             stage.reset()
             ran = program.run(words, stage.folder, at=at)

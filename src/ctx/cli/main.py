@@ -143,18 +143,16 @@ def main(arguments: list[str] | None = None) -> int:
         interrupts.begin()
         code = _run_and_report(words, settings, output)
         output.close()
-        interrupts.end()
-        return code
+        return interrupts.end(code)
     except KeyboardInterrupt:
         code = interrupts.exit_code()
         output.interrupted(interrupts.message())
         output.close()
-        interrupts.end()
-        return code
+        return interrupts.end(code)
     except SystemExit:
-        # The worker was told to go.
-        interrupts.end()
-        raise
+        # The worker has handlers of its own, and was told to go.
+        output.close()
+        return interrupts.end(0)
 
 
 def _run_and_report(words: list[str], settings: "Settings", output: "Output") -> int:

@@ -166,6 +166,8 @@ def _taken(hook: Hook, event: "dict[str, Any]") -> "tuple[str, list[Item]]":
     with closing(for_reading(hook)) as connection:
         if not _has_waiting(connection):
             return "", []
+        # What is taken and not given is lost: it is worth waiting for on a busy machine.
+        hook.limit = WORK_S
         from ctx.agents.claude_code import session_context, waiting
 
         with _beside(hook, event) as own:

@@ -1,0 +1,260 @@
+"""Ctrl-C from a terminal, as a person presses it: while a command starts, waits, asks, and works
+with other processes."""
+
+import fcntl
+import os
+import pty
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ctx.interrupts import NOTHING_STORED
+from ctx.layout import project_at
+from tests.conftest import Ctx
+
+pytestmark = pytest.mark.skipif(
+    not os.path.exists("/proc/self/status"), reason="there is no /proc to look into"
+)
+
+SECONDS = 120
+RUNS = 20
+"""`bench/interrupts.py` does more."""
+
+
+class Running:
+    """A command that leads a group of processes, as a shell starts it; with a terminal or not."""
+
+    def __init__(self, *words: str, on_terminal: bool = False, **variables: str) -> None:
+        self._controller, terminal = pty.openpty() if on_terminal else (-1, -1)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "ctx", *words],
+            stdin=terminal if on_terminal else subprocess.DEVNULL,
+            stdout=terminal if on_terminal else subprocess.PIPE,
+            stderr=terminal if on_terminal else subprocess.STDOUT,
+            env={**os.environ, "NO_COLOR": "1", **variables},
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        self.shown = ""
+        if on_terminal:
+            os.close(terminal)
+
+    def wait_for(self, happened: Callable[[], bool]) -> None:
+        """Until something is so, or the command has ended. The zombie of one can be looked at."""
+        deadline = time.monotonic() + SECONDS
+        while not happened() and self._process.poll() is None:
+            assert time.monotonic() < deadline, self.shown
+            time.sleep(0.005)
+
+    def wait_until_handling(self) -> None:
+        """Until the program has taken the signals over from Python, which handles no SIGTERM."""
+        self.wait_for(lambda: bool(self._mask("SigCgt") >> (signal.SIGTERM - 1) & 1))
+
+    def _mask(self, name: str) -> int:
+        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
+        return next((int(line.split()[1], 16) for line in lines if line.startswith(name)), 0)
+
+    def wait_for_text(self, text: str) -> None:
+        while text not in self.shown and (part := self._part()):
+            self.shown += part
+
+    def has_open(self, path: str) -> bool:
+        folder = f"/proc/{self.pid}/fd"
+        try:
+            return any(os.readlink(f"{folder}/{fd}") == path for fd in os.listdir(folder))
+        except OSError:
+            return False
+
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """Signal the whole group, as a terminal does for Ctrl-C."""
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+    def end(self) -> int:
+        """What is printed until the end, and the exit code."""
+        while part := self._part():
+            self.shown += part
+        code = self._process.wait(SECONDS)
+        if self._controller >= 0:
+            os.close(self._controller)
+        elif self._process.stdout:
+            self._process.stdout.close()
+        return code
+
+    def _part(self) -> str:
+        stream = self._controller
+        if self._process.stdout:
+            stream = self._process.stdout.fileno()
+        try:
+            return os.read(stream, 65536).decode().replace("\r\n", "\n")
+        except OSError:
+            return ""  # Linux says so when everything is read from a terminal.
+
+
+def is_quiet(shown: str) -> bool:
+    return "Traceback" not in shown and "Exception" not in shown
+
+
+def interrupt_at_random(ctx: Ctx, runs: int, chance: random.Random) -> set[int]:
+    """Interrupt a command again and again, once or twice; the exit codes."""
+    began = time.monotonic()
+    assert Running("add", "--type=fact", "One.").end() == 0
+    seconds = time.monotonic() - began
+    codes = set()
+    for run in range(runs):
+        running = Running("add", "--type=fact", f"Fact {run}.")
+        running.wait_until_handling()
+        time.sleep(chance.uniform(0, seconds))
+        running.interrupt()
+        if run % 2:
+            time.sleep(chance.uniform(0, seconds / 10))
+            running.interrupt()
+        code = running.end()
+        codes.add(code)
+        assert code in (0, 130), running.shown
+        assert is_quiet(running.shown), running.shown
+        stored = ctx("search", f"Fact {run}", "--format=json").json["nodes"]
+        is_stored = any(each["content"] == f"Fact {run}." for each in stored)
+        assert is_stored is (code == 0), (code, running.shown)
+    return codes
+
+
+def test_interrupted_at_random_times(ctx: Ctx) -> None:
+    assert interrupt_at_random(ctx, RUNS, random.Random(5)) <= {0, 130}
+
+
+def test_interrupted_while_it_starts(ctx: Ctx) -> None:
+    running = Running("add", "--type=fact", "One.")
+    running.wait_until_handling()
+    running.interrupt()
+    code = running.end()
+    assert (code, running.shown) in ((130, f"{NOTHING_STORED}\n"), (0, running.shown))
+    assert is_quiet(running.shown)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_while_it_waits_for_the_lock(
+    folder: Path, surroundings: Path, ctx: Ctx, number: int, code: int
+) -> None:
+    assert ctx("init").code == 0
+    with open(project_at(str(folder)).lock, "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        running = Running("add", "--type=fact", "One.", CTX_STORAGE_LOCK_TIMEOUT_SECONDS="600")
+        running.wait_for(lambda: running.has_open(str(surroundings / ".ctx" / "store.db")))
+        # Now it waits for the lock, or is about to.
+        running.interrupt(number)
+        assert running.end() == code
+    assert running.shown == f"{NOTHING_STORED}\n"
+
+
+@pytest.fixture
+def holder(surroundings: Path, ctx: Ctx) -> Iterator[None]:
+    """Somebody who writes to the user store for long."""
+    assert ctx("add", "--type=fact", "One.").code == 0
+    store = surroundings / ".ctx" / "store.db"
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield
+
+
+def test_interrupted_while_it_waits_for_another_writer(
+    holder: None, surroundings: Path, ctx: Ctx
+) -> None:
+    running = Running("add", "--type=fact", "Two.")
+    running.wait_for(lambda: running.has_open(str(surroundings / ".ctx" / "store.db")))
+    running.interrupt()
+    assert running.end() == 130
+    assert running.shown == f"{NOTHING_STORED}\n"
+
+
+def test_interrupted_at_a_question(ctx: Ctx) -> None:
+    assert ctx("add", "--type=fact", "One.").code == 0
+    running = Running("forget", "One", on_terminal=True)
+    running.wait_for_text("[y/N] ")
+    running.interrupt()
+    assert running.end() == 130
+    assert running.shown.endswith(f"[y/N] \n{NOTHING_STORED}\n")
+    assert len(ctx("list", "--format=json").json["nodes"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "content"),
+    [
+        ("kill -INT $$", 130, "One."),
+        ("exit 130", 130, "One."),
+        ("trap '' INT; kill -INT -- -$(ps -o pgid= $$ | tr -d ' '); echo Two. > \"$1\"", 0, "Two."),
+    ],
+    ids=["it ends the editor", "the editor says so", "the editor goes on"],
+)
+def test_interrupted_in_the_editor(
+    ctx: Ctx, tmp_path: Path, script: str, code: int, content: str
+) -> None:
+    node_id = ctx("add", "--type=fact", "One.").out.split()[1]
+    editor = tmp_path / "editor"
+    editor.write_text(f"#!/bin/sh\n{script}\n")
+    editor.chmod(0o755)
+    running = Running("edit", node_id, EDITOR=str(editor))
+    assert running.end() == code, running.shown
+    assert is_quiet(running.shown), running.shown
+    assert ctx("show", node_id, "--format=json").json["node"]["content"] == content
+    assert (running.shown == f"{NOTHING_STORED}\n") is (code == 130)
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def test_processes_that_read_the_code_end_too(repo: Path, ctx: Ctx) -> None:
+    for number in range(400):
+        (repo / f"m{number}.py").write_text("def f():\n    return g()\n" * 200)
+    running = Running("code", "index")
+    started: set[int] = set()
+
+    def has_several() -> bool:
+        started.update(children(running.pid))
+        return len(children(running.pid)) > 1
+
+    running.wait_for(has_several)
+    running.interrupt()
+    code = running.end()
+    assert code == 130, running.shown
+    assert running.shown == f"{NOTHING_STORED}\n"
+    # They had the end of the pipe that was read here, so it took until they were gone.
+    assert not [each for each in started if os.path.exists(f"/proc/{each}")]
+    assert ctx("code", "index").code == 0
+
+
+def test_the_worker_in_a_terminal_ends_quietly(surroundings: Path) -> None:
+    running = Running("worker", "run")
+    running.wait_for_text("Ctrl-C ends it.\n")
+    running.wait_for(lambda: (surroundings / ".ctx" / "worker.sock").exists())
+    running.interrupt()
+    assert running.end() == 0
+    assert is_quiet(running.shown), running.shown
+
+
+def test_what_was_started_to_ignore_it_goes_on(ctx: Ctx) -> None:
+    """As with `nohup`, or in the background of a script."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "ctx", "add", "--type=fact", "--stdin"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    running.send_signal(signal.SIGINT)
+    running.communicate(b"One.")
+    assert running.returncode == 0
+    assert [each["content"] for each in ctx("list", "--format=json").json["nodes"]] == ["One."]
