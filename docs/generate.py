@@ -296,9 +296,27 @@ def _type(hint: Any) -> str:
     return names.get(hint.__name__, hint.__name__)
 
 
+_ABOUT_EXIT_CODES = """\
+Once a change is being stored, Ctrl-C waits: the command finishes, and its exit code is the one that
+it has anyway. So after Ctrl-C, 0 means that the change is stored, and 130 that it is not.
+
+Some commands store one part after another: `ctx import` of transcripts, `ctx sessions synthesise`,
+`ctx hook apply`. They stop between two parts, say that what was done so far is stored, and end with
+130; run them again for the rest. `ctx llm` keeps what a model had answered by then, says so, and ends
+with 130.
+
+If whoever reads the output closes the pipe, as `ctx list | head -1` does, the command ends quietly
+with 0. If the answer cannot be written, as on a full disk, that is E014; the change itself is stored
+then. If stdout is closed (`>&-`), nothing is printed, and the exit code is as otherwise. Hooks always
+end with 0."""
+
+
 def errors_page() -> str:
     lines = ["# Errors", "", "Made by `make docs`. Every error has a code, one sentence, and the "]
-    lines[-1] += "next step where there is one. Exit codes: 0 done, 1 failed, 2 wrong usage."
+    lines[-1] += "next step where there is one."
+    lines += ["", "## Exit codes", "", "| exit code | meaning |", "|---|---|"]
+    lines += [f"| {code} | {meaning} |" for code, meaning in errors.EXIT_CODES.items()]
+    lines += ["", *_ABOUT_EXIT_CODES.splitlines(), "", "## Codes"]
     lines += [
         "",
         "With `--format json` an error is an object on stderr, and so is a warning:",

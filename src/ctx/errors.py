@@ -38,6 +38,14 @@ there are any, lines of detail (candidates, the place in a query) and the next s
 `cli/main.py` is the only place that prints them.
 """
 
+EXIT_CODES = {
+    0: "done; what the command changes is stored",
+    1: "failed, or you said no to a question",
+    2: "invalid arguments",
+    130: "interrupted by Ctrl-C (SIGINT) before anything was stored",
+    143: "ended by SIGTERM before anything was stored",
+}
+
 
 class CtxError(Exception):
     """The base of the tree: catching it catches everything ctx means to say."""

@@ -1,0 +1,76 @@
+"""How often Ctrl-C leaves an exit code that says what was stored.
+
+Every command that writes gets SIGINT at many points of its work: at its operations (of the file
+system, and SQL statements), and at random calls of functions. An exit code of 0 must mean that the
+change is stored, and 130 that it is not.
+
+What counts is what `tests/e2e/test_interrupts.py` says; this runs more of it.
+
+    python -m bench interrupts [POINTS OF EACH COMMAND]
+"""
+
+import os
+import random
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from bench import timing
+from bench.crash import MEMORY, fresh_folder
+from bench.timing import Figure
+from ctx.errors import CtxError
+from tests.e2e.interrupting import interrupter
+from tests.e2e.test_interrupts import interrupt_project, interrupt_user_store
+from tests.e2e.test_memory_crash import Lived
+from tests.e2e.test_project_crash import Stage
+from tests.llm import serving
+from tests.llm.serving import Says
+
+
+def in_user_store(points: int) -> int:
+    with fresh_folder(MEMORY) as folder, interrupter(folder) as program:
+        lived = Lived(folder)
+        counts = points, points
+        return sum(interrupt_user_store(lived, program, folder / "copy", counts, random.Random()))
+
+
+def in_project() -> int:
+    with (
+        fresh_folder(MEMORY) as folder,
+        pytest.MonkeyPatch.context() as patch,
+        serving.serve() as server,
+    ):
+        server.otherwise = Says("It is in main.py.")
+        patch.setenv("CTX_LLM_BACKEND", "openai")
+        patch.setenv("CTX_LLM_SERVER_URL", server.url)
+        patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "A Person")
+            patch.setenv(f"GIT_{role}_EMAIL", "person@example.org")
+        with interrupter(folder.parent) as program:
+            return interrupt_project(Stage(folder), program, every=1)
+
+
+def figure(name: str, run: Callable[[], int]) -> Figure:
+    try:
+        total = run()
+    except (AssertionError, CtxError) as error:
+        print(f"{name}: {error}")
+        return Figure(name, "wrong", limit="all")
+    return Figure(name, f"{total}", limit=f"{total} of {total}")
+
+
+def main() -> None:
+    points = int(sys.argv[1]) if len(sys.argv) > 1 else 40
+    print("interruptions whose exit code was right")
+    timing.print_table(
+        [
+            figure("in the user store", lambda: in_user_store(points)),
+            figure("in a project", in_project),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()
