@@ -281,7 +281,7 @@ def open_memory(
     with explained(path), store.suspecting_damage(path):
         if writing:
             opened = store.open_for_writing(path)
-        elif surroundings.is_alone and not store.is_there(path):
+        elif surroundings.is_alone and (not store.is_there(path) or store.is_blank(path)):
             # Whoever only looks at a place that was named, perhaps by mistake, makes nothing there.
             opened = store.empty()
         else:

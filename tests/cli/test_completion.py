@@ -279,7 +279,7 @@ def test_the_store_that_is_named_on_the_line(offered: Offered, memory: Store, fo
     other.node("01M7ESYZ99AB", "there")
     there = ["words", "01M7ESYZ99AB\tfact: there"]
     assert offered("show", "") == ["words", "01M7ESYZ00AB\tfact: here"]
-    assert offered("show", "--db", "sub/other.db", "") == there
+    assert offered("edges", "--db", "sub/other.db", "") == there
     assert offered("--db=sub/other.db", "show", "") == there
     assert offered("-C", "sub", "--db", "other.db", "show", "") == there
     assert offered("-C", "~/.ctx", "--db", "store.db", "show", "") == offered("show", "")

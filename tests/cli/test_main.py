@@ -97,7 +97,7 @@ def test_a_setting_with_a_wrong_value_is_refused_by_every_command(ctx: Ctx, fold
 
 
 def test_a_hint_is_about_the_store_that_was_chosen(ctx: Ctx, folder: Path) -> None:
-    ran = ctx("show", "01ZZZZZZ", "--db", "my store.db")
+    ran = ctx("--db", "my store.db", "show", "01ZZZZZZ")
     assert ran.err == (
         "error E020: No node has an id that begins with '01ZZZZZZ'.\n"
         "  `ctx --db 'my store.db' list` and `ctx --db 'my store.db' search WORDS` show ids.\n"

@@ -175,13 +175,13 @@ def test_into_a_file(shop: Path, ctx: Ctx, tmp_path: Path) -> None:
     assert there.err.startswith("Wrote ")
     assert (shop / "pack.md").read_text().startswith("# Context for")
     assert ctx("query", TASK, "--output", "-").json["task"] == TASK
-    for path, told in ((str(tmp_path), "is a folder."), (os.devnull, "is no plain file.")):
+    for path, told in ((str(tmp_path), "is a folder."), (os.devnull, "is not a plain file.")):
         refused = ctx("query", TASK, "--output", path)
-        assert (refused.code, told in refused.err) == (2, True)
+        assert (refused.code, told in refused.err) == (1, True)
     missing = ctx("query", TASK, "--output", "no/such/folder.json")
     assert (missing.code, missing.err) == (
-        2,
-        (f"error E011: There is no folder {shop}/no/such.\n  Make it, or name another file.\n"),
+        1,
+        (f"error E015: There is no folder {shop}/no/such.\n  Make it, or name another file.\n"),
     )
 
 

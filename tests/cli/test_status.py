@@ -242,4 +242,4 @@ def test_who_takes_nothing_in_is_told(repo: Path, ctx: Ctx, add: Add) -> None:
 
 def test_another_store(folder: Path, ctx: Ctx) -> None:
     there = folder / "other.db"
-    assert ctx("status", "--db=other.db").out == f"Database: {there} (new)\nNodes: 0\n"
+    assert ctx("--db=other.db", "status").out == f"Database: {there} (new)\nNodes: 0\n"

@@ -235,5 +235,5 @@ def test_a_copy_of_a_store_in_use_is_whole(ctx: Ctx, path: Path, tmp_path: Path)
         for suffix in ("", "-wal"):
             shutil.copyfile(f"{path}{suffix}", tmp_path / f"copy.db{suffix}")
     copy = str(tmp_path / "copy.db")
-    assert ctx("search", "last", "--db", copy, "--format", "json").json["total"] == 1
+    assert ctx("--db", copy, "search", "last", "--format", "json").json["total"] == 1
     assert ctx("store", "check", "--db", copy).code == 0

@@ -1,15 +1,18 @@
 """Arguments that several commands about nodes take."""
 
 import argparse
+import os
 
 from ctx.cli import settings as surroundings
 from ctx.cli.options import completing
+from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.graph import PROJECT, USER
 from ctx.workspace import Memory
 
 _DIGITS = 15
 """Of a number that nobody can mean otherwise."""
+_STDOUT = ("-", "/dev/stdout")
 
 
 def node(parser: argparse.ArgumentParser, name: str = "id", *, several: bool = False) -> None:
@@ -117,6 +120,23 @@ def whole_number(word: str) -> int:
     if len(word) > _DIGITS:
         raise argparse.ArgumentTypeError(f"{word[:_DIGITS]}… is too large")
     return int(word)
+
+
+def output_file(parser: "argparse._ActionsContainer") -> None:
+    added = parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write to a file (-: stdout, as without it)"
+    )
+    completing(added, "file")
+    parser.add_argument(
+        "--force", action="store_true", help="overwrite a file that ctx did not write"
+    )
+
+
+def output_path(options: argparse.Namespace, settings: Settings) -> str | None:
+    """The file that the answer goes to; None for stdout."""
+    if not options.output or options.output in _STDOUT:
+        return None
+    return os.path.join(settings.folder, settings.expanded(options.output))
 
 
 def dry_run(parser: argparse.ArgumentParser) -> None:

@@ -1,10 +1,8 @@
 """`ctx export`"""
 
 import argparse
-import os
 
 from ctx.cli import arguments, opening
-from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
 from ctx.memory.graph import PROJECT
@@ -22,17 +20,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--query", metavar="QUERY", help="only nodes that match, and the edges between them"
     )
-    file = parser.add_argument("-o", "--output", metavar="FILE", help="write to a file")
-    shared.completing(file, "file")
+    arguments.output_file(parser)
     arguments.scope(parser)
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
         graph = arguments.within(memory, options).home
-        if options.output and options.output != "-":
-            path = os.path.join(settings.folder, options.output)
-            output.show(export_to_file(graph, options.query, path), render)
+        if path := arguments.output_path(options, settings):
+            home = settings.user_store.home
+            exported = export_to_file(graph, options.query, path, home, force=options.force)
+            output.show(exported, render)
         else:
             # The document is the answer, in whatever format an answer was asked for.
             export(graph, options.query, output.result)

@@ -233,7 +233,7 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         command, parser = command_named(name)
         # A command whose first word may be left out puts it back.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
-        parsed = parser.parse_args(leading + words)
+        parsed = options.parse(parser, leading, words)
     except options.HelpAsked as asked_for:
         output.help(str(asked_for))
         output.flush()

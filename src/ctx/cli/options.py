@@ -48,6 +48,16 @@ one with staged work, `chain` the same or one that was aborted, `past-session` o
 something in the code.
 """
 
+READ_ONLY = ("recall", "search", "show", "status", "trace")
+"""Commands that a person may allow an agent to run unasked, with any words behind them.
+
+They change only derived files in CTX_HOME and in the git folder, run only git, and connect to
+nothing but what the user's own settings name. A rule such as `Bash(ctx recall:*)` covers everything
+behind the command, so options that choose a folder, a store or a setting must stand before it:
+`--set search.url=…` would send memory to any server. The texts that recommend such rules are
+checked against this list.
+"""
+
 # The options that take a value, so that the command's name can be told from it.
 _WITH_VALUE = {"--format", "-C", "--set", "--db"}
 _EVERYWHERE = "everywhere"
@@ -127,32 +137,72 @@ def _first_and_rest(words: list[str]) -> tuple[str | None, list[str]]:
     return (words[0], words[1:]) if words else (None, [])
 
 
-def global_options(level: int = 0) -> Parser:
+def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
     """The options of every command; `level` is 1 behind a subcommand.
 
     A subcommand's parser overwrites what its parent has parsed: so there are no defaults, and
-    what adds up has a place for each level.
+    what adds up has a place for each level. Behind a `read_only` command, some are refused.
     """
     parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = parser.add_argument_group(_EVERYWHERE)
     group.add_argument("--format", choices=FORMATS, help="how to print the answer (default: text)")
-    folder = group.add_argument(
-        "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
-    )
-    completing(folder, "folder")
-    override = group.add_argument(
-        "--set",
-        action="append",
-        metavar="KEY=VALUE",
-        dest=f"overrides_{level}",
-        help="use this setting for this one command",
-    )
-    completing(override, "assignment")
-    group.add_argument(
-        "--db", metavar="FILE", help="the file of the graph (default: CTX_DB, else ~/.ctx/store.db)"
-    )
+    if read_only:
+        group.description = "-C, --set and --db must stand before the command"
+        group.add_argument("-C", "--set", "--db", action=_Misplaced, help=argparse.SUPPRESS)
+    else:
+        folder = group.add_argument(
+            "-C", dest="in_folder", metavar="DIR", help="work as if started in DIR"
+        )
+        completing(folder, "folder")
+        override = group.add_argument(
+            "--set",
+            action="append",
+            metavar="KEY=VALUE",
+            dest=f"overrides_{level}",
+            help="use this setting for this one command",
+        )
+        completing(override, "assignment")
+        group.add_argument(
+            "--db",
+            metavar="FILE",
+            help="the file of the graph (default: CTX_DB, else ~/.ctx/store.db)",
+        )
     group.add_argument("-q", "--quiet", action="store_true", help="print errors and results only")
     return parser
+
+
+class _Misplaced(argparse.Action):
+    """An option that must stand before the command."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        _namespace: argparse.Namespace,
+        value: object,
+        option: str | None = None,
+    ) -> NoReturn:
+        import shlex
+
+        command = parser.prog.removeprefix("ctx ")
+        raise UsageError(
+            f"{option} must stand before `{command}`.",
+            hint=f"`ctx {shlex.join([str(option), str(value)])} {command} …`: a permission to run"
+            f" `ctx {command}` does not cover it.",
+        )
+
+
+def parse(
+    parser: argparse.ArgumentParser, leading: list[str], words: list[str]
+) -> argparse.Namespace:
+    """What stands before a command and behind it, as one."""
+    if parser.prog.removeprefix("ctx ") not in READ_ONLY:
+        return parser.parse_args(leading + words)
+    before = Parser(
+        prog=parser.prog, parents=[global_options()], add_help=False, allow_abbrev=False
+    )
+    before.add_argument("-h", "--help", action="store_true", dest="wants_help")
+    chosen = before.parse_args(leading)
+    return parser.parse_args(["--help"] if chosen.wants_help else words, chosen)
 
 
 def top_parser(groups: Mapping[str, Mapping[str, str]]) -> argparse.ArgumentParser:
@@ -193,7 +243,7 @@ def command_parser(name: str, summary: str, module: ModuleType) -> argparse.Argu
         description=f"{summary[:1].upper()}{summary[1:]}.",
         epilog=examples(module.EXAMPLES),
         formatter_class=Help,
-        parents=[global_options()],
+        parents=[global_options(read_only=name in READ_ONLY)],
         allow_abbrev=False,
     )
     module.configure(parser)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx import clock, disk, interrupts
+from ctx import clock, interrupts
 from ctx.cli import settings
 from ctx.cli.colours import KINDS, painted
 from ctx.cli.settings import Screen
@@ -26,7 +26,7 @@ from ctx.cli.terminal import (
     visible_lines,
     width,
 )
-from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure, UsageError
+from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
 
 if TYPE_CHECKING:
     import argparse
@@ -135,28 +135,12 @@ class Output:
         screen = self._screen if self._stdout.isatty() else None
         self._write(_laid_out(blocks, self._form, screen))
 
-    def save(self, path: str, value: Any, render: Callable[[Any], list[Block]]) -> None:
-        """Put it into a file instead, as JSON if nobody said how: whole or not at all, and readable
-        for nobody else."""
+    def file_text(self, value: Any, render: Callable[[Any], list[Block]]) -> str:
+        """An answer as a file holds it: JSON unless a format was given."""
         form = self._form if self._is_form_given else "json"
         if form in _FOR_PROGRAMS:
-            text = self._data(value, form)
-        else:
-            text = _laid_out([self._shown(block) for block in render(value)], form, None)
-        if os.path.exists(path) and not os.path.isfile(path):
-            kind = "a folder" if os.path.isdir(path) else "no plain file"
-            raise UsageError(
-                f"{path} is {kind}.",
-                hint="Name a file that can be written, or `-` for stdout.",
-            )
-        # A link stays what it is; what it leads to is written.
-        path = os.path.realpath(path)
-        folder = os.path.dirname(path)
-        if not os.path.isdir(folder):
-            raise UsageError(f"There is no folder {folder}.", hint="Make it, or name another file.")
-        interrupts.defer()
-        with disk.explained(f"writing {path}"):
-            disk.replace(path, _text(text).encode())
+            return _text(self._data(value, form))
+        return _text(_laid_out([self._shown(block) for block in render(value)], form, None))
 
     def prefer(self, form: str) -> None:
         """Answer so, if nobody said how."""

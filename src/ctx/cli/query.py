@@ -1,13 +1,12 @@
 """`ctx query`"""
 
 import argparse
-import os
 from typing import TYPE_CHECKING
 
 from ctx.cli import arguments, opening
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import table
-from ctx.cli.options import also_formats, completing
+from ctx.cli.options import also_formats
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
@@ -16,6 +15,7 @@ from ctx.memory.graphs import Graphs
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import Query, parse
 from ctx.memory.query.syntax import tokens
+from ctx.operations import output_file
 from ctx.operations.query import Found, find
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--explain", action="store_true", help="say why each chunk is there, and what was left out"
     )
-    file = group.add_argument("-o", "--output", metavar="FILE", help="write the pack to a file")
-    completing(file, "file")
+    arguments.output_file(group)
     also_formats(parser, "yaml")
 
 
@@ -130,6 +129,7 @@ def _about_packs(options: argparse.Namespace) -> list[str]:
         "--no-narrative": options.narrative is False,
         "--explain": options.explain,
         "--output": options.output is not None,
+        "--force": options.force,
     }
     return [name for name, is_given in given.items() if is_given]
 
@@ -163,9 +163,9 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
     else:
         explained, plain = pack_answers.render_explained, pack_answers.render
     render = explained if options.explain else plain
-    if options.output and options.output != "-":
-        path = os.path.join(settings.folder, settings.expanded(options.output))
-        output.save(path, built, render)
+    if path := arguments.output_path(options, settings):
+        with output_file.writing(settings.user_store.home, path, force=options.force) as file:
+            file.write(output.file_text(built, render))
         output.note(f"{pack_answers.saved(built, options.output)}{_receipt(built)}")
         return
     if not output.is_on_a_terminal:

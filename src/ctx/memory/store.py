@@ -9,7 +9,7 @@ from sqlite3 import Connection, DatabaseError, IntegrityError
 from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.memory.migrations import MIGRATIONS
 from ctx.sqlite import truth
-from ctx.sqlite.connection import closed_on_failure
+from ctx.sqlite.connection import closed_on_failure, size_of
 
 APPLICATION_ID = int.from_bytes(b"ctx1", "big")
 
@@ -47,6 +47,12 @@ def open_for_reading(path: str) -> Connection:
 def is_there(path: str) -> bool:
     """Whether somebody has made a store, also one that waits to take the place of another."""
     return os.path.lexists(path) or os.path.lexists(path + truth.NEXT)
+
+
+def is_blank(path: str) -> bool:
+    """Whether a file holds nothing: it may be somebody else's, such as an `__init__.py`."""
+    is_replaced = os.path.lexists(path + truth.NEXT) or size_of(f"{path}-wal")
+    return os.path.isfile(path) and not os.path.getsize(path) and not is_replaced
 
 
 def empty() -> Connection:

@@ -1,15 +1,15 @@
 """Write a graph as JSON."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, TextIO
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from ctx import clock, disk, interrupts
+from ctx import clock
 from ctx.ids import NodeId
 from ctx.memory import exchange
 from ctx.memory.exchange import Written
 from ctx.memory.graph import Graph
+from ctx.operations import output_file
 
 
 class Exported(NamedTuple):
@@ -57,31 +57,12 @@ def _with_what_replaced_them(graph: Graph, chosen: dict[NodeId, None]) -> Sequen
     return tuple(chosen)
 
 
-def export_to_file(graph: Graph, query: str | None, path: str) -> Exported:
+def export_to_file(
+    graph: Graph, query: str | None, path: str, home: str, *, force: bool
+) -> Exported:
     """The document as a file that is there whole or not at all."""
-    with disk.explained("writing the export"):
-        with _replacing(os.path.realpath(path)) as file:
-            written = export(graph, query, file.write)
-        return Exported(path, *written, os.stat(path).st_size, graph.scope)
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[TextIO]:
-    """A file to write that takes the place of `path` at the end; a device is written to itself."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "w", encoding="utf-8", newline="") as file:
-            yield file
-        return
-    temporary = f"{path}.{os.urandom(8).hex()}{disk.TEMPORARY_SUFFIX}"
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE)
-    try:
-        with open(fd, "w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            disk.sync(fd)
-        interrupts.defer()
-        os.replace(temporary, path)
-        disk.sync_folder(os.path.dirname(path))
-    except BaseException:
-        disk.discard(temporary)
-        raise
+    with output_file.writing(home, path, force=force) as file:
+        written = export(graph, query, file.write)
+        file.flush()
+        size = os.fstat(file.fileno()).st_size
+    return Exported(path, *written, size, graph.scope)

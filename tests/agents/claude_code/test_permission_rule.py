@@ -1,4 +1,4 @@
-"""What a person is told to allow is the same wherever it is told, and only reads."""
+"""What a user is told to allow is the same in every text, and only reads."""
 
 import json
 import re
@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from ctx.cli.options import READ_ONLY
+
 ROOT = Path(__file__).parents[3]
 TEXTS = ROOT / "src" / "ctx" / "agents" / "claude_code" / "texts"
+RECOMMENDED = ("recall", "search", "show")
 
 
 @pytest.mark.parametrize(
@@ -27,5 +30,18 @@ def test_the_rule(page: Path) -> None:
         if "permissions" in block
     ]
     rule = json.loads(found if found.startswith("{") else f"{{{found}}}")
-    allowed = [f"Bash(ctx {command}:*)" for command in ("recall", "search", "show", "query")]
+    allowed = [f"Bash(ctx {command}:*)" for command in RECOMMENDED]
     assert rule == {"permissions": {"allow": allowed}}
+
+
+def test_every_rule_in_every_text_names_a_read_only_command() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*")]
+    rules = {
+        (rule, page.name)
+        for page in pages
+        if page.is_file() and page.suffix != ".pyc"
+        for rule in re.findall(r"Bash\((ctx[^)]*)\)", page.read_text(errors="replace"))
+    }
+    assert len(rules) > len(RECOMMENDED)
+    allowed = {f"ctx {command}:*" for command in READ_ONLY}
+    assert {(rule, page) for rule, page in rules if rule not in allowed} == set()
