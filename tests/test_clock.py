@@ -112,3 +112,37 @@ def test_days_ago_as_people_say_it() -> None:
         729: "24 months ago",
         730: "2 years ago",
     }
+
+
+def test_a_time_that_is_written_down_is_possible() -> None:
+    for wall in (clock.EARLIEST_MS, clock.LATEST_MS - 1, 1_794_000_000_000):
+        assert clock.possible_ms(wall) == wall
+    for wall in (-(10**15), -1, 0, clock.EARLIEST_MS - 1):
+        assert clock.iso(clock.possible_ms(wall))[:4] == "2025"
+    for wall in (clock.LATEST_MS, 10**13, 10**15):
+        assert clock.iso(clock.possible_ms(wall))[:4] == "2123"
+
+
+@given(
+    st.integers(-40_000, 40_000).filter(lambda year: not 54 <= year <= 154),
+    st.integers(0, clock.YEAR_MS - 1),
+    st.integers(0, clock.YEAR_MS - 1),
+)
+def test_what_happens_later_has_a_later_time(year: int, first: int, second: int) -> None:
+    """Also by a clock that is wrong, except once a year."""
+    begin = year * clock.YEAR_MS
+    earlier, later = sorted((first, second))
+    passed = clock.possible_ms(begin + later) - clock.possible_ms(begin + earlier)
+    assert passed == later - earlier
+
+
+@given(st.integers(-(2**62), 2**62))
+def test_every_time_has_a_date_that_sorts(ms: int) -> None:
+    assert len(clock.iso(ms)) == len("2026-01-20T10:00:00Z")
+    assert clock.iso(ms) <= clock.iso(ms + 1000)
+
+
+def test_a_reader_accepts_every_stamp_that_can_be_written() -> None:
+    last = HybridClock(wall=lambda: clock.LATEST_MS - 1).tick() + 10**9
+    first_reader = clock.EARLIEST_MS + 100 * clock.YEAR_MS
+    assert clock.stamp_ms(last) < first_reader

@@ -19,6 +19,7 @@ CAPTURING = {
     "ctx.agents",
     "ctx.agents.claude_code",
     "ctx.agents.claude_code.hook",
+    "ctx.clock",
     "ctx.sessions",
     "ctx.sessions.hook_log",
     "ctx.sessions.live",

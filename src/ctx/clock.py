@@ -1,32 +1,66 @@
 """The one place that asks the time.
 
-`now_ms` is wall time. `HybridClock` gives stamps that never go back, also when the wall
-clock does, and that are later than every stamp it has seen: what was written after reading
-a record sorts after that record, whatever the clocks of two machines say.
+`now_ms` is the time that is written down: the wall clock's, brought into a range of years that
+every format here can hold. `wall_ms` is the wall clock as it is, to be compared with the times of
+files, which the system writes: see docs/decisions/0016. `HybridClock` gives stamps that never go
+back, also when the wall clock does, and that are later than every stamp it has seen: what was
+written after reading a record sorts after that record, whatever the clocks of two machines say.
 """
 
 import time
+from _collections_abc import Callable  # Hooks load this module, and not `collections`.
 from _thread import allocate_lock
-from collections.abc import Callable
 
 COUNTER_BITS = 16
 _COUNTER_MASK = (1 << COUNTER_BITS) - 1
 
-YEAR_1000_MS = -30_610_224_000_000
-"""Times are compared as text; years with fewer digits would not sort."""
+EARLIEST_MS = 1_735_689_600_000
+"""2025-01-01, before the first release. A clock that says less is wrong."""
+LATEST_MS = 4_859_740_800_000
+"""2124-01-01. A clock that says more is wrong. It is less than a hundred years after the earliest,
+which is how far ahead of itself a reader accepts stamps."""
+YEAR_MS = 365 * 86_400_000
+
+_YEAR_1000_S = -30_610_224_000
+_YEAR_9999_END_S = 253_402_300_799
 
 monotonic = time.monotonic
 sleep = time.sleep
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970, UTC."""
+    """Milliseconds since 1970, UTC, in the range that can be written down."""
+    return possible_ms(wall_ms())
+
+
+def possible_ms(wall: int) -> int:
+    """What a clock said, as it is written down.
+
+    A clock outside of the range is wrong by years. Its time within a year is kept, so that what
+    happens later still has a later time.
+    """
+    if EARLIEST_MS <= wall < LATEST_MS:
+        return wall
+    year = EARLIEST_MS if wall < EARLIEST_MS else LATEST_MS - YEAR_MS
+    return year + wall % YEAR_MS
+
+
+def wall_ms() -> int:
+    """What the wall clock says, right or wrong: files have such times."""
     return time.time_ns() // 1_000_000
 
 
-def now_ns() -> int:
-    """Nanoseconds, as file systems stamp their files."""
+def wall_s() -> int:
+    return wall_ms() // 1000
+
+
+def wall_ns() -> int:
     return time.time_ns()
+
+
+def is_wrong() -> bool:
+    """Whether the wall clock says what cannot be."""
+    return not EARLIEST_MS <= wall_ms() < LATEST_MS
 
 
 def now_s() -> int:
@@ -34,12 +68,12 @@ def now_s() -> int:
 
 
 def iso(ms: int) -> str:
-    """`2026-01-20T10:00:00Z`, the only form in which a time is written down."""
-    try:
-        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ms // 1000))
-    except (OverflowError, OSError, ValueError):
-        # A stranger's clock may be anywhere.
-        return f"{ms // 1000} s after 1970"
+    """`2026-01-20T10:00:00Z`, the only form in which a time is written down.
+
+    Times are compared as text, so a year has four digits. A stranger's clock may be anywhere.
+    """
+    seconds = min(max(ms // 1000, _YEAR_1000_S), _YEAR_9999_END_S)
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def parse_iso(text: str) -> int | None:
@@ -84,6 +118,16 @@ def days_ago(days: int) -> str:
         if days >= 2 * size:
             return f"{days // size} {unit}s ago"
     return f"{days} days ago"
+
+
+def expired(days: int) -> tuple[str, str]:
+    """From when to when something was written that is kept for some days and is due to go.
+
+    Forgetting goes on every day. What is overdue by more than a year was not missed: the clock
+    has leapt ahead, and nothing is deleted on its word.
+    """
+    end = now_ms() - days * 86_400_000
+    return iso(end - YEAR_MS), iso(end)
 
 
 def age(seconds: float) -> str:

@@ -203,6 +203,11 @@ def discard(path: str) -> None:
         pass
 
 
+def storable_ns(time_ns: int) -> int:
+    """A file's time as a database can hold it: a file may be dated to any year."""
+    return min(max(time_ns, -(1 << 63)), (1 << 63) - 1)
+
+
 def read(path: str) -> bytes:
     """A whole file. Plain system calls: an object store reads ten thousand small ones."""
     fd = os.open(path, os.O_RDONLY)

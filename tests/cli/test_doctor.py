@@ -36,6 +36,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def stable(text: str, programs: Path) -> str:
     text = re.sub(r"ok +ctx +\d.*", "ok ctx VERSION", text.replace(str(programs), "BIN"))
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "NOW", text)
     text = re.sub(r"tried session-start, .*, subagent-stop", "tried ALL", text)
     text = re.sub(r"[\d,]+ MB free on the disk of \S+", "N MB free", text)
     return re.sub(r" {2,}", "  ", re.sub(r"0\.\d MB", "0.N MB", text))
@@ -46,6 +47,7 @@ def test_before_and_after_an_install(folder: Path, programs: Path, ctx: Ctx) -> 
     assert ran.code == 1
     assert stable(ran.out, programs) == (
         """  ok ctx VERSION
+  ok  clock  NOW
   warning  store  ~/.ctx/store.db is not there yet.
   → `ctx install` makes it, and so does the first `ctx add`.
   ok  room  N MB free
@@ -68,6 +70,7 @@ never used unless named
     assert (ran.code, ran.err) == (0, "")
     assert stable(ran.out, programs) == (
         """  ok ctx VERSION
+  ok  clock  NOW
   ok  store  ~/.ctx/store.db: 0 nodes, 0.N MB, whole
   ok  permissions  ~/.ctx is yours alone
   ok  room  N MB free
@@ -106,6 +109,7 @@ def test_a_file_in_the_place_of_the_store_hides_nothing_else(
     found = {check["name"]: check["state"] for check in json.loads(ran.out)["checks"]}
     assert found == {
         "ctx": "ok",
+        "clock": "ok",
         "store": "problem",
         "room": "ok",
         "client": "ok",

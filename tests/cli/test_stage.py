@@ -492,8 +492,8 @@ def test_by_its_size(project: Path, ctx: Ctx) -> None:
 def test_by_how_long_it_lasts(project: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     for session in ("cli", "agent"):
         said(ctx("add", "--type=fact", "One", "--session", session))
-    later = clock.now_ms() + 5 * 3_600_000
-    monkeypatch.setattr(clock, "now_ms", lambda: later)
+    later = clock.wall_ms() + 5 * 3_600_000
+    monkeypatch.setattr(clock, "wall_ms", lambda: later)
     assert "Compacted" not in ctx("add", "--type=fact", "Two").err
     told = ctx("add", "--type=fact", "Two", "--session", "agent")
     assert "Compacted session agent (older than 4 h)" in told.err

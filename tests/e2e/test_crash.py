@@ -29,8 +29,8 @@ from tests.faults import NO_SPACE, READ_ONLY, Disk, Stopped
 @pytest.fixture(autouse=True)
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stands still, so that a step does the same operations each time it is run."""
-    moment = clock.now_ms() + 60_000
-    monkeypatch.setattr(clock, "now_ms", lambda: moment)
+    moment = clock.wall_ms() + 60_000
+    monkeypatch.setattr(clock, "wall_ms", lambda: moment)
 
 
 class Step(NamedTuple):

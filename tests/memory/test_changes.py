@@ -97,8 +97,9 @@ def test_a_change_that_is_broken_off_leaves_nothing(reason: type[BaseException])
 
 
 def test_stamps_grow_also_when_the_clock_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = clock.EARLIEST_MS
     with graph() as lived:
-        for now in (2_000_000, 1_000_000, 3_000_000):
+        for now in (later + 2_000, later + 1_000, later + 3_000):
             monkeypatch.setattr(time, "time_ns", lambda now=now: now * 1_000_000)
             node_id = a_node(lived)
             with changing(lived, "tag", WHO) as change:
@@ -106,7 +107,11 @@ def test_stamps_grow_also_when_the_clock_goes_back(monkeypatch: pytest.MonkeyPat
                 change.tag(node_id, "b")
         stamps = [record.stamp for record in all_records(lived.connection)]
         assert stamps == sorted(set(stamps))
-        assert [clock.stamp_ms(stamp) for stamp in stamps[::3]] == [2_000_000, 2_000_000, 3_000_000]
+        assert [clock.stamp_ms(stamp) for stamp in stamps[::3]] == [
+            later + 2_000,
+            later + 2_000,
+            later + 3_000,
+        ]
 
 
 WAYS_IN: list[Callable[[Change, NodeId], object]] = [

@@ -33,7 +33,8 @@ def test_what_is_old_is_forgotten_and_what_is_damaged_is_passed_over() -> None:
     with graphs.graph() as graph:
         connection = graph.connection
         event_log.add(connection, CONTEXT, "s", {})
-        event_log.put(connection, Entry("2020-01-01T00:00:00Z", "s", CONTEXT, {}, None, None))
+        old = clock.iso(clock.now_ms() - 100 * DAY_MS)
+        event_log.put(connection, Entry(old, "s", CONTEXT, {}, None, None))
         event_log.forget_old(connection)
         connection.execute("UPDATE event_log SET data = '{'")
         assert [each.data for each in event_log.since(connection, "")] == [{}]

@@ -50,6 +50,7 @@ def test_a_store_that_is_in_order(ctx: Ctx, home: Path, folder: Path) -> None:
     checks = look(folder)
     assert [check.name for check in checks] == [
         "ctx",
+        "clock",
         "store",
         "permissions",
         "room",
@@ -59,8 +60,8 @@ def test_a_store_that_is_in_order(ctx: Ctx, home: Path, folder: Path) -> None:
     ]
     assert {check.state for check in checks} == {"ok"}
     assert {check.advice for check in checks} == {""}
-    assert checks[1].seen.startswith(f"{home}/store.db: 1 node, 0.")
-    assert checks[1].seen.endswith(" MB, whole")
+    assert checks[2].seen.startswith(f"{home}/store.db: 1 node, 0.")
+    assert checks[2].seen.endswith(" MB, whole")
 
 
 def test_looking_makes_nothing(home: Path, folder: Path, said: Said) -> None:

@@ -149,12 +149,11 @@ def test_a_session_whose_client_is_gone(
     """It says nothing any more: what it did is told soon, and that it is over after a day."""
     conversation.submit("Fix it.")
     assert round_of(client, tending) == ()
-    now = clock.now_ms()
-    monkeypatch.setattr(clock, "now_ms", lambda: now + 20 * 60_000)
-    monkeypatch.setattr(clock, "now_s", lambda: now // 1000 + 20 * 60)
+    now = clock.wall_ms()
+    monkeypatch.setattr(clock, "wall_ms", lambda: now + 20 * 60_000)
     assert round_of(client, tending) == (SESSION,)
     assert round_of(client, tending) == ()
-    monkeypatch.setattr(clock, "now_ms", lambda: now + 25 * 3_600_000)
+    monkeypatch.setattr(clock, "wall_ms", lambda: now + 25 * 3_600_000)
     assert round_of(client, tending) == (SESSION,)
     assert round_of(client, tending) == ()
     with client.memory() as memory:

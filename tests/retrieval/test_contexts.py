@@ -205,6 +205,6 @@ def test_what_is_wrong_is_said_while_it_is(tmp_path: Path, monkeypatch: pytest.M
     with graphs.graph() as graph:
         wanted = layers.Wanted(None, None, 2_000, notice=contexts.notice(key, contexts.NO_STORE))
         assert "3 events were skipped" in layers.context([graph.connection], wanted).text
-    now = clock.now_ms()
-    monkeypatch.setattr(clock, "now_ms", lambda: now + DAY_MS + 1_000)
+    now = clock.wall_ms()
+    monkeypatch.setattr(clock, "wall_ms", lambda: now + DAY_MS + 1_000)
     assert contexts.key_of(HERE, home, {}).health == ""

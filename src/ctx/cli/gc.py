@@ -33,6 +33,8 @@ class Collected(NamedTuple):
     reachable: int
     young: int
     held_by_git: int
+    doubted: int
+    """Of the young ones: those that are old if the clock is right."""
     deleted: tuple["Deleted", ...]
     bytes: int
 
@@ -95,6 +97,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             found.reachable,
             found.young,
             found.held_by_git,
+            found.doubted,
             tuple(
                 Deleted(os.path.relpath(item.path, root), item.id, item.size, item.tracked)
                 for item in found.garbage
@@ -129,4 +132,8 @@ def render(found: Collected) -> list[Block]:
     if found.held_by_git:
         why = "in use lately" if found.tracked else "see --tracked"
         kept.append(f"{found.held_by_git:,} unused here but tracked by git ({why})")
-    return [*blocks, Line(f"Kept {', '.join(kept)}.")]
+    blocks.append(Line(f"Kept {', '.join(kept)}."))
+    if found.doubted:
+        told = f"{count(found.doubted, 'file')} may be old: nothing was written in the year after."
+        blocks.append(Line(f"{told} If the clock is right, `ctx gc --keep-days 0` deletes them."))
+    return blocks

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
-from ctx.clock import age, now_s
+from ctx.clock import age, wall_s
 from ctx.errors import DatabaseFailure
 from ctx.ids import short
 from ctx.layout import Project
@@ -128,7 +128,7 @@ def _waiting(memory: Memory) -> "Sequence[Waiting]":
         return ()
     from ctx.sessions import waiting
 
-    return waiting.stale(memory.beside.project, memory.surroundings.user_store.home, now_s())
+    return waiting.stale(memory.beside.project, memory.surroundings.user_store.home, wall_s())
 
 
 def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:

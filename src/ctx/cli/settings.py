@@ -173,7 +173,7 @@ class Settings(NamedTuple):
         from ctx.sessions import live
 
         is_known = live.is_session(named) and live.is_live(
-            self.user_store.home, named, clock.now_s()
+            self.user_store.home, named, clock.wall_s()
         )
         return named if is_known else None
 

@@ -180,7 +180,7 @@ def _start(settings: Settings) -> bool:
     with disk.explained("starting the worker"):
         disk.discard(os.path.join(store.home, starting.MARK))
         interrupts.defer()
-        starting.start_worker(store.home, variables(), clock.now_s())
+        starting.start_worker(store.home, variables(), clock.wall_s())
     if not _within(_PATIENCE_S, lambda: _answer(settings) is not None):
         raise ProgramFailure(
             f"The worker did not answer within {_PATIENCE_S:.0f} s.",

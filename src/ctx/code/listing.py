@@ -19,6 +19,7 @@ from ctx.code import patterns
 from ctx.code.patterns import Rules, verdict
 from ctx.layout import STORE_NAME
 
+Stamps: TypeAlias = tuple[int, int, int, int]
 Listed: TypeAlias = tuple[str, int, int, int, int]
 """A plain file: its path from the project's root, with `/`; size; mtime and ctime in
 nanoseconds; inode."""
@@ -123,8 +124,14 @@ def is_settled(mtime_ns: int, ctime_ns: int, seen_at_ns: int) -> bool:
     return max(mtime_ns, ctime_ns) + COARSEST_STAMP_NS < seen_at_ns
 
 
+def stamps(found: os.stat_result) -> Stamps:
+    """By what a file is known again: size, times, inode."""
+    times = disk.storable_ns(found.st_mtime_ns), disk.storable_ns(found.st_ctime_ns)
+    return found.st_size, *times, found.st_ino
+
+
 def _listed(path: str, found: os.stat_result) -> Listed:
-    return path, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+    return path, *stamps(found)
 
 
 def _why_not(root: str, path: str, found: os.stat_result) -> str | None:

@@ -73,11 +73,11 @@ class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
 def read(root: str, wanted: Wanted, limits: kinds.Limits) -> Read:
     """Read a file. Whatever is wrong with it is the reason why it is skipped."""
     file_id, path = wanted.file_id, wanted.path
-    seen_at = clock.now_ns()
+    seen_at = clock.wall_ns()
     try:
         with open(disk.open_plain(os.path.join(root, path)), "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
-            stamps = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+            stamps = listing.stamps(status)
             settled = listing.is_settled(status.st_mtime_ns, status.st_ctime_ns, seen_at)
             said = kinds.unfit_unread(path, status.st_size, limits)
             content = b"" if said else file.readall()

@@ -253,7 +253,7 @@ def _refuse_what_was_emptied(path: str) -> None:
     except OSError:
         return
     is_empty = stat.S_ISREG(found.st_mode) and not found.st_size and not size_of(f"{path}-wal")
-    if is_empty and clock.now_ms() - found.st_mtime * 1000 > _MAKING_MS:
+    if is_empty and clock.wall_ms() - found.st_mtime * 1000 > _MAKING_MS:
         raise DatabaseFailure(f"{shown(path)} is empty.", hint=_anew(path))
 
 

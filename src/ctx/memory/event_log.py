@@ -21,7 +21,6 @@ SCRUBBED = "store.scrubbed"
 """Something was taken out of what was stored."""
 
 _KEPT_DAYS = 90
-_DAY_MS = 86_400_000
 
 
 class Entry(NamedTuple):
@@ -81,8 +80,7 @@ def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:
 
 def forget_old(connection: Connection) -> None:
     """Inside a transaction."""
-    before = clock.iso(clock.now_ms() - _KEPT_DAYS * _DAY_MS)
-    connection.execute("DELETE FROM event_log WHERE at < ?", (before,))
+    connection.execute("DELETE FROM event_log WHERE at >= ? AND at < ?", clock.expired(_KEPT_DAYS))
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -300,7 +300,7 @@ def _sweep(project: Project) -> None:
         folder = os.path.join(project.indexes, name)
         if name.endswith(disk.TEMPORARY_SUFFIX):
             with suppress(OSError):
-                if os.path.getmtime(folder) < clock.now_s() - 3600:
+                if os.path.getmtime(folder) < clock.wall_s() - 3600:
                     shutil.rmtree(folder, ignore_errors=True)
 
 

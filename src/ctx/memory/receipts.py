@@ -13,7 +13,6 @@ QUERY = "query"
 """The event of a pack that somebody asked for."""
 
 _KEPT_DAYS = 90
-_DAY_MS = 86_400_000
 _MOST_FORGOTTEN = 100
 """At a time: so many are looked at."""
 _GONE = "(deleted since)"
@@ -148,12 +147,12 @@ def newest(connection: Connection, project: str | None, limit: int) -> list[Rece
 
 def forget_old(connection: Connection) -> None:
     """Inside a transaction. Of very many, the oldest: the next one goes on from there."""
-    before = clock.iso(clock.now_ms() - _KEPT_DAYS * _DAY_MS)
+    since, before = clock.expired(_KEPT_DAYS)
     connection.execute(
         # Ids begin with the time: to look at all of them would take longer with each one kept.
-        "DELETE FROM receipts WHERE id IN"
-        " (SELECT id FROM (SELECT id, at FROM receipts ORDER BY id LIMIT ?) WHERE at < ?)",
-        (_MOST_FORGOTTEN, before),
+        "DELETE FROM receipts WHERE id IN (SELECT id FROM (SELECT id, at FROM receipts"
+        " WHERE id >= ? ORDER BY id LIMIT ?) WHERE at >= ? AND at < ?)",
+        (str(clock.parse_iso(since)), _MOST_FORGOTTEN, since, before),
     )
 
 

@@ -66,7 +66,9 @@ def files(
                         status = entry.stat(follow_symlinks=False)
                     except OSError:
                         continue
-                    seen = Seen(path, status.st_mtime_ns, status.st_size, status.st_ino)
+                    seen = Seen(
+                        path, disk.storable_ns(status.st_mtime_ns), status.st_size, status.st_ino
+                    )
                     found.append((seen, _why_not(path, status)))
     return sorted(found)
 

@@ -7,7 +7,9 @@ clone, may be about to use it, and git would carry the deletion into that branch
 
 import contextlib
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, git, interrupts
@@ -54,6 +56,8 @@ class Collection(NamedTuple):
     held_by_git: int
     """Unreachable and old, but tracked by git."""
     garbage: tuple[Garbage, ...]
+    doubted: int = 0
+    """Young only if the clock has leapt ahead by more than a year."""
 
     @property
     def bytes(self) -> int:
@@ -103,7 +107,8 @@ def reachable(reader: Reader, roots: Iterable[ObjectId]) -> Iterator[ObjectId]:
 
 def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_tick) -> Collection:
     """Find what may be deleted. Whoever deletes it with `delete` holds the lock over both."""
-    expired = _expired(repository, limits.keep_days)
+    ages = _Ages(repository)
+    expired = _expired(repository, limits.keep_days, ages)
     names = [name for name in repository.refs.names() if not refs.damaged_name(name)]
     pointers = {name: repository.refs.require(name) for name in names if name not in expired}
     chains = [id for name, id in pointers.items() if name != refs.MAIN]
@@ -122,7 +127,7 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
     young = held_by_git = 0
     garbage: list[Garbage] = [
         *expired.values(),
-        *_given_up(repository.project, limits.keep_days),
+        *_given_up(repository.project, limits.keep_days, ages),
         *_old_temporaries(repository.project),
     ]
     files = [
@@ -144,18 +149,55 @@ def collect(repository: Repository, limits: Limits, tick: clock.Tick = clock.no_
             continue
         item = Garbage(path, id, status.st_size, path in tracked)
         if id is None:
-            if store.is_leftover(path) and _age_ms(status) > _STALE_TEMPORARY_MS:
+            if store.is_leftover(path) and _is_stale(status):
                 garbage.append(item)
         elif item.tracked:
             if path in fallow:
                 garbage.append(item)
             else:
                 held_by_git += 1
-        elif _age_ms(status) >= keep_days * _DAY_MS:
+        elif ages.is_old(status, keep_days):
             garbage.append(item)
         else:
             young += 1
-    return Collection(len(files), len(kept), young, held_by_git, tuple(garbage))
+    return Collection(len(files), len(kept), young, held_by_git, tuple(garbage), ages.doubted)
+
+
+class _Ages:
+    """How old files are, by the wall clock as far as it can be believed."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._now_ms = clock.wall_ms()
+        self.doubted = 0
+        """Files that would be old if the clock is right."""
+
+    def is_old(self, status: os.stat_result, days: int) -> bool:
+        if days == 0:
+            return True
+        limit_ms = self._now_ms - days * _DAY_MS
+        if _written_ms(status) > limit_ms:
+            return False
+        # If nothing was written in a year around the limit, the clock may have leapt ahead over it:
+        # what lies before such a gap may be from yesterday.
+        place = bisect_right(self._times, limit_ms)
+        after = self._times[place] if place < len(self._times) else self._now_ms
+        has_leapt = place > 0 and after - self._times[place - 1] > clock.YEAR_MS
+        self.doubted += has_leapt
+        return not has_leapt
+
+    @cached_property
+    def _times(self) -> list[int]:
+        """When each object and each ref was written. Asked only where something may be old."""
+        repository = self._repository
+        folder = repository.refs.folder
+        paths = [os.path.join(folder, name) for name in repository.refs.names()]
+        paths += [*repository.objects.everything(), *repository.staged.everything()]
+        found = []
+        for path in paths:
+            with contextlib.suppress(FileNotFoundError):
+                found.append(_written_ms(os.lstat(path)))
+        return sorted(found)
 
 
 class _WithoutCommits:
@@ -177,7 +219,7 @@ class _WithoutCommits:
         return id in self._reader
 
 
-def _expired(repository: Repository, keep_days: int) -> dict[str, Garbage]:
+def _expired(repository: Repository, keep_days: int, ages: _Ages) -> dict[str, Garbage]:
     """The refs of what was aborted, or found damaged, and that nobody wanted back in time."""
     found = {}
     for name in repository.refs.names():
@@ -185,23 +227,27 @@ def _expired(repository: Repository, keep_days: int) -> dict[str, Garbage]:
             path = os.path.join(repository.refs.folder, name)
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(path)
-                if _age_ms(status) >= keep_days * _DAY_MS:
+                if ages.is_old(status, keep_days):
                     found[name] = Garbage(path, None, status.st_size)
     return found
 
 
-def _given_up(project: Project, keep_days: int) -> Iterator[Garbage]:
+def _given_up(project: Project, keep_days: int, ages: _Ages) -> Iterator[Garbage]:
     """The entries of commits that a person gave up, and nobody wanted back in time."""
     for commit in untracked.discarded(project):
         path = untracked.discarded_file(project, commit)
         with contextlib.suppress(FileNotFoundError):
             status = os.lstat(path)
-            if _age_ms(status) >= keep_days * _DAY_MS:
+            if ages.is_old(status, keep_days):
                 yield Garbage(path, None, status.st_size)
 
 
-def _age_ms(status: os.stat_result) -> int:
-    return clock.now_ms() - status.st_mtime_ns // 1_000_000
+def _written_ms(status: os.stat_result) -> int:
+    return status.st_mtime_ns // 1_000_000
+
+
+def _is_stale(status: os.stat_result) -> bool:
+    return clock.wall_ms() - _written_ms(status) > _STALE_TEMPORARY_MS
 
 
 def _old_temporaries(project: Project) -> Iterator[Garbage]:
@@ -214,7 +260,7 @@ def _old_temporaries(project: Project) -> Iterator[Garbage]:
             path = os.path.join(folder, name)
             with contextlib.suppress(FileNotFoundError):
                 status = os.lstat(path)
-                if _age_ms(status) > _STALE_TEMPORARY_MS:
+                if _is_stale(status):
                     yield Garbage(path, None, status.st_size)
 
 
@@ -269,7 +315,7 @@ def _fallow(repository: Repository, kept: set[ObjectId], days: int) -> set[str]:
         used = kept.union(reachable(reader, heads))
     finally:
         in_git.close()
-    oldest = clock.now_s() - days * 86_400
+    oldest = clock.wall_s() - days * 86_400
     return {
         path
         for path, addition in additions.items()

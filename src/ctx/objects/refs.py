@@ -122,7 +122,7 @@ class Refs:
         try:
             return os.stat(self._path(name)).st_mtime
         except OSError:
-            return clock.now_s()
+            return clock.wall_s()
 
     def names(self) -> Iterator[str]:
         """Every ref, in order. Temporary files of a killed writer are not refs."""

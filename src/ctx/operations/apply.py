@@ -202,7 +202,7 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
         return
     for name in disk.names(os.path.join(project.refs, "work")):
         is_over = kept.is_over(memory.user.connection, name)
-        if is_over and not live.is_live(home, name, clock.now_s()):
+        if is_over and not live.is_live(home, name, clock.wall_s()):
             with for_agents(memory, folder, ids.session_id(name), AUTHOR) as there:
                 if there.beside is not None:
                     compact.compact(there.beside, there.session, "the agent's session has ended")
@@ -344,7 +344,7 @@ def _keep_contexts(
 
 def _forget_old_files(home: str) -> None:
     """Small files of sessions long ago, what was given up, what killed hooks did not finish."""
-    now_s = clock.now_ms() / 1000
+    now_s, year_s = clock.wall_s(), clock.YEAR_MS / 1000
     places = (
         (live.path_of(home, ""), _OLD_S, ""),
         (f"{spool.path_of(home, spool.FAILED)}/", _OLD_S, ""),
@@ -355,5 +355,7 @@ def _forget_old_files(home: str) -> None:
         for name in disk.names(folder):
             path = f"{folder}{name}"
             with suppress(OSError):
-                if name.startswith(prefix) and os.stat(path).st_mtime < now_s - age_s:
+                overdue_s = now_s - age_s - os.stat(path).st_mtime
+                # More than a year: the clock has leapt ahead, see `clock.expired`.
+                if name.startswith(prefix) and 0 < overdue_s < year_s:
                     os.unlink(path)

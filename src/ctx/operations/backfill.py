@@ -199,7 +199,7 @@ class _Work:
         person = self._memory.surroundings.environment.get("HOME", "")
         if policy.rules(self._config, self._place(past.folder), self._home, person).closed:
             return False
-        return not live.is_live(self._home, past.session, self._now_ms / 1000)
+        return not live.is_live(self._home, past.session, clock.wall_s())
 
     def _place(self, folder: str) -> Place:
         if folder not in self._places:

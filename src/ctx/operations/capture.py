@@ -30,7 +30,6 @@ _BATCH = 64
 _MOST_TRIES = 3
 _LAST_STEPS = 200
 _LONGEST_REASON = 300
-_DAY_MS = 86_400_000
 _MEGABYTE = 1_000_000
 _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError),
@@ -95,15 +94,15 @@ def forget(memory: Memory) -> int:
     where there is too much, what memory was made of already goes first.
     """
     config = memory.surroundings.person_config
-    before = clock.iso(clock.now_ms() - config.integer("capture.keep_days") * _DAY_MS)
+    due = clock.expired(config.integer("capture.keep_days"))
     most = config.integer("capture.max_mb") * _MEGABYTE
     connection = memory.user.connection
     with transaction(connection):
         gone = connection.execute(
-            "DELETE FROM events WHERE at < ? AND status <> 'new' AND NOT EXISTS (SELECT 1"
-            " FROM sessions WHERE id = events.session AND events.id > synthesised"
-            " AND events.status = 'step')",
-            (before,),
+            "DELETE FROM events WHERE at >= ? AND at < ? AND status <> 'new'"
+            " AND NOT EXISTS (SELECT 1 FROM sessions WHERE id = events.session"
+            " AND events.id > synthesised AND events.status = 'step')",
+            due,
         ).rowcount
         size = connection.execute(
             "SELECT coalesce(sum(length(body)), 0) FROM events WHERE status <> 'new'"

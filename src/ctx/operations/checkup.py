@@ -5,16 +5,19 @@ import shlex
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, Literal, NamedTuple
 
 import ctx
 from ctx import clock, disk, layout
 from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
-from ctx.memory import store
+from ctx.memory import records, store
 from ctx.memory.foreign import go_ctx
 from ctx.memory.migrations import MIGRATIONS
+from ctx.objects.model import Commit
+from ctx.objects.repository import Repository
+from ctx.objects.store import read_typed
 from ctx.operations import backups
 from ctx.operations.standstill import standstills
 from ctx.sessions import hook_log, spool, trust
@@ -47,6 +50,7 @@ def check_up(surroundings: Surroundings) -> Iterator[Check]:
     """Everything that has to do with the store and its folder."""
     looks: dict[str, Callable[[Surroundings], Iterator[Check]]] = {
         "ctx": _program,
+        "clock": _clock,
         "store": _store,
         "permissions": _permissions,
         "room": _room,
@@ -56,7 +60,7 @@ def check_up(surroundings: Surroundings) -> Iterator[Check]:
         "trouble of hooks": _trouble,
     }
     if is_in_the_way(surroundings.user_store.home):
-        looks = {"ctx": _program, "store": _no_folder, "room": _room}
+        looks = {"ctx": _program, "clock": _clock, "store": _no_folder, "room": _room}
     for name, look in looks.items():
         yield from looked(name, look(surroundings))
 
@@ -91,6 +95,40 @@ def _program(_surroundings: Surroundings) -> Iterator[Check]:
     where = os.path.dirname(os.path.abspath(ctx.__file__))
     told = f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {shown(where)}"
     yield ok("ctx", told)
+
+
+def _clock(surroundings: Surroundings) -> Iterator[Check]:
+    """Whether the wall clock can be right, and whether somebody's was not."""
+    wall_ms = clock.wall_ms()
+    told = clock.iso(wall_ms)
+    if clock.is_wrong():
+        seen = f"The clock of this machine says {told}, which is wrong."
+        advice = "Set it. What was written meanwhile is kept, with times of another year."
+        yield Check("clock", "problem", seen, advice)
+    elif (newest_ms := _newest_ms(surroundings)) > wall_ms + _DAY_MS:
+        seen = f"It says {told}, and the newest change in memory is of {clock.iso(newest_ms)}."
+        advice = "Set it if it is wrong. If not, a clock was ahead: later changes win all the same."
+        yield Check("clock", "warning", seen, advice)
+    else:
+        yield ok("clock", told)
+
+
+def _newest_ms(surroundings: Surroundings) -> int:
+    """The time of the newest record in the user store, or of the newest commit of the project."""
+    found = [
+        clock.stamp_ms(row[0])
+        for row in _rows(
+            surroundings.graph, f"SELECT max(stamp) FROM records WHERE stamp < {records.BEYOND}"
+        )
+        if row[0]
+    ]
+    if project := layout.find_project(surroundings.folder, surroundings.user_store.home):
+        repository = Repository(project)
+        for head in repository.heads.named():
+            with suppress(CtxError):
+                commit = read_typed(repository.objects, head, Commit)
+                found.append(commit.timestamp_unix * 1000)
+    return max(found, default=0)
 
 
 def _no_folder(surroundings: Surroundings) -> Iterator[Check]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from sqlite3 import Connection
 from typing import NamedTuple, TypeVar
 
-from ctx import clock
+from ctx import clock, disk
 from ctx.code import index_file, lookup
 from ctx.code.lookup import Code
 from ctx.errors import (
@@ -99,14 +99,14 @@ def opened(codebase: Codebase, question: str) -> Iterator[AtHand]:
         yield AtHand(code, codebase.place.root, _index_state(code.connection, state))
 
 
-def touched(code: Code, now_ms: int) -> list[str]:
+def touched(code: Code, wall_ms: int) -> list[str]:
     """The files that somebody is working on: changed lately, the last one first.
 
     Where very many are, it was no person who wrote them but a checkout.
     """
     rows = code.connection.execute(
         "SELECT path FROM files WHERE mtime_ns >= ? ORDER BY mtime_ns DESC LIMIT ?",
-        ((now_ms - _RECENT_MS) * 1_000_000, _MOST_RECENT + 1),
+        (disk.storable_ns((wall_ms - _RECENT_MS) * 1_000_000), _MOST_RECENT + 1),
     ).fetchall()
     return [path for (path,) in rows] if len(rows) <= _MOST_RECENT else []
 

@@ -32,7 +32,7 @@ def clear(user_store: UserStore) -> None:
 
 def _is_young(path: str) -> bool:
     try:
-        return abs(clock.now_s() - os.stat(path).st_mtime) < _SECONDS
+        return abs(clock.wall_s() - os.stat(path).st_mtime) < _SECONDS
     except FileNotFoundError:
         return False
 

@@ -114,7 +114,7 @@ def when_old(memory: Memory) -> list[Compacted]:
     if beside is None:
         return []
     home = memory.surroundings.user_store.home
-    old = [each for each in waiting.stale(beside.project, home, clock.now_s()) if each.is_old]
+    old = [each for each in waiting.stale(beside.project, home, clock.wall_s()) if each.is_old]
     made = [
         compact(beside, each.session, f"nothing was added for {clock.age(each.seconds)}")
         for each in old

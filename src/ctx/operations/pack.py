@@ -130,7 +130,7 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) ->
         sections=_sections(memory) if beside and tree is None else None,
         narrative=beside.project.narrative if beside else None,
         task=_task(memory),
-        touched=code_at_hand.touched(at_hand.code, clock.now_ms()) if at_hand.code else (),
+        touched=code_at_hand.touched(at_hand.code, clock.wall_ms()) if at_hand.code else (),
         project_tag=memory.project_tag or "",
         in_sight=_in_sight(memory, query, scope),
         head_commit=_head(memory),

@@ -34,7 +34,7 @@ def queue(memory: Memory) -> Queue:
 
 def without_store(home: str) -> Queue:
     """What can be said where the store cannot be read."""
-    now_s = clock.now_s()
+    now_s = clock.wall_s()
     return Queue(
         waiting=len(spool.waiting(home)),
         failed=len(spool.failed(home)),

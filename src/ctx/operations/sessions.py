@@ -207,7 +207,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
     connection = memory.user.connection
     home = memory.surroundings.user_store.home
     session = state.get(connection, text)
-    if live.is_live(home, session.id, clock.now_s()):
+    if live.is_live(home, session.id, clock.wall_s()):
         raise UsageError(
             f"The session {session.id} is going on.",
             hint="End it first; `ctx pause` keeps what it does from being taken in.",

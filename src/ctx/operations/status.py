@@ -98,7 +98,7 @@ def _staged(memory: Memory) -> tuple[StagedSession, ...]:
     from ctx.sessions import waiting
 
     home = memory.surroundings.user_store.home
-    stale = {each.session for each in waiting.stale(memory.beside.project, home, clock.now_s())}
+    stale = {each.session for each in waiting.stale(memory.beside.project, home, clock.wall_s())}
     return tuple(
         StagedSession(
             each.session,

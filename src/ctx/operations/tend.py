@@ -152,7 +152,7 @@ class Tending:
         if rests:
             return True
         is_quiet = session.last_at < clock.iso(now_ms - _QUIET_S * 1000)
-        return is_quiet and not live.is_live(self._home, session.id, now_ms / 1000)
+        return is_quiet and not live.is_live(self._home, session.id, clock.wall_s())
 
     def _reconcile(self, memory: Memory, due: "Sequence[Session]") -> int:
         missed = 0
@@ -232,13 +232,13 @@ class Tending:
 
     def _freshen_code(self, memory: Memory) -> None:
         """Where a session is live, has done something, and somebody once asked for the index."""
-        now_s = clock.now_s()
+        now_s = clock.monotonic()
         for session in live.sessions(self._home):
             last = _last_event(memory.user.connection, session)
             before, at_s = self._freshened.get(session, ("", 0))
             if last == before or now_s - at_s < _FRESH_S:
                 continue
-            if not live.is_live(self._home, session, now_s):
+            if not live.is_live(self._home, session, clock.wall_s()):
                 continue
             self._freshened[session] = last, now_s
             folder = live.folder_of(self._home, session)

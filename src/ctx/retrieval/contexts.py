@@ -105,7 +105,7 @@ def key_of(
     """The context that a session gets which starts at this moment."""
     now_ms = clock.now_ms()
     told = settings(home, environment)
-    return Key(place, told, part, own.told, clock.day(now_ms), health(home, now_ms))
+    return Key(place, told, part, own.told, clock.day(now_ms), health(home))
 
 
 def notice(key: Key, own: Beside) -> str:
@@ -130,11 +130,12 @@ def is_default(told: str) -> bool:
     return told == f"{FORMAT} "
 
 
-def health(home: str, now_ms: int) -> str:
+def health(home: str) -> str:
     """What is wrong with ctx, in one line; nothing where nobody has said so for a day."""
     try:
         with open(f"{home}/{HEALTH}", "rb") as file:
-            if now_ms - os.fstat(file.fileno()).st_mtime_ns // 1_000_000 > _HEALTH_MS:
+            age_ms = clock.wall_ms() - os.fstat(file.fileno()).st_mtime_ns // 1_000_000
+            if abs(age_ms) > _HEALTH_MS:
                 return ""
             told = file.read(_LONGEST_HEALTH).partition(b"\n")[0]
     except OSError:

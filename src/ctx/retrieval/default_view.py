@@ -93,7 +93,7 @@ def _filled(value: Any, seen: Seen, now_ms: int) -> str | int:
         case ["task"]:
             return f"task:{seen.task}"
         case ["ago", age_ms, behind]:
-            return f"{clock.iso(max(now_ms - age_ms, clock.YEAR_1000_MS))}{behind}"
+            return f"{clock.iso(now_ms - age_ms)}{behind}"
         case _:
             known: str | int = value
             return known

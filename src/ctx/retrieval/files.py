@@ -176,7 +176,7 @@ def _touched(connection: Connection, question: Question) -> dict[int, float]:
         "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " AND id IN (SELECT value FROM json_each(?))",
         # What was committed in the future says nothing about how old the others are.
-        (4 * 4 * _MOST_FILES, clock.now_s(), str(likely)),
+        (4 * 4 * _MOST_FILES, clock.wall_s(), str(likely)),
     ).fetchall()
     newest = max((time for _, time, _ in rows), default=0)
     faded: list[tuple[float, bytes]] = []

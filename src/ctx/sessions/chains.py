@@ -47,7 +47,7 @@ class Chain(NamedTuple):
 def survey(repository: Repository, home: str) -> list[Chain]:
     """Every chain of this working tree, also those that nobody sees."""
     heads = repository.tips()
-    now_s = clock.now_s()
+    now_s = clock.wall_s()
     found = []
     for name in repository.refs.names():
         shown = refs.session_of(name) or refs.aborted_name(name) or refs.damaged_name(name)

@@ -38,7 +38,7 @@ def read(
     data = scan.read(project.narrative, path)
     if data is None:
         return None
-    if clock.now_ms() * 1_000_000 - seen.mtime_ns < _RACY_NS:
+    if clock.wall_ms() * 1_000_000 - seen.mtime_ns < _RACY_NS:
         seen = seen._replace(mtime_ns=0)
     folder = project.narrative
     return understood(
@@ -212,4 +212,4 @@ def digest(content: str) -> str:
 
 def _time(text: str | None) -> str | None:
     ms = clock.parse_iso(text) if text else None
-    return clock.iso(ms) if ms is not None and ms > clock.YEAR_1000_MS else None
+    return clock.iso(ms) if ms is not None else None

@@ -1,10 +1,11 @@
 """`CTX_HOME/hook.log`: what went wrong where nobody was looking, one line each.
 
-Hooks load this module: it imports nothing but `os` and `time`. What a client said is not in it.
+Hooks load this module: it imports nothing but `os` and the clock. What a client said is not in it.
 """
 
 import os
-import time
+
+from ctx import clock
 
 NAME = "hook.log"
 
@@ -15,7 +16,7 @@ _LONGEST_LINE = 500
 def add(home: str, what: str, message: str) -> None:
     """Add a line. Where that fails too, there is nowhere left to say it."""
     line = " ".join(f"{what} {message}".split())[:_LONGEST_LINE]
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    at = clock.iso(clock.now_ms())
     path = f"{home}/{NAME}"
     # Whatever lies there, it must not keep a hook waiting.
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK

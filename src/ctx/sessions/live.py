@@ -17,6 +17,7 @@ import os
 FOLDER = "live"
 # Without a process to ask, a session is live as long as it says something.
 _SILENCE_S = 600
+_SKEW_S = 86_400
 _LARGEST = 4 * 1024 * 1024
 
 
@@ -104,7 +105,7 @@ def claim(home: str, name: str, now_ms: int, for_ms: int) -> bool:
         # Whoever holds it claims the name at this moment.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         claimed = os.read(fd, 20)
-        if claimed.isdigit() and now_ms - int(claimed) < for_ms:
+        if claimed.isdigit() and 0 <= now_ms - int(claimed) < for_ms:
             return False
         os.pwrite(fd, b"%020d" % now_ms, 0)
         return True
@@ -176,6 +177,7 @@ def is_live(home: str, session: str, now_s: float) -> bool:
             pass
         return True
     try:
-        return os.stat(path_of(home, session)).st_mtime > now_s - _SILENCE_S
+        # A clock that was set back since must not keep a session alive for years.
+        return -_SKEW_S < now_s - os.stat(path_of(home, session)).st_mtime < _SILENCE_S
     except OSError:
         return False

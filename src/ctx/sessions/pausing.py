@@ -7,10 +7,12 @@ Times are milliseconds; an `until` of 0 means until somebody says `ctx resume`. 
 everywhere. What is past is kept, because transcripts are read later: what was said meanwhile must
 not be taken in then.
 
-Hooks load this module: it imports nothing but `os`.
+Hooks load this module: it imports nothing but `os` and the clock.
 """
 
 import os
+
+from ctx import clock
 
 NOW = "paused"
 BEFORE = "pauses"
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 def is_paused(home: str, folder: str, at_ms: int) -> bool:
     """Whether nothing that happened in a folder at a time may be taken in."""
-    held = [each for each in (*_read(home, NOW), *_read(home, BEFORE)) if _holds(each, at_ms)]
+    known = (*_present(home, clock.now_ms()), *_read(home, BEFORE))
+    held = [each for each in known if _holds(each, at_ms)]
     if not held:
         return False
     is_folder = os.path.isabs(folder) and "\0" not in folder
@@ -39,7 +42,16 @@ def is_paused(home: str, folder: str, at_ms: int) -> bool:
 
 def current(home: str, now_ms: int) -> "list[Pause]":
     """What holds now, the oldest first."""
-    return [each for each in _read(home, NOW) if _holds(each, now_ms)]
+    return [each for each in _present(home, now_ms) if _holds(each, now_ms)]
+
+
+def _present(home: str, now_ms: int) -> "list[Pause]":
+    """What was said last. A pause without an end that begins in the future was made while the
+    clock was ahead: it holds, whatever the time."""
+    return [
+        (since if until or since <= now_ms else 0, until, folder)
+        for since, until, folder in _read(home, NOW)
+    ]
 
 
 def pause(home: str, folders: "Collection[str]", now_ms: int, until_ms: int) -> bool:
@@ -66,7 +78,7 @@ def resume(home: str, folders: "Collection[str] | None", now_ms: int) -> "list[P
 
 def _end(home: str, ending: "list[Pause]", now_ms: int) -> None:
     """Write down what is over: first there, so that nobody who is killed in between forgets it."""
-    past = [each for each in _read(home, NOW) if not _holds(each, now_ms)]
+    past = [each for each in _present(home, now_ms) if not _holds(each, now_ms)]
     over = [
         *past,
         *((since, min(until or now_ms, now_ms), where) for since, until, where in ending),

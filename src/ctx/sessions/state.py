@@ -148,7 +148,7 @@ def silent(connection: Connection, home: str, now_ms: int) -> list[Session]:
     """Those that are active by what was heard, which is long ago, and whose client is gone."""
     before = clock.iso(now_ms - SILENCE_MS)
     found = _rows(connection, "WHERE status = ? AND last_at < ? ORDER BY last_at", ACTIVE, before)
-    return [each for each in found if not live.is_live(home, each.id, now_ms / 1000)]
+    return [each for each in found if not live.is_live(home, each.id, clock.wall_s())]
 
 
 def find(connection: Connection, session_id: str) -> Session | None:

@@ -131,7 +131,7 @@ class _Reading:
                 self.seen = start
                 self._note("The transcript is not a plain file.")
                 return
-            self._at_ms = found.st_mtime_ns // 1_000_000
+            self._at_ms = clock.possible_ms(found.st_mtime_ns // 1_000_000)
             self.seen = start if _goes_on(fd, start, found.st_size) else 0
             limit = found.st_size if end is None else min(end, found.st_size)
             self._read(fd, self.seen, limit)

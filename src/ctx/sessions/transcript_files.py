@@ -8,7 +8,7 @@ projects/-home-dev-shop/agent-<id>.jsonl                        the same, of old
 import json
 import os
 
-from ctx import disk
+from ctx import clock, disk
 from ctx.sessions import live
 
 SUFFIX = ".jsonl"
@@ -40,7 +40,8 @@ def _agents_in(folder: str, since_ms: int) -> list[str]:
             return sorted(
                 each.path
                 for each in found
-                if _is_subagent(each.name) and each.stat().st_mtime_ns >= since_ms * 1_000_000
+                if _is_subagent(each.name)
+                and clock.possible_ms(each.stat().st_mtime_ns // 1_000_000) >= since_ms
             )
     except OSError:
         return []

@@ -19,6 +19,7 @@ FOLDER = "backups"
 
 _NAME = re.compile(r"\d{8}T\d{6}Z")
 _BESIDE = re.compile(r"backup-(?:v(\d+)-)?(\d{8}T\d{6}Z)")
+_DAY_MS = 86_400_000
 _ROOM = 2
 """So many times its size must be free before a database is copied."""
 
@@ -87,8 +88,13 @@ def make(database: str) -> Backup:
 
 
 def rotate(database: str, keep: int) -> None:
-    """Let the oldest go. The last one stays, whatever was set."""
-    for old in daily(database)[max(1, keep) :]:
+    """Let the oldest go. The last one stays, whatever was set.
+
+    Those from the future were made while the clock was wrong, or it is wrong now: they neither go
+    nor push others out.
+    """
+    tomorrow = clock.iso(clock.now_ms() + _DAY_MS)
+    for old in [each for each in daily(database) if each.at < tomorrow][max(1, keep) :]:
         disk.discard(old.path)
 
 

@@ -191,7 +191,7 @@ def temporary_file(path: str) -> Iterator[str]:
         if name.startswith(os.path.basename(path) + ".") and disk.TEMPORARY_SUFFIX in name:
             old = os.path.join(folder_of(path), name)
             with suppress(FileNotFoundError):
-                if os.path.getmtime(old) < clock.now_s() - _STALE_S:
+                if os.path.getmtime(old) < clock.wall_s() - _STALE_S:
                     disk.discard(old)
     temporary = f"{path}.{os.urandom(8).hex()}{disk.TEMPORARY_SUFFIX}"
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, disk.FILE_MODE))

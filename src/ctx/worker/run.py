@@ -144,7 +144,7 @@ class Worker:
 
     def _is_watched(self) -> bool:
         """Whether a client runs that will have something to say."""
-        now_s = clock.now_s()
+        now_s = clock.wall_s()
         return any(live.is_live(self.home, each, now_s) for each in live.sessions(self.home))
 
     @contextmanager

@@ -329,7 +329,7 @@ def _go_live(hook: Hook, event: "dict[str, Any]") -> None:
         before = live.read(hook.home, name)
         live.remove(hook.home, name)
     elif source == "fork":
-        before = lineage.forked_from(event, process, hook.now_ms() / 1000)
+        before = lineage.forked_from(event, process, clock.wall_s())
     if live.is_session(before) and before != session:
         # What a cleared one asked for last may be done only in a moment.
         later_ms = _MOMENT_MS if source == "clear" else 0

@@ -14,6 +14,7 @@ import stat
 import time
 from _thread import allocate_lock, start_new_thread
 
+from ctx import clock
 from ctx.sessions import hook_log, live, spool
 
 # Type checkers know this name from anywhere; importing it from `typing` costs more than the hook.
@@ -102,7 +103,7 @@ class Hook:
                 from ctx.worker import starting
 
                 try:
-                    starting.start_worker(self.home, self.environment, self.now_ms() / 1000)
+                    starting.start_worker(self.home, self.environment, clock.wall_s())
                     self.is_looked_after = True
                 except OSError as error:
                     # No more processes may be started, or nothing may be written there.
@@ -135,7 +136,7 @@ class Hook:
         return self.began + self.limit - time.monotonic()
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return clock.now_ms()
 
     def log(self, message: str) -> None:
         """A line for `ctx doctor`. What follows from the first trouble is not worth another."""

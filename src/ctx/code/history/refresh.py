@@ -102,7 +102,7 @@ def _lately(connection: Connection) -> bytes:
         "SELECT time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " ORDER BY time DESC LIMIT ?",
         # What was committed in the future says nothing about how old the others are.
-        (4 * LARGEST_SHARED, clock.now_s(), _NEWEST),
+        (4 * LARGEST_SHARED, clock.wall_s(), _NEWEST),
     ).fetchall()
     last = {path_id: time for time, packed in reversed(rows) for path_id in unpack(packed)}
     touched = sorted(last)

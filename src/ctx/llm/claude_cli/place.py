@@ -37,7 +37,7 @@ def _forget_the_lost(folder: str, variables: Mapping[str, str]) -> None:
         if not _is_session(os.path.basename(path)):
             continue
         with contextlib.suppress(OSError):
-            if clock.now_ns() - os.stat(path).st_mtime_ns > _LOST_NS:
+            if clock.wall_ns() - os.stat(path).st_mtime_ns > _LOST_NS:
                 _forget(path, variables)
 
 

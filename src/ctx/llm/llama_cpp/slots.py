@@ -81,7 +81,7 @@ class State(NamedTuple):
     @property
     def is_useless(self) -> bool:
         """Others who use the same slots may have been the cause, so it is tried again."""
-        return self.misses >= _MOST_MISSES and clock.now_ms() < self.missed_ms + _LET_BE_MS
+        return self.misses >= _MOST_MISSES and abs(clock.now_ms() - self.missed_ms) < _LET_BE_MS
 
 
 class Recalled(NamedTuple):

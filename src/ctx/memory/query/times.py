@@ -43,7 +43,7 @@ class Time(NamedTuple):
 
     def bounds(self, now_ms: int) -> tuple[str | None, str | None]:
         """From this text on, and before that text."""
-        start = _iso(now_ms - self.age_ms) if self.age_ms is not None else self.date
+        start = clock.iso(now_ms - self.age_ms) if self.age_ms is not None else self.date
         end = start + "~"
         match self.comparison:
             case "<":
@@ -88,8 +88,4 @@ def _date(text: str) -> str:
     ms = clock.parse_iso(text) if text[:4].isdigit() and text[4:5] == "-" else None
     if ms is None:
         raise UsageError(f"{text[:80]!r} is neither an age nor a date.", hint=HINT)
-    return _iso(ms)[:10] if len(text) == 10 else _iso(ms)
-
-
-def _iso(ms: int) -> str:
-    return clock.iso(max(ms, clock.YEAR_1000_MS))
+    return clock.iso(ms)[:10] if len(text) == 10 else clock.iso(ms)
