@@ -31,7 +31,7 @@ for words in (
     ["add", "--type=fact", "warm"], ["add", "--type=fatc", "x"], ["list"], ["search", "warm"],
     ["store", "check"], ["store", "recover"], ["list", "--db", "/dev/null/x"], ["nonsense"],
 ):
-    main([*words, "--db", warm])
+    main(["--db", warm, *words])
 sys.stdout.flush()
 os.dup2(kept[0], 1)
 os.dup2(kept[1], 2)

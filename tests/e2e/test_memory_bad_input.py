@@ -195,7 +195,7 @@ def test_another_programs_file_is_refused_and_not_touched(
     connection.close()
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     for words in (["list"], ["add", "--type=fact", "x"], ["search", "x"], ["store", "recover"]):
-        ran = ctx(*words, "--db", "theirs.db")
+        ran = ctx("--db", "theirs.db", *words)
         assert ran.code == 1
         assert ran.err.startswith(
             f"error E018: {folder}/theirs.db is a database of another program; it was not touched."
@@ -232,7 +232,7 @@ def test_a_store_that_may_only_be_read(
     path.chmod(0o444)
     place.chmod(folder_mode)
     for words in (["list"], ["search", "one"], ["query", "type:fact"], ["store", "check"]):
-        ran = forked.run([*words, "--db", str(path)], as_nobody=True)
+        ran = forked.run(["--db", str(path), *words], as_nobody=True)
         assert (ran.code, ran.err) == (0, ""), words
     for words in (
         ["add", "--type=fact", "Three."],
@@ -240,7 +240,7 @@ def test_a_store_that_may_only_be_read(
         ["store", "rebuild"],
         ["undo"],
     ):
-        ran = forked.run([*words, "--db", str(path)], as_nobody=True)
+        ran = forked.run(["--db", str(path), *words], as_nobody=True)
         assert (ran.code, ran.out) == (1, ""), words
         assert ran.err.startswith(f"error E014: {path} cannot be used: "), (words, ran.err)
         assert ran.err.count("\n") == 2, "a sentence and the next step"
