@@ -156,14 +156,14 @@ def _raises(_part: str) -> Iterator[None]:
 @contextmanager
 def moved_clock(now_ms: Callable[[], int]) -> Iterator[None]:
     """The one place that asks the time is asked for another one."""
-    real_ms, real_s, real_ns = clock.now_ms, clock.now_s, clock.now_ns
-    clock.now_ms = now_ms
-    clock.now_s = lambda: now_ms() // 1000
-    clock.now_ns = lambda: now_ms() * 1_000_000
+    real = clock.now_ms, clock.now_s, clock.wall_ms, clock.wall_s, clock.wall_ns
+    clock.now_ms = clock.wall_ms = now_ms
+    clock.now_s = clock.wall_s = lambda: now_ms() // 1000
+    clock.wall_ns = lambda: now_ms() * 1_000_000
     try:
         yield
     finally:
-        clock.now_ms, clock.now_s, clock.now_ns = real_ms, real_s, real_ns
+        clock.now_ms, clock.now_s, clock.wall_ms, clock.wall_s, clock.wall_ns = real
 
 
 def starts(home: str, folder: str, environment: Mapping[str, str]) -> Cost:

@@ -2,7 +2,7 @@
 
 `now_ms` is the time that is written down: the wall clock's, brought into a range of years that
 every format here can hold. `wall_ms` is the wall clock as it is, to be compared with the times of
-files, which the system writes: see docs/decisions/0016. `HybridClock` gives stamps that never go
+files, which the system writes: see docs/decisions/0017. `HybridClock` gives stamps that never go
 back, also when the wall clock does, and that are later than every stamp it has seen: what was
 written after reading a record sorts after that record, whatever the clocks of two machines say.
 """
