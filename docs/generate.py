@@ -301,14 +301,14 @@ Once a change is being stored, Ctrl-C waits: the command finishes, and its exit 
 it has anyway. So after Ctrl-C, 0 means that the change is stored, and 130 that it is not.
 
 Some commands store one part after another: `ctx import` of transcripts, `ctx sessions synthesise`,
-`ctx hook apply`. They stop between two parts, say that what was done so far is stored, and end with
-130; run them again for the rest. `ctx llm` keeps what a model had answered by then, says so, and ends
-with 130.
+`ctx hook apply`. They stop between two parts, say that what was done so far is stored, and end
+with 130; run them again for the rest. `ctx llm` keeps what a model had answered by then, says so,
+and ends with 130.
 
 If whoever reads the output closes the pipe, as `ctx list | head -1` does, the command ends quietly
-with 0. If the answer cannot be written, as on a full disk, that is E014; the change itself is stored
-then. If stdout is closed (`>&-`), nothing is printed, and the exit code is as otherwise. Hooks always
-end with 0."""
+with 0. If the answer cannot be written, as on a full disk, that is E014; the change itself is
+stored then. If stdout is closed (`>&-`), nothing is printed, and the exit code is as otherwise.
+Hooks always end with 0."""
 
 
 def errors_page() -> str:

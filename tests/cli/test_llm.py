@@ -469,6 +469,35 @@ def test_an_answer_appears_as_it_comes(ctx: Ctx, project: Path, server: Server) 
     )
 
 
+def test_an_answer_appears_in_a_pipe_as_it_comes(project: Path, server: Server) -> None:
+    server.plan(Hangs("It is ", "because\r\nof `retry_all`"))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "ctx", "-q", "llm", "--query", TASK, *openai(server)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert running.stdout is not None
+    # The server has not finished, and never will.
+    shown = b""
+    while not shown.endswith(b"of `retry_all`") and (part := os.read(running.stdout.fileno(), 99)):
+        shown += part
+    running.send_signal(signal.SIGINT)
+    rest, _ = running.communicate(timeout=60)
+    assert shown + rest == b"It is because\r\nof `retry_all`\n"
+    assert running.returncode == 130
+
+
+def test_an_answer_that_nobody_reads_is_kept(ctx: Ctx, project: Path, server: Server) -> None:
+    words = [sys.executable, "-m", "ctx", "llm", "--query", TASK, *openai(server)]
+    read, write = os.pipe()
+    os.close(read)
+    ran = subprocess.run(words, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert ran.returncode == 0, ran.stderr
+    (node,) = ctx("query", "tag:answer", "--format=json").json["nodes"]
+    assert node["metadata"]["stop"] == "end"
+
+
 def test_nothing_to_ask_about_on_a_terminal(shop: Path, server: Server) -> None:
     terminal = Terminal("llm", *openai(server))
     assert terminal.end() == 2

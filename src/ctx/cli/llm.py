@@ -11,13 +11,13 @@ from ctx.cli import settings as surroundings
 from ctx.cli.add_document import workspace_to_commit
 from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.options import completing, session_option
-from ctx.cli.output import Block, Markdown, Output, count
+from ctx.cli.output import Block, Markdown, Output, ReaderGone, count
 from ctx.cli.settings import Settings
 from ctx.errors import ContentRefused, CtxError, ModelFailure, UsageError
 from ctx.ids import short
 from ctx.llm import backends
 from ctx.llm.ledger import Ledger
-from ctx.llm.model import Answer, Backend, Cache, Stop, Usage, unheard
+from ctx.llm.model import Answer, Backend, Cache, Stop, Usage
 from ctx.operations import commit, llm, respond
 from ctx.operations.commit import Committed
 from ctx.operations.llm import Question, Wish
@@ -117,8 +117,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     if options.model is not None:
         settings = _with_model(settings, options.model.strip())
     wish = _wish(options, settings)
-    # Some end their lines as typewriters did, which no terminal is shown.
-    hear = (lambda piece: output.appear(piece.replace("\r", ""))) if output.appears else unheard
+    appearing = _Appearing(output)
     with ExitStack() as stack:
         open_memory = opening.reading if wish.pack else opening.reading_for_agents
         with open_memory(settings, output) as memory:
@@ -128,9 +127,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         output.note(_asking(backend, question))
         ledger = stack.enter_context(Ledger(settings.user_store.ledger))
         meter = llm.meter(ledger, backend, question)
-        answer = llm.ask(backend, question, meter, hear)
-    if output.appears:
-        output.appear("" if answer.text.endswith("\n") else "\n")
+        answer = llm.ask(backend, question, meter, appearing.print)
+    appearing.print("" if answer.text.endswith("\n") else "\n")
     answered = _answered(backend, question, answer)
     try:
         answered = _keep(answered, question, committing, options, settings, output)
@@ -143,6 +141,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
             output.warn("The answer was not kept.")
         raise
     try:
+        appearing.check()
         _show(answered, output)
     except CtxError as error:
         # Nobody needs to pay for it once more.
@@ -150,6 +149,25 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
             error.hint = _told(answered.kept)
         raise
     return _say_more(answered, output)
+
+
+class _Appearing:
+    """An answer that is printed as it comes. What goes wrong with that waits until it is kept."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._problem: CtxError | ReaderGone | None = None
+
+    def print(self, piece: str) -> None:
+        if self._output.appears and self._problem is None:
+            try:
+                self._output.appear(piece)
+            except (CtxError, ReaderGone) as problem:
+                self._problem = problem
+
+    def check(self) -> None:
+        if self._problem is not None:
+            raise self._problem
 
 
 # What is asked

@@ -171,12 +171,13 @@ class Output:
 
     @property
     def appears(self) -> bool:
-        """Whether somebody sees a text come that takes its time: it is for people, on a screen."""
-        return self._stdout.isatty() and self._form == "text"
+        """Whether a long answer is printed as it comes. Other forms are printed whole."""
+        return self._form == "text"
 
     def appear(self, piece: str) -> None:
-        """Print a piece of such a text."""
-        self._write(visible_lines(piece))
+        """Print a piece of such an answer. A screen is shown no line ends of typewriters."""
+        is_screen = self._stdout.isatty()
+        self._write(visible_lines(piece.replace("\r", "")) if is_screen else piece)
 
     def _shown(self, block: Block) -> Block:
         """A block without control characters: a stranger's text could steer the terminal."""
