@@ -151,10 +151,10 @@ def message() -> str:
 
 
 def end(code: int) -> int:
-    """Ignore signals: the exit code is known, and nothing may change it.
+    """Ignore signals from here on: the exit code is known, and all output is written.
 
-    Whoever calls this has written all output. Python itself would: where an interruption came while
-    it ran code from a text, as `NamedTuple` does, it ends by the signal, whoever has caught it.
+    A process that got a signal ends here. If `KeyboardInterrupt` was raised while Python ran code
+    from a string, as `NamedTuple` does, Python ends the process by SIGINT, whatever its exit code.
     """
     _process.is_deferring, _process.is_printing = True, False
     if _process.is_handling:
@@ -175,7 +175,7 @@ class Printing:
         _process.is_printing = False
 
 
-class InChild:
+class LeftToChild:
     """While another program has the terminal: Ctrl-C is meant for that program."""
 
     def __enter__(self) -> None:
