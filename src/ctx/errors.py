@@ -31,7 +31,8 @@
     ├── ReceiptNotFound        E028  no receipt has this id
     ├── ProgramFailure         E029  a program that was to be asked is missing or refused
     ├── SessionNotFound        E030  no session has that id
-    └── ModelFailure           E031  a model cannot be reached, refuses, or answers nonsense
+    ├── ModelFailure           E031  a model cannot be reached, refuses, or answers nonsense
+    └── StoreNotTrusted        E032  a project store that is not trusted was to be read
 
 Each class carries its code and its exit code; each instance carries one sentence and, where
 there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
@@ -211,3 +212,11 @@ class SessionNotFound(CtxError):
 class ModelFailure(CtxError):
     code = "E031"
     default_hint = "`ctx doctor` looks at the model; `ctx config list` shows what is set."
+
+
+class StoreNotTrusted(CtxError):
+    code = "E032"
+    default_hint = (
+        "`ctx trust` says what it holds, and trusts it. "
+        "On a terminal, --untrusted shows it without trusting it."
+    )

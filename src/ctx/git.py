@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import disk, git_settings
+from ctx import checkouts, disk, git_settings
 from ctx.checkouts import Checkout
 from ctx.errors import GitFailure
 
@@ -194,6 +194,41 @@ def shallow_edge(checkout: Checkout) -> frozenset[str]:
     """The commits behind which a shallow clone has nothing: they look like first ones."""
     listed = disk.read_or_none(os.path.join(checkout.common_dir, "shallow")) or b""
     return frozenset(listed.decode("ascii", "replace").split())
+
+
+def head_commit(checkout: Checkout) -> str | None:
+    """The commit that is checked out, read from plain files where git keeps it in them."""
+    if os.path.isdir(os.path.join(checkout.common_dir, "reftable")):
+        return checked_out(checkout)
+    return checkouts.standing(checkout)[1]
+
+
+def root_commits(checkout: Checkout, tip: str) -> tuple[str, ...]:
+    """The commits without a parent that a commit descends from, sorted.
+
+    All of its history is walked. In a shallow clone they cannot be known: there are none.
+    """
+    if shallow_edge(checkout):
+        return ()
+    found = run(checkout, "rev-list", "--max-parents=0", tip, "--")
+    return tuple(sorted(found.decode().split()))
+
+
+def descends_from(checkout: Checkout, newer: str, older: str) -> bool:
+    """Whether one commit is another one or leads back to it; False too where one is not here."""
+    try:
+        run(checkout, "merge-base", "--is-ancestor", older, newer)
+    except GitFailure:
+        return False
+    return True
+
+
+def origin_url(checkout: Checkout) -> str:
+    """The URL of the remote `origin` in the repository's own config file; empty: none."""
+    asked = ("config", "--local", "--get", "remote.origin.url")
+    # 1: it is not set. 2: it is set several times, and git prints the last one.
+    said = run(checkout, *asked, fine=(0, 1, 2)).decode("utf-8", "replace")
+    return said.partition("\n")[0].strip()
 
 
 def tracked_files(checkout: Checkout, folder: str) -> list[str]:

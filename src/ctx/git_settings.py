@@ -103,8 +103,10 @@ def environment(checkout: "Checkout", variables: "Mapping[str, str]") -> dict[st
         "GIT_NO_LAZY_FETCH": "1",
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_TERMINAL_PROMPT": "0",
-        # No object stands in for another: commits are what their names say.
+        # No object stands in for another, and no file of grafts gives a commit other parents:
+        # commits are what their names say.
         "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_GRAFT_FILE": os.devnull,
         # Looking at a repository does not write into its index.
         "GIT_OPTIONAL_LOCKS": "0",
         # Otherwise git would write each line into a pipe by itself.

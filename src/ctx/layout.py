@@ -80,7 +80,7 @@ class UserStore(NamedTuple):
         folder = f"/run/user/{user}"
         # Who uses it looks whose folder it is.
         folder = f"{folder}/ctx" if os.path.isdir(folder) else f"/tmp/ctx-{user}"  # noqa: S108
-        return f"{folder}/{_digest(os.fsencode(self.home), 8)}.sock"
+        return f"{folder}/{digest(os.fsencode(self.home), 8)}.sock"
 
     @property
     def code(self) -> str:
@@ -175,8 +175,8 @@ class Project(NamedTuple):
             return ""
         import hashlib
 
-        digest = hashlib.blake2s(os.fsencode(inside), digest_size=4).hexdigest()
-        return f"+{os.path.basename(inside)}-{digest}"
+        mark = hashlib.blake2s(os.fsencode(inside), digest_size=4).hexdigest()
+        return f"+{os.path.basename(inside)}-{mark}"
 
     @property
     def staged_objects(self) -> str:
@@ -192,7 +192,7 @@ class Project(NamedTuple):
 
     def index_of(self, heads: Iterable[str]) -> str:
         """Where the indexes of a set of heads lie. The key needs no third-party hash."""
-        key = _digest("\n".join(sorted(heads)).encode(), INDEX_KEY // 2)
+        key = digest("\n".join(sorted(heads)).encode(), INDEX_KEY // 2)
         return os.path.join(self.indexes, key)
 
     @property
@@ -224,7 +224,8 @@ class Project(NamedTuple):
         return CodePlace(self.root, self.checkout, database, self.local)
 
 
-def _digest(data: bytes, size: int) -> str:
+def digest(data: bytes, size: int) -> str:
+    """A hash of some bytes, in twice as many characters as its size."""
     try:
         # A hook asks too, and hashlib with all its hashes costs more than the rest of it.
         from _blake2 import blake2b

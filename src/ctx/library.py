@@ -31,7 +31,6 @@ from ctx.code.coverage import Coverage
 from ctx.errors import ContentRefused, CtxError, PathRefused, UsageError
 from ctx.ids import SessionId, session_id
 from ctx.layout import UserStore
-from ctx.memory.graph import USER
 from ctx.operations import observe
 from ctx.operations import pack as packing
 from ctx.operations.commit import Committed
@@ -135,15 +134,13 @@ class Project:
         memory of a project that is not trusted is not in it: `withheld` says so.
         """
         with self._memory(writing=False) as memory:
-            # The store of a project may be a stranger's.
-            trusted = memory if memory.is_trusted else memory.only(USER)
-            return packing.pack(trusted, packing.Options(task, budget))
+            return packing.pack(memory, packing.Options(task, budget))
 
     @property
     def is_trusted(self) -> bool:
         """Whether the project's own memory is in what `query` gives: `ctx trust` says yes to it."""
         with self._memory(writing=False) as memory:
-            return memory.is_trusted
+            return memory.withheld is None
 
     def build_pack(self, query: str, budget: int | None = None) -> PromptPack:
         """The same as `query`."""
@@ -239,12 +236,13 @@ class Project:
     def rebuild_index(self, tick: Tick = no_tick) -> Coverage:
         """Bring all indexes to what the project is now, and make damaged ones anew. What is known
         of the code then."""
-        from ctx import layout
         from ctx.operations import code_index, rebuild
+        from ctx.sessions import trust_check
 
         with self._open():
             home = self._surroundings.user_store.home
-            if layout.find_project(self._surroundings.folder, home) is None:
+            # Of a store that is not trusted there is no index.
+            if trust_check.trusted_project(home, self._surroundings.folder) is None:
                 return code_index.index(code_index.at(self._surroundings), tick).coverage
             with self._project() as project:
                 code = rebuild.incremental(project, tick).code
@@ -278,7 +276,7 @@ class Project:
     def _project(self) -> Iterator[Workspace]:
         """The project store. E012 where there is none."""
         with self._open():
-            project = workspace.open_project(self._surroundings)
+            project = workspace.open_project(self._surroundings, reading=False)
             with closing(project.memory):
                 yield project
 

@@ -11,7 +11,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
-from ctx.errors import IndexCorrupt
+from ctx.errors import (
+    CommitOrphan,
+    CtxError,
+    DeserializationFailed,
+    HashMismatch,
+    IndexCorrupt,
+    InvalidEnvelope,
+    ObjectNotFound,
+    RefNotFound,
+    StoreNotTrusted,
+)
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
 from ctx.memory import store
@@ -26,6 +36,7 @@ if TYPE_CHECKING:
     from ctx.memory.claims import Claim
     from ctx.objects.repository import Repository
     from ctx.sessions.project_memory import ProjectMemory
+    from ctx.sessions.trust_check import Verdict
 
 
 class Surroundings(NamedTuple):
@@ -38,6 +49,8 @@ class Surroundings(NamedTuple):
     session: SessionId
     database: str = ""
     """Where the user store's graph lies, if not in its home."""
+    untrusted: bool = False
+    """Whether somebody asked to see the project's store also where it is not trusted."""
 
     @property
     def graph(self) -> str:
@@ -92,10 +105,14 @@ class Memory:
         surroundings: Surroundings,
         author: str,
         once: "Claim | None" = None,
+        withheld: "Verdict | None" = None,
     ) -> None:
         self.user = user
         self.beside = beside
-        """The memory of the project, beside its code."""
+        """The memory of the project, beside its code. One that is not trusted is there only for
+        writing, and nothing can be read from it."""
+        self.withheld = withheld
+        """Why the store of the project here is not read; None where it is, or there is none."""
         self.path = surroundings.graph
         self.folder = surroundings.folder
         self.session = surroundings.session
@@ -117,18 +134,9 @@ class Memory:
         return Graphs([each for each in every if self._only in (None, each.scope)])
 
     @property
-    def is_trusted(self) -> bool:
-        """Whether agents may be given all of it: the store of a project may be a stranger's."""
-        if self.beside is None:
-            return True
-        from ctx.sessions import trust
-
-        return trust.is_trusted(self.surroundings.user_store.home, self.beside.project)
-
-    @property
-    def home(self) -> Graph:
-        """Where what is stated goes."""
-        return self.beside.graph if self.beside else self.user
+    def home(self) -> str:
+        """The scope of the store where what is stated goes."""
+        return PROJECT if self.beside else USER
 
     @cached_property
     def who(self) -> "Who":
@@ -138,7 +146,7 @@ class Memory:
 
     def changing(self, action: str, scope: str | None = None) -> "AbstractContextManager[Change]":
         """Make a change in the store of a scope; None: where what is stated goes."""
-        if self._whole and self._whole.graph.scope == (scope or self.home.scope):
+        if self._whole and self._whole.graph.scope == (scope or self.home):
             from ctx.memory.changes import part_of
 
             return part_of(self._whole)
@@ -152,7 +160,7 @@ class Memory:
 
     def saying(self, who: "Who") -> "Memory":
         """The same, where something is said through something else."""
-        return Memory(self.user, self.beside, self.surroundings, who.author, who.once)
+        return self._copy(who.author, who.once)
 
     def also_changing(
         self, change: "Change", scope: str | None
@@ -201,28 +209,38 @@ class Memory:
 
     def only(self, scope: str) -> "Memory":
         """The same with one of its stores alone. E012 where the project has none."""
+        if scope == PROJECT:
+            self.require_trust()
         if scope == PROJECT and self.beside is None:
             layout.require_project(self.folder, self.surroundings.user_store.home)
-        beside = self.beside if scope == PROJECT else None
-        found = Memory(self.user, beside, self.surroundings, self._author, self._once)
+        found = self._copy(self._author, self._once)
+        found.beside = self.beside if scope == PROJECT else None
         found._only = scope
         return found
 
+    def require_trust(self) -> None:
+        """E032 where the project here has a store that is not trusted."""
+        if self.withheld:
+            raise StoreNotTrusted(self.withheld.sentence)
+
     def within(self, change: "Change") -> "Memory":
         """The same, where what is changed in a store is a part of one change that is open there."""
-        found = Memory(self.user, self.beside, self.surroundings, self._author)
+        found = self._copy(self._author)
         found._whole = change
         return found
 
     def once(self, claim: "Claim") -> "Memory":
         """The same, for a change that must not be made twice."""
-        return Memory(self.user, self.beside, self.surroundings, self._author, claim)
+        return self._copy(self._author, claim)
+
+    def _copy(self, author: str, once: "Claim | None" = None) -> "Memory":
+        return Memory(self.user, self.beside, self.surroundings, author, once, self.withheld)
 
     @cached_property
     def config(self) -> "Config":
         from ctx.config.resolve import load
 
-        project = self._project_store
+        project = None if self.withheld else self._project_store
         return load(
             self.surroundings.user_store.config_file,
             project.config_file if project else None,
@@ -232,10 +250,12 @@ class Memory:
 
     @cached_property
     def place(self) -> Place:
-        from ctx.sessions import trust
+        from ctx.sessions import trust_check
 
         home = self.surroundings.user_store.home
-        return layout.place(self.folder, home, lambda project: trust.is_trusted(home, project))
+        return layout.place(
+            self.folder, home, lambda project: trust_check.verify(home, project).is_trusted
+        )
 
     @property
     def project(self) -> str | None:
@@ -286,33 +306,44 @@ def open_memory(
             opened = store.empty()
         else:
             opened = store.open_for_reading(path)
-        with closing(opened), _beside(surroundings) as beside:
-            yield Memory(Graph(opened), beside, surroundings, author)
+        project, withheld = _project_here(surroundings)
+        # Who only looks has nothing of a store that is not trusted in hand.
+        openable = project if writing or not withheld else None
+        with closing(opened), _opened_beside(surroundings, openable, withheld) as beside:
+            yield Memory(Graph(opened), beside, surroundings, author, withheld=withheld)
 
 
 @contextmanager
 def for_agents(memory: Memory, folder: str, session: SessionId, author: str) -> Iterator[Memory]:
     """The same user store from where an agent works, with the project's own if it is trusted."""
-    from ctx.sessions import beside as trusted
+    surroundings = memory.surroundings._replace(folder=folder, session=session, untrusted=False)
+    project, withheld = _project_here(surroundings)
+    openable = None if withheld else project
+    with _opened_beside(surroundings, openable, withheld) as beside:
+        yield Memory(memory.user, beside, surroundings, author, withheld=withheld)
 
-    surroundings = memory.surroundings._replace(folder=folder, session=session)
+
+def _project_here(surroundings: Surroundings) -> "tuple[Project | None, Verdict | None]":
+    """The project here, unless a file was named, and why its store is not read, if so.
+
+    Every command comes by its project store here or through `open_project`: what is not trusted is
+    not read.
+    """
+    if surroundings.is_alone:
+        return None, None
     home = surroundings.user_store.home
-    project = None if memory.is_alone else trusted.of_agents(home, folder)
-    with _opened_beside(surroundings, project) as beside:
-        yield Memory(memory.user, beside, surroundings, author)
+    project = layout.find_project(surroundings.folder, home)
+    if project is None or surroundings.untrusted:
+        return project, None
+    from ctx.sessions import trust_check
 
-
-def _beside(surroundings: Surroundings) -> "AbstractContextManager[ProjectMemory | None]":
-    """The memory of the project here, if it has a store and nothing else was asked for."""
-    project = None
-    if not surroundings.is_alone:
-        project = layout.find_project(surroundings.folder, surroundings.user_store.home)
-    return _opened_beside(surroundings, project)
+    verdict = trust_check.verify(home, project)
+    return project, None if verdict.is_trusted else verdict
 
 
 @contextmanager
 def _opened_beside(
-    surroundings: Surroundings, project: Project | None
+    surroundings: Surroundings, project: Project | None, withheld: "Verdict | None"
 ) -> "Iterator[ProjectMemory | None]":
     if project is None:
         yield None
@@ -320,9 +351,16 @@ def _opened_beside(
     layout.refuse_links(project)
     from ctx.sessions.project_memory import ProjectMemory
 
-    with closing(ProjectMemory(project, lambda: _config(surroundings, project))) as beside:
+    def config() -> "Config":
+        return _config(surroundings, project, withheld)
+
+    with closing(ProjectMemory(project, config, withheld)) as beside:
         try:
             yield beside
+        except _ABOUT_CONTENT as error:
+            if withheld is None:
+                raise
+            raise _unusable(error) from error
         except sqlite3.DatabaseError as error:
             if not beside.is_damaged():
                 raise
@@ -333,22 +371,49 @@ def _opened_beside(
             ) from error
 
 
-def _config(surroundings: Surroundings, project: Project) -> "Config":
+# What errors of these kinds say comes out of the store: names of files, and what is in them.
+_ABOUT_CONTENT = (
+    ObjectNotFound,
+    HashMismatch,
+    InvalidEnvelope,
+    DeserializationFailed,
+    RefNotFound,
+    IndexCorrupt,
+    CommitOrphan,
+)
+
+
+def _unusable(error: CtxError) -> StoreNotTrusted:
+    """An error without what a store says that is not trusted."""
+    return StoreNotTrusted(
+        f"The project's store, which is not trusted, cannot be used as it is ({error.code})."
+    )
+
+
+def _config(
+    surroundings: Surroundings, project: Project, withheld: "Verdict | None" = None
+) -> "Config":
     from ctx.config.resolve import load
 
     return load(
         surroundings.user_store.config_file,
-        project.config_file,
+        None if withheld else project.config_file,
         surroundings.environment,
         surroundings.overrides,
     )
 
 
-def open_project(surroundings: Surroundings) -> Workspace:
-    """The workspace of the project that a folder belongs to. E012 where there is none."""
+def open_project(surroundings: Surroundings, *, reading: bool = True) -> Workspace:
+    """The workspace of the project that a folder belongs to. E012 where there is none.
+
+    E032 where its store is not trusted, unless things are only put in.
+    """
     from ctx.sessions.project_memory import ProjectMemory
 
-    user_store = surroundings.user_store
-    project = layout.require_project(surroundings.folder, user_store.home)
-    config = _config(surroundings, project)
-    return Workspace(project, config, ProjectMemory(project, lambda: config), surroundings.session)
+    project = layout.require_project(surroundings.folder, surroundings.user_store.home)
+    _, withheld = _project_here(surroundings._replace(database=""))
+    if withheld and reading:
+        raise StoreNotTrusted(withheld.sentence)
+    config = _config(surroundings, project, withheld)
+    memory = ProjectMemory(project, lambda: config, withheld)
+    return Workspace(project, config, memory, surroundings.session)

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from ctx.cli import commit as commit_command
-from ctx.cli.opening import open_workspace
+from ctx.cli.opening import open_to_write
 from ctx.cli.output import Block, Line, Output, count, listing
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
@@ -23,7 +23,7 @@ class CargoAddedAndCommitted(NamedTuple):
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.message is not None:
         commit.require_message(options.message)
-    workspace = open_workspace(settings, output)
+    workspace = open_to_write(settings, output)
     added = add_cargo(workspace)
     if options.commit or options.message:
         message = options.message or f"Add {count(len(added.packages), 'package')}"

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     language = "rust" if options.subcommand == "rust" else None
     wanted = Options(options.files, settings.folder, language)
     # Before anything is read: without a project store there is no place for a snapshot.
-    workspace = opening.open_workspace(settings, output) if options.snapshot else None
+    workspace = opening.open_to_write(settings, output) if options.snapshot else None
     codebase = code.at(settings)
     with output.progress("Reading the code") as tick:
         added = add_code.add_code(codebase, wanted, tick)

@@ -74,7 +74,7 @@ def workspace_to_commit(
         return None
     if options.user:
         raise UsageError("What is not the project's cannot be committed.", hint="Leave out --user.")
-    return opening.open_workspace(settings, output)
+    return opening.open_to_write(settings, output)
 
 
 def _words(options: argparse.Namespace, settings: Settings, output: Output) -> _Words:

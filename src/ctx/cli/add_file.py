@@ -4,7 +4,7 @@ import argparse
 from typing import NamedTuple
 
 from ctx.cli import commit as commit_command
-from ctx.cli.opening import open_workspace
+from ctx.cli.opening import open_to_write
 from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
@@ -17,7 +17,7 @@ _MOST_NAMED = 8
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     if options.message is not None:
         commit.require_message(options.message)
-    workspace = open_workspace(settings, output)
+    workspace = open_to_write(settings, output)
     wanted = Options(
         options.paths,
         settings.folder,

@@ -180,11 +180,15 @@ def _index(settings: "Settings") -> "Connection | None":
 
 
 def _project(settings: "Settings") -> "Project | None":
+    """The project here, if it is trusted."""
     from ctx import layout
+    from ctx.sessions import trust
 
     project = layout.find_project(settings.folder, settings.user_store.home)
-    if project is not None:
-        layout.refuse_links(project)
+    # Somebody waits for an answer at every key: git is not asked.
+    if project is None or not trust.is_trusted(settings.user_store.home, project):
+        return None
+    layout.refuse_links(project)
     return project
 
 

@@ -3,7 +3,7 @@
 import argparse
 
 from ctx.cli import options as shared
-from ctx.cli.opening import open_workspace
+from ctx.cli.opening import open_to_write
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.ids import short
@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
-    workspace = open_workspace(settings, output)
+    workspace = open_to_write(settings, output)
     wanted = Options(
         options.message, options.auto, amend=options.amend, narrative=not options.no_narrative
     )
@@ -100,4 +100,4 @@ def _headline(made: Committed) -> Line:
     if len(made.parents) > 1:
         parts.append(f"joins {len(made.parents)} heads")
     told = f" ({', '.join(parts)})" if parts else ""
-    return Line(f"{verb} {short(made.commit or '')} {made.message.splitlines()[0]}{told}")
+    return Line(f"{verb} {short(made.commit or '')} {made.message.partition(chr(10))[0]}{told}")

@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    with opening.reading_for_agents(settings, output) as memory:
+    with opening.reading(settings, output) as memory:
         wanted = Options(
             options.query,
             options.budget,

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
-from ctx.cli import options
+from ctx.cli import opening, options
 from ctx.cli.output import Line, Table
 from ctx.config import resolve, schema, setting
 from ctx.config.files import Place
 from ctx.config.setting import Value, as_toml
-from ctx.errors import ConfigInvalid, UsageError
+from ctx.errors import ConfigInvalid, StoreNotTrusted, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -115,33 +115,33 @@ ctx config set gc.keep_days 30 --user
 def run(parsed: "argparse.Namespace", settings: "Settings", output: "Output") -> None:
     match parsed.subcommand:
         case "get":
-            config = resolve.load(*_sources(settings))
+            config = resolve.load(*_sources(settings, output))
             output.show(_answer(config, schema.named(parsed.key)), _render_value)
         case "list":
-            config = resolve.load(*_sources(settings))
+            config = resolve.load(*_sources(settings, output))
             answers = (_answer(config, known) for known in schema.SETTINGS.values())
             listed = (each for each in answers if not parsed.changed or each.layer != "default")
             output.show(Listing(tuple(listed)), _render_listing)
         case "explain":
             # A broken configuration is what people ask about, so this one works with it.
-            config = resolve.survey(*_sources(settings))
+            config = resolve.survey(*_sources(settings, output))
             output.show(_explanation(config, schema.named(parsed.key)), _render_explanation)
         case "set" | "unset":
             known = schema.named(parsed.key)
-            place = _place(parsed, settings, known)
+            place = _place(parsed, settings, known, output)
             output.show(_change(parsed, place, known), _render_change)
             # Read again: another file, a variable or a flag may have the last word.
-            config = resolve.survey(*_sources(settings))
+            config = resolve.survey(*_sources(settings, output))
             _say_who_wins(config, known, place, output)
     for told in (*(problem.message for problem in config.problems), *config.warnings):
         output.warn(told)
 
 
 def _sources(
-    settings: "Settings",
+    settings: "Settings", output: "Output"
 ) -> "tuple[str, str | None, Mapping[str, str], Sequence[str]]":
     user = settings.user_store
-    project = layout.find_project(settings.folder, user.home)
+    project = opening.trusted_project(settings, output)
     project_file = project.config_file if project else None
     return user.config_file, project_file, settings.environment, settings.overrides
 
@@ -174,11 +174,13 @@ def _may_hold(layer: str, known: "Setting") -> bool:
     return known.section not in schema.PROJECT_ONLY_SECTIONS
 
 
-def _place(parsed: "argparse.Namespace", settings: "Settings", known: "Setting") -> Place:
+def _place(
+    parsed: "argparse.Namespace", settings: "Settings", known: "Setting", output: "Output"
+) -> Place:
     """The file to change: the one asked for, else the project's if the setting may live there."""
     user = Place("user", settings.user_store.config_file)
     if parsed.scope is None:
-        project = layout.find_project(settings.folder, settings.user_store.home)
+        project = opening.trusted_project(settings, output)
         if project and _may_hold("project", known):
             return Place("project", project.config_file)
     elif parsed.scope == "project":
@@ -187,7 +189,10 @@ def _place(parsed: "argparse.Namespace", settings: "Settings", known: "Setting")
                 f"A project may not set {known.name}: whoever clones it would get it unasked.",
                 hint="Set it for yourself with --user.",
             )
-        project = layout.require_project(settings.folder, settings.user_store.home)
+        layout.require_project(settings.folder, settings.user_store.home)
+        project = opening.trusted_project(settings, output)
+        if project is None:
+            raise StoreNotTrusted("The settings of a store that is not trusted stay as they are.")
         return Place("project", project.config_file)
     if not _may_hold("user", known):
         raise UsageError(

@@ -26,8 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
-        graph = arguments.within(memory, options).home
+        chosen = arguments.within(memory, options)
+        graph = chosen.beside.graph if chosen.beside else chosen.user
         if path := arguments.output_path(options, settings):
+            opening.refuse_untrusted(settings, "--output")
             home = settings.user_store.home
             exported = export_to_file(graph, options.query, path, home, force=options.force)
             output.show(exported, render)

@@ -333,6 +333,7 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
             "Your home folder is no project, so nobody would look for AGENTS.md there.",
             hint="Go to the project, or name the file: --projection FILE.",
         )
+    opening.refuse_untrusted(settings, "--projection")
     carried_out = projection.planned if options.dry_run else projection.write
     with opening.reading(settings, output) as memory:
         plan = carried_out(memory, path)

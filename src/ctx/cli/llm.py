@@ -112,6 +112,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
+    opening.refuse_untrusted(settings, "`ctx llm`")
     # What `--commit` commits is looked for before anything is spent.
     committing = workspace_to_commit(options, settings, output)
     if options.model is not None:
@@ -119,8 +120,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     wish = _wish(options, settings)
     appearing = _Appearing(output)
     with ExitStack() as stack:
-        open_memory = opening.reading if wish.pack else opening.reading_for_agents
-        with open_memory(settings, output) as memory:
+        with opening.reading(settings, output) as memory:
             backend = _backend(memory.config, options, settings)
             stack.callback(backend.close)
             question = llm.prepare(memory, backend, wish)

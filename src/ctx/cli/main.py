@@ -239,7 +239,13 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         output.flush()
         return 0
     output.configure(parsed)
-    returned = command.run(parsed, settings.with_options(parsed), output)
+    settings = settings.with_options(parsed)
+    if settings.untrusted and not output.is_on_a_terminal:
+        raise UsageError(
+            "--untrusted shows a store on a terminal only, because agents read pipes.",
+            hint="`ctx trust` says what the store holds, and trusts it.",
+        )
+    returned = command.run(parsed, settings, output)
     output.flush()
     return int(returned or 0)
 

@@ -4,13 +4,18 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+from ctx import layout
 from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
 from ctx.clock import age, wall_s
-from ctx.errors import DatabaseFailure
+from ctx.errors import (
+    DatabaseFailure,
+    NodeNotFound,
+    UsageError,
+    ViewNotFound,
+)
 from ctx.ids import short
 from ctx.layout import Project
-from ctx.memory.graph import USER
 from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_project
 
 if TYPE_CHECKING:
@@ -25,18 +30,29 @@ def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory
     return _opened(settings, output, writing=False)
 
 
-@contextmanager
-def reading_for_agents(settings: Settings, output: Output) -> Iterator[Memory]:
-    """The same for what agents read: of a project that is not trusted they are given nothing."""
-    with reading(settings, output) as memory:
-        if memory.is_trusted:
-            yield memory
-        else:
-            output.warn(
-                "This project's own memory is not trusted, so nothing of it is here. "
-                "`ctx trust` shows what it holds, and allows it."
-            )
-            yield memory.only(USER)
+def trusted_project(settings: Settings, output: Output) -> Project | None:
+    """The project here, if its store is trusted or a person at a terminal wants to see it."""
+    home = settings.user_store.home
+    project = layout.find_project(settings.folder, home)
+    if project is None or settings.untrusted:
+        return project
+    from ctx.sessions import trust_check
+
+    verdict = trust_check.verify(home, project)
+    _tell_adopted(settings, output)
+    if verdict.is_trusted:
+        return project
+    output.withhold(verdict.sentence)
+    return None
+
+
+def refuse_untrusted(settings: Settings, what: str) -> None:
+    """Say no to `--untrusted` where an answer goes further than to the terminal."""
+    if settings.untrusted:
+        raise UsageError(
+            f"--untrusted cannot be used with {what}: it shows a store on the terminal only.",
+            hint="`ctx trust` says what the store holds, and trusts it.",
+        )
 
 
 def writing(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
@@ -58,6 +74,11 @@ def _opened(
 ) -> Iterator[Memory]:
     with ExitStack() as stack:
         memory = _enter(stack, settings, output, writing=writing)
+        if memory.withheld:
+            output.withhold(memory.withheld.sentence)
+            stack.enter_context(_hinting_at_trust())
+            yield memory
+            return
         if memory.beside:
             _warn_of_thrown_away(memory.beside.project, output)
         if writing and compacting:
@@ -71,6 +92,16 @@ def _opened(
             _compact_due(memory, output)
         _mention_stale(memory, output)
         _warn_of_settings(memory, output)
+
+
+@contextmanager
+def _hinting_at_trust() -> Iterator[None]:
+    """Where a node is not found, it may be in the store that is not read."""
+    try:
+        yield
+    except (NodeNotFound, ViewNotFound) as error:
+        error.hint = "The project's store is not trusted, so it was not looked for there."
+        raise
 
 
 def _warn_of_damage(memory: Memory, output: Output) -> None:
@@ -133,12 +164,30 @@ def _waiting(memory: Memory) -> "Sequence[Waiting]":
 
 def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:
     surroundings = _surroundings(settings, output)
+    if writing:
+        # It only shows: whoever changes a store has trusted it.
+        surroundings = surroundings._replace(untrusted=False)
     try:
-        return stack.enter_context(open_memory(surroundings, writing=writing))
+        memory = stack.enter_context(open_memory(surroundings, writing=writing))
     except DatabaseFailure:
         if not _took_over(settings, output):
             raise
-    return stack.enter_context(open_memory(surroundings, writing=writing))
+        memory = stack.enter_context(open_memory(surroundings, writing=writing))
+    if memory.beside or memory.withheld:
+        _tell_adopted(settings, output)
+    return memory
+
+
+def _tell_adopted(settings: Settings, output: Output) -> None:
+    """Say once that projects which were trusted by their paths are now known by more."""
+    from ctx.sessions import trust_check
+
+    if adopted := trust_check.take_notice(settings.user_store.home):
+        output.warn(
+            f"{count(adopted, 'trusted project is', 'trusted projects are')} now known by more "
+            "than the path: first commits, remote and owner must stay what they are. "
+            "`ctx trust --list` shows them."
+        )
 
 
 def _warn_of_settings(memory: Memory, output: Output) -> None:
@@ -190,7 +239,10 @@ def _took_over(settings: Settings, output: Output) -> bool:
 
 
 def open_workspace(settings: Settings, output: Output) -> Workspace:
-    """The project that the command works on; what its configuration ignores is said once."""
+    """The project that the command works on; what its configuration ignores is said once.
+
+    E032 where its store is not trusted.
+    """
     workspace = open_to_mend(settings, output)
     _warn_of_thrown_away(workspace.project, output)
     return workspace
@@ -199,8 +251,23 @@ def open_workspace(settings: Settings, output: Output) -> Workspace:
 def open_to_mend(settings: Settings, output: Output) -> Workspace:
     """The same, for the command that gets back what the warning is about."""
     workspace = open_project(_surroundings(settings, output))
+    _tell_adopted(settings, output)
     for warning in workspace.config.warnings:
         output.warn(warning)
+    return workspace
+
+
+def open_to_write(settings: Settings, output: Output) -> Workspace:
+    """The project for a command that only puts something in: also where it is not trusted."""
+    surroundings = _surroundings(settings, output)._replace(untrusted=False)
+    workspace = open_project(surroundings, reading=False)
+    _tell_adopted(settings, output)
+    if workspace.memory.withheld:
+        output.withhold(workspace.memory.withheld.sentence)
+        return workspace
+    for warning in workspace.config.warnings:
+        output.warn(warning)
+    _warn_of_thrown_away(workspace.project, output)
     return workspace
 
 
@@ -233,4 +300,5 @@ def _surroundings(settings: Settings, output: Output) -> Surroundings:
         settings.overrides,
         session,
         settings.database,
+        settings.untrusted,
     )

@@ -61,7 +61,7 @@ checked against this list.
 # The options that take a value, so that the command's name can be told from it.
 _WITH_VALUE = {"--format", "-C", "--set", "--db"}
 _EVERYWHERE = "everywhere"
-_ANYWHERE = (*_WITH_VALUE, "-q", "--quiet", "-h", "--help", "-V", "--version")
+_ANYWHERE = (*_WITH_VALUE, "--untrusted", "-q", "--quiet", "-h", "--help", "-V", "--version")
 
 
 class HelpAsked(Exception):
@@ -167,6 +167,11 @@ def global_options(level: int = 0, *, read_only: bool = False) -> Parser:
             metavar="FILE",
             help="the file of the graph (default: CTX_DB, else ~/.ctx/store.db)",
         )
+    group.add_argument(
+        "--untrusted",
+        action="store_true",
+        help="also show a project's store that is not trusted, on a terminal only",
+    )
     group.add_argument("-q", "--quiet", action="store_true", help="print errors and results only")
     return parser
 

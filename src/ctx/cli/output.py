@@ -108,6 +108,7 @@ class Output:
         self._quiet = False
         self._chosen = ""
         self._warned: set[str] = set()
+        self._withholds = False
 
     @classmethod
     def for_words(cls, words: list[str], screen: Screen) -> "Output":
@@ -149,6 +150,8 @@ class Output:
 
     def _data(self, value: Any, form: str) -> str:
         """An answer for programs."""
+        if self._withholds:
+            value = {**plain(value), "withheld": True}
         if form == "json":
             return self._json(value, indent=2)
         from ctx.cli.yaml_text import as_yaml
@@ -233,6 +236,11 @@ class Output:
             reason = error.strerror or type(error).__name__
             hint = "The change itself is stored." if interrupts.has_stored() else None
             raise DiskFailure(f"The answer cannot be printed: {reason}.", hint=hint) from error
+
+    def withhold(self, sentence: str) -> None:
+        """Say that the project's store is not in the answer, also to programs that read it."""
+        self._withholds = True
+        self.warn(sentence)
 
     def note(self, text: str) -> None:
         """Something worth knowing beside the result; for people, so not beside JSON."""

@@ -155,7 +155,7 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
         code=options.scope != USER,
         visible=Visible(include_superseded=options.include_superseded),
     )
-    with opening.reading_for_agents(settings, output) as memory:
+    with opening.reading(settings, output) as memory:
         built = pack(arguments.within(memory, options), wanted)
         is_in_project = memory.project is not None
     if getattr(options, "format", "text") == "markdown":
@@ -164,6 +164,7 @@ def _pack(query: Query, options: argparse.Namespace, settings: Settings, output:
         explained, plain = pack_answers.render_explained, pack_answers.render
     render = explained if options.explain else plain
     if path := arguments.output_path(options, settings):
+        opening.refuse_untrusted(settings, "--output")
         with output_file.writing(settings.user_store.home, path, force=options.force) as file:
             file.write(output.file_text(built, render))
         output.note(f"{pack_answers.saved(built, options.output)}{_receipt(built)}")

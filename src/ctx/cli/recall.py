@@ -61,7 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     wanted = Options(" ".join(options.query), options.limit, options.budget, visible(options))
     kinds = [kind for kind in _KINDS if kind in (options.only or _KINDS)]
-    with opening.reading_for_agents(settings, output) as opened:
+    with opening.reading(settings, output) as opened:
         memory = arguments.within(opened, options)
         found = recall_everything(memory, wanted, kinds, vectors.nearness(memory, wanted.query))
     if options.only and NODES not in options.only:

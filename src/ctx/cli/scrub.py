@@ -2,7 +2,6 @@
 
 import argparse
 
-from ctx import layout
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
@@ -72,9 +71,8 @@ def _scope(options: argparse.Namespace, settings: Settings, output: Output) -> S
     is_alone = settings.database != settings.user_store.database
     asked = options.scope
     repository = None
-    if asked == PROJECT or (
-        asked is None and not is_alone and layout.find_project(settings.folder, home) is not None
-    ):
+    is_here = asked is None and not is_alone
+    if asked == PROJECT or (is_here and opening.trusted_project(settings, output) is not None):
         repository = opening.open_workspace(settings, output).repository
     if asked == PROJECT:
         return Scope(None, None, repository, settings.folder)

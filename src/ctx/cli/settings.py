@@ -35,6 +35,8 @@ class Settings(NamedTuple):
     """`--session`."""
     chosen_database: str | None = None
     """`--db`."""
+    untrusted: bool = False
+    """`--untrusted`."""
 
     @classmethod
     def from_environment(cls) -> "Settings":
@@ -67,7 +69,11 @@ class Settings(NamedTuple):
             resolve.load("", None, {}, overrides)
         session = getattr(options, "session", None)
         return self._replace(
-            folder=folder, overrides=overrides, session=session, chosen_database=database
+            folder=folder,
+            overrides=overrides,
+            session=session,
+            chosen_database=database,
+            untrusted=getattr(options, "untrusted", False),
         )
 
     def expanded(self, path: str) -> str:
@@ -153,7 +159,11 @@ class Settings(NamedTuple):
         project = layout.find_project(self.folder, self.user_store.home)
         if project is None or not os.path.lexists(project.stage):
             return ids.CLI_SESSION, ""
-        from ctx.sessions import joining
+        from ctx.sessions import joining, trust_check
+
+        # The file may have come with somebody's archive.
+        if not trust_check.verify(self.user_store.home, project).is_trusted:
+            return ids.CLI_SESSION, ""
 
         session, problem = joining.read(project)
         return session or ids.CLI_SESSION, problem

@@ -19,6 +19,7 @@ from ctx.operations.trust import (
     trust,
 )
 from ctx.sessions import trust as trusting
+from ctx.sessions import trust_check
 
 EXAMPLES = """
 ctx trust                     see what this project's memory holds, and trust it
@@ -61,8 +62,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) -> None:
     project = layout.require_project(folder, home)
     held = contents(project)
-    if not trusting.is_trusted(home, project) and not options.yes:
-        output.preview(holding(held))
+    verdict = trust_check.verify(home, project)
+    if not verdict.is_trusted and not options.yes:
+        if verdict.differs:
+            output.note(f"It was trusted before. Now {' and '.join(verdict.differs)}.")
+        # Who reads a pipe is perhaps an agent, and names are a stranger's text.
+        output.preview(holding(held, with_names=output.has_reader))
         output.confirm(
             f"Trust {project.store}? Agents that work here are given what it holds.", yes=False
         )
@@ -86,17 +91,18 @@ def _revoked(folder: str, home: str) -> Trust:
     return revoke(home, project)
 
 
-def holding(held: Contents) -> list[Block]:
+def holding(held: Contents, *, with_names: bool = True) -> list[Block]:
     """What a project store holds, for whoever is to trust it."""
     commits = count(held.commits, "commit")
     if held.last_commit:
         commits += f", the last one of {held.last_commit[:10]}"
-    authors = [
-        f"{author.name or 'somebody without a name'} ({author.commits:,})"
-        for author in held.authors[:_SHOWN_AUTHORS]
-    ]
-    if len(held.authors) > _SHOWN_AUTHORS:
-        authors.append(f"… and {len(held.authors) - _SHOWN_AUTHORS:,} more")
+    authors = [count(held.author_count, "author")]
+    if with_names:
+        authors = [
+            f'"{author.name}" ({author.commits:,})' for author in held.authors[:_SHOWN_AUTHORS]
+        ]
+        if held.author_count > len(authors):
+            authors.append(f"… and {held.author_count - len(authors):,} more")
     rows = [
         ("commits", commits),
         *(("by", author) for author in authors),
@@ -110,6 +116,7 @@ def render(answer: Trust) -> list[Block]:
         case "trusted":
             who = f", as {answer.identity}" if answer.identity else ""
             blocks: list[Block] = [Line(f"Trusted: {answer.root}{who}.")]
+            blocks += [Line(f"  Before, {each}.") for each in answer.differed]
             return [*blocks, *(holding(answer.contents) if answer.contents else [])]
         case "already trusted":
             return [Line(f"{answer.root} is trusted already, since {answer.at[:10]}.")]
@@ -122,5 +129,15 @@ def render(answer: Trust) -> list[Block]:
 def render_list(trusted: TrustedProjects) -> list[Block]:
     if not trusted.projects:
         return [Line("No project is trusted.")]
-    rows = [(each.root, since(each.at), each.identity) for each in trusted.projects]
-    return [Table(("project", "trusted for", "by"), rows, ("", "age", ""))]
+    rows = [
+        (each.root, since(each.at), each.identity, "" if each.state == "trusted" else each.state)
+        for each in trusted.projects
+    ]
+    blocks: list[Block] = [
+        Table(("project", "trusted for", "by", "state"), rows, ("", "age", "", ""))
+    ]
+    for each in trusted.projects:
+        blocks += [
+            Line(f"{each.root}: {why}. `ctx trust` trusts it again.") for why in each.differs
+        ]
+    return blocks

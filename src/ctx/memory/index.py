@@ -227,6 +227,15 @@ def in_memory(repository: "Repository", now: State) -> Index:
     return Index(connection, repository, MEMORY)
 
 
+def empty(repository: "Repository") -> Index:
+    """An index of nothing, which is not kept."""
+    connection = sqlite3.connect(MEMORY, isolation_level=None)
+    with transaction(connection):
+        _create(connection)
+    connection.execute("PRAGMA foreign_keys = ON")
+    return Index(connection, repository, MEMORY)
+
+
 def discard(path: str) -> None:
     shutil.rmtree(os.path.dirname(path), ignore_errors=True)
 

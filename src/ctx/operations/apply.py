@@ -29,8 +29,8 @@ from ctx.operations.places import Places
 from ctx.operations.why import read_receipt
 from ctx.retrieval import contexts, default_view, layers, limits
 from ctx.retrieval.contexts import Beside
-from ctx.sessions import beside, deleted, live, pausing, spool, switched_off
 from ctx.sessions import commands as grammar
+from ctx.sessions import deleted, live, pausing, spool, switched_off, trust_check
 from ctx.sessions import events as kept
 from ctx.sessions.events import Event
 from ctx.sqlite.connection import transaction
@@ -197,7 +197,7 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
     Whether one is over is asked of what was kept, so that nothing is forgotten where a process was
     killed in between. Whoever resumes a session later begins a new chain.
     """
-    project = None if memory.is_alone else beside.of_agents(home, folder)
+    project = None if memory.is_alone else trust_check.trusted_project(home, folder)
     if project is None:
         return
     for name in disk.names(os.path.join(project.refs, "work")):

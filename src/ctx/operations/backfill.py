@@ -25,7 +25,7 @@ from ctx.sessions import (
     switched_off,
     transcript_events,
     transcript_files,
-    trust,
+    trust_check,
 )
 from ctx.sessions.state import Session
 from ctx.sessions.steps import SAID, STEP
@@ -206,7 +206,9 @@ class _Work:
             place = Place(folder, None, "")
             if folder:
                 place = layout.place(
-                    folder, self._home, lambda project: trust.is_trusted(self._home, project)
+                    folder,
+                    self._home,
+                    lambda project: trust_check.verify(self._home, project).is_trusted,
                 )
             if folder and place.project is None and not os.path.isdir(folder):
                 # What is known of a project that is gone is not everybody's.

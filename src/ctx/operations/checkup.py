@@ -20,7 +20,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.operations import backups
 from ctx.operations.standstill import standstills
-from ctx.sessions import hook_log, spool, trust
+from ctx.sessions import hook_log, spool, trust, trust_check
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
 from ctx.workspace import Surroundings
@@ -237,7 +237,7 @@ def _room(surroundings: Surroundings) -> Iterator[Check]:
 
 def _configuration(surroundings: Surroundings) -> Iterator[Check]:
     home = surroundings.user_store.home
-    project = layout.find_project(surroundings.folder, home)
+    project = trust_check.trusted_project(home, surroundings.folder)
     config = survey(
         surroundings.user_store.config_file,
         project.config_file if project else None,
@@ -266,12 +266,14 @@ def _project_store(surroundings: Surroundings) -> Iterator[Check]:
     project = layout.find_project(surroundings.folder, home)
     if project is None:
         return
-    if known := trust.find(home, project):
+    verdict, known = trust_check.verify(home, project), trust.find(home, project)
+    if verdict.is_trusted and known:
         yield ok("project store", f"{shown(project.store)}, trusted since {known.at[:10]}")
-    else:
-        seen = f"{shown(project.store)} is not trusted: agents are told only that it exists."
-        advice = "`ctx trust` shows what it holds, and trusts it."
-        yield Check("project store", "warning", seen, advice)
+        return
+    why = f" any more, because {' and '.join(verdict.differs)}" if verdict.differs else ""
+    seen = f"{shown(project.store)} is not trusted{why}: agents are told only that it exists."
+    advice = "`ctx trust` says what it holds, and trusts it."
+    yield Check("project store", "warning", seen, advice)
 
 
 def _capture(surroundings: Surroundings) -> Iterator[Check]:

@@ -20,6 +20,7 @@ from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.objects import lock
 from ctx.operations import code_left_behind
+from ctx.sessions import trust_check
 from ctx.sqlite.connection import discard, explained, size_of
 from ctx.workspace import Surroundings
 
@@ -145,7 +146,8 @@ def at(surroundings: Surroundings) -> Codebase:
 
     user_store = surroundings.user_store
     place = layout.code_at(surroundings.folder, user_store)
-    store = layout.find_project(surroundings.folder, user_store.home)
+    # A stranger's settings do not decide which files are read.
+    store = trust_check.trusted_project(user_store.home, surroundings.folder)
     config = load(
         user_store.config_file,
         store.config_file if store else None,

@@ -70,15 +70,34 @@ class Committed(NamedTuple):
     """Where there was nothing to commit: the sessions that have something staged."""
 
 
+_WITHOUT_TEXT = (
+    "session", "commit", "parents", "amends", "steps", "nodes", "records", "edges", "disputes",
+    "unknown_to_git",
+)  # fmt: skip
+"""The fields that say how much was committed, and not what."""
+
+
 def commit_for_git(workspace: Workspace) -> Committed:
     """For git's hook, which adds everything afterwards: nothing, where a secret would go along."""
     exposed = _exposed(workspace, _unknown_to_git(workspace))
+    if workspace.memory.withheld:
+        exposed = _unnamed(exposed)
     if exposed:
         return Committed(workspace.session, None, exposed=exposed)
     return commit(workspace, Options(None, auto=True))
 
 
 def commit(workspace: Workspace, options: Options) -> Committed:
+    made = _commit(workspace, options)
+    if not workspace.memory.withheld:
+        return made
+    # What was staged before, and the documents, may be a stranger's.
+    shown = {name: getattr(made, name) for name in _WITHOUT_TEXT}
+    message = made.message if options.message else ""
+    return Committed(**shown, message=message, exposed=_unnamed(made.exposed))
+
+
+def _commit(workspace: Workspace, options: Options) -> Committed:
     if options.message is not None or not (options.amend or options.auto):
         require_message(options.message or "")
     message = redaction.redact(options.message.strip()) if options.message else None
@@ -124,6 +143,11 @@ def commit(workspace: Workspace, options: Options) -> Committed:
         unknown_to_git=len(unknown),
         exposed=exposed,
     )
+
+
+def _unnamed(exposed: tuple[Secret, ...]) -> tuple[Secret, ...]:
+    """That there are secrets, without the names that a stranger gave to files."""
+    return (Secret("narrative", 0, exposed[0].rule),) if exposed else ()
 
 
 def _refuse_beginning_anew(workspace: Workspace) -> None:

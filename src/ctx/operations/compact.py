@@ -41,7 +41,12 @@ class Compacted(NamedTuple):
 
 
 def compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted | None:
-    """Turn what a session has staged into a commit; None where that is nothing, or parked."""
+    """Turn what a session has staged into a commit; None where that is nothing, or parked.
+
+    Nobody asked for it, so nothing is done to a store that is not trusted.
+    """
+    if beside.withheld:
+        return None
     try:
         return _compact(beside, session, why)
     except CtxError as error:

@@ -214,6 +214,8 @@ def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
 def _is_recorded(memory: Memory, path: str) -> bool:
     """Whether a node has the document. A step may be there although its writing failed at last."""
     assert memory.beside is not None
+    if memory.beside.withheld:
+        return True
     memory.beside.close()
     try:
         return owner(memory.beside.graph.connection, path) is not None

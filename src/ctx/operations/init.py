@@ -20,7 +20,7 @@ from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_survey import thrown_away
-from ctx.sessions import compaction, trust
+from ctx.sessions import compaction, trust, trust_check
 
 # What may lie in a store that was begun; anything else there is somebody else's.
 _OURS = frozenset(
@@ -197,7 +197,7 @@ def _trust(project: Project, home: str, author: str) -> None:
     """Trust a store while it is still empty: a crash in the midst of making it changes nothing."""
     # Where the user store cannot be written, a project store can be made all the same.
     with suppress(DiskFailure, LockConflict):
-        trust.trust(home, project, author, clock.iso(clock.now_ms()))
+        trust_check.trust_project(home, project, author, clock.iso(clock.now_ms()))
 
 
 def _refuse_place(project: Project, home: str) -> None:

@@ -5,7 +5,7 @@ from contextlib import closing
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import clock, layout, tokens
+from ctx import clock, tokens
 from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import pending, receipts, store
@@ -82,19 +82,8 @@ def pack(memory: Memory, options: Options) -> PromptPack:
         # Who pastes a log has it already, and a budget is there to be kept.
         task=task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK]}…",
         receipt=_keep(memory, built),
-        withheld=_is_withheld(memory),
+        withheld=memory.withheld is not None,
     )
-
-
-def _is_withheld(memory: Memory) -> bool:
-    """Whether the project has memory that its user did not say yes to."""
-    if memory.beside is not None or memory.is_alone:
-        return False
-    from ctx.sessions import trust
-
-    home = memory.surroundings.user_store.home
-    project = layout.find_project(memory.folder, home)
-    return project is not None and not trust.is_trusted(home, project)
 
 
 def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:

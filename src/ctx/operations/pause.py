@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, layout
 from ctx.layout import Place
-from ctx.sessions import pausing, trust
+from ctx.sessions import pausing, trust_check
 from ctx.sessions.pausing import EVERYWHERE
 
 _LARGEST = 16_384
@@ -62,7 +62,7 @@ def resume(home: str, place: Place | None) -> Resumed:
 
 
 def place_of(folder: str, home: str) -> Place:
-    return layout.place(folder, home, lambda project: trust.is_trusted(home, project))
+    return layout.place(folder, home, lambda project: trust_check.verify(home, project).is_trusted)
 
 
 def _name(place: Place | None) -> str | None:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from ctx import checkouts, layout, repositories
 from ctx.layout import Place, Project
-from ctx.sessions import left_out, pausing, policy, trust, writes
+from ctx.sessions import left_out, pausing, policy, trust_check, writes
 from ctx.sessions.events import Event
 from ctx.sessions.policy import Rules
 from ctx.workspace import Memory
@@ -92,7 +92,7 @@ class Places:
         return bool(rules.closed) or left_out.is_left_out(rules, full, there.folder, there.folder)
 
     def _trusts(self, project: Project) -> bool:
-        return trust.is_trusted(self._home, project)
+        return trust_check.verify(self._home, project).is_trusted
 
     def _record(self, place: Place) -> None:
         """Let the repository keep its name, wherever it goes."""

@@ -175,7 +175,7 @@ def _place(memory: Memory, from_: NodeId | Anchor, to: NodeId | Anchor) -> tuple
     What stands for code may stand in both stores, and is the project's where it can be.
     """
     graph = memory.graph
-    scope = memory.home.scope if isinstance(from_, Anchor) else graph.holding(from_).scope
+    scope = memory.home if isinstance(from_, Anchor) else graph.holding(from_).scope
     if isinstance(to, Anchor):
         is_there = memory.user.has(to.id)
         return scope, scope == USER and not is_there and graph.has(to.id)

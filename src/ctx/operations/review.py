@@ -101,6 +101,7 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
 
 def project(memory: Memory) -> Graph:
     """The graph of the project: only there people change things at once. E012 without one."""
+    memory.require_trust()
     if memory.beside is None:
         layout.require_project(memory.folder, memory.surroundings.user_store.home)
         raise UsageError("With --db there is no project.", hint="Leave --db out.")

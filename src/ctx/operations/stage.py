@@ -278,6 +278,7 @@ def status(workspace: Workspace, home: str) -> Staging:
 
 
 def _project(memory: Memory) -> ProjectMemory:
+    memory.require_trust()
     if memory.beside is None:
         layout.require_project(memory.folder, memory.surroundings.user_store.home)
         raise UsageError(

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ctx import clock
 from ctx.errors import GitFailure
@@ -42,6 +42,8 @@ class Status(NamedTuple):
     scopes: tuple[ScopeCount, ...]
     """How they are spread over the stores, the project's first."""
     project: str | None
+    project_store: Literal["none", "trusted", "not trusted"]
+    """Whether the project has a store of its own, and whether that is counted here."""
     task: str | None
     staged: tuple["StagedSession", ...] = ()
     """The sessions of the project that have staged work."""
@@ -71,6 +73,7 @@ def status(memory: Memory, *, new: bool) -> Status:
         bytes=size,
         new=new,
         project=memory.project,
+        project_store="not trusted" if memory.withheld else "trusted" if memory.beside else "none",
         task=pending.current_task(memory.user, memory.task_key),
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
@@ -127,6 +130,8 @@ def as_text(found: Status) -> str:
     if found.views > 1:
         lines.append(f"Views: {found.views:,}")
     lines += [f"Project: {found.project}"] if found.project else []
+    if found.project_store == "not trusted":
+        lines.append("Project store: not trusted, and not counted")
     lines += [f"Task: {found.task}"] if found.task else []
     lines += [f"Staged: {', '.join(map(_of_session, found.staged))}"] if found.staged else []
     lines += _untracked_lines(found)

@@ -6,16 +6,20 @@ Whoever is asked to trust sees first what there is: how much, by whom, since whe
 import os
 from typing import Literal, NamedTuple
 
-from ctx import clock, git, redaction
+from ctx import clock, git, layout, redaction
 from ctx.layout import Project
 from ctx.objects import commits
 from ctx.objects.repository import Repository
-from ctx.sessions import trust as trusting
-from ctx.sessions.trust import Trusted
+from ctx.sessions import trust as trusted
+from ctx.sessions import trust_check
+
+_LONGEST_NAME = 100
+_MOST_AUTHORS = 20
 
 
 class Author(NamedTuple):
     name: str
+    """In one line and cut: it is a stranger's text."""
     commits: int
 
 
@@ -24,7 +28,8 @@ class Contents(NamedTuple):
 
     commits: int
     authors: tuple[Author, ...]
-    """Who made the commits, the busiest first."""
+    """Who made the commits, the busiest first; 20 at most."""
+    author_count: int
     last_commit: str
     """When the newest commit was made; empty where there is none."""
     narrative_files: int
@@ -44,12 +49,36 @@ class Trust(NamedTuple):
     contents: Contents | None = None
     put_aside: str = ""
     """Where a list of what is trusted was put that could not be read."""
+    differed: tuple[str, ...] = ()
+    """What was not as it had been when it was trusted the last time."""
+
+
+class TrustedProject(NamedTuple):
+    """A project store that was trusted, and whether it still is."""
+
+    key: str
+    """The git folder that its working trees share; the project's folder where there is none."""
+    root: str
+    """The project's folder when it was trusted."""
+    at: str
+    identity: str
+    """Who trusts it, as git names them."""
+    state: Literal["trusted", "not trusted", "gone"]
+    """`not trusted`: something differs; `gone`: there is no project store in the folder now."""
+    differs: tuple[str, ...]
+    """What is not as it was when it was trusted."""
+    roots: tuple[str, ...]
+    """The commits that its history begins with; none: not known."""
+    remote: str
+    """The remote `origin` without its protocol and user; empty: not known."""
+    owner: int | None
+    """The user id that owns the git folder; null: not known."""
 
 
 class TrustedProjects(NamedTuple):
     """The answer of `ctx trust --list`."""
 
-    projects: tuple[Trusted, ...]
+    projects: tuple[TrustedProject, ...]
 
 
 def contents(project: Project) -> Contents:
@@ -58,11 +87,15 @@ def contents(project: Project) -> Contents:
     last = 0
     for _, commit in commits.walk(repository.objects, [head.id for head in repository.current()]):
         if commit is not None:
-            made[commit.author] = made.get(commit.author, 0) + 1
+            author = " ".join(commit.author[: 4 * _LONGEST_NAME].split())[:_LONGEST_NAME]
+            made[author] = made.get(author, 0) + 1
             last = max(last, commit.timestamp_unix)
     return Contents(
         commits=sum(made.values()),
-        authors=tuple(sorted((Author(*each) for each in made.items()), key=_busiest_first)),
+        authors=tuple(sorted((Author(*each) for each in made.items()), key=_busiest_first))[
+            :_MOST_AUTHORS
+        ],
+        author_count=len(made),
         last_commit=clock.iso(last * 1000) if made else "",
         narrative_files=sum(len(names) for _, _, names in os.walk(project.narrative)),
     )
@@ -74,29 +107,53 @@ def _busiest_first(author: Author) -> tuple[int, str]:
 
 def trust(home: str, project: Project) -> Trust:
     """Trust a project store from now on, in the name that its commits carry here."""
-    is_broken = trusting.is_broken(home)
+    is_broken = trusted.is_broken(home)
+    differs = trust_check.verify(home, project).differs
     who = redaction.redact(git.identity(project.checkout)).text
-    is_new = trusting.trust(home, project, who, clock.iso(clock.now_ms()))
-    known = trusting.find(home, project)
+    is_new = trust_check.trust_project(home, project, who, clock.iso(clock.now_ms()))
+    known = trusted.find(home, project)
     return Trust(
         project.root,
         "trusted" if is_new else "already trusted",
         known.at if known else "",
         known.identity if known else "",
-        put_aside=os.path.join(home, trusting.BROKEN) if is_broken and is_new else "",
+        put_aside=os.path.join(home, trust_check.BROKEN) if is_broken and is_new else "",
+        differed=differs,
     )
 
 
 def revoke(home: str, project: Project) -> Trust:
-    was_trusted = trusting.revoke(home, project)
+    was_trusted = trust_check.revoke(home, project)
     return Trust(project.root, "revoked" if was_trusted else "not trusted")
 
 
 def revoke_folder(home: str, root: str) -> Trust:
     """The same for a folder that holds no project store any more."""
-    was_trusted = trusting.revoke_folder(home, root)
+    was_trusted = trust_check.revoke_folder(home, root)
     return Trust(root, "revoked" if was_trusted else "not trusted")
 
 
 def everything(home: str) -> TrustedProjects:
-    return TrustedProjects(tuple(trusting.everything(home)))
+    trust_check.adopt(home)
+    found = []
+    for known in trusted.everything(home):
+        project = layout.find_project(known.root, home)
+        state: Literal["trusted", "not trusted", "gone"] = "gone"
+        differs: tuple[str, ...] = ()
+        if project and known.key in (trusted.key_of(project), trusted.folder_of(project)):
+            verdict = trust_check.verify(home, project)
+            state, differs = "trusted" if verdict.is_trusted else "not trusted", verdict.differs
+        found.append(
+            TrustedProject(
+                known.key,
+                known.root,
+                known.at,
+                known.identity,
+                state,
+                differs,
+                known.roots,
+                known.remote,
+                known.owner,
+            )
+        )
+    return TrustedProjects(tuple(found))

@@ -32,12 +32,6 @@ MISSING = " The project's own memory is not ready yet; `ctx compose` shows it."
 _BUSY_S = 0.1
 
 
-def of_agents(home: str, folder: str) -> Project | None:
-    """The project here whose store agents may use: it is there, and trusted."""
-    project = layout.find_project(folder, home)
-    return project if project and trust.is_trusted(home, project) else None
-
-
 def read(home: str, project: Project) -> Beside:
     """What there is now, without making anything."""
     if not trust.is_trusted(home, project):

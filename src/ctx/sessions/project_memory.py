@@ -3,11 +3,14 @@
 Reading brings the index to what the project is at, if it is not, and asks the index. Writing holds
 the project's lock: a change becomes records, the records a batch, the batch a step of the session,
 and the step is durable before the index has it. Whatever is lost in between, the index catches up.
+
+Into a store that is not trusted a person may put things. Of such a store nothing is read but what
+was put in here: its index is in memory, and begins empty.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from ctx.memory.index import Index
     from ctx.objects.repository import Repository
     from ctx.sessions import compaction
+    from ctx.sessions.trust_check import Verdict
 
 
 _ATTEMPTS = 20
@@ -38,8 +42,19 @@ _ATTEMPTS = 20
 class ProjectMemory:
     """Where a project's nodes are read and changed."""
 
-    def __init__(self, project: Project, settings: "Callable[[], Config]") -> None:
+    def __init__(
+        self,
+        project: Project,
+        settings: "Callable[[], Config]",
+        withheld: "Verdict | None" = None,
+        *,
+        keeps_index: bool = True,
+    ) -> None:
         self.project = project
+        self._keeps_index = keeps_index
+        self.withheld = withheld
+        """Why nothing is read that was there before; None where the store is trusted."""
+        self._not_ours = frozenset(self._documents()) if withheld else frozenset()
         self._settings = settings
         self._connection: Connection | None = None
         self._index: Index | None = None
@@ -63,7 +78,7 @@ class ProjectMemory:
     @property
     def graph(self) -> Graph:
         """The graph as it is now. Nothing of the working tree is written for it."""
-        if self._connection is None:
+        if self._connection is None and not self.withheld and self._keeps_index:
             if untracked.are_places_stale(self.project):
                 from ctx.objects import untracked_survey
 
@@ -94,6 +109,11 @@ class ProjectMemory:
         # What only reads an index that fits loads nothing of this.
         from ctx.memory import index
 
+        if self.withheld:
+            if self._index is None:
+                self._use(index.empty(self.repository))
+            assert self._index is not None
+            return self._index
         for _ in range(_ATTEMPTS):
             try:
                 if (opened := self._brought()) is not None:
@@ -118,7 +138,8 @@ class ProjectMemory:
             self.close()
             now = present.state(self.project)
             with explained(present.path_for(self.project, now), IndexCorrupt):
-                self._use(index.open_index(self.repository, now))
+                make = index.open_index if self._keeps_index else index.in_memory
+                self._use(make(self.repository, now))
         opened = self._index
         assert opened is not None
         with explained(opened.path, IndexCorrupt), transaction(opened.connection):
@@ -151,6 +172,7 @@ class ProjectMemory:
         """Put in what documents say that are not what they were."""
         from ctx.sessions import documents
 
+        seen = {path: seen[path] for path in seen if path not in self._not_ours}
         for path in sorted(opened.changed_documents(seen)):
             said = None
             if path in seen:
@@ -212,6 +234,9 @@ class ProjectMemory:
         from ctx.objects import untracked_survey
         from ctx.sessions import compaction
 
+        if self.withheld:
+            with closing(self._whole()) as whole:
+                return whole.commit(wish)
         with self.repository.locked("ctx commit"):
             known = self.snapshots()
             before = self.repository.named_heads()
@@ -220,12 +245,22 @@ class ProjectMemory:
             untracked_survey.prune(self.repository)
             made = compaction.commit(self.repository, wish, self.graph, known)
             self.close()
-            if made is not None:
+            if made is not None and self._keeps_index:
                 index.rename(self.project, before, self.repository.named_heads())
         return made
 
+    def _whole(self) -> "ProjectMemory":
+        """All of a store that is not trusted, for what is written into it.
+
+        Its index is not kept: a hook takes the one that it finds.
+        """
+        return ProjectMemory(self.project, self._settings, keeps_index=False)
+
     def snapshots(self) -> dict[str, ObjectId]:
         """The newest snapshot in history of each document."""
+        if self.withheld:
+            with closing(self._whole()) as whole:
+                return whole.snapshots()
         return {path: ObjectId(blob) for path, blob in self._up_to_date().last_snapshots()}
 
     def _active_tasks(self) -> list[str]:
@@ -248,7 +283,8 @@ class ProjectMemory:
         from ctx.memory import index
 
         self.close()
-        index.discard(present.path_for(self.project, present.state(self.project)))
+        if self._keeps_index and not self.withheld:
+            index.discard(present.path_for(self.project, present.state(self.project)))
 
     def close(self) -> None:
         if self._connection is not None:

@@ -1,10 +1,16 @@
-"""Which project stores a person trusts, in `CTX_HOME/trusted.json`.
+"""Which project stores a person trusts, in `CTX_HOME/trusted.json`, as far as hooks ask.
 
 A cloned repository is a stranger: until it is trusted, hooks say of its memory only that it
-exists. Trust is given to a repository, and so to all of its working trees: the name under which
-it is kept is the git folder that they share. It must be that folder which knows the working
+exists. Trust is given to a repository at a path, and so to all of its working trees: the name under
+which it is kept is the git folder that they share. It must be that folder which knows the working
 tree: a `.git` that came out of an archive can point to any repository, and would be trusted
 like that one. Where it does not, and outside of git, trust is for the one folder.
+
+The path alone is not enough: something else may be cloned there later. `ctx trust` puts a random
+secret into the list and into a file in the git folder, which no clone and no archive brings along.
+A hook compares the two and who owns the folder, which takes no process. Whether it is still the
+same repository (`sessions/trust_check.py`) is for processes that have the time to ask git; they
+remove the file where it is not.
 
 A list that cannot be read trusts nobody. Hooks load this module: it imports little, and they
 only read.
@@ -14,25 +20,23 @@ import json
 import os
 from typing import NamedTuple
 
-from ctx import disk, interrupts
+from ctx import disk, layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from typing import Any
 
     from ctx.checkouts import Checkout
     from ctx.layout import Project
 
 NAME = "trusted.json"
-BROKEN = f"{NAME}.broken"
 
 _LARGEST = 4 * 1024 * 1024
-_WAIT_S = 10.0
+_LARGEST_KEY = 64 * 1024
 
 
 class Trusted(NamedTuple):
-    """A project store that is trusted."""
+    """A project store that is trusted, and what its repository is known by."""
 
     key: str
     root: str
@@ -40,69 +44,46 @@ class Trusted(NamedTuple):
     at: str
     identity: str
     """Who trusts it, as git names them."""
+    secret: str = ""
+    """What the file in the git folder holds; empty in an entry of a ctx that knew only paths."""
+    roots: tuple[str, ...] = ()
+    """The commits that its history begins with; none: not known."""
+    remote: str = ""
+    """The URL of `origin`, as `repository_identity.comparable` writes it; empty: not known."""
+    owner: int | None = None
+    """The user id that owns the git folder; None: not known."""
 
 
 def is_trusted(home: str, project: "Project") -> bool:
-    return find(home, project) is not None
+    """Whether a project is trusted, as far as plain files say so."""
+    known = find(home, project)
+    if known is None:
+        return False
+    if not known.secret:
+        # Nobody has had the time yet to find out what its repository is known by.
+        return True
+    is_same_owner = known.owner in (None, owner_of(project))
+    return is_same_owner and read_key(project, known.key).get("secret") == known.secret
 
 
 def find(home: str, project: "Project") -> Trusted | None:
-    """How a project is trusted; None where it is not.
+    """The entry of a project; None where there is none.
 
     It may have been trusted before it became a git repository, then as a folder.
     """
-    entries = _read(home)
-    return entries.get(key_of(project)) or entries.get(_folder_of(project))
+    entries = _understood(read_list(home) or {})
+    return entries.get(key_of(project)) or entries.get(folder_of(project))
 
 
 def everything(home: str) -> list[Trusted]:
     """All that is trusted, by the folder."""
-    return sorted(_read(home).values(), key=lambda trusted: (trusted.root, trusted.key))
+    known = _understood(read_list(home) or {})
+    return sorted(known.values(), key=lambda trusted: (trusted.root, trusted.key))
 
 
 def is_broken(home: str) -> bool:
     """Whether there is a list that cannot be read."""
-    return os.path.lexists(path_of(home)) and _entries(home) is None
-
-
-def trust(home: str, project: "Project", identity: str, at: str) -> bool:
-    """Trust a project from now on. False: it is trusted already, and nothing was changed.
-
-    A list that cannot be read is put aside first, under the name of `BROKEN`.
-    """
-    with _locked(home, "ctx trust"), disk.explained("writing down what is trusted"):
-        if is_trusted(home, project):
-            return False
-        entries = _entries(home)
-        if entries is None:
-            entries = {}
-            if os.path.lexists(path_of(home)):
-                os.replace(path_of(home), os.path.join(home, BROKEN))
-        entries[key_of(project)] = {"root": project.root, "at": at, "identity": identity}
-        _write(home, entries)
-    return True
-
-
-def revoke(home: str, project: "Project") -> bool:
-    """Trust a project no longer; whether it was trusted."""
-    return _remove(home, {key_of(project), _folder_of(project)})
-
-
-def revoke_folder(home: str, root: str) -> bool:
-    """The same for a project that may be gone: what stands in its place later is another one."""
-    return _remove(home, {trusted.key for trusted in everything(home) if trusted.root == root})
-
-
-def _remove(home: str, keys: set[str]) -> bool:
-    if not keys.intersection(_read(home)):
-        return False
-    with _locked(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
-        # A list that broke in the meantime trusts nobody, and stays as it is.
-        entries = _entries(home) or {}
-        left = {key: entry for key, entry in entries.items() if key not in keys}
-        if left != entries:
-            _write(home, left)
-    return True
+    return os.path.lexists(path_of(home)) and read_list(home) is None
 
 
 def path_of(home: str) -> str:
@@ -113,13 +94,13 @@ def key_of(project: "Project") -> str:
     """Under which name a project is trusted. No real path has `//` in it."""
     checkout = project.checkout
     if checkout is None or not _is_at_home(checkout):
-        return _folder_of(project)
+        return folder_of(project)
     inside = os.path.relpath(project.root, checkout.top)
     common = os.path.realpath(checkout.common_dir)
     return common if inside == os.curdir else f"{common}//{inside}"
 
 
-def _folder_of(project: "Project") -> str:
+def folder_of(project: "Project") -> str:
     return os.path.realpath(project.root)
 
 
@@ -143,18 +124,34 @@ def _is_at_home(checkout: "Checkout") -> bool:
     return os.path.realpath(os.path.dirname(known)) == os.path.realpath(checkout.top)
 
 
-def _read(home: str) -> dict[str, Trusted]:
-    """What is trusted, as far as it can be understood."""
-    found = {}
-    for key, entry in (_entries(home) or {}).items():
-        if isinstance(entry, dict):
-            said = [entry.get(name, "") for name in ("root", "at", "identity")]
-            if all(isinstance(each, str) for each in said):
-                found[key] = Trusted(key, *said)
-    return found
+def key_file(project: "Project", key: str) -> str:
+    """Where the secret lies that tells the trusted repository from another one at its path."""
+    if key == folder_of(project):
+        return os.path.join(project.store, "local", "trust.json")
+    assert project.checkout is not None
+    # One repository may hold several project stores.
+    name = f"trust-{layout.digest(os.fsencode(key), 8)}.json"
+    return os.path.join(project.checkout.common_dir, "ctx", name)
 
 
-def _entries(home: str) -> "dict[str, Any] | None":
+def read_key(project: "Project", key: str) -> "dict[str, Any]":
+    """What that file says; nothing where there is none, or it cannot be read."""
+    try:
+        found = json.loads(disk.read_plain(key_file(project, key), _LARGEST_KEY))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def owner_of(project: "Project") -> int | None:
+    """The user id that owns the git folder; without git, the store."""
+    try:
+        return os.stat(project.checkout.common_dir if project.checkout else project.store).st_uid
+    except OSError:
+        return None
+
+
+def read_list(home: str) -> "dict[str, Any] | None":
     """The list as it is written, with whatever a newer ctx keeps in it; None: there is none."""
     try:
         data = disk.read_plain(path_of(home), _LARGEST)
@@ -164,15 +161,19 @@ def _entries(home: str) -> "dict[str, Any] | None":
     return entries if isinstance(entries, dict) else None
 
 
-def _write(home: str, entries: "dict[str, Any]") -> None:
-    # A path may be any bytes: what is no text is escaped, and comes back as it was.
-    text = json.dumps(entries, indent=2, sort_keys=True)
-    interrupts.defer()
-    disk.replace(path_of(home), f"{text}\n".encode())
-
-
-def _locked(home: str, doing: str) -> "AbstractContextManager[None]":
-    """One writer at a time, so that nobody's trust is lost."""
-    from ctx.objects import lock
-
-    return lock.held(f"{path_of(home)}.lock", doing, _WAIT_S)
+def _understood(entries: "dict[str, Any]") -> dict[str, Trusted]:
+    """The entries that can be understood. One that cannot be trusts nobody, and is kept."""
+    found = {}
+    for key, entry in entries.items():
+        if not isinstance(entry, dict):
+            continue
+        texts = [entry.get(name, "") for name in ("root", "at", "identity", "secret", "remote")]
+        roots, owner = entry.get("roots", []), entry.get("owner")
+        if (
+            isinstance(roots, list)
+            and all(isinstance(each, str) for each in (*texts, *roots))
+            and (owner is None or isinstance(owner, int))
+        ):
+            root, at, identity, secret, remote = texts
+            found[key] = Trusted(key, root, at, identity, secret, tuple(roots), remote, owner)
+    return found

@@ -1,0 +1,132 @@
+"""What a repository is known by: the commits that its history begins with, the URL of its remote
+`origin`, and who owns its git folder.
+
+A path says where a repository lies; this says which one it is.
+"""
+
+import contextlib
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import git
+from ctx.errors import GitFailure
+from ctx.sessions import trust
+from ctx.sessions.trust import Trusted
+
+if TYPE_CHECKING:
+    from ctx.layout import Project
+
+_LONGEST_REMOTE = 120
+_DEFAULT_PORTS = {"https": "443", "http": "80", "ssh": "22", "git": "9418"}
+_SCP = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:@]+):(?!//)(.+)", re.DOTALL)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
+_NOT_IN_REMOTES = re.compile(r"[^A-Za-z0-9._~/:@+%=&?,\[\]-]")
+
+
+class Identity(NamedTuple):
+    """What a repository is known by."""
+
+    roots: tuple[str, ...]
+    """The commits that its history begins with; none: not known."""
+    remote: str
+    owner: int | None
+
+
+class Snapshot(NamedTuple):
+    """What a repository is known by at one moment, and what tells whether that may have changed."""
+
+    identity: Identity
+    head: str
+    """The commit that was checked out; empty: none."""
+    stamp: str
+    """What `stamp_of` said."""
+
+
+def take(project: "Project") -> Snapshot:
+    """What a project's repository is known by now, as far as git says so."""
+    stamp, head, remote = stamp_of(project), "", ""
+    roots: tuple[str, ...] = ()
+    with contextlib.suppress(GitFailure):
+        head = head_of(project)
+        remote = remote_of(project)
+        roots = roots_of(project, head)
+    return Snapshot(Identity(roots, remote, trust.owner_of(project)), head, stamp)
+
+
+def comparable(url: str) -> str:
+    """A URL of a remote in a form in which two of the same place are equal: `host/path`.
+
+    How it is reached, as whom and with which password is left out.
+    """
+    url = url.strip()
+    if found := _URL.fullmatch(url):
+        scheme, rest = found[1].lower(), found[2]
+        host, slash, path = rest.partition("/")
+        host = host.rpartition("@")[2].lower()
+        host = host.removesuffix(f":{_DEFAULT_PORTS.get(scheme, '')}")
+        # A file's URL has no host.
+        place = f"{host}{slash}{path.lstrip('/')}" if host else f"/{path.lstrip('/')}"
+    elif found := _SCP.fullmatch(url):
+        place = f"{found[1].lower()}/{found[2].lstrip('/')}"
+    else:
+        place = url
+    from ctx import redaction
+
+    place = place.rstrip("/").removesuffix(".git").rstrip("/")
+    return redaction.redact(place).text
+
+
+def head_of(project: "Project") -> str:
+    """The commit that is checked out; empty before there is one, and without git."""
+    return git.head_commit(project.checkout) or "" if project.checkout else ""
+
+
+def remote_of(project: "Project") -> str:
+    return comparable(git.origin_url(project.checkout)) if project.checkout else ""
+
+
+def roots_of(project: "Project", head: str) -> tuple[str, ...]:
+    return git.root_commits(project.checkout, head) if project.checkout and head else ()
+
+
+def differences(known: Trusted, now: Identity) -> tuple[str, ...]:
+    """What was known when a project was trusted, and does not hold any more."""
+    differs = []
+    if known.remote and known.remote != now.remote:
+        is_now = f"its remote is now {_quoted(now.remote)}" if now.remote else "it has no remote"
+        differs.append(f"{is_now}, was {_quoted(known.remote)}")
+    if not set(known.roots) <= set(now.roots):
+        differs.append(roots_differ(known))
+    if known.owner not in (None, now.owner):
+        differs.append(owner_differs(known, now.owner))
+    return tuple(differs)
+
+
+def roots_differ(known: Trusted) -> str:
+    return f"its history cannot be followed to its first commit {known.roots[0][:12]!r}"
+
+
+def owner_differs(known: Trusted, owner: int | None) -> str:
+    return f"its git folder belongs to user {owner} now, was {known.owner}"
+
+
+def _quoted(remote: str) -> str:
+    """A remote as it can be shown: an archive may bring one that says anything."""
+    safe = _NOT_IN_REMOTES.sub("?", remote)
+    return f'"{safe if len(safe) <= _LONGEST_REMOTE else f"{safe[:_LONGEST_REMOTE]}…"}"'
+
+
+def stamp_of(project: "Project") -> str:
+    """Another text where the remote, or how much of history is here, may have changed."""
+    if project.checkout is None:
+        return ""
+    stamps = []
+    for name in ("config", "shallow"):
+        try:
+            found = os.stat(os.path.join(project.checkout.common_dir, name))
+        except OSError:
+            stamps.append("none")
+        else:
+            stamps.append(f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}")
+    return " ".join(stamps)

@@ -1,0 +1,351 @@
+"""Whether a project is the one that was trusted: its repository at its path.
+
+A repository is known by the commits that its history begins with, the URL of its remote `origin`,
+and who owns its git folder. What was known when it was trusted must still hold. What was not known
+then (nothing was committed yet, there was no remote, the clone is shallow) is not compared, and
+written down as soon as it is known: so trust only ever narrows.
+
+To walk to the first commits takes long. The file with the secret also names the last commits that
+were checked: one of those needs no process, and one that descends from the last of them a quick
+one. Where another repository lies at the path, the file is removed, so that hooks agree.
+"""
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ctx import disk, git, interrupts, layout
+from ctx.errors import DiskFailure, GitFailure, LockConflict
+from ctx.sessions import repository_identity, trust
+from ctx.sessions.repository_identity import Identity, Snapshot, owner_differs, roots_differ
+from ctx.sessions.trust import Trusted
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from ctx.layout import Project
+
+BROKEN = f"{trust.NAME}.broken"
+NOTICE = f"{trust.NAME}.adopted"
+"""The file that says how many entries were given an identity, until somebody was told."""
+
+_WAIT_S = 10.0
+_KEPT_HEADS = 8
+
+
+class Verdict(NamedTuple):
+    """Whether a project store is trusted, and what is not as it was when it was trusted."""
+
+    is_trusted: bool
+    differs: tuple[str, ...] = ()
+    """Clauses such as `its remote is now "a", was "b"`; none where it was never trusted."""
+
+    @property
+    def sentence(self) -> str:
+        """Why nothing of the store is shown, and what to do about it."""
+        if not self.differs:
+            return (
+                "This project has a store that is not trusted, so nothing of it is shown: "
+                "`ctx trust` says what it holds, and trusts it."
+            )
+        return (
+            f"This project's store is not trusted any more, because {' and '.join(self.differs)}, "
+            "so nothing of it is shown: `ctx trust` says what it holds, and trusts it again."
+        )
+
+
+TRUSTED = Verdict(True)
+NEVER_TRUSTED = Verdict(False)
+
+
+def verify(home: str, project: "Project") -> Verdict:
+    """Whether this is the repository that was trusted at this path.
+
+    One that was cloned again gets its secret back; another one loses it.
+    """
+    known = trust.find(home, project)
+    if known is not None and not known.secret:
+        adopt(home, project)
+        known = trust.find(home, project)
+    if known is None:
+        return NEVER_TRUSTED
+    if not known.secret:
+        # The list cannot be written here; it is what it was.
+        return TRUSTED
+    kept = trust.read_key(project, known.key)
+    if kept.get("secret") != known.secret:
+        return _without_secret(home, project, known, kept)
+    owner = trust.owner_of(project)
+    if known.owner not in (None, owner):
+        return _refused(project, known, (owner_differs(known, owner),))
+    try:
+        return _with_secret(home, project, known, kept)
+    except GitFailure:
+        # Without git nothing can be compared: it is as trusted as a hook takes it.
+        return TRUSTED
+
+
+def _with_secret(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+    """A project that has the secret: what may have changed since it was looked at last."""
+    stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
+    heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
+    if kept.get("stamp") == stamp and head in heads:
+        return TRUSTED
+    remote = repository_identity.remote_of(project)
+    last = heads[-1] if heads and known.roots and head else ""
+    if last and project.checkout and git.descends_from(project.checkout, head, last):
+        roots = known.roots
+    else:
+        roots = repository_identity.roots_of(project, head)
+    snapshot = Snapshot(Identity(roots, remote, known.owner), head, stamp)
+    if differs := repository_identity.differences(known, snapshot.identity):
+        return _refused(project, known, differs, snapshot)
+    _learn(home, known, snapshot.identity)
+    # Those that were checked when less was known do not count any more.
+    checked = [each for each in heads if each != head] if known.roots else []
+    with contextlib.suppress(OSError):
+        _write_key(project, known, [*checked[1 - _KEPT_HEADS :], head], stamp)
+    return TRUSTED
+
+
+def _without_secret(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+    """A project at a trusted path that does not have the secret: it may be the same repository,
+    cloned again."""
+    if known.roots and kept.get("refused") == _refusal(project):
+        # Its history was walked before: a commit's name stands for all that led to it.
+        return Verdict(False, (roots_differ(known),))
+    snapshot = repository_identity.take(project)
+    if differs := repository_identity.differences(known, snapshot.identity):
+        return _refused(project, known, differs, snapshot)
+    if not (known.roots or known.remote):
+        return _refused(project, known, (_NO_SECRET,))
+    try:
+        _discard_indexes(project, known.key)
+    except OSError:
+        return Verdict(False, (_OLD_INDEXES,))
+    _learn(home, known, snapshot.identity)
+    with contextlib.suppress(OSError):
+        _write_key(project, known, [snapshot.head], snapshot.stamp)
+    return TRUSTED
+
+
+_NO_SECRET = "the secret that `ctx trust` left in it is not there"
+_OLD_INDEXES = "the indexes that lie in its git folder cannot be removed"
+
+
+def trusted_project(home: str, folder: str) -> "Project | None":
+    """The project here whose store may be used: it is there, and trusted."""
+    project = layout.find_project(folder, home)
+    return project if project and verify(home, project).is_trusted else None
+
+
+def trust_project(home: str, project: "Project", who: str, at: str) -> bool:
+    """Trust a project from now on. False: it is trusted already, and nothing was changed.
+
+    A list that cannot be read is put aside first, under the name of `BROKEN`. Indexes that lie
+    there already are removed: whoever made them may have put anything in.
+    """
+    if verify(home, project).is_trusted:
+        return False
+    before, snapshot = trust.find(home, project), repository_identity.take(project)
+    key, folder = trust.key_of(project), trust.folder_of(project)
+    known = Trusted(key, project.root, at, who, os.urandom(16).hex(), *snapshot.identity)
+    with _locked(home, "ctx trust"), disk.explained("writing down what is trusted"):
+        if trust.find(home, project) != before and trust.is_trusted(home, project):
+            # Another process was faster.
+            return False
+        entries = trust.read_list(home)
+        if entries is None:
+            entries = {}
+            if os.path.lexists(trust.path_of(home)):
+                os.replace(trust.path_of(home), os.path.join(home, BROKEN))
+        _discard_indexes(project, key)
+        _write_key(project, known, [snapshot.head], snapshot.stamp)
+        if key != folder:
+            entries.pop(folder, None)
+        interrupts.defer()
+        _write_list(home, _with_entry(entries, known))
+    return True
+
+
+def revoke(home: str, project: "Project") -> bool:
+    """Trust a project no longer; whether it was trusted."""
+    keys = {trust.key_of(project), trust.folder_of(project)}
+    for key in keys:
+        with contextlib.suppress(OSError):
+            disk.discard(trust.key_file(project, key))
+    return _remove(home, keys)
+
+
+def revoke_folder(home: str, root: str) -> bool:
+    """The same for a project that may be gone: what stands in its place later is another one."""
+    keys = {trusted.key for trusted in trust.everything(home) if trusted.root == root}
+    return _remove(home, keys)
+
+
+def _remove(home: str, keys: set[str]) -> bool:
+    if keys.isdisjoint(trust.read_list(home) or {}):
+        return False
+    with _locked(home, "ctx trust --revoke"), disk.explained("writing down what is trusted"):
+        # A list that broke in the meantime trusts nobody, and stays as it is.
+        entries = trust.read_list(home) or {}
+        left = {key: entry for key, entry in entries.items() if key not in keys}
+        if left != entries:
+            interrupts.defer()
+            _write_list(home, left)
+    return True
+
+
+def adopt(home: str, here: "Project | None" = None) -> None:
+    """Give entries of a ctx that knew only paths the identity that their projects have now.
+
+    One whose folder is gone gets a secret that nothing has: what comes to its path is another one.
+    """
+    found: dict[str, tuple[Project | None, Snapshot]] = {}
+    for known in trust.everything(home):
+        if known.secret:
+            continue
+        is_here = here is not None and known.key in (trust.key_of(here), trust.folder_of(here))
+        project = here if is_here else _at(home, known)
+        if project is not None:
+            found[known.key] = (project, repository_identity.take(project))
+        elif not os.path.exists(known.key.partition("//")[0]):
+            found[known.key] = (None, Snapshot(Identity((), "", None), "", ""))
+    if not found:
+        return
+    # Where it cannot be written the entries are what they were, and the next process tries again.
+    with (
+        contextlib.suppress(DiskFailure, LockConflict),
+        _locked(home, "ctx trust"),
+        disk.explained("writing down what is trusted"),
+    ):
+        entries = trust.read_list(home) or {}
+        # Another process may have been faster.
+        left = [known for known in trust.everything(home) if not known.secret]
+        adopted = [known for known in left if known.key in found]
+        for known in adopted:
+            project, snapshot = found[known.key]
+            known = Trusted(*known[:4], os.urandom(16).hex(), *snapshot.identity)
+            if project is not None:
+                with contextlib.suppress(OSError):
+                    _write_key(project, known, [snapshot.head], snapshot.stamp)
+            entries = _with_entry(entries, known)
+        if adopted:
+            _write_list(home, entries)
+            disk.replace(os.path.join(home, NOTICE), b"%d\n" % len(adopted))
+
+
+def take_notice(home: str) -> int:
+    """How many entries were given an identity since somebody was told; 0 the next time."""
+    path = os.path.join(home, NOTICE)
+    try:
+        told = int(disk.read_plain(path, 100))
+        os.unlink(path)
+    except (OSError, ValueError):
+        return 0
+    return told
+
+
+def _at(home: str, known: Trusted) -> "Project | None":
+    """The project that an entry is about, if it is still there."""
+    project = layout.find_project(known.root, home)
+    keys = (trust.key_of(project), trust.folder_of(project)) if project else ()
+    return project if known.key in keys else None
+
+
+def _learn(home: str, known: Trusted, now: Identity) -> None:
+    """Write down what was not known before, so that it must hold from now on."""
+    roots, remote = known.roots or now.roots, known.remote or now.remote
+    if (roots, remote) == (known.roots, known.remote):
+        return
+    with (
+        contextlib.suppress(DiskFailure, LockConflict),
+        _locked(home, "ctx trust"),
+        disk.explained("writing down what is trusted"),
+    ):
+        entries = trust.read_list(home) or {}
+        entry = entries.get(known.key)
+        if isinstance(entry, dict) and entry.get("secret") == known.secret:
+            entry["roots"], entry["remote"] = list(roots), remote
+            _write_list(home, entries)
+
+
+def _refused(
+    project: "Project",
+    known: Trusted,
+    differs: tuple[str, ...],
+    snapshot: "Snapshot | None" = None,
+) -> Verdict:
+    """Take the secret away, so that hooks agree. That a history begins with other commits is kept
+    in its place: to find it out takes long."""
+    path = trust.key_file(project, known.key)
+    with contextlib.suppress(OSError):
+        if snapshot and known.roots and roots_differ(known) in differs:
+            _write(path, {"refused": f"{snapshot.head} {snapshot.stamp}"})
+        else:
+            disk.discard(path)
+    return Verdict(False, differs)
+
+
+def _refusal(project: "Project") -> str:
+    """What `_refused` would keep about this project now."""
+    with contextlib.suppress(GitFailure):
+        head = repository_identity.head_of(project)
+        return f"{head} {repository_identity.stamp_of(project)}"
+    return ""
+
+
+def _discard_indexes(project: "Project", key: str) -> None:
+    """Remove the indexes of memory in every working tree; that of the code is no memory."""
+    import shutil
+
+    local = project.local
+    others = os.path.dirname(local)
+    is_alone = key == trust.folder_of(project)
+    folders = [local] if is_alone else [os.path.join(others, each) for each in disk.names(others)]
+    for folder in folders:
+        indexes = os.path.join(folder, "index")
+        if os.path.islink(folder) or os.path.islink(indexes):
+            continue
+        for name in disk.names(indexes):
+            if not name.startswith(layout.CODE_INDEX):
+                path = os.path.join(indexes, name)
+                if os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path)
+                else:
+                    disk.discard(path)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _with_entry(entries: dict[str, Any], known: Trusted) -> dict[str, Any]:
+    """The list with an entry in it, and whatever else a newer ctx has written there."""
+    before = entries.get(known.key)
+    entry = {name: value for name, value in known._asdict().items() if name != "key"}
+    return {**entries, known.key: {**(before if isinstance(before, dict) else {}), **entry}}
+
+
+def _write_key(project: "Project", known: Trusted, heads: list[str], stamp: str) -> None:
+    path = trust.key_file(project, known.key)
+    _write(path, {"secret": known.secret, "heads": heads, "stamp": stamp})
+
+
+def _write(path: str, value: dict[str, Any]) -> None:
+    disk.make_folder(os.path.dirname(path))
+    disk.replace(path, f"{json.dumps(value)}\n".encode())
+
+
+def _write_list(home: str, entries: dict[str, Any]) -> None:
+    # A path may be any bytes: what is no text is escaped, and comes back as it was.
+    text = json.dumps(entries, indent=2, sort_keys=True)
+    disk.replace(trust.path_of(home), f"{text}\n".encode())
+
+
+def _locked(home: str, doing: str) -> "AbstractContextManager[None]":
+    """One writer at a time, so that nobody's trust is lost."""
+    from ctx.objects import lock
+
+    return lock.held(f"{trust.path_of(home)}.lock", doing, _WAIT_S)
