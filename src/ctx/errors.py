@@ -54,6 +54,8 @@ class CtxError(Exception):
     code: str = "E000"
     exit_code: int = 1
     default_hint: str | None = None
+    quotes_store: bool = False
+    """Whether its sentence names what lies in a project store: files, refs, ids."""
 
     def __init__(self, message: str, *, hint: str | None = None, detail: str = "") -> None:
         super().__init__(message)
@@ -64,29 +66,41 @@ class CtxError(Exception):
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
 
+    def unquoted(self) -> "StoreNotTrusted":
+        """The same about a store that is not trusted, without anything that lies in it."""
+        return StoreNotTrusted(
+            f"The project's store is not trusted, and cannot be used as it is ({self.code}).",
+            hint="`ctx debug verify` counts what is damaged; --untrusted names it on a terminal.",
+        )
+
 
 class ObjectNotFound(CtxError):
     code = "E001"
+    quotes_store = True
     default_hint = "Run `ctx debug verify` to see everything that is missing."
 
 
 class HashMismatch(CtxError):
     code = "E002"
+    quotes_store = True
     default_hint = "Restore the file from git or a copy; `ctx debug verify` lists every damage."
 
 
 class InvalidEnvelope(CtxError):
     code = "E003"
+    quotes_store = True
     default_hint = "Restore the file from git or a copy; `ctx debug verify` lists every damage."
 
 
 class DeserializationFailed(CtxError):
     code = "E004"
+    quotes_store = True
     default_hint = "Run `ctx debug verify` to see every damage."
 
 
 class RefNotFound(CtxError):
     code = "E005"
+    quotes_store = True
     default_hint = "`ctx debug refs` lists what there is."
 
 
@@ -97,6 +111,7 @@ class LockConflict(CtxError):
 
 class IndexCorrupt(CtxError):
     code = "E007"
+    quotes_store = True
     default_hint = "It is derived: delete it, and the next command makes it again."
 
 
@@ -107,6 +122,7 @@ class StagingConflict(CtxError):
 
 class CommitOrphan(CtxError):
     code = "E009"
+    quotes_store = True
     default_hint = "Fetch the missing history with git, or go on: reading stops at that boundary."
 
 

@@ -11,17 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
-from ctx.errors import (
-    CommitOrphan,
-    CtxError,
-    DeserializationFailed,
-    HashMismatch,
-    IndexCorrupt,
-    InvalidEnvelope,
-    ObjectNotFound,
-    RefNotFound,
-    StoreNotTrusted,
-)
+from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
 from ctx.memory import store
@@ -221,7 +211,7 @@ class Memory:
     def require_trust(self) -> None:
         """E032 where the project here has a store that is not trusted."""
         if self.withheld:
-            raise StoreNotTrusted(self.withheld.sentence)
+            raise StoreNotTrusted(f"{self.withheld.reason}.")
 
     def within(self, change: "Change") -> "Memory":
         """The same, where what is changed in a store is a part of one change that is open there."""
@@ -357,10 +347,10 @@ def _opened_beside(
     with closing(ProjectMemory(project, config, withheld)) as beside:
         try:
             yield beside
-        except _ABOUT_CONTENT as error:
-            if withheld is None:
-                raise
-            raise _unusable(error) from error
+        except CtxError as error:
+            if withheld and error.quotes_store:
+                raise error.unquoted() from error
+            raise
         except sqlite3.DatabaseError as error:
             if not beside.is_damaged():
                 raise
@@ -369,25 +359,6 @@ def _opened_beside(
                 "The index of the project's memory was damaged, and is thrown away.",
                 hint="Run the command again: it is made anew, and nothing is lost.",
             ) from error
-
-
-# What errors of these kinds say comes out of the store: names of files, and what is in them.
-_ABOUT_CONTENT = (
-    ObjectNotFound,
-    HashMismatch,
-    InvalidEnvelope,
-    DeserializationFailed,
-    RefNotFound,
-    IndexCorrupt,
-    CommitOrphan,
-)
-
-
-def _unusable(error: CtxError) -> StoreNotTrusted:
-    """An error without what a store says that is not trusted."""
-    return StoreNotTrusted(
-        f"The project's store, which is not trusted, cannot be used as it is ({error.code})."
-    )
 
 
 def _config(
@@ -413,7 +384,7 @@ def open_project(surroundings: Surroundings, *, reading: bool = True) -> Workspa
     project = layout.require_project(surroundings.folder, surroundings.user_store.home)
     _, withheld = _project_here(surroundings._replace(database=""))
     if withheld and reading:
-        raise StoreNotTrusted(withheld.sentence)
+        raise StoreNotTrusted(f"{withheld.reason}.")
     config = _config(surroundings, project, withheld)
     memory = ProjectMemory(project, lambda: config, withheld)
     return Workspace(project, config, memory, surroundings.session)

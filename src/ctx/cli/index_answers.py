@@ -7,7 +7,7 @@ from ctx.cli import code
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, Table, plain
 from ctx.cli.settings import Settings
-from ctx.errors import NotAProject
+from ctx.errors import NotAProject, StoreNotTrusted
 
 if TYPE_CHECKING:
     from ctx.operations.debug_index import Found
@@ -19,7 +19,7 @@ def show(key: str | None, settings: Settings, output: Output) -> None:
     workspace = None
     try:
         workspace = open_workspace(settings, output)
-    except NotAProject:
+    except (NotAProject, StoreNotTrusted):
         # Code is known without a store, too.
         if not debug_index.is_about_code(key):
             raise

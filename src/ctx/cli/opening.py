@@ -9,8 +9,10 @@ from ctx.cli.output import Output, count
 from ctx.cli.settings import Settings
 from ctx.clock import age, wall_s
 from ctx.errors import (
+    CtxError,
     DatabaseFailure,
     NodeNotFound,
+    StoreNotTrusted,
     UsageError,
     ViewNotFound,
 )
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctx.operations.compact import Compacted
+    from ctx.sessions.trust_check import Verdict
     from ctx.sessions.waiting import Waiting
 
 
@@ -42,7 +45,8 @@ def trusted_project(settings: Settings, output: Output) -> Project | None:
     _tell_adopted(settings, output)
     if verdict.is_trusted:
         return project
-    output.withhold(verdict.sentence)
+    output.withhold()
+    output.warn(verdict.sentence)
     return None
 
 
@@ -75,9 +79,8 @@ def _opened(
     with ExitStack() as stack:
         memory = _enter(stack, settings, output, writing=writing)
         if memory.withheld:
-            output.withhold(memory.withheld.sentence)
-            stack.enter_context(_hinting_at_trust())
-            yield memory
+            with _withholding(memory.withheld, output):
+                yield memory
             return
         if memory.beside:
             _warn_of_thrown_away(memory.beside.project, output)
@@ -95,13 +98,21 @@ def _opened(
 
 
 @contextmanager
-def _hinting_at_trust() -> Iterator[None]:
-    """Where a node is not found, it may be in the store that is not read."""
+def _withholding(withheld: "Verdict", output: Output) -> Iterator[None]:
+    """Answer without the project's store, and say so once."""
+    output.withhold()
     try:
         yield
-    except (NodeNotFound, ViewNotFound) as error:
-        error.hint = "The project's store is not trusted, so it was not looked for there."
+    except StoreNotTrusted:
         raise
+    except (NodeNotFound, ViewNotFound) as error:
+        # It may be in the store that was not looked at.
+        error.hint = withheld.sentence
+        raise
+    except CtxError:
+        output.warn(withheld.sentence)
+        raise
+    output.warn(withheld.sentence)
 
 
 def _warn_of_damage(memory: Memory, output: Output) -> None:
@@ -262,8 +273,9 @@ def open_to_write(settings: Settings, output: Output) -> Workspace:
     surroundings = _surroundings(settings, output)._replace(untrusted=False)
     workspace = open_project(surroundings, reading=False)
     _tell_adopted(settings, output)
-    if workspace.memory.withheld:
-        output.withhold(workspace.memory.withheld.sentence)
+    if withheld := workspace.memory.withheld:
+        output.withhold()
+        output.warn(withheld.sentence)
         return workspace
     for warning in workspace.config.warnings:
         output.warn(warning)

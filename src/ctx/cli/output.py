@@ -237,10 +237,9 @@ class Output:
             hint = "The change itself is stored." if interrupts.has_stored() else None
             raise DiskFailure(f"The answer cannot be printed: {reason}.", hint=hint) from error
 
-    def withhold(self, sentence: str) -> None:
-        """Say that the project's store is not in the answer, also to programs that read it."""
+    def withhold(self) -> None:
+        """Tell programs that the project's store, which is not trusted, is not in the answer."""
         self._withholds = True
-        self.warn(sentence)
 
     def note(self, text: str) -> None:
         """Something worth knowing beside the result; for people, so not beside JSON."""
@@ -264,6 +263,8 @@ class Output:
             self._say(f"{self._label('warning:', 'warning')} {visible(text)}")
 
     def error(self, error: CtxError) -> None:
+        if self._withholds and error.quotes_store:
+            error = error.unquoted()
         hint = self._typed(error.hint or "")
         if self._form == "json":
             told = {"code": error.code, "message": error.message, "hint": hint or None}

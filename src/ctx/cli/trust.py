@@ -7,7 +7,7 @@ from ctx import layout
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
-from ctx.errors import UsageError
+from ctx.errors import CtxError, UsageError
 from ctx.operations.trust import (
     Contents,
     Trust,
@@ -61,8 +61,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) -> None:
     project = layout.require_project(folder, home)
-    held = contents(project)
     verdict = trust_check.verify(home, project)
+    try:
+        held = contents(project)
+    except CtxError as error:
+        if error.quotes_store and not verdict.is_trusted:
+            raise error.unquoted() from error
+        raise
     if not verdict.is_trusted and not options.yes:
         if verdict.differs:
             output.note(f"It was trusted before. Now {' and '.join(verdict.differs)}.")

@@ -42,16 +42,16 @@ class Verdict(NamedTuple):
     """Clauses such as `its remote is now "a", was "b"`; none where it was never trusted."""
 
     @property
+    def reason(self) -> str:
+        if self.differs:
+            return f"This project's store is not trusted any more: {' and '.join(self.differs)}"
+        return "This project has a store that is not trusted"
+
+    @property
     def sentence(self) -> str:
         """Why nothing of the store is shown, and what to do about it."""
-        if not self.differs:
-            return (
-                "This project has a store that is not trusted, so nothing of it is shown: "
-                "`ctx trust` says what it holds, and trusts it."
-            )
         return (
-            f"This project's store is not trusted any more, because {' and '.join(self.differs)}, "
-            "so nothing of it is shown: `ctx trust` says what it holds, and trusts it again."
+            f"{self.reason}. Nothing of it is shown; `ctx trust` says what it holds, and trusts it."
         )
 
 

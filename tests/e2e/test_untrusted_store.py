@@ -1,0 +1,424 @@
+"""A store that is not trusted reaches no agent: nothing of it goes into a pipe.
+
+A stranger's store has one word in every place where a text can be. Every command there is runs in
+it, and the word is in nothing that it prints. What a person sees on a terminal is another matter.
+"""
+
+import errno
+import json
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from ctx.cli import main, options
+from ctx.library import open_project
+from tests.agents.claude_code.running import Hooks
+from tests.conftest import Ctx, Ran, git
+
+WORD = "canary9x"
+MINE = "Mine is deployed on Fridays."
+REASON = "This project has a store that is not trusted."
+SENTENCE = f"{REASON} Nothing of it is shown; `ctx trust` says what it holds, and trusts it."
+
+
+class Stranger(NamedTuple):
+    """Somebody else's project, cloned or unpacked here."""
+
+    folder: Path
+    node: str
+    """The id of one of its nodes."""
+    commit: str
+    mine: str
+    """A node in one's own store."""
+
+
+def fill(ctx: Ctx, folder: Path) -> tuple[str, str]:
+    """Make a store with the word in every place; a node and a commit of it."""
+
+    def done(*words: str) -> Ran:
+        ran = ctx("-C", str(folder), *words)
+        assert ran.code == 0, (words, ran.err)
+        return ran
+
+    done("init")
+    tags = (f"--tag={WORD}:{WORD}", "--tag=tier:pinned", f"--tag=task:{WORD}")
+    node = done(
+        "add", "--type=fact", *tags, f"--summary={WORD}", f"--meta={WORD}={WORD}",
+        f"Whoever deploys runs {WORD}.", "--format=json",
+    ).json["node"]["id"]  # fmt: skip
+    other = done("add", "--type=decision", f"Deploys are {WORD}.", "--format=json").json
+    done("link", node, other["node"]["id"], f"--reason={WORD}")
+    gone = done("add", "--type=fact", f"Gone is {WORD}.", "--format=json").json["node"]["id"]
+    done("delete", gone, "--yes")
+    done("view", "create", WORD, f"--query=tag:{WORD}:*")
+    done("add", "decision", f"{WORD} is decided", "--body", f"Because of {WORD}.")
+    done("add", "task", f"{WORD} is to do", "--body", f"Do {WORD}.")
+    done("add", "note", f"{WORD} is noted", "--stream", WORD)
+    done("add", "command", "--name", f"make {WORD}", "--body", f"error: {WORD}", "--exit-code=1")
+    done("learnings", "add", f"Always run {WORD}.", "--category=gotcha")
+    (folder / f"{WORD}.py").write_text(f"def {WORD}(): pass\n")
+    done("add", "file", f"{WORD}.py")
+    done("ingest", str(folder / f"{WORD}.py"))
+    narrative = folder / ".ctx" / "narrative"
+    (narrative / "README.md").write_text(f"# {WORD}\n\n## Summary\n\nDeploys are {WORD}.\n")
+    commit = done("commit", "-m", f"Deploys by {WORD}", "--format=json").json["commit"]
+    done("stage", "start", f"{WORD} staged", "--session", WORD)
+    done("add", "--type=fact", "--session", WORD, f"Staged by {WORD}.")
+    (folder / f"{WORD}.py").unlink()
+    config = folder / ".ctx" / "config.toml"
+    config.write_text(f'[repo]\nid = "{WORD}"\n{WORD} = "{WORD}"\n[index]\n{WORD} = 1\n')
+    (narrative / f"{WORD}.md").write_text(f"# {WORD}\n\nDeploys: token = 'ghp_{WORD * 5}'\n")
+    return node, commit
+
+
+@pytest.fixture(params=["clone", "archive", "no git"])
+def stranger(
+    request: pytest.FixtureRequest, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Stranger:
+    """The same store as `git clone` brings it, and as an archive of the whole folder does."""
+    theirs, here = tmp_path / "theirs" / "app", tmp_path / "here" / "app"
+    theirs.mkdir(parents=True)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("CTX_HOME", str(tmp_path / "their-home"))
+        elsewhere.setenv("GIT_AUTHOR_NAME", f"{WORD} {WORD}")
+        elsewhere.setenv("GIT_AUTHOR_EMAIL", f"{WORD}@example.org")
+        if request.param != "no git":
+            git("init", "-q", "-b", "main", str(theirs))
+        node, commit = fill(ctx, theirs)
+    (theirs / "main.py").write_text("def deploy(): pass\n")
+    if request.param == "clone":
+        git("add", "-A", cwd=theirs)
+        git("commit", "-qm", "A store", cwd=theirs)
+        git("clone", "-q", str(theirs), str(here))
+    else:
+        shutil.copytree(theirs, here, symlinks=True)
+    shutil.rmtree(theirs)
+    monkeypatch.chdir(here)
+    mine = ctx("add", "--user", "--type=fact", "--tag=tier:pinned", MINE, "--format=json").json
+    return Stranger(here, node, commit, mine["node"]["id"])
+
+
+LEAVES = [
+    (name, sub)
+    for name in main.COMMANDS
+    if name != "help"
+    for sub in list(options.subcommands_of(main.command_named(name)[1])) or [""]
+]
+
+# What to run of each command. A command that is not here fails `test_every_command_is_run`.
+RUN: dict[tuple[str, str], list[list[str]]] = {
+    ("add", "node"): [["add", "--type=fact", "Own words"], ["add", "--supersedes=@", "Own words"]],
+    ("add", "file"): [["add", "file", "main.py", "-m", "Own"]],
+    ("add", "note"): [["add", "note", "Own note"]],
+    ("add", "task"): [["add", "task", "Own task"]],
+    ("add", "decision"): [["add", "decision", "Own decision", "--commit"]],
+    ("add", "command"): [["add", "command", "--name=true", "--body=fine"]],
+    ("add", "cargo"): [["add", "cargo"]],
+    ("add", "code"): [["add", "code"], ["add", "code", "--snapshot"]],
+    ("add", "rust"): [["add", "rust"]],
+    ("show", ""): [["show", "@"], ["show", "@", "--history", "--with-edges"], ["show", "$"]],
+    ("list", ""): [["list"], ["list", "--project"], ["list", "--deleted"]],
+    ("update", ""): [["update", "@", "--summary=x"]],
+    ("edit", ""): [["edit", "@"]],
+    ("delete", ""): [["delete", "@", "--dry-run"]],
+    ("forget", ""): [["forget", "deploys", "--dry-run"]],
+    ("restore", ""): [["restore", "@"]],
+    ("undo", ""): [["undo", "--list"], ["undo", "--dry-run"]],
+    ("pin", ""): [["pin", "@"]],
+    ("unpin", ""): [["unpin", "@"]],
+    ("tag", ""): [["tag", "@", "own:tag"]],
+    ("untag", ""): [["untag", "@", "own:tag"]],
+    ("tags", ""): [["tags"], ["tags", "--project"]],
+    ("link", ""): [["link", "$", "@"]],
+    ("unlink", ""): [["unlink", "$", "@"]],
+    ("relate", ""): [
+        ["relate", "main.py", "DependsOn", "task_0001"], ["relate", "$", "DependsOn", "@"],
+    ],
+    ("edges", ""): [["edges", "@"]],
+    ("move", ""): [["move", "@", "--user"], ["move", "$", "--project", "--dry-run"]],
+    ("task", "start"): [["task", "start", "Own"], ["task", "start", "task_0001"]],
+    ("task", "end"): [["task", "end"]],
+    ("task", "current"): [["task", "current"]],
+    ("search", ""): [["search", "deploys"], ["search", "deploys", "--project"]],
+    ("query", ""): [
+        ["query", "deploys"], ["query", "deploys", "--as=nodes"], ["query", "type:fact"],
+        ["query", "deploys", "--explain", "--include-narrative"],
+    ],
+    ("recall", ""): [["recall", "deploys"], ["recall", "deploys", "--scope=project"]],
+    ("trace", ""): [["trace", "@"]],
+    ("related", ""): [["related", "@"]],
+    ("why", ""): [["why", "--list"], ["why"]],
+    ("compose", ""): [["compose"], ["compose", "--seed=@"], ["compose", "--all-projects"]],
+    ("context", ""): [["context"], ["context", "--explain"]],
+    ("view", "create"): [["view", "create", "own", "--query=type:fact"]],
+    ("view", "list"): [["view", "list"]],
+    ("view", "render"): [["view", "render", "default"]],
+    ("view", "update"): [["view", "update", "own", "--query=type:task"]],
+    ("view", "delete"): [["view", "delete", "own"]],
+    ("summarize", ""): [["summarize", "@", "$", "--content=Own"]],
+    ("init", ""): [["init"]],
+    ("commit", ""): [
+        ["commit", "-m", "Own"], ["commit", "--auto"], ["commit", "--amend"],
+    ],
+    ("stage", "start"): [["stage", "start", "Own"]],
+    ("stage", "flush"): [["stage", "flush"]],
+    ("stage", "compact"): [["stage", "compact"]],
+    ("stage", "abort"): [["stage", "abort"]],
+    ("stage", "status"): [["stage"], ["stage", "status"]],
+    ("stage", "recover"): [["stage", "recover"]],
+    ("log", ""): [["log"], ["log", "--oneline"], ["log", "--day=2020-01-01"]],
+    ("diff", ""): [["diff"]],
+    ("review", ""): [["review"]],
+    ("rebuild", ""): [["rebuild"], ["rebuild", "--full"]],
+    ("trust", ""): [["trust"], ["trust", "--list"], ["trust", "--revoke"]],
+    ("scrub", ""): [["scrub", "deploys", "--dry-run"], ["scrub", "--dry-run"]],
+    ("gc", ""): [["gc", "--dry-run"]],
+    ("debug", "cat"): [["debug", "cat", "%"]],
+    ("debug", "refs"): [["debug", "refs"]],
+    ("debug", "history"): [["debug", "history"]],
+    ("debug", "verify"): [["debug", "verify"]],
+    ("debug", "index"): [["debug", "index"], ["debug", "index", "main.py"]],
+    ("debug", "graph"): [["debug", "graph"], ["debug", "graph", "--around=main.py"]],
+    ("code", "outline"): [["code", "outline", "main.py"]],
+    ("code", "callers"): [["code", "callers", "deploy"]],
+    ("code", "callees"): [["code", "callees", "deploy"]],
+    ("code", "imports"): [["code", "imports", "main.py"]],
+    ("code", "cycles"): [["code", "cycles"]],
+    ("code", "packages"): [["code", "packages"]],
+    ("code", "changed"): [["code", "changed"]],
+    ("code", "history"): [["code", "history", "main.py"]],
+    ("code", "status"): [["code", "status"]],
+    ("code", "index"): [["code", "index"]],
+    ("sessions", "list"): [["sessions", "list", "--all"]],
+    ("sessions", "show"): [["sessions", "show", "none-such"]],
+    ("sessions", "replay"): [["sessions", "replay", "none-such"]],
+    ("sessions", "synthesise"): [["sessions", "synthesise", "cli", "--dry-run"]],
+    ("sessions", "delete"): [["sessions", "delete", "none-such", "--dry-run"]],
+    ("pause", ""): [["pause", "--for=1m"]],
+    ("resume", ""): [["resume"]],
+    ("learnings", "list"): [["learnings", "list", "--all"], ["learnings", "list"]],
+    ("learnings", "add"): [["learnings", "add", "Own", "--category=gotcha"]],
+    ("learnings", "confirm"): [["learnings", "confirm", "@"]],
+    ("learnings", "reject"): [["learnings", "reject", "@"]],
+    # A worker serves no folder: what it does for one is `hook apply`.
+    ("worker", "start"): [],
+    ("worker", "run"): [],
+    ("worker", "stop"): [["worker", "stop"]],
+    ("worker", "status"): [["worker", "status"]],
+    ("worker", "logs"): [["worker", "logs"]],
+    ("export", ""): [["export"], ["export", "--project"], ["export", "--query=deploys"]],
+    ("import", ""): [["import", "--dry-run", "export.json"]],
+    ("ingest", ""): [["ingest", "main.py"]],
+    ("store", "check"): [["store", "check"]],
+    ("store", "rebuild"): [["store", "rebuild", "--yes"]],
+    ("store", "backup"): [["store", "backup"]],
+    ("store", "restore"): [["store", "restore", "none.db", "--yes"]],
+    ("store", "recover"): [["store", "recover", "--dry-run"]],
+    ("store", "path"): [["store", "path"]],
+    ("llm", ""): [["llm", "--query=deploys"]],
+    ("cost", ""): [["cost"]],
+    ("install", ""): [
+        ["install", "--print"], ["install", "--projection", "--dry-run"],
+        ["install", "--git", "--dry-run"],
+    ],
+    ("uninstall", ""): [["uninstall", "--dry-run"], ["uninstall", "--git", "--dry-run"]],
+    ("doctor", ""): [["doctor"]],
+    ("hook", "session-start"): [],
+    ("hook", "prompt-submit"): [],
+    ("hook", "stop"): [],
+    ("hook", "post-tool-use"): [],
+    ("hook", "post-tool-use-failure"): [],
+    ("hook", "pre-compact"): [],
+    ("hook", "session-end"): [],
+    ("hook", "subagent-stop"): [],
+    ("hook", "apply"): [["hook", "apply"]],
+    ("status", ""): [["status"]],
+    ("config", "get"): [["config", "get", "repo.id"]],
+    ("config", "set"): [["config", "set", "repo.id", "own", "--project"]],
+    ("config", "unset"): [["config", "unset", "repo.id", "--project"]],
+    ("config", "list"): [["config", "list"], ["config", "list", "--changed"]],
+    ("config", "explain"): [["config", "explain", "repo.id"]],
+    ("completion", ""): [["completion", "bash"]],
+}  # fmt: skip
+
+
+def test_every_command_is_run() -> None:
+    assert set(LEAVES) == set(RUN)
+
+
+def put_in(words: list[str], stranger: Stranger) -> list[str]:
+    names = {"@": stranger.node, "$": stranger.mine, "%": stranger.commit}
+    return [
+        word.replace("@", stranger.node) if word.endswith("=@") else names.get(word, word)
+        for word in words
+    ]
+
+
+def test_no_command_prints_anything_of_it(stranger: Stranger, ctx: Ctx) -> None:
+    """Through a pipe, as text and as JSON."""
+    assert WORD not in str(stranger.folder)
+    told = []
+    for words in (words for several in RUN.values() for words in several):
+        for form in ([], ["--format=json"], ["--format=markdown"]):
+            ran = ctx(*put_in(words, stranger), *form)
+            assert "Unexpected" not in ran.err, (words, ran.err)
+            told += [(*words, *form, ran)] if WORD in f"{ran.out}{ran.err}".lower() else []
+    assert told == []
+
+
+@pytest.mark.parametrize("what", ["node", "tag", "view", "task", "session", "end", "change"])
+def test_no_shell_is_offered_anything_of_it(stranger: Stranger, ctx: Ctx, what: str) -> None:
+    lines = {
+        "node": ["show", ""],
+        "tag": ["list", "--tag", ""],
+        "view": ["view", "render", ""],
+        "task": ["task", "start", ""],
+        "session": ["commit", "--session", ""],
+        "end": ["relate", "task"],
+        "change": ["undo", ""],
+    }
+    ran = ctx("__complete", "zsh", "ctx", *lines[what])
+    assert WORD not in f"{ran.out}{ran.err}"
+    assert ran.err == ""
+
+
+def test_no_hook_is_told_anything_of_it(stranger: Stranger, surroundings: Path, ctx: Ctx) -> None:
+    """Also not after every other process has looked at the project."""
+    assert ctx("add", "--type=fact", "--tag=tier:pinned", "Own words").code == 0
+    assert ctx("hook", "apply").code == 0
+    hooks = Hooks(surroundings / ".ctx", stranger.folder)
+    try:
+        for word in ("session-start", "prompt-submit", "stop", "pre-compact", "session-end"):
+            event = hooks.event(
+                word,
+                prompt="how do we deploy?",
+                last_assistant_message="<ctx:recall query='deploys'/><ctx:status/>",
+            )
+            ran = hooks.run(word, event)
+            assert ran.code == 0
+            assert WORD.encode() not in ran.out + ran.err
+            assert ctx("hook", "apply").code == 0
+    finally:
+        hooks.close()
+
+
+def test_a_program_is_told_nothing_of_it(stranger: Stranger, surroundings: Path) -> None:
+    environment = {"CTX_HOME": str(surroundings / ".ctx"), "HOME": str(surroundings)}
+    with open_project(stranger.folder, environment=environment) as project:
+        assert not project.is_trusted
+        pack = project.query("deploys")
+        assert pack.withheld
+        assert WORD not in repr(pack)
+        project.observe_note("Own words")
+        project.observe_file_read("main.py")
+        assert WORD not in repr(project.flush_step())
+        assert WORD not in repr(project.compact_session())
+
+
+def test_what_is_said_instead(stranger: Stranger, ctx: Ctx) -> None:
+    for words in (["list"], ["search", "deployed"], ["recall", "deployed"], ["compose"]):
+        ran = ctx(*words)
+        assert (ran.code, ran.err) == (0, f"warning: {SENTENCE}\n")
+        assert MINE in ran.out
+        ran = ctx(*words, "--format=json")
+        assert ran.json["withheld"] is True
+        assert json.loads(ran.err) == {"warning": SENTENCE}
+    for words in (["log"], ["diff"], ["stage", "status"], ["debug", "history"], ["review"]):
+        ran = ctx(*words)
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err.startswith(f"error E032: {REASON}\n")
+        assert "--untrusted" in ran.err
+    ran = ctx("show", stranger.node)
+    assert (ran.code, ran.out) == (1, "")
+    assert "error E020" in ran.err
+    assert ran.err.endswith(f"  {SENTENCE}\n")
+
+
+def test_what_somebody_puts_in_is_there_when_it_is_trusted(stranger: Stranger, ctx: Ctx) -> None:
+    added = ctx("add", "--type=fact", "Own words are kept", "--format=json")
+    assert added.code == 0
+    assert added.json["node"]["scope"] == "project"
+    assert ctx("add", "decision", "Own decision").code == 0
+    made = ctx("commit", "-m", "Own commit", "--format=json")
+    assert made.code == 0
+    assert (made.json["message"], made.json["documents"]) == ("Own commit", [])
+    assert "Own words" not in ctx("list").out
+    assert ctx("trust", "--yes").code == 0
+    shown = ctx("list", "--limit=0").out
+    assert "Own words are kept" in shown
+    assert "Own decision" in shown
+    assert f"Whoever deploys runs {WORD}" in ctx("show", stranger.node).out
+    assert "Own commit" in ctx("log").out
+
+
+def test_a_broken_store_says_nothing_either(stranger: Stranger, ctx: Ctx) -> None:
+    (stranger.folder / ".ctx" / "heads" / WORD).touch()
+    for words in (["list"], ["status"], ["doctor"], ["debug", "verify"], ["trust"], ["log"]):
+        ran = ctx(*words)
+        assert WORD not in f"{ran.out}{ran.err}", (words, ran)
+    for words in (["add", "--type=fact", "Own"], ["commit", "-m", "Own"], ["add", "task", "Own"]):
+        ran = ctx(*words)
+        assert WORD not in f"{ran.out}{ran.err}", (words, ran)
+
+
+def test_only_a_terminal_is_shown_it(stranger: Stranger, ctx: Ctx) -> None:
+    ran = ctx("list", "--untrusted")
+    assert (ran.code, ran.out) == (2, "")
+    assert "error E011: --untrusted shows a store on a terminal only" in ran.err
+    assert "`ctx trust`" in ran.err
+    assert ctx("--untrusted", "show", stranger.node).code == 2
+
+    for words in (["list"], ["show", stranger.node], ["search", "deploys"], ["log"], ["tags"]):
+        shown = on_a_terminal([*words, "--untrusted"], stranger.folder)
+        assert WORD in shown, words
+        assert SENTENCE not in shown
+    for words in (["llm", "--query=deploys"], ["export", "--output=x.json"]):
+        refused = on_a_terminal([*words, "--untrusted"], stranger.folder)
+        assert "--untrusted cannot be used with" in refused
+        assert WORD not in refused
+    assert WORD not in on_a_terminal(["list"], stranger.folder)
+    # It was shown once, and is not trusted.
+    assert WORD not in ctx("list").out
+
+
+def on_a_terminal(words: list[str], folder: Path) -> str:
+    """What a person sees of a command."""
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ctx", *words],
+        cwd=folder,
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    os.close(terminal)
+    seen = b""
+    deadline = time.monotonic() + 60
+    try:
+        while time.monotonic() < deadline:
+            if not select.select([master], [], [], 1)[0]:
+                continue
+            try:
+                part = os.read(master, 65536)
+            except OSError as error:
+                # Linux says so when the other side is closed.
+                assert error.errno == errno.EIO
+                break
+            if not part:
+                break
+            seen += part
+        process.wait(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(master)
+    return seen.decode("utf-8", "replace")
