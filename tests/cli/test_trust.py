@@ -76,7 +76,9 @@ def test_in_a_pipe_it_needs_a_yes(stranger: Path, ctx: Ctx) -> None:
     refused = ctx("trust")
     assert refused.code == 1
     assert "error E017: This needs a yes: Trust" in refused.err
-    assert f"by         {PERSON} (1)" in refused.err
+    # Names are a stranger's text, and agents read pipes.
+    assert "by         1 author\n" in refused.err
+    assert PERSON not in refused.err
     assert listed(ctx) == []
     answer = ctx("trust", "--yes", "--format", "json").json
     date = answer["contents"].pop("last_commit")
@@ -89,9 +91,11 @@ def test_in_a_pipe_it_needs_a_yes(stranger: Path, ctx: Ctx) -> None:
         "contents": {
             "commits": 1,
             "authors": [{"name": PERSON, "commits": 1}],
+            "author_count": 1,
             "narrative_files": 1,
         },
         "put_aside": "",
+        "differed": [],
     }
     assert listed(ctx) == [str(stranger)]
 
@@ -113,7 +117,7 @@ def test_what_it_says(stranger: Path, ctx: Ctx) -> None:
     lines = ran.out.splitlines()
     assert lines[0] == f"Trusted: {stranger}, as {PERSON}."
     assert lines[1].startswith("  commits    1 commit, the last one of 20")
-    assert lines[2:] == [f"  by         {PERSON} (1)", "  narrative  1 file"]
+    assert lines[2:] == [f'  by         "{PERSON}" (1)', "  narrative  1 file"]
     assert ran.err == ""
     assert ageless(ctx("trust", "--list").out) == f"  {stranger}  0 s  {PERSON}\n"
     assert ctx("trust", "--revoke").out == f"No longer trusted: {stranger}.\n"
@@ -192,29 +196,28 @@ def test_what_agents_read_has_nothing_of_a_project_that_is_not_trusted(
     monkeypatch.chdir(tmp_path / "clone")
     assert ctx("add", "--user", "--type=fact", "--tag=tier:pinned", "Deploy well.").code == 0
     told = (
-        "warning: This project's own memory is not trusted, so nothing of it is here. "
-        "`ctx trust` shows what it holds, and allows it.\n"
+        "This project has a store that is not trusted. Nothing of it is shown; "
+        "`ctx trust` says what it holds, and trusts it.\n"
     )
     reading = (["recall", "deploy"], ["compose"], ["compose", "--query", "deploy"])
-    for words in reading:
+    showing = (["list"], ["search", "deploy"], ["query", "deploy", "--as=nodes"])
+    for words in (*reading, *showing):
         ran = ctx(*words)
-        assert (ran.code, ran.err) == (0, told)
+        assert (ran.code, ran.err) == (0, f"warning: {told}")
         assert "Deploy well." in ran.out
         assert "evil" not in ran.out
-    assert ctx("recall", "deploy", "--scope=project", "--format=json").json["nodes"] == []
-    refused = ctx("compose", "--seed", node["node"]["id"])
-    assert (refused.code, refused.err.startswith(told)) == (1, True)
-    for words in (
-        ["list"],
-        ["search", "deploy"],
-        ["query", "deploy", "--as=nodes"],
-        ["show", node["short_id"]],
-    ):
-        ran = ctx(*words)
-        assert (ran.code, ran.err) == (0, "")
-        assert "Deploy evil." in ran.out
+    assert ctx("recall", "deploy", "--scope=project").err.startswith("error E032: ")
+    for words in (["compose", "--seed", node["node"]["id"]], ["show", node["short_id"]]):
+        refused = ctx(*words)
+        assert (refused.code, refused.out) == (1, "")
+        assert refused.err.startswith("error E020: ")
+        assert refused.err.endswith(f"  {told}")
     assert ctx("trust", "--yes").code == 0
     for words in reading:
         ran = ctx(*words)
         assert (ran.code, ran.err) == (0, "")
         assert "(by A Person) Deploy evil." in ran.out
+    for words in (*showing, ["show", node["short_id"]]):
+        ran = ctx(*words)
+        assert (ran.code, ran.err) == (0, "")
+        assert "Deploy evil." in ran.out

@@ -316,7 +316,7 @@ def test_what_is_shared_goes_to_the_project(
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(f'[share]\nsessions = "{shared}"\n')
     with opened(surroundings, repo) as memory:
-        assert memory.is_trusted
+        assert memory.withheld is None
         had(memory, FIX)
         told(memory, is_over=True)
         told(memory, is_over=True)

@@ -10,7 +10,7 @@ import pytest
 from ctx import layout
 from ctx.layout import Project
 from ctx.retrieval.contexts import Beside
-from ctx.sessions import beside, trust
+from ctx.sessions import beside, trust_check
 from tests.conftest import Ctx, git
 
 
@@ -143,7 +143,7 @@ def test_one_that_is_not_trusted_or_not_sound(home: str, project: Project) -> No
     os.rename(project.narrative, f"{project.narrative}.away")
     os.symlink("/", project.narrative)
     assert beside.read(home, project).told == "unreadable"
-    assert beside.of_agents(home, project.root) == project
-    trust.revoke(home, project)
+    assert trust_check.trusted_project(home, project.root) == project
+    trust_check.revoke(home, project)
     assert beside.read(home, project) == Beside(told="not trusted", notice=beside.NOT_TRUSTED)
-    assert beside.of_agents(home, project.root) is None
+    assert trust_check.trusted_project(home, project.root) is None

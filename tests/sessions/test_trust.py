@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.layout import Project, project_at
-from ctx.sessions import trust
+from ctx.sessions import trust, trust_check
 from ctx.sessions.trust import Trusted
 from tests.conftest import git
 
@@ -45,33 +45,49 @@ def is_trusted(home: str, folder: Path) -> bool:
 def test_trusted_and_revoked(home: str, repo: Path) -> None:
     project = at(repo)
     assert not trust.is_trusted(home, project)
-    assert not trust.revoke(home, project)
+    assert not trust_check.revoke(home, project)
     assert not os.path.exists(home)
 
-    assert trust.trust(home, project, ADA, AT)
-    assert not trust.trust(home, project, "Eve <eve@example.org>", "2027-01-01T00:00:00Z")
+    assert trust_check.trust_project(home, project, ADA, AT)
+    assert not trust_check.trust_project(
+        home, project, "Eve <eve@example.org>", "2027-01-01T00:00:00Z"
+    )
     assert trust.is_trusted(home, project)
-    assert trust.everything(home) == [Trusted(f"{repo}/.git", str(repo), AT, ADA)]
+    (known,) = trust.everything(home)
+    assert known._replace(secret="") == Trusted(
+        f"{repo}/.git", str(repo), AT, ADA, owner=os.getuid()
+    )
     assert os.listdir(home) == ["trusted.json"]
-    assert stat.S_IMODE(os.stat(trust.path_of(home)).st_mode) == 0o600
+    key = trust.key_file(project, known.key)
+    for path in (trust.path_of(home), key):
+        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert json.loads(Path(key).read_text())["secret"] == known.secret
     assert json.loads(Path(trust.path_of(home)).read_text()) == {
-        f"{repo}/.git": {"root": str(repo), "at": AT, "identity": ADA}
+        f"{repo}/.git": {
+            "root": str(repo),
+            "at": AT,
+            "identity": ADA,
+            "secret": known.secret,
+            "roots": [],
+            "remote": "",
+            "owner": os.getuid(),
+        }
     }
 
-    assert trust.revoke(home, project)
-    assert not trust.revoke(home, project)
+    assert trust_check.revoke(home, project)
+    assert not trust_check.revoke(home, project)
     assert trust.everything(home) == []
 
 
 def test_a_folder_outside_of_git(home: str, folder: Path) -> None:
-    trust.trust(home, at(folder), "", AT)
-    assert trust.everything(home) == [Trusted(str(folder), str(folder), AT, "")]
+    trust_check.trust_project(home, at(folder), "", AT)
+    assert [each[:4] for each in trust.everything(home)] == [(str(folder), str(folder), AT, "")]
     (folder / "inner").mkdir()
     assert not is_trusted(home, folder / "inner")
     # It may become a repository later.
     git("init", "-q")
     assert is_trusted(home, folder)
-    assert trust.revoke(home, at(folder))
+    assert trust_check.revoke(home, at(folder))
     assert not is_trusted(home, folder)
 
 
@@ -79,10 +95,10 @@ def test_all_working_trees_of_a_repository(home: str, cloned: Path, tmp_path: Pa
     linked, other = tmp_path / "linked tree", tmp_path / "clone"
     git("worktree", "add", "-q", str(linked), "-b", "linked")
     git("clone", "-q", str(cloned), str(other))
-    trust.trust(home, at(linked), ADA, AT)
+    trust_check.trust_project(home, at(linked), ADA, AT)
     assert is_trusted(home, cloned)
     assert not is_trusted(home, other)
-    assert trust.revoke(home, at(cloned))
+    assert trust_check.revoke(home, at(cloned))
     assert not is_trusted(home, linked)
 
 
@@ -90,21 +106,21 @@ def test_working_trees_of_a_bare_repository(home: str, cloned: Path, tmp_path: P
     bare, linked = tmp_path / "app.git", tmp_path / "linked"
     git("clone", "-q", "--bare", str(cloned), str(bare))
     git("worktree", "add", "-q", str(linked), "main", cwd=bare)
-    trust.trust(home, at(linked), ADA, AT)
-    assert trust.everything(home) == [Trusted(str(bare), str(linked), AT, ADA)]
+    trust_check.trust_project(home, at(linked), ADA, AT)
+    assert [each[:4] for each in trust.everything(home)] == [(str(bare), str(linked), AT, ADA)]
 
 
 def test_stores_of_one_repository_are_told_apart(home: str, repo: Path) -> None:
     (repo / "api").mkdir()
-    trust.trust(home, at(repo), ADA, AT)
+    trust_check.trust_project(home, at(repo), ADA, AT)
     assert not trust.is_trusted(home, Project(str(repo / "api"), at(repo).checkout))
     api = Project(str(repo / "api"), at(repo).checkout)
-    trust.trust(home, api, ADA, AT)
+    trust_check.trust_project(home, api, ADA, AT)
     assert [each.key for each in trust.everything(home)] == [
         f"{repo}/.git",
         f"{repo}/.git//api",
     ]
-    assert trust.revoke(home, at(repo))
+    assert trust_check.revoke(home, at(repo))
     assert trust.is_trusted(home, api)
 
 
@@ -114,7 +130,7 @@ def test_nobody_can_pass_for_another_repository(
 ) -> None:
     """What comes out of an archive may have any `.git`."""
     git("worktree", "add", "-q", str(tmp_path / "linked"))
-    trust.trust(home, at(cloned), ADA, AT)
+    trust_check.trust_project(home, at(cloned), ADA, AT)
     stranger = tmp_path / "stranger"
     stranger.mkdir()
     match how:
@@ -139,8 +155,8 @@ def test_nobody_can_pass_for_another_repository(
     assert os.path.realpath(project.checkout.common_dir) == str(cloned / ".git")
     assert not trust.is_trusted(home, project)
     # Trusted itself, it is so alone.
-    assert trust.revoke(home, at(cloned))
-    trust.trust(home, project, ADA, AT)
+    assert trust_check.revoke(home, at(cloned))
+    trust_check.trust_project(home, project, ADA, AT)
     assert trust.is_trusted(home, project)
     assert not is_trusted(home, cloned)
 
@@ -150,17 +166,17 @@ def test_a_submodule_is_a_repository_of_its_own(home: str, cloned: Path, tmp_pat
     git("init", "-q", str(outer))
     words = ("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(cloned), "sub")
     git(*words, cwd=outer)
-    trust.trust(home, at(outer), ADA, AT)
+    trust_check.trust_project(home, at(outer), ADA, AT)
     assert not is_trusted(home, outer / "sub")
-    trust.trust(home, at(outer / "sub"), ADA, AT)
+    trust_check.trust_project(home, at(outer / "sub"), ADA, AT)
     assert is_trusted(home, outer / "sub")
 
 
 def test_a_project_that_is_gone(home: str, folder: Path) -> None:
-    trust.trust(home, at(folder), ADA, AT)
+    trust_check.trust_project(home, at(folder), ADA, AT)
     shutil.rmtree(folder)
-    assert not trust.revoke_folder(home, str(folder.parent))
-    assert trust.revoke_folder(home, str(folder))
+    assert not trust_check.revoke_folder(home, str(folder.parent))
+    assert trust_check.revoke_folder(home, str(folder))
     assert trust.everything(home) == []
 
 
@@ -182,10 +198,10 @@ def test_a_list_that_cannot_be_read_trusts_nobody(home: str, repo: Path, data: b
     assert trust.is_broken(home)
     assert not is_trusted(home, repo)
     assert trust.everything(home) == []
-    assert not trust.revoke(home, at(repo))
+    assert not trust_check.revoke(home, at(repo))
     assert Path(trust.path_of(home)).read_bytes() == data
 
-    assert trust.trust(home, at(repo), ADA, AT)
+    assert trust_check.trust_project(home, at(repo), ADA, AT)
     assert not trust.is_broken(home)
     assert is_trusted(home, repo)
     assert (Path(home) / "trusted.json.broken").read_bytes() == data
@@ -204,7 +220,7 @@ def test_a_list_that_is_no_plain_file(home: str, repo: Path, kind: str) -> None:
             os.mkfifo(path)
     assert trust.is_broken(home)
     assert not is_trusted(home, repo)
-    assert trust.trust(home, at(repo), ADA, AT)
+    assert trust_check.trust_project(home, at(repo), ADA, AT)
     assert is_trusted(home, repo)
 
 
@@ -213,8 +229,8 @@ def test_what_is_not_understood_is_kept(home: str, repo: Path) -> None:
     theirs = {"/a": {"root": "/a", "at": AT, "identity": ADA, "until": 7}, "/b": 3, "/c": {"at": 1}}
     Path(trust.path_of(home)).write_text(json.dumps(theirs))
     assert trust.everything(home) == [Trusted("/a", "/a", AT, ADA)]
-    trust.trust(home, at(repo), ADA, AT)
-    assert trust.revoke(home, at(repo))
+    trust_check.trust_project(home, at(repo), ADA, AT)
+    assert trust_check.revoke(home, at(repo))
     assert json.loads(Path(trust.path_of(home)).read_text()) == theirs
 
 
@@ -226,24 +242,30 @@ names = st.binary(min_size=1, max_size=20).map(lambda name: name.translate(None,
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_folders(tmp_path: Path, home: str, names: list[bytes], data: st.DataObject) -> None:
-    projects = [Project(os.fsdecode(b"/no/such/" + name), None) for name in names]
     shutil.rmtree(home, ignore_errors=True)
+    folders = [os.fsdecode(os.fsencode(tmp_path / "any") + b"/" + name) for name in names]
+    for folder in folders:
+        os.makedirs(os.path.join(folder, ".ctx"), exist_ok=True)
+    projects = [Project(folder, None) for folder in folders]
     kept = data.draw(st.sets(st.sampled_from(range(len(projects))))) if projects else set()
     for project in projects:
-        trust.trust(home, project, ADA, AT)
+        trust_check.trust_project(home, project, ADA, AT)
     for number, project in enumerate(projects):
-        assert number in kept or trust.revoke(home, project)
+        assert number in kept or trust_check.revoke(home, project)
     expected = sorted(project.root for number, project in enumerate(projects) if number in kept)
     assert [trusted.root for trusted in trust.everything(home)] == expected
 
 
-def _trust_one(home: str, number: int) -> None:
-    trust.trust(home, Project(f"/projects/{number}", None), ADA, AT)
+def _trust_one(home: str, folder: str) -> None:
+    trust_check.trust_project(home, Project(folder, None), ADA, AT)
 
 
-def test_nobodys_trust_is_lost(home: str) -> None:
+def test_nobodys_trust_is_lost(home: str, tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=_trust_one, args=(home, n)) for n in range(12)]
+    folders = [tmp_path / "projects" / str(number) for number in range(12)]
+    for folder in folders:
+        (folder / ".ctx").mkdir(parents=True)
+    processes = [context.Process(target=_trust_one, args=(home, str(each))) for each in folders]
     for process in processes:
         process.start()
     for process in processes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ctx.layout import Project
 
 _LONGEST_REMOTE = 120
-_DEFAULT_PORTS = {"https": "443", "http": "80", "ssh": "22", "git": "9418"}
+_DEFAULT_PORTS = dict(each.split(":") for each in "https:443 http:80 ssh:22 git:9418".split())
 _SCP = re.compile(r"(?:[^/:@]+@)?(\[[^\]/]+\]|[^/:@]+):(?!//)(.+)", re.DOTALL)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _NOT_IN_REMOTES = re.compile(r"[^A-Za-z0-9._~/:@+%=&?,\[\]-]")
