@@ -178,7 +178,7 @@ def test_the_doctor_says_whether(stranger: Path, ctx: Ctx) -> None:
         checks = ctx("doctor", "--format", "json").json["checks"]
         return [(c["state"], c["seen"]) for c in checks if c["name"] == "project store"]
 
-    not_yet = f"{stranger}/.ctx is not trusted: agents are told only that it exists."
+    not_yet = f"{stranger}/.ctx is not trusted. Agents are told only that it exists."
     assert said() == [("warning", not_yet)]
     at = ctx("trust", "--yes", "--format", "json").json["at"]
     assert said() == [("ok", f"{stranger}/.ctx, trusted since {at[:10]}")]

@@ -84,7 +84,7 @@ def test_something_else_at_the_path_is_not_trusted(home: str, clone: Path, tmp_p
     assert not verdict.is_trusted
     remote = f'its remote is now "{other}", was "{only(home).remote}"'
     assert verdict.differs == (remote, roots_differ(home))
-    assert verify(home, clone) == Verdict(False, (roots_differ(home),))
+    assert verify(home, clone) == verdict
 
 
 def test_the_same_cloned_again_is_trusted_again(home: str, origin: Path, clone: Path) -> None:

@@ -70,7 +70,7 @@ def _trust(options: argparse.Namespace, folder: str, home: str, output: Output) 
         raise
     if not verdict.is_trusted and not options.yes:
         if verdict.differs:
-            output.note(f"It was trusted before. Now {' and '.join(verdict.differs)}.")
+            output.note(f"It was trusted as another repository: {' and '.join(verdict.differs)}.")
         # Who reads a pipe is perhaps an agent, and names are a stranger's text.
         output.preview(holding(held, with_names=output.has_reader))
         output.confirm(

@@ -270,8 +270,8 @@ def _project_store(surroundings: Surroundings) -> Iterator[Check]:
     if verdict.is_trusted and known:
         yield ok("project store", f"{shown(project.store)}, trusted since {known.at[:10]}")
         return
-    why = f" any more, because {' and '.join(verdict.differs)}" if verdict.differs else ""
-    seen = f"{shown(project.store)} is not trusted{why}: agents are told only that it exists."
+    why = f" any more: {' and '.join(verdict.differs)}" if verdict.differs else ""
+    seen = f"{shown(project.store)} is not trusted{why}. Agents are told only that it exists."
     advice = "`ctx trust` says what it holds, and trusts it."
     yield Check("project store", "warning", seen, advice)
 

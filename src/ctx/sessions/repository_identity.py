@@ -43,14 +43,17 @@ class Snapshot(NamedTuple):
     """What `stamp_of` said."""
 
 
-def take(project: "Project") -> Snapshot:
-    """What a project's repository is known by now, as far as git says so."""
+def take(project: "Project", *, walking: bool = True) -> Snapshot:
+    """What a project's repository is known by now, as far as git says so.
+
+    Without `walking`, its first commits are not looked for.
+    """
     stamp, head, remote = stamp_of(project), "", ""
     roots: tuple[str, ...] = ()
     with contextlib.suppress(GitFailure):
         head = head_of(project)
         remote = remote_of(project)
-        roots = roots_of(project, head)
+        roots = roots_of(project, head) if walking else ()
     return Snapshot(Identity(roots, remote, trust.owner_of(project)), head, stamp)
 
 

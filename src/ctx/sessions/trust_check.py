@@ -112,10 +112,9 @@ def _with_secret(home: str, project: "Project", known: Trusted, kept: dict[str, 
 def _without_secret(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
     """A project at a trusted path that does not have the secret: it may be the same repository,
     cloned again."""
-    if known.roots and kept.get("refused") == _refusal(project):
-        # Its history was walked before: a commit's name stands for all that led to it.
-        return Verdict(False, (roots_differ(known),))
-    snapshot = repository_identity.take(project)
+    # A commit's name stands for all that led to it: a history that was refused is not walked again.
+    is_refused = bool(known.roots) and kept.get("refused") == _refusal(project)
+    snapshot = repository_identity.take(project, walking=not is_refused)
     if differs := repository_identity.differences(known, snapshot.identity):
         return _refused(project, known, differs, snapshot)
     if not (known.roots or known.remote):
