@@ -227,7 +227,15 @@ ANSWERS: dict[str, type] = {
 
 
 def commands() -> str:
-    parts = ["# Commands", "", "Made by `make docs` from the program's own help.", ""]
+    parts = [
+        "# Commands",
+        "",
+        "Made by `make docs` from the program's own help.",
+        "",
+        "In a project whose store is not trusted (`ctx trust`), a JSON answer also has",
+        "`withheld: true`: nothing of that store is in it.",
+        "",
+    ]
     for name, summary in COMMANDS.items():
         if name == "help":
             continue

@@ -17,7 +17,9 @@
     staging, chains         a session's work in a project; joining, waiting, mending: its life
     compaction              the commit that it becomes; changelog, relations: what that tells
     past                    the memory of a commit, as it was
-    trust, beside           whose store is trusted, and what an agent is given of it
+    trust, trust_check,
+    repository_identity     whose store is trusted, and whether it is still the same repository
+    beside                  what an agent is given of a project's store
     exactly_once            a command's change to a project, done once
 
 Capture never reads memory: what is remembered is asked for by nothing that takes in events.

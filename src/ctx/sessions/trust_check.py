@@ -90,9 +90,10 @@ def _with_secret(home: str, project: "Project", known: Trusted, kept: dict[str, 
     """A project that has the secret: what may have changed since it was looked at last."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
     heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
-    if kept.get("stamp") == stamp and head in heads:
+    is_same_config = kept.get("stamp") == stamp
+    if is_same_config and head in heads:
         return TRUSTED
-    remote = repository_identity.remote_of(project)
+    remote = known.remote if is_same_config else repository_identity.remote_of(project)
     last = heads[-1] if heads and known.roots and head else ""
     if last and project.checkout and git.descends_from(project.checkout, head, last):
         roots = known.roots
