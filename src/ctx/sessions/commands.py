@@ -16,10 +16,22 @@ from typing import NamedTuple
 
 from ctx.errors import UsageError
 from ctx.memory import model
-from ctx.sessions.markup import Closings, Opening, Span, read_opening, stands_alone
-from ctx.sessions.prose import MARK, Backticks, Prose
+from ctx.sessions.markup import Closings, Opening, read_opening, stands_alone
+from ctx.sessions.prose import MARK, Paragraph, Prose, RawHtml
+from ctx.sessions.quotations import Backticks, Quotations, QuotedPlaces, Span
 
 LONGEST_WRITTEN = 120
+
+_LONGEST_WORD = 80
+_CLOSERS = "[)\\]*_\"'”’»]*+"
+_SENTENCE_END = re.compile(
+    rf"[.!?]{_CLOSERS}\s[\s\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]*+\Z|[。！？]{_CLOSERS}\s*+\Z"
+)
+_NO_SENTENCE_END = re.compile(
+    r"(?:\.\.|(?<!\w)(?:\w|\d+|(?:\w\.)+\w|eg|ie|cf|vs|viz|ex|etc|incl|esp|approx|resp|bzw|vgl)\.)\Z",
+    re.IGNORECASE,
+)
+"""Abbreviations, numbers and dots that announce something."""
 
 
 class Command(NamedTuple):
@@ -48,32 +60,74 @@ class Wrong(NamedTuple):
 def parse(text: str) -> list[Command | Wrong]:
     """Everything in a message that was meant as a command, in order."""
     return [
-        _read(text, opening, closing, position)
-        for position, (opening, closing) in enumerate(_meant(text))
+        _read(text, each.opening, each.closing, position)
+        for position, each in enumerate(_meant(text))
     ]
 
 
 def spans(text: str) -> list[Span]:
     """Where in a message everything stands that was meant as a command, with its content."""
-    return [
-        (opening.start, closing[1] if closing else opening.end) for opening, closing in _meant(text)
-    ]
+    return [(each.opening.start, each.end) for each in _meant(text)]
 
 
-def _meant(text: str) -> Iterator[tuple[Opening, Span | None]]:
-    """The opening and the closing of each command."""
+class _Element(NamedTuple):
+    opening: Opening
+    closing: Span | None
+    is_placed: bool
+    """Whether it stands where a command can stand."""
+
+    @property
+    def end(self) -> int:
+        return self.closing[1] if self.closing else self.opening.end
+
+
+def _meant(text: str) -> Iterator[_Element]:
+    """The elements that are commands: at the beginning of a line, behind a sentence or behind
+    another command, and not quoted. What is inside of an element is none, whatever it is."""
+    said_end: int | None = None
+    elements, quoted = _elements(text)
+    for element in elements:
+        start = element.opening.start
+        follows = said_end is not None and not text[said_end:start].strip(" \t")
+        if (element.is_placed or follows) and not quoted.has(start):
+            said_end = element.end
+            yield element
+
+
+def _elements(text: str) -> tuple[list[_Element], QuotedPlaces]:
+    """All elements in the paragraphs of a text, and which places are quoted."""
+    found: list[_Element] = []
     if MARK not in text:
-        return
-    backticks = Backticks(text)
-    said = Prose(text, backticks)
+        return found, QuotedPlaces([])
+    backticks, raw = Backticks(text), RawHtml(text)
+    prose, quotations = Prose(text, raw), Quotations(text, backticks, raw)
     closings = Closings(text, backticks, _begins_content)
-    while (start := said.next()) is not None:
-        opening = read_opening(text, start)
-        if opening is None or not _is_meant(text, opening):
-            continue
-        closing = closings.of(opening) if _may_have_content(opening) else None
-        yield opening, closing
-        said.go_on_from(closing[1] if closing else opening.end)
+    for paragraph in prose.paragraphs():
+
+        def element_end(start: int, paragraph: Paragraph = paragraph) -> int:
+            opening = read_opening(text, start)
+            if opening is None or not _is_meant(text, opening):
+                return start + len(MARK)
+            closing = closings.of(opening) if _may_have_content(opening) else None
+            is_placed = start in paragraph.marks or _ends_sentence(text, paragraph.start, start)
+            found.append(_Element(opening, closing, is_placed))
+            if opening.problem:
+                # Nobody knows where it ends. Its quotes must not quote what is below.
+                line_end = text.find("\n", opening.end, paragraph.end)
+                return paragraph.end if line_end < 0 else line_end
+            return found[-1].end
+
+        behind = quotations.read(paragraph, element_end)
+        if behind > paragraph.end:
+            prose.go_on_from(behind, paragraph)
+    return found, quotations.places(prose.cut_fences)
+
+
+def _ends_sentence(text: str, start: int, end: int) -> bool:
+    """Whether a sentence has just ended."""
+    before = text[max(start, end - _LONGEST_WORD) : end]
+    found = _SENTENCE_END.search(before)
+    return found is not None and not _NO_SENTENCE_END.search(before[: found.start() + 1])
 
 
 Reader = Callable[[str], str]

@@ -12,7 +12,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ctx.sessions.prose import ESCAPED, MARK, Backticks
+from ctx.sessions.prose import ESCAPED, MARK
+from ctx.sessions.quotations import Backticks, Span
 
 _LONGEST_DETOUR = 1000
 """How far an opening may go on behind the next `<ctx:`, which then stands in one of its values.
@@ -142,9 +143,6 @@ class _Edge(NamedTuple):
     """With the name of its command in the group `opened` or `closed`."""
     code: int | None
     """Where the code begins that it stands in."""
-
-
-Span = tuple[int, int]
 
 
 class _Waiting:

@@ -1,37 +1,49 @@
-"""Where a message speaks, and where it only shows something.
+"""The paragraphs of a message that its writer says, in the sense of Markdown's block structure.
 
-A message is markdown. What stands in a fence, in inline code, in an indented block or in a comment
-is shown, and what stands behind a `>` is somebody else's; the rest is what the writer says. That
-decides whether a `<ctx:` is a command, so CommonMark decides, and not a pattern: a block of code
-may be inside a list item, and a code span may go on in the next line.
+A message is Markdown. Fenced and indented code, block quotes, headings, raw HTML and front matter
+are not what the writer says; the paragraphs that are left are. CommonMark decides, and not a
+pattern: a block of code may be inside a list item, and a line without `>` may still belong to a
+block quote. What is quoted inside a paragraph, `quotations` knows.
 
-Left out of CommonMark is what makes no code: links, emphasis, HTML other than comments. A text is
-read once, from its beginning to its end, however hard it is to read.
+A text is read once, from its beginning to its end.
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import NamedTuple
 
 MARK = "<ctx:"
 ESCAPED = r"\\[!-/:-@\[-`{-~]"
-"""A backslash and what it takes the meaning from."""
+"""A backslash and the character that it makes literal."""
 
 _BLANK_LINES = re.compile(r"(?>(?:[ \t]*+(?:\r\n?|\n))*)")
 _LINE_END = re.compile(r"\r\n?|\n")
 _FENCE = re.compile(r"`{3,}(?=[^`]*\Z)|~{3,}")
 _FENCE_END = re.compile(r"(?:`{3,}|~{3,})(?=[ \t]*\Z)")
+_ANY_FENCE_END = {
+    mark: re.compile(rf"^[ \t>]*+{mark}{{3,}}[ \t]*\r?$", re.MULTILINE) for mark in "`~"
+}
 _HEADING = re.compile(r"#{1,6}(?=[ \t]|\Z)")
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
 _RULE = re.compile(r"(?>(?:\*[ \t]*+){3,}|(?:-[ \t]*+){3,}|(?:_[ \t]*+){3,})\Z")
 _ITEM = re.compile(r"(?:[-+*]|([0-9]{1,9})[.)])(?=[ \t]|\Z)")
 _SPACE = re.compile(r"[ \t]*")
-_INLINE = re.compile(rf"{ESCAPED}|`+|<!--|{MARK}")
-_SHORT_COMMENT = re.compile(r"<!---?>")
+_FRONT_MATTER = re.compile(r"(---|\+\+\+)[ \t]*\r?\n(?=[ \t]*[\w\"'-]+[ \t]*[:=])")
+_FRONT_MATTER_END = re.compile(r"^(?:---|\+\+\+|\.\.\.)[ \t]*\r?$", re.MULTILINE)
+_BLANK_LINE = re.compile(r"^[ \t]*\r?$", re.MULTILINE)
+
+_SECTIONS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
+_RUN_ON = ("pre", "script", "style", "textarea")
+_RAW_NAMES = (
+    *(*_RUN_ON, "xmp", "listing", "plaintext", "template", "svg", "math", "title", "iframe"),
+    *("noscript", "private"),
+)
+_RAW = re.compile(rf"<!--|<!\[CDATA\[|<\?|<({'|'.join(_RAW_NAMES)})(?=[\s/>]|\Z)", re.IGNORECASE)
+_RAW_TAGS = {name: re.compile(rf"<(/?){name}(?=[\s/>]|\Z)", re.IGNORECASE) for name in _RAW_NAMES}
+_CLOSING_TAG = re.compile(r"</([A-Za-z][\w:.-]*)")
 
 # What a line may be a part of, beside a paragraph. A fence is its marks.
 _INDENTED = "indented"
-_COMMENT = "<!--"
 
 _TAB = 4
 _DEEPEST = 20
@@ -97,89 +109,60 @@ class _Line:
             self.column += _TAB - self.column % _TAB if character == "\t" else 1
 
 
-class _Words:
-    """Lines whose code spans are looked for together: a paragraph, or a heading."""
+class Paragraph:
+    """Lines of text that belong together."""
 
-    __slots__ = ("containers", "end", "quoted", "start")
+    __slots__ = ("containers", "end", "marks", "start")
 
     def __init__(self, start: int, end: int, containers: _Containers) -> None:
         self.start, self.end = start, end
         self.containers = containers
-        self.quoted: list[tuple[int, int]] = []
-        """Those of the lines that have a `>`. One without, which goes on with a quotation for
-        CommonMark, is the writer's own: nobody quotes without the mark."""
+        self.marks: set[int] = set()
+        """Where a line begins with `<ctx:`, and is not indented as code is."""
 
-    def add(self, line: _Line, *, is_quoted: bool) -> None:
+    def add(self, line: _Line) -> None:
         self.end = line.end
-        if is_quoted:
-            self.quoted.append((line.start, line.end))
-
-    def quotes(self, position: int) -> bool:
-        before = bisect_right(self.quoted, (position, self.end)) - 1
-        return before >= 0 and position < self.quoted[before][1]
-
-
-class Backticks:
-    """Where runs of backticks stand in a text, by their length."""
-
-    def __init__(self, text: str) -> None:
-        self._starts: dict[int, list[int]] = {}
-        for run in re.finditer("`+", text):
-            self._starts.setdefault(len(run[0]), []).append(run.start())
-
-    def closing(self, length: int, start: int, end: int) -> int | None:
-        """The end of the code span whose marks end at `start`; None if it has no end."""
-        starts = self._starts.get(length, [])
-        index = bisect_left(starts, start)
-        if index == len(starts) or starts[index] + length > end:
-            return None
-        return starts[index] + length
+        if line.indent < _TAB and line.text.startswith(MARK, line.at, line.end):
+            self.marks.add(line.at)
 
 
 class Prose:
-    """The places in a text where the writer says `<ctx:`, one after the other."""
+    """The paragraphs of a text, one after the other."""
 
-    def __init__(self, text: str, backticks: Backticks) -> None:
+    def __init__(self, text: str, raw: "RawHtml") -> None:
         self._text = text
-        self._backticks = backticks
-        self._last = text.rfind(MARK)
-        # The structure: what the next line may be a part of.
-        self._next_line = 0
+        self._next_line = _front_matter_end(text)
         self._containers: _Containers = ()
         self._leaf = ""
-        self._paragraph: _Words | None = None
-        # The words: what has been read of the structure and not yet been looked at.
-        self._ready: list[_Words] = []
-        self._at = 0
-        self._no_comment_ends_before = 0
+        self._raw = raw
+        self._paragraph: Paragraph | None = None
+        self._ended: Paragraph | None = None
+        self.cut_fences: list[tuple[int, int]] = []
+        """Where a fence ended with its list item or block quote, up to what looks like its end.
 
-    def next(self) -> int | None:
-        while self._ready or self._read_block():
-            found = self._said(self._ready[0])
-            if found is not None:
-                return found
-            self._ready.pop(0)
-        return None
-
-    def go_on_from(self, position: int) -> None:
-        """Leave out what is before: a command that was read, whatever stands in it.
-
-        The structure is that of its first line, as if the command were a word in it.
+        It is an end for CommonMark. But whoever writes a fence into a list item may forget to
+        indent what is in it.
         """
-        words = self._ready[0]
-        self._at = position
-        if position <= words.end:
-            return
-        self._ready = []
-        self._containers, self._leaf = words.containers, ""
-        line_end, self._next_line = _line_end(self._text, position)
-        self._paragraph = _Words(position, line_end, self._containers)
+        self._fence_ends: dict[str, int] = {}
 
-    def _read_block(self) -> bool:
-        """Read on until there are words to look at. False: there are no more."""
-        while not self._ready and (
-            self._next_line <= self._last or (self._paragraph and self._next_line < len(self._text))
-        ):
+    def paragraphs(self) -> Iterator[Paragraph]:
+        """Those that are not quoted. Between two of them, `go_on_from` may leave out a part."""
+        while (paragraph := self._next_paragraph()) is not None:
+            if _QUOTE not in paragraph.containers:
+                yield paragraph
+
+    def go_on_from(self, position: int, paragraph: Paragraph) -> None:
+        """Leave out what is before: an element that began in a paragraph and ends behind it.
+
+        The structure is that of its first line, as if the element were a word in it.
+        """
+        self._ended = None
+        self._containers, self._leaf = paragraph.containers, ""
+        line_end, self._next_line = _line_end(self._text, position)
+        self._paragraph = Paragraph(position, line_end, self._containers)
+
+    def _next_paragraph(self) -> Paragraph | None:
+        while self._ended is None and self._next_line < len(self._text):
             start = self._next_line
             end, self._next_line = _line_end(self._text, start)
             line = _Line(self._text, start, end)
@@ -187,9 +170,10 @@ class Prose:
             if line.is_empty and (more := _BLANK_LINES.match(self._text, self._next_line)):
                 # What one blank line does, the next ones need not do again.
                 self._next_line = more.end()
-        if not self._ready:
+        if self._ended is None:
             self._end_paragraph()
-        return bool(self._ready)
+        ended, self._ended = self._ended, None
+        return ended
 
     def _read_line(self, line: _Line) -> None:
         containers = self._going_on(line)
@@ -197,6 +181,8 @@ class Prose:
         is_inside = kept == len(self._containers)
         if self._leaf and is_inside and self._is_in_leaf(line):
             return
+        if self._leaf and not is_inside and not line.is_blank:
+            self._cut_fence(line.start)
         self._leaf = ""
         while not line.is_blank:
             # As long as nothing new begins, the line may be one more of the paragraph.
@@ -216,6 +202,15 @@ class Prose:
             self._set(containers)
         else:
             self._add_text(line, containers, may_go_on=len(containers) == kept)
+
+    def _cut_fence(self, start: int) -> None:
+        mark = self._leaf[0]
+        if mark in _ANY_FENCE_END:
+            if self._fence_ends.get(mark, -1) < start:
+                end = _ANY_FENCE_END[mark].search(self._text, start)
+                self._fence_ends[mark] = end.end() if end else len(self._text) + 1
+            if self._fence_ends[mark] <= len(self._text):
+                self.cut_fences.append((start, self._fence_ends[mark]))
 
     def _going_on(self, line: _Line) -> _Containers:
         """Those of the open containers that this line is in, by its marks and its indentation."""
@@ -238,12 +233,9 @@ class Prose:
         return tuple(found)
 
     def _is_in_leaf(self, line: _Line) -> bool:
-        """Whether a line belongs to the code or the comment that is open, also as its end."""
+        """Whether a line belongs to the code that is open, also as its end."""
         if self._leaf == _INDENTED:
             return line.is_blank or line.indent >= _TAB
-        if self._leaf == _COMMENT:
-            self._read_comment(line, line.start)
-            return True
         end = line.begins(_FENCE_END) if line.indent < _TAB else None
         if end and end[0].startswith(self._leaf):
             self._leaf = ""
@@ -272,73 +264,90 @@ class Prose:
 
     def _is_block(self, line: _Line, containers: _Containers, *, in_paragraph: bool) -> bool:
         """Whether a line is no part of a paragraph, or its underline; it is taken note of then."""
-        if line.begins(_HEADING):
-            self._set(containers)
-            if _QUOTE not in containers:
-                self._ready.append(_Words(line.at, line.end, containers))
-        elif fence := line.begins(_FENCE):
+        if fence := line.begins(_FENCE):
             self._set(containers, fence[0])
-        elif line.text.startswith(_COMMENT, line.at, line.end):
-            self._set(containers, _COMMENT)
-            self._read_comment(line, line.at)
-        elif (in_paragraph and line.begins(_UNDERLINE)) or line.begins(_RULE):
+        elif (raw_end := self._raw.block_end(line.at)) is not None:
+            self._set(containers)
+            # The rest of its last line is raw too, as CommonMark has it.
+            self._next_line = _line_end(self._text, raw_end)[1]
+        elif (
+            line.begins(_HEADING)
+            or (in_paragraph and line.begins(_UNDERLINE))
+            or line.begins(_RULE)
+        ):
             self._set(containers)
         else:
             return False
         return True
 
-    def _read_comment(self, line: _Line, start: int) -> None:
-        """A line in a comment. What stands behind its end is said, in this line alone."""
-        end = line.text.find("-->", start, line.end)
-        if end >= 0:
-            self._leaf = ""
-            if _QUOTE not in self._containers:
-                self._ready.append(_Words(end + 3, line.end, self._containers))
-
     def _add_text(self, line: _Line, containers: _Containers, *, may_go_on: bool) -> None:
         if self._paragraph is None or not may_go_on:
             self._set(containers)
-            self._paragraph = _Words(line.at, line.end, containers)
+            self._paragraph = Paragraph(line.at, line.end, containers)
         # Otherwise the containers stay, also those whose marks this line does not repeat.
-        self._paragraph.add(line, is_quoted=_QUOTE in containers)
+        self._paragraph.add(line)
 
     def _set(self, containers: _Containers, leaf: str = "") -> None:
         self._end_paragraph()
         self._containers, self._leaf = containers, leaf
 
     def _end_paragraph(self) -> None:
-        if self._paragraph:
-            self._ready.append(self._paragraph)
+        if self._paragraph is not None:
+            self._ended = self._paragraph
         self._paragraph = None
 
-    def _said(self, words: _Words) -> int | None:
-        """The next `<ctx:` in words that is neither code nor commented out nor quoted."""
-        text, end = self._text, words.end
-        self._at = max(self._at, words.start)
-        while token := _INLINE.search(text, self._at, end):
-            start, self._at = token.span()
-            if token[0] == MARK:
-                if not words.quotes(start):
-                    return start
-            elif token[0][0] == "`":
-                span = self._backticks.closing(len(token[0]), self._at, end)
-                self._at = span or self._at
-            elif token[0] == _COMMENT:
-                self._at = self._end_of_comment(start, end)
-        return None
 
-    def _end_of_comment(self, start: int, end: int) -> int:
-        """Where a comment among words ends. One that does not end is no comment."""
-        if short := _SHORT_COMMENT.match(self._text, start, end):
-            return short.end()
-        begin = start + len(_COMMENT)
-        if begin < self._no_comment_ends_before:
-            return begin
-        found = self._text.find("-->", begin, end)
+class RawHtml:
+    """Where the parts of a text end whose content is no Markdown: comments, CDATA, `<pre>`, …"""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._last_closing = {tag[1].lower(): tag.start() for tag in _CLOSING_TAG.finditer(text)}
+        self._unclosed: set[str] = set()
+
+    def last_closing(self, name: str) -> int:
+        """Where the last closing tag of a name begins; -1 if there is none."""
+        return self._last_closing.get(name, -1)
+
+    def section_end(self, opening: str, start: int) -> int | None:
+        """Where a comment or its like ends; None if it is not closed."""
+        if opening in self._unclosed:
+            return None
+        closing = _SECTIONS[opening]
+        found = self._text.find(closing, start + len(opening))
         if found < 0:
-            self._no_comment_ends_before = end
-            return begin
-        return found + 3
+            # Nothing later is closed either.
+            self._unclosed.add(opening)
+            return None
+        return found + len(closing)
+
+    def block_end(self, start: int) -> int | None:
+        """Where the raw block ends that a line begins with; None if it begins with none."""
+        found = _RAW.match(self._text, start)
+        if found is None:
+            return None
+        if not found[1]:
+            end = self.section_end(found[0], start)
+            return len(self._text) if end is None else end
+        name = found[1].lower()
+        last = self.last_closing(name)
+        if last < start:
+            return len(self._text) if name in _RUN_ON else None
+        depth = 0
+        for tag in _RAW_TAGS[name].finditer(self._text, start):
+            depth += -1 if tag[1] else 1
+            if not depth:
+                return tag.end()
+        return last
+
+
+def _front_matter_end(text: str) -> int:
+    """Where front matter ends; 0 if there is none. Unclosed, it ends with its first blank line."""
+    start = _FRONT_MATTER.match(text)
+    if start is None:
+        return 0
+    end = _FRONT_MATTER_END.search(text, start.end()) or _BLANK_LINE.search(text, start.end())
+    return end.end() if end else len(text)
 
 
 def _pass_quote(line: _Line) -> None:
