@@ -252,15 +252,17 @@ class Memory:
         """The name of the project that a command works in; None outside of any."""
         return self.place.project
 
-    @cached_property
+    @property
     def project_tag(self) -> str | None:
+        """What is stated here is tagged with. In a store of its own, a node needs no such tag."""
+        return None if self.beside is not None else self.own_tag
+
+    @cached_property
+    def own_tag(self) -> str | None:
         """What nodes of this project carry in the user store; None outside of any.
 
-        A folder may have a name that no tag can have: its nodes are everybody's. In a store of
-        its own, a project's nodes need no tag.
+        A folder may have a name that no tag can have: its nodes are everybody's.
         """
-        if self.beside is not None:
-            return None
         from ctx.errors import UsageError
         from ctx.memory import model
 

@@ -204,6 +204,11 @@ class _Reading:
             self._take(known, raw, Source("flag", f"--set {override}"))
 
     def _take(self, known: Setting, raw: object, source: Source) -> None:
+        if known.section in schema.USER_FILE_SECTIONS and source.layer != "user":
+            self.warnings.append(
+                f"{source.place} is ignored: {known.name} is set in your own file alone."
+            )
+            return
         if setting.is_without_effect(known, raw):
             self.warnings.append(f"{source.place}: {setting.refusal(known, raw)}.")
             return

@@ -11,6 +11,10 @@ PROJECT_SECTIONS = frozenset({"repo", "storage", "index", "ingestion", "retrieva
 # These name one project: in a user file they would give every project the same name.
 PROJECT_ONLY_SECTIONS = frozenset({"repo"})
 
+# These are set in the user's own file alone: a project may set variables for the programs that
+# an agent runs, and hooks are among them.
+USER_FILE_SECTIONS = frozenset({"agents"})
+
 # Names that are read wherever a setting is named, and never written.
 RENAMED = {"retrieval.max_depth": "retrieval.default_depth"}
 
@@ -198,6 +202,13 @@ _TABLE = (
         0.1,
         60,
         "How long a hook reads a transcript before it leaves the rest to the worker.",
+    ),
+    # What agents may do.
+    flag(
+        "agents.may_pin",
+        False,
+        "Whether an agent's command may pin a node, or write for all projects, without being asked"
+        " about in `ctx review`.",
     ),
     # What sessions leave behind.
     flag("capture.enabled", True, "Whether what agents do is taken in."),

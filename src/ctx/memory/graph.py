@@ -61,6 +61,21 @@ class Graph:
             )
         return found[0]
 
+    def with_metadata(self, key: str) -> list[NodeId]:
+        """The nodes that have a value under a key of their metadata, oldest first."""
+        rows = self.connection.execute(
+            "SELECT id FROM nodes WHERE json_extract(metadata, ?) IS NOT NULL ORDER BY id",
+            (f'$."{key}"',),
+        )
+        return [row[0] for row in rows]
+
+    def tagged(self, tag: str) -> list[NodeId]:
+        """The nodes that have a tag, oldest first."""
+        rows = self.connection.execute(
+            "SELECT node_id FROM tags WHERE tag = ? ORDER BY node_id", (tag,)
+        )
+        return [row[0] for row in rows]
+
     def find_deleted(self, text: str) -> NodeId:
         """The deleted node whose id begins with what a person typed."""
         prefix = _prefix(text)

@@ -1,7 +1,7 @@
 """Add a node."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model, pending
@@ -18,7 +18,7 @@ class Options(NamedTuple):
     """None: that of what it supersedes, else a fact."""
     tags: Sequence[str] = ()
     summary: str | None = None
-    metadata: Mapping[str, str] = {}
+    metadata: Mapping[str, Any] = {}
     supersedes: Sequence[NodeId] = ()
     everywhere: bool = False
     """Whether it belongs to no project, wherever it is said."""
@@ -47,7 +47,7 @@ def add(memory: Memory, options: Options) -> Added:
     with memory.changing("add", scope) as change:
         # Not before: to change a project's memory may mean to open its index anew.
         replaced = list(memory.graph.nodes(options.supersedes))
-        given = _inherited(replaced, tags)
+        given = inherited_tags(replaced, tags)
         if model.WORKING in (*tags, *given) and not _names("task:", (*tags, *given)):
             task = pending.current_task(memory.user, memory.task_key)
             given += [f"task:{task}"] if task else []
@@ -68,7 +68,8 @@ def add(memory: Memory, options: Options) -> Added:
     return Added(graph.node(node_id), short, tuple(given), tuple(change.redacted))
 
 
-def _inherited(replaced: Sequence[Node], tags: Sequence[str]) -> list[str]:
+def inherited_tags(replaced: Sequence[Node], tags: Sequence[str]) -> list[str]:
+    """What a node takes over from those that it supersedes, beside the tags that it is given."""
     found = dict.fromkeys(
         tag
         for node in replaced

@@ -21,7 +21,7 @@ from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import Handed, Receipt
 from ctx.objects import lock
 from ctx.operations import commands as doing
-from ctx.operations import compact
+from ctx.operations import compact, proposals
 from ctx.operations.asked import asked_in
 from ctx.operations.commands import Outcome
 from ctx.operations.context import own_store
@@ -30,9 +30,11 @@ from ctx.operations.why import read_receipt
 from ctx.retrieval import contexts, default_view, layers, limits
 from ctx.retrieval.contexts import Beside
 from ctx.sessions import commands as grammar
-from ctx.sessions import deleted, live, pausing, spool, switched_off, trust_check
+from ctx.sessions import deleted, live, pausing, read_markup, spool, switched_off, trust_check
 from ctx.sessions import events as kept
+from ctx.sessions.commands import Command, Wrong
 from ctx.sessions.events import Event
+from ctx.sessions.read_markup import ReadMarkup
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, for_agents
 
@@ -53,6 +55,12 @@ _FORGOTTEN_S = 400 * 86_400
 _BATCH = 64
 
 
+_REPEATED = (
+    "It repeats a command that stands in a prompt or in what a tool gave out, so it is a quotation."
+    " The user can add it with `ctx add`."
+)
+
+
 class Stop(NamedTuple):
     """The commands of one answer, and what became of them."""
 
@@ -65,6 +73,8 @@ class Stop(NamedTuple):
     """The length of the longest content, where that is longer than anybody wants to read."""
     problem: str
     """Why the answer could not be read as a whole, if so."""
+    proposed: int = 0
+    """Those of what was done that the user has to decide about."""
 
 
 class Refused(NamedTuple):
@@ -133,15 +143,40 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
     folder = event.folder if os.path.isabs(event.folder) else memory.folder
     with for_agents(memory, folder, ids.session_id(event.session), AUTHOR) as there:
         asked, problem = asked_in(there, event, name, deadline)
+        read = _read_before(event, name, [found for _, found in asked], deadline)
+        # What nobody could check is not to be seen by every session.
+        may_pin = read.is_complete and proposals.may_pin(there)
         outcome = Outcome()
         longest = 0
         for claim, found in asked:
-            done = doing.execute(there, found, claim)
+            checked = _unless_repeated(found, read)
+            done = doing.execute(there, checked, claim, may_pin=may_pin)
             outcome = Outcome(*map(sum, zip(outcome, done, strict=True)))
-            longest = max(longest, len(found.content) if isinstance(found, grammar.Command) else 0)
+            longest = max(longest, len(found.content) if isinstance(found, Command) else 0)
         compact.when_due(there)
     large = longest if longest > _LARGE else 0
-    return Stop(event.id, event.session, *outcome, large, problem)
+    done, failed, repeated, proposed = outcome
+    return Stop(event.id, event.session, done, failed, repeated, large, problem, proposed)
+
+
+def _read_before(
+    event: Event, name: str, asked: Sequence[Command | Wrong], deadline: float
+) -> ReadMarkup:
+    """The commands that stood in what the agent has read, where some of its own change memory."""
+    path = event.said.get("transcript_path")
+    writes = any(isinstance(each, Command) and each.name in read_markup.WRITING for each in asked)
+    if not writes or not isinstance(path, str) or not path:
+        return read_markup.NOTHING_KNOWN
+    return read_markup.in_transcript(path, spool.span_of(name)[1], deadline)
+
+
+def _unless_repeated(found: Command | Wrong, read: ReadMarkup) -> Command | Wrong:
+    """A command, or why it is not carried out: it repeats what the agent has read."""
+    if not isinstance(found, Command) or found.name not in read_markup.WRITING:
+        return found
+    if read_markup.digest(found) not in read.digests:
+        return found
+    return Wrong(grammar.written(found), _REPEATED, "", found.position)
 
 
 def events(memory: Memory, home: str, timeout_s: float) -> Applied:

@@ -42,14 +42,15 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
     turn = _turn(event, name, last, deadline)
     if last and turn.messages and last.startswith(turn.messages[-1].text.strip()):
         # The client has told more of the message than it has written down.
-        turn = Turn((*turn.messages[:-1], turn.messages[-1]._replace(text=last)), turn.problem)
+        told = turn.messages[-1]._replace(text=last)
+        turn = turn._replace(messages=(*turn.messages[:-1], told))
     _name(memory, event.session, turn)
     asked = [
         each
         for message in turn.messages
         for each in _found(f"{event.session} {message.id}", message.text)
     ]
-    if not last or transcript.has_final(turn, last):
+    if not last or transcript.has_final(turn, last) or _is_error(turn, last):
         return asked, turn.problem
     prompt = said.get("prompt_id", "")
     return asked + _found(f"{event.session} {_UNNAMED}{prompt} {_digest(last)}", last), ""
@@ -72,17 +73,27 @@ def _turn(event: Event, name: str, last: str, deadline: float) -> Turn:
         before = transcript.since(path, start, end, deadline)
         known = set(turn.messages)
         earlier = (message for message in before.messages if message not in known)
-        read = Turn((*earlier, *turn.messages), turn.problem or before.problem)
-    if not last or end is None or transcript.has_final(turn, last):
+        read = turn._replace(
+            messages=(*earlier, *turn.messages), problem=turn.problem or before.problem
+        )
+    if not last or end is None or transcript.has_final(turn, last) or _is_error(turn, last):
         return read
     patience = min(deadline, clock.monotonic() + _LATE_S)
     while True:
-        late = _up_to(transcript.since(path, end, None, deadline), last)
-        if late is not None:
-            return _continued(read, late)
+        late = transcript.since(path, end, None, deadline)
+        if _is_error(late, last):
+            return read._replace(errors=late.errors)
+        until_last = _up_to(late, last)
+        if until_last is not None:
+            return _continued(read, until_last)
         if clock.monotonic() > patience:
             return read
         clock.sleep(_POLL_S)
+
+
+def _is_error(turn: Turn, last: str) -> bool:
+    """Whether what the client calls the agent's last words is its own report of an error."""
+    return any(error.split() == last.split() for error in turn.errors)
 
 
 def _up_to(turn: Turn, last: str) -> Turn | None:

@@ -20,23 +20,26 @@ from ctx.errors import (
 from ctx.ids import NodeId
 from ctx.memory import claims, pending
 from ctx.memory.claims import AlreadyDone, Claim
+from ctx.memory.graph import PROJECT, USER
 from ctx.memory.graphs import Graphs
-from ctx.memory.model import KNOWLEDGE_TYPES, NODE_TYPES, Redaction
-from ctx.operations import add, link, recall, status, summarize, task
+from ctx.memory.model import (
+    KNOWLEDGE_TYPES,
+    NODE_TYPES,
+    PINNED,
+    Redaction,
+)
+from ctx.operations import add, link, proposals, recall, status, summarize, task
 from ctx.operations.compose import Visible
+from ctx.operations.proposals import NO_WISH, Wish
 from ctx.redaction import redact
 from ctx.retrieval import layers
-from ctx.sessions.commands import Command, Wrong, right_form
+from ctx.sessions.commands import Command, Wrong, right_form, written
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
 _RECALLED = 10
 _RECALL_BUDGET = 2_500
 _MOST_WAITING = 50
-
-
-Redacted = Sequence[Redaction]
-"""The secrets that were not kept."""
 
 
 class Outcome(NamedTuple):
@@ -46,10 +49,24 @@ class Outcome(NamedTuple):
     failed: int = 0
     repeated: int = 0
     """Those that were done before."""
+    proposed: int = 0
+    """Those of what was done that the user has to decide about."""
 
 
-def execute(memory: Memory, found: Command | Wrong, claim_id: str) -> Outcome:
-    """Do one command, unless it was done before. What is wrong with it is for the agent."""
+class _Done(NamedTuple):
+    redacted: Sequence[Redaction] = ()
+    """The secrets that were not kept."""
+    wish: Wish = NO_WISH
+    """What only the user may decide."""
+
+
+def execute(
+    memory: Memory, found: Command | Wrong, claim_id: str, *, may_pin: bool = False
+) -> Outcome:
+    """Do one command, unless it was done before. What is wrong with it is for the agent.
+
+    Whether it `may_pin`, and write for all projects, the user says; otherwise it is proposed.
+    """
     name = found.name if isinstance(found, Command) else "?"
     claim = Claim(claim_id, memory.session, name)
     try:
@@ -57,77 +74,120 @@ def execute(memory: Memory, found: Command | Wrong, claim_id: str) -> Outcome:
             _report(memory, claim, found)
             return Outcome(failed=1)
         try:
-            redacted = _DOING[found.name](memory.once(claim), found, claim)
+            done = _DOING[found.name](memory.once(claim), found, claim, may_pin)
         except (DatabaseFailure, DiskFailure, LockConflict):
             # It is not the command that is wrong.
             raise
         except CtxError as error:
             right = right_form(found.name)
-            _report(memory, claim, Wrong(_written(found), _sentence(error), right, found.position))
+            _report(memory, claim, Wrong(written(found), _sentence(error), right, found.position))
             return Outcome(failed=1)
     except AlreadyDone:
         return Outcome(repeated=1)
-    if redacted:
-        _tell_of_secrets(memory, redacted)
-    return Outcome(done=1)
+    if done.redacted:
+        _tell(memory, _secrets_told(done.redacted))
+    asked = done.wish.words()
+    if asked:
+        _tell(memory, _proposal_told(found.name, asked))
+    return Outcome(done=1, proposed=bool(asked))
 
 
-def _remember(memory: Memory, command: Command, _claim: Claim) -> Redacted:
+def _remember(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
-    is_nowhere = memory.beside is None and memory.project_tag is None
-    if given.get("scope") == "project" and is_nowhere:
+    if given.get("scope") == "project" and _is_nowhere(memory):
         raise UsageError("There is no project here that it could belong to.")
     rationale = given.get("rationale")
+    tags = _list(given.get("tags", ""))
+    supersedes = _nodes(memory.graph, given.get("supersedes", ""))
+    everywhere = given.get("scope") == "user"
+    wish = NO_WISH
+    if not may_pin:
+        scope = memory.scope_of(supersedes, "superseding")
+        scope = scope or (USER if everywhere or memory.beside is None else PROJECT)
+        old = list(memory.graph.nodes(supersedes))
+        held = tuple(node.id for node in old if proposals.is_protected(memory, node))
+        tags = proposals.superseding(memory, tags, old)
+        if not everywhere and scope == USER:
+            tags = proposals.in_project(memory, tags)
+        tags, wish = proposals.placed(memory, scope, tags, Wish(supersedes=held))
+        supersedes = [each for each in supersedes if each not in held]
+        everywhere = scope == USER
     added = add.add(
         memory,
         add.Options(
             command.content,
             given.get("type"),
-            _list(given.get("tags", "")),
+            tags,
             given.get("summary"),
-            {"rationale": rationale} if rationale else {},
-            _nodes(memory.graph, given.get("supersedes", "")),
-            everywhere=given.get("scope") == "user",
+            {**({"rationale": rationale} if rationale else {}), **wish.metadata()},
+            supersedes,
+            everywhere=everywhere,
         ),
     )
-    return added.redacted
+    return _Done(added.redacted, wish)
 
 
-def _summarize(memory: Memory, command: Command, _claim: Claim) -> Redacted:
+def _summarize(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
-    made = summarize.summarize(
-        memory,
-        summarize.Options(
-            _nodes(memory.graph, given["nodes"]),
-            command.content,
-            _list(given.get("tags", "")),
-            given.get("archive") == "true",
-        ),
+    node_ids = _nodes(memory.graph, given["nodes"])
+    tags = _list(given.get("tags", ""))
+    archive = given.get("archive") == "true"
+    wish = NO_WISH
+    if not may_pin:
+        sources = list(memory.graph.nodes(node_ids))
+        scope = PROJECT if all(each.scope == PROJECT for each in sources) else USER
+        held = [each for each in sources if proposals.is_protected(memory, each)]
+        archives = [each.id for each in held if archive and PINNED not in each.tags]
+        if sources:
+            tags = [*tags, *summarize.inherited_tags(sources, tags)]
+        if scope == USER and len(held) < len(sources):
+            tags = proposals.in_project(memory, tags)
+        tags, wish = proposals.placed(memory, scope, tags, Wish(archives=tuple(archives)))
+    options = summarize.Options(
+        node_ids, command.content, tags, archive, wish.archives, wish.metadata(), may_pin
     )
-    return made.redacted
+    return _Done(summarize.summarize(memory, options).redacted, wish)
 
 
-def _link(memory: Memory, command: Command, _claim: Claim) -> Redacted:
+def _link(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
     from_id, to_id = (memory.graph.find(given[end]) for end in ("from", "to"))
-    return link.link(memory, from_id, to_id, given["type"]).redacted
+    return _linked(memory, from_id, to_id, given["type"], may_pin)
 
 
-def _supersede(memory: Memory, command: Command, _claim: Claim) -> Redacted:
+def _supersede(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
     new, old = (memory.graph.find(given[end]) for end in ("new", "old"))
-    return link.link(memory, new, old, "SUPERSEDES").redacted
+    return _linked(memory, new, old, "SUPERSEDES", may_pin)
 
 
-def _task(memory: Memory, command: Command, _claim: Claim) -> Redacted:
+def _linked(memory: Memory, from_id: NodeId, to_id: NodeId, kind: str, may_pin: bool) -> _Done:
+    is_free = may_pin or kind != "SUPERSEDES"
+    if is_free or not proposals.is_protected(memory, memory.graph.node(to_id)):
+        return _Done(link.link(memory, from_id, to_id, kind).redacted)
+    proposals.propose_superseding(memory, from_id, to_id)
+    return _Done(wish=Wish(supersedes=(to_id,)))
+
+
+def _task(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
+    if _is_nowhere(memory) and not may_pin:
+        raise UsageError(
+            "There is no project here, so every project would see the task.",
+            hint="The user can run `ctx task`.",
+        )
     if given["action"] == "start":
-        return task.start(memory, given["name"]).redacted
+        return _Done(task.start(memory, given["name"]).redacted)
     task.end(memory, given["name"], summarize=given.get("summarize") == "true")
-    return ()
+    return _Done()
 
 
-def _recall(memory: Memory, command: Command, claim: Claim) -> Redacted:
+def _is_nowhere(memory: Memory) -> bool:
+    """Whether what is stated here belongs to no project."""
+    return memory.beside is None and memory.project_tag is None
+
+
+def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _Done:
     # An agent sees nothing of other projects, also where it works in none.
     visible = Visible(project=memory.project or "")
     query = command.attributes["query"]
@@ -141,18 +201,18 @@ def _recall(memory: Memory, command: Command, claim: Claim) -> Redacted:
         for (item, _), text in zip(given, recall.items(recalled), strict=True)
     ]
     _leave(memory, claim, "recall_results", {"head": head, "items": items, "tail": f"{tail}\n"})
-    return ()
+    return _Done()
 
 
-def _status(memory: Memory, _command: Command, claim: Claim) -> Redacted:
+def _status(memory: Memory, _command: Command, claim: Claim, _may_pin: bool) -> _Done:
     told = status.as_text(status.status(memory, new=False))
     with transaction(memory.user.connection):
         claims.take(memory.user.connection, claim)
         pending.put(memory.user, f"status_output:{memory.session}", told)
-    return ()
+    return _Done()
 
 
-def _expand(memory: Memory, command: Command, claim: Claim) -> Redacted:
+def _expand(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _Done:
     graph = memory.graph
     node = graph.node(graph.find(command.attributes["node"]))
     if node.type != "summary":
@@ -161,10 +221,10 @@ def _expand(memory: Memory, command: Command, claim: Claim) -> Redacted:
     if not sources:
         raise UsageError("The summary has no sources any more.")
     _leave(memory, claim, "expand_nodes", *sources)
-    return ()
+    return _Done()
 
 
-_DOING: Mapping[str, Callable[[Memory, Command, Claim], Redacted]] = {
+_DOING: Mapping[str, Callable[[Memory, Command, Claim, bool], _Done]] = {
     "remember": _remember,
     "recall": _recall,
     "summarize": _summarize,
@@ -201,21 +261,32 @@ def _add_waiting(memory: Memory, key: str, *more: Any) -> None:
         pending.put(memory.user, key, json.dumps(waiting + told))
 
 
-def _tell_of_secrets(memory: Memory, redacted: Redacted) -> None:
-    """The agent should know that what it said is not what is kept."""
-    where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
-    told = f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
+def _tell(memory: Memory, text: str) -> None:
+    """Let the agent know, with its next prompt, that what it said is not what is kept."""
     with transaction(memory.user.connection):
-        _add_waiting(memory, f"command_problems:{memory.session}", told)
+        _add_waiting(memory, f"command_problems:{memory.session}", text)
+
+
+def _secrets_told(redacted: Sequence[Redaction]) -> str:
+    where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
+    return f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
+
+
+def _proposal_told(name: str, asked: Sequence[str]) -> str:
+    return (
+        f"## Proposed to the user\n\n`{name}` asked for: {', '.join(asked)}. It is stored without"
+        " that; the user decides with `ctx review`.\n\n"
+    )
 
 
 def _told(wrong: Wrong) -> str:
     """As the agent reads it."""
     fence = "`" * 3
+    right = f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"
     return (
         "## A memory command was not done\n\n"
         f"{fence}\n{wrong.written.replace(fence, '')}\n{fence}\n\n{wrong.problem}\n\n"
-        f"Right would be, outside of code:\n\n{fence}\n{wrong.right}\n{fence}\n\n"
+        f"{right if wrong.right else ''}"
     )
 
 
@@ -223,14 +294,6 @@ def _sentence(error: CtxError) -> str:
     # A query's details point at a place in it, which needs lines of its own and even letters.
     detail = "" if isinstance(error, QueryInvalid) else error.detail
     return " ".join(filter(None, (error.message, detail, error.hint)))
-
-
-def _written(command: Command) -> str:
-    values = {name: text.replace('"', "&quot;") for name, text in command.attributes.items()}
-    given = "".join(f' {name}="{value}"' for name, value in values.items())
-    content = " ".join(command.content.split())
-    text = f"<ctx:{command.name}{given}" + (f">{content}" if content else "/>")
-    return text if len(text) <= 120 else f"{text[:119]}…"
 
 
 def _list(text: str) -> list[str]:

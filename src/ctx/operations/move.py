@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ctx import ids
 from ctx.errors import NotAProject, UsageError
 from ctx.ids import NodeId, Ulid
-from ctx.memory import model, records, replay
+from ctx.memory import records, replay
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.model import ANCHOR_TYPES, Edge, Node, Redaction
@@ -216,10 +216,7 @@ def _arrive(change: Change, node: Node, tags: Sequence[str]) -> None:
 
 def _tags(memory: Memory, node: Node, target: str) -> list[str]:
     """A node's tags. In its own store a project is not named, in yours it is."""
-    try:
-        own = model.tag(f"project:{memory.project}") if memory.project else None
-    except UsageError:
-        own = None
+    own = memory.own_tag
     if target == PROJECT:
         return [tag for tag in node.tags if tag != own]
     return list(dict.fromkeys([*node.tags, *([own] if own else [])]))

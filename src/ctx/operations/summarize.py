@@ -1,7 +1,7 @@
 """Make one node out of several, and put those away."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ctx.errors import UsageError
 from ctx.ids import NodeId
@@ -16,6 +16,11 @@ class Options(NamedTuple):
     content: str
     tags: Sequence[str] = ()
     archive_sources: bool = False
+    spared: Collection[NodeId] = ()
+    """Sources that are not archived."""
+    metadata: Mapping[str, Any] = {}
+    inherits: bool = True
+    """Whether it has tags of its sources beside those that are given."""
 
 
 class Summarized(NamedTuple):
@@ -48,8 +53,9 @@ def summarize(memory: Memory, options: Options) -> Summarized:
     scope = PROJECT if all(source.scope == PROJECT for source in sources) else USER
     elsewhere: list[NodeId] = []
     with memory.changing("summarize", scope) as change:
-        node_id = change.add_node("summary", options.content)
-        for tag in [*given, *_inherited(sources, given)]:
+        node_id = change.add_node("summary", options.content, metadata=options.metadata)
+        inherited = inherited_tags(sources, given) if options.inherits else []
+        for tag in [*given, *inherited]:
             change.tag(node_id, tag)
         for source in sources:
             outside = source.scope != scope
@@ -57,7 +63,7 @@ def summarize(memory: Memory, options: Options) -> Summarized:
             change.link(node_id, source.id, "DERIVED_FROM", said, outside=outside)
             if options.archive_sources and model.PINNED in source.tags:
                 pinned.append(source.id)
-            elif options.archive_sources:
+            elif options.archive_sources and source.id not in options.spared:
                 archived.append(source.id)
                 if outside:
                     elsewhere.append(source.id)
@@ -80,7 +86,8 @@ def summarize(memory: Memory, options: Options) -> Summarized:
     )
 
 
-def _inherited(sources: Sequence[Node], given: Sequence[str]) -> list[str]:
+def inherited_tags(sources: Sequence[Node], given: Sequence[str]) -> list[str]:
+    """What a summary takes over from its sources, beside the tags that it is given."""
     taken = {tag.partition(":")[0] for tag in given}
     shared = set(sources[0].tags).intersection(*(source.tags for source in sources))
     found = sorted(

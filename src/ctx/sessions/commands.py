@@ -317,5 +317,14 @@ def right_form(name: str) -> str:
     return _FORMS[name].right
 
 
+def written(command: Command) -> str:
+    """The beginning of a command in one line, as it could have been written."""
+    values = {name: text.replace('"', "&quot;") for name, text in command.attributes.items()}
+    given = "".join(f' {name}="{value}"' for name, value in values.items())
+    content = " ".join(command.content.split())
+    text = f"<ctx:{command.name}{given}" + (f">{content}" if content else "/>")
+    return text if len(text) <= LONGEST_WRITTEN else f"{text[: LONGEST_WRITTEN - 1]}…"
+
+
 def _in_one_line(text: str) -> str:
     return " ".join(text.split())

@@ -24,6 +24,7 @@ _BLOCKS = (
     ("## Expanded\n\nWhat the summary was made from", None),
     ("## A memory command was not done\n\n", None),
     ("## A secret was not kept\n\n", "\n\n"),
+    ("## Proposed to the user\n\n", "\n\n"),
     ("# Context for `", None),
 )
 _HEADING = re.compile(

@@ -43,6 +43,8 @@ class Turn(NamedTuple):
     """In the order in which they were written; those without text are left out."""
     problem: str
     """What may be missing, and why; empty if nothing is."""
+    errors: tuple[str, ...] = ()
+    """What the client wrote itself where the model failed. It stands where an answer would."""
 
 
 def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
@@ -120,6 +122,7 @@ class _Reading:
         self._deadline = deadline
         self._problem = ""
         self._is_cut = False
+        self._errors: list[str] = []
 
     def turn(self, entries: Iterable[_Entry]) -> Turn:
         newest_first = list(entries)
@@ -129,7 +132,7 @@ class _Reading:
             first = newest_first[-1].message_id
             if first is not None:
                 newest_first = [each for each in newest_first if each.message_id != first]
-        return Turn(_messages(reversed(newest_first)), self._problem)
+        return Turn(_messages(reversed(newest_first)), self._problem, tuple(self._errors))
 
     def entries(self) -> Generator[_Entry, None, None]:
         """The lines that matter, newest first."""
@@ -148,6 +151,9 @@ class _Reading:
                     self._note("A line of the transcript is damaged.")
                 else:
                     self._note("The last line of the transcript is half-written.")
+                continue
+            if is_error(entry):
+                self._errors += _texts(entry)
                 continue
             found = _read(entry, offset)
             if found is not None:
@@ -232,6 +238,15 @@ def _may_be_prompt(line: bytes) -> bool:
     return b'"user"' in line and b'"tool_result"' not in line
 
 
+def is_error(entry: Any) -> bool:
+    """Whether the client wrote an entry of the agent itself, because the model failed."""
+    if not isinstance(entry, dict) or entry.get("type") != "assistant":
+        return False
+    message = entry.get("message")
+    is_synthetic = isinstance(message, dict) and message.get("model") == "<synthetic>"
+    return is_synthetic or bool(entry.get("isApiErrorMessage"))
+
+
 def _read(entry: Any, offset: int) -> _Entry | None:
     """What a line says; None if it is none of ours."""
     if not isinstance(entry, dict) or entry.get("isSidechain") or entry.get("isMeta"):
@@ -239,17 +254,22 @@ def _read(entry: Any, offset: int) -> _Entry | None:
     message = entry.get("message")
     if not isinstance(message, dict):
         return None
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    texts = tuple(text for block in blocks if (text := _text(block)))
+    texts = _texts(entry)
     name = str(entry.get("uuid") or offset)
     match entry.get("type"):
-        case "assistant" if message.get("model") != "<synthetic>":
+        case "assistant":
             return _Entry(str(message.get("id") or name), name, texts)
-        case "user" if texts and not entry.get("isCompactSummary") and not _is_result(blocks):
+        case "user" if texts and not entry.get("isCompactSummary") and not _is_result(message):
             return _Entry(None, name)
         case _:
             return None
+
+
+def _texts(entry: dict[str, Any]) -> tuple[str, ...]:
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    return tuple(text for block in blocks if (text := _text(block)))
 
 
 def _text(block: Any) -> str:
@@ -260,8 +280,11 @@ def _text(block: Any) -> str:
     return storable(text) if isinstance(text, str) and text.strip() else ""
 
 
-def _is_result(blocks: list[Any]) -> bool:
-    return any(isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks)
+def _is_result(message: dict[str, Any]) -> bool:
+    blocks = message.get("content")
+    return isinstance(blocks, list) and any(
+        isinstance(block, dict) and block.get("type") == "tool_result" for block in blocks
+    )
 
 
 def _is_said(entry: _Entry) -> bool:

@@ -27,7 +27,7 @@ from ctx import clock
 from ctx.sessions import live, state, transcript_files
 from ctx.sessions.events import Event
 from ctx.sessions.steps import SAID
-from ctx.sessions.transcript import LONGEST_LINE, storable
+from ctx.sessions.transcript import LONGEST_LINE, is_error, storable
 
 MOST = 4 * 1024 * 1024
 """Bytes that one reading takes; the next one goes on behind them."""
@@ -143,7 +143,7 @@ class _Reading:
     def _read(self, fd: int, start: int, limit: int) -> None:
         behind = start
         is_cut = False
-        for offset, line, behind in _lines(fd, start, limit):
+        for offset, line, behind in lines(fd, start, limit):
             if line is None:
                 self._note(f"A line of more than {LONGEST_LINE >> 20} MB was passed over.")
             elif _MATTERS.search(line):
@@ -204,7 +204,7 @@ class _Reading:
     ) -> None:
         text = "\n\n".join(filter(None, map(_text_of, blocks)))
         message = said["message"]
-        if message.get("model") == "<synthetic>":
+        if is_error(said):
             if said.get("isApiErrorMessage") is True and not entry.agent:
                 self._give(entry, state.FAILURE, entry.name, {"error": text})
             return
@@ -284,7 +284,7 @@ def _goes_on(fd: int, start: int, size: int) -> bool:
     return start == 0 or (start <= size and os.pread(fd, 1, start - 1) in (b"\n", b"}"))
 
 
-def _lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
+def lines(fd: int, start: int, limit: int) -> Iterator[tuple[int, bytes | None, int]]:
     """Whole lines: where each begins, what it says, and what lies behind it.
 
     Of one that is too long, nothing is kept. The last one may have no end yet, and is whole all the

@@ -269,12 +269,18 @@ def _failures_since(hook: Hook, session: str, began_ms: int) -> str:
 
 
 def _failures(stops: "Iterable[dict[str, Any]]") -> str:
-    """What the user is told of commands that failed; nothing where none did."""
-    told = [(each["done"], each["failed"]) for each in stops]
-    failed = sum(each for _, each in told)
-    count = failed + sum(each for each, _ in told)
-    commands = "1 command" if count == 1 else f"{failed:,} of {count:,} commands"
-    return f"ctx: {commands} failed; the agent is told with your next prompt" if failed else ""
+    """What the user is told of commands: which failed, and what they have to decide."""
+    told = [(each["done"], each["failed"], each.get("proposed", 0)) for each in stops]
+    failed, proposed = sum(each[1] for each in told), sum(each[2] for each in told)
+    count = failed + sum(each[0] for each in told)
+    lines = []
+    if failed:
+        commands = "1 command" if count == 1 else f"{failed:,} of {count:,} commands"
+        lines.append(f"ctx: {commands} failed; the agent is told with your next prompt")
+    if proposed:
+        what = "a proposal" if proposed == 1 else f"{proposed:,} proposals"
+        lines.append(f"ctx: the agent made {what}; `ctx review` lets you decide")
+    return "\n".join(lines)
 
 
 @contextmanager

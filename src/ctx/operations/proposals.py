@@ -1,0 +1,265 @@
+"""What an agent wants and only the user may decide: to pin, and to write for all projects.
+
+A command of an agent never pins a node, and never changes what other projects see: it makes a node
+without the pin, in its own project, and writes what it asked for beside it, in the metadata
+`proposed`. `ctx review` lists that. If the user accepts, the node becomes what was asked for;
+otherwise it stays as it is. Both are changes of the user's, which can be undone, and the history of
+the node says who proposed and who decided.
+
+Pins that agents have made before are listed in the same way, until the user keeps or removes them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ctx import ids
+from ctx.errors import NodeNotFound, UsageError
+from ctx.ids import NodeId
+from ctx.memory import model, records, replay
+from ctx.memory.changes import Change
+from ctx.memory.graph import USER
+from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, TIERS, Evidence, Node
+from ctx.operations import link
+from ctx.operations.add import inherited_tags
+from ctx.workspace import Memory
+
+AGENTS = ("claude-code",)
+"""Through whom commands of agents are recorded."""
+PROPOSED = "proposed"
+"""The key of the metadata."""
+
+_ACTION = "review"
+_PROJECT = "project:"
+
+
+class Wish(NamedTuple):
+    """What an agent asked for and did not get."""
+
+    everywhere: bool = False
+    """Whether the node is to belong to no project."""
+    tags: tuple[str, ...] = ()
+    supersedes: tuple[NodeId, ...] = ()
+    archives: tuple[NodeId, ...] = ()
+
+    def metadata(self) -> dict[str, Any]:
+        """As it is kept: what is empty is left out."""
+        found: dict[str, Any] = {"scope": USER} if self.everywhere else {}
+        found |= {"tags": list(self.tags)} if self.tags else {}
+        found |= {"supersedes": list(self.supersedes)} if self.supersedes else {}
+        found |= {"archives": list(self.archives)} if self.archives else {}
+        return {PROPOSED: found} if found else {}
+
+    def words(self) -> list[str]:
+        """As a person reads it."""
+        return [
+            *(["pin"] if PINNED in self.tags else []),
+            *(["all projects"] if self.everywhere else []),
+            *(f"tag {tag}" for tag in self.tags if tag != PINNED),
+            *(f"supersede {ids.short(node_id)}" for node_id in self.supersedes),
+            *(f"archive {ids.short(node_id)}" for node_id in self.archives),
+        ]
+
+
+NO_WISH = Wish()
+
+
+class Proposal(NamedTuple):
+    """Something for the user to decide."""
+
+    id: NodeId
+    short_id: str
+    type: str
+    title: str
+    scope: str
+    asked: tuple[str, ...]
+    """What the node becomes if it is accepted: `pin`, `all projects`, `supersede ID`, …"""
+    is_done: bool
+    """Whether the agent has done it already, before this was asked about."""
+    author: str
+    session: str
+    at: str
+
+
+class Placement(NamedTuple):
+    """What an agent may write of what it asked for, and what it may not."""
+
+    tags: list[str]
+    wish: Wish
+
+
+def may_pin(memory: Memory) -> bool:
+    """Whether the user lets agents do all of it without being asked."""
+    return memory.surroundings.person_config.flag("agents.may_pin")
+
+
+def is_protected(memory: Memory, node: Node) -> bool:
+    """Whether only the user may take a node out of sight: it is pinned, or not this project's."""
+    is_elsewhere = node.scope == USER and memory.own_tag not in node.tags
+    return PINNED in node.tags or is_elsewhere
+
+
+def placed(memory: Memory, scope: str, tags: Sequence[str], wish: Wish = NO_WISH) -> Placement:
+    """Where a node goes that is to have some tags, in a store.
+
+    It is in its own project, below the pin. Outside of any project everybody would see it, so it
+    waits without a tier.
+    """
+    withheld = [tag for tag in tags if tag == PINNED or _is_foreign(memory, tag)]
+    kept = [tag for tag in tags if tag not in withheld]
+    if PINNED in withheld and not set(kept).intersection(TIERS):
+        kept.append(REFERENCE)
+    everywhere = scope == USER and not any(tag.startswith(_PROJECT) for tag in tags)
+    if scope == USER and memory.own_tag is None:
+        withheld += [tag for tag in kept if tag in TIERS and tag != OFF_CONTEXT]
+        kept = [tag for tag in kept if tag not in withheld]
+    elif scope == USER and memory.own_tag not in kept:
+        kept.append(str(memory.own_tag))
+    return Placement(kept, wish._replace(everywhere=everywhere, tags=tuple(withheld)))
+
+
+def in_project(memory: Memory, tags: Sequence[str]) -> list[str]:
+    """The tags of a node of the user store that belongs to this project, unless they name one."""
+    if memory.own_tag is None or any(tag.startswith(_PROJECT) for tag in tags):
+        return list(tags)
+    return [*tags, memory.own_tag]
+
+
+def superseding(memory: Memory, tags: Sequence[str], old: Sequence[Node]) -> list[str]:
+    """The tags of a node that takes the place of others, as far as those are protected."""
+    held = [node for node in old if is_protected(memory, node)]
+    return [*tags, *inherited_tags(held, tags)]
+
+
+def propose_superseding(memory: Memory, new: NodeId, old: NodeId) -> None:
+    """Note that a node is to take the place of another one, which is protected."""
+    graph = memory.graph
+    scope = graph.holding(new).scope
+    if graph.holding(old).scope != scope:
+        link.refuse_way_out(scope, "SUPERSEDES", new, old)
+    with memory.changing("propose", scope) as change:
+        wish = wish_of(change.graph.node(new))
+        if old not in wish.supersedes:
+            wish = wish._replace(supersedes=(*wish.supersedes, old))
+        change.update_node(new, metadata=wish.metadata())
+
+
+def wish_of(node: Node) -> Wish:
+    """What is proposed for a node. The metadata may be a stranger's: what makes no sense is not."""
+    found = node.metadata.get(PROPOSED)
+    if not isinstance(found, Mapping):
+        return NO_WISH
+    tags = [tag for tag in _texts(found.get("tags")) if _is_tag(tag)]
+    supersedes, archives = (
+        tuple(NodeId(ids.Ulid(each)) for each in _texts(found.get(key)) if ids.is_ulid(each))
+        for key in ("supersedes", "archives")
+    )
+    return Wish(found.get("scope") == USER, tuple(tags), supersedes, archives)
+
+
+def proposals(memory: Memory) -> list[Proposal]:
+    """What waits for the user, oldest first."""
+    found: dict[NodeId, Proposal] = {}
+    for graph in memory.graph.graphs:
+        for node in graph.nodes(graph.with_metadata(PROPOSED)):
+            if words := wish_of(node).words():
+                about = records.about(graph.connection, node.id, "node.")
+                said = [record for record in about if PROPOSED in _metadata(record)]
+                found[node.id] = _shown(memory, node, words, (said or about)[-1], is_done=False)
+        for node in graph.nodes(graph.tagged(PINNED)):
+            last = records.about_key(graph.connection, node.id, "tag.", PINNED)[-1:]
+            if last and last[0].author in AGENTS and node.superseded_by is None:
+                found.setdefault(node.id, _shown(memory, node, ["pin"], last[0], is_done=True))
+    return [found[node_id] for node_id in sorted(found)]
+
+
+def find(memory: Memory, text: str) -> Proposal:
+    """The proposal that a person means."""
+    prefix = text.strip().upper()
+    named = [each for each in proposals(memory) if each.id.startswith(prefix)]
+    if len(named) != 1 or len(prefix) < ids.SHORTEST_PREFIX:
+        raise NodeNotFound(
+            f"Nothing is proposed for {text[:40]!r}.", hint="`ctx review` shows what is."
+        )
+    return named[0]
+
+
+def accept(memory: Memory, proposal: Proposal) -> None:
+    """Let a node become what the agent asked for."""
+    node = memory.graph.node(proposal.id)
+    if proposal.is_done:
+        with memory.changing(_ACTION, node.scope) as change:
+            # The last word about the pin is the user's then.
+            [*_, last] = records.about_key(change.graph.connection, node.id, "tag.", PINNED)
+            change.repeat(last, "tag.add", dict(last.body))
+        return
+    wish = wish_of(node)
+    archived = memory.by_scope(each for each in wish.archives if memory.graph.has(each))
+    with memory.changing(_ACTION, node.scope) as change:
+        change.update_node(node.id, metadata={PROPOSED: None})
+        moves = wish.everywhere or any(tag.startswith(_PROJECT) for tag in wish.tags)
+        for tag in node.tags if moves else ():
+            if tag.startswith(_PROJECT) and tag not in wish.tags:
+                change.untag(node.id, tag)
+        for tag in wish.tags:
+            if tag in TIERS:
+                change.set_tier(node.id, tag)
+            else:
+                change.tag(node.id, tag)
+        for old in wish.supersedes:
+            if change.graph.has(old):
+                link.draw(change, node.id, old, "SUPERSEDES", Evidence(_ACTION), outside=False)
+        _archive(change, archived.pop(node.scope, ()))
+    for scope, others in archived.items():
+        with memory.also_changing(change, scope) as other:
+            _archive(other, others)
+
+
+def reject(memory: Memory, proposal: Proposal) -> None:
+    """Let a node stay as it is; where an agent has pinned it, without the pin."""
+    with memory.changing(_ACTION, proposal.scope) as change:
+        if proposal.is_done:
+            change.untag(proposal.id, PINNED)
+        else:
+            change.update_node(proposal.id, metadata={PROPOSED: None})
+
+
+def _archive(change: Change, node_ids: Sequence[NodeId]) -> None:
+    for node_id in node_ids:
+        change.set_tier(node_id, OFF_CONTEXT)
+
+
+def _is_foreign(memory: Memory, tag: str) -> bool:
+    return tag.startswith(_PROJECT) and tag != memory.own_tag
+
+
+def _shown(
+    memory: Memory, node: Node, words: Sequence[str], said: records.Record, *, is_done: bool
+) -> Proposal:
+    return Proposal(
+        node.id,
+        memory.graph.shown([node.id])[node.id],
+        node.type,
+        " ".join(node.content.split())[:200],
+        node.scope,
+        tuple(words),
+        is_done,
+        said.author,
+        said.session,
+        replay.at(said),
+    )
+
+
+def _metadata(record: records.Record) -> Mapping[str, Any]:
+    found = record.body.get("metadata")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _is_tag(text: str) -> bool:
+    try:
+        return model.tag(text) == text
+    except UsageError:
+        return False

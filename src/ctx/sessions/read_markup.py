@@ -1,0 +1,195 @@
+"""Commands that stood in what an agent has read, so that it does not give them by repeating them.
+
+A file, a web page or a pasted text may say "please write <ctx:remember …>". Every entry of a
+transcript that the agent did not write itself is searched for such elements: prompts, results of
+tools, attachments. Each leaves a digest of what it says. A command with the same digest is a
+quotation, whatever it looks like.
+
+Two elements say the same if their content begins with the same letters and digits: white space,
+punctuation, entities, case, attributes and the kind of quotes make no difference. Of a command
+without content, its attributes count instead. `docs/decisions/0016` says what this protects from,
+and what not.
+"""
+
+import json
+import os
+import re
+import stat
+import unicodedata
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from html import unescape
+from itertools import islice
+from math import inf
+from typing import Any, NamedTuple
+
+from ctx import clock
+from ctx.sessions.commands import Command
+from ctx.sessions.markup import read_opening
+from ctx.sessions.prose import MARK
+from ctx.sessions.transcript import is_error
+from ctx.sessions.transcript_events import lines
+
+WRITING = ("remember", "summarize", "link", "task", "supersede")
+"""The commands that change memory. To repeat one that only asks does no harm."""
+
+_NAMED_BY = {"link": ("from", "to"), "supersede": ("old", "new"), "task": ("name", "action")}
+_ENTRIES = ("user", "attachment", "system")
+_BYTES = (b"ctx:", b"CTX:", b"Ctx:")
+_LOOSE_MARK = re.compile(r"<\s*+ctx\s*+:\s*+", re.IGNORECASE)
+_ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrt\"'/<\\])")
+_SHORT_ESCAPES = {"n": "\n", "r": "\n", "t": "\t"}
+# As `Read`, `grep -n` and `cat -n` begin a line.
+_LINE_NUMBER = re.compile(r"^[ \t]*(?:\d+[ \t]*(?:→|\t|:|\|)|[^\s:<]+:\d+[:-])", re.MULTILINE)
+# What ctx says of a command that was wrong: to write it again, and right, is what it asks for.
+_REPORT = re.compile(
+    r"## A memory command was not done\n\n```\n[^\n]*\n```\n\n[^\n]*\n\n"
+    r"(?:Right would be[^\n]*\n\n```\n[^\n]*\n```\n)?"
+)
+_ANY_MARK = re.compile(r"<\s*+/?\s*+ctx\s*+:", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*+>")
+_NO_LETTERS = re.compile(r"[\W_]+")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
+# Of a long content the beginning is compared: so many letters, in so many characters.
+_COMPARED = 160
+_WINDOW = 1_000
+_MOST_ENDS = 3
+_MOST_DEPTH = 20
+
+
+class ReadMarkup(NamedTuple):
+    digests: frozenset[str]
+    is_complete: bool
+    """Whether everything that the agent has read was searched."""
+
+
+NOTHING_KNOWN = ReadMarkup(frozenset(), is_complete=False)
+
+
+def in_transcript(path: str, end: int | None, deadline: float = inf) -> ReadMarkup:
+    """What stood in a transcript before a place of the file; None is its end.
+
+    It is read line by line, and only lines that mention a command are parsed.
+    """
+    try:
+        # To open a pipe that nobody writes to would wait for somebody.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError):
+        return NOTHING_KNOWN
+    found: set[str] = set()
+    is_complete = True
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            return NOTHING_KNOWN
+        limit = status.st_size if end is None else min(end, status.st_size)
+        for _, line, _ in lines(fd, 0, limit):
+            if line is None or clock.monotonic() >= deadline:
+                is_complete = False
+            if clock.monotonic() >= deadline:
+                break
+            if line and any(mark in line for mark in _BYTES):
+                for text in _foreign_texts(line):
+                    found |= digests_in(text)
+    except OSError:
+        is_complete = False
+    finally:
+        os.close(fd)
+    return ReadMarkup(frozenset(found), is_complete)
+
+
+def digest(command: Command) -> str:
+    """What a command says."""
+    return _digest(command.name, command.attributes, command.content)
+
+
+def digests_in(text: str) -> set[str]:
+    """What the elements in a text say, however they are written there."""
+    found: set[str] = set()
+    plain = _plain(text)
+    for each in {plain, _LINE_NUMBER.sub("", plain)}:
+        for mark in _LOOSE_MARK.finditer(each):
+            # Copied, so that a mark that is written loosely is read as the strict one.
+            element = MARK + each[mark.end() : mark.end() + _WINDOW]
+            found.update(_digest(*reading) for reading in _readings(element))
+    return found
+
+
+def _readings(element: str) -> Iterator[tuple[str, Mapping[str, str], str]]:
+    """What an element may say, of which the beginning is given: where it ends is not certain.
+
+    One that is not closed may end with its line or its paragraph: whoever repeats it adds the rest.
+    """
+    opening = read_opening(element, 0)
+    if opening is None:
+        return
+    start = opening.end
+    if opening.problem:
+        start = element.find(">", start) + 1 or start
+    attributes = {name: value or "" for name, value in opening.attributes}
+    if opening.name in _NAMED_BY:
+        yield opening.name, attributes, ""
+        return
+    ends = [end.start() for end in islice(_ANY_MARK.finditer(element, start), _MOST_ENDS)]
+    ends += [element.find("\n", start + 1), element.find("\n\n", start + 1), len(element)]
+    for end in {end for end in ends if end > start}:
+        yield opening.name, attributes, element[start:end]
+
+
+def _digest(name: str, attributes: Mapping[str, str], content: str) -> str:
+    if name in _NAMED_BY:
+        words = [name, *(_letters(attributes.get(each, "")) for each in _NAMED_BY[name])]
+    else:
+        words = [_letters(unescape(content[:_WINDOW]))[:_COMPARED]]
+    return blake2b("\0".join(words).encode("utf-8", "replace"), digest_size=12).hexdigest()
+
+
+def _letters(text: str) -> str:
+    folded = text.casefold()
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFKC", folded).casefold()
+    return _NO_LETTERS.sub("", _TAG.sub("", folded)) or folded.strip()
+
+
+def _plain(text: str) -> str:
+    """A text without entities and escapes, as in HTML, in JSON or in JSON inside of JSON."""
+    for _ in range(2):
+        if "&" in text:
+            text = unescape(text)
+        if "\\" in text:
+            text = _ESCAPES.sub(_unescaped, text)
+    # Characters that nobody sees.
+    return text if text.isascii() else _INVISIBLE.sub("", text)
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    word = escape[1]
+    if len(word) > 1:
+        return chr(int(word[1:], 16))
+    return _SHORT_ESCAPES.get(word, word)
+
+
+def _foreign_texts(line: bytes) -> Iterator[str]:
+    """The texts of an entry that the agent did not write."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(entry, dict) or entry.get("isSidechain"):
+        return
+    if entry.get("type") not in _ENTRIES and not is_error(entry):
+        return
+    attachment = entry.get("attachment")
+    kind = attachment.get("type") if isinstance(attachment, dict) else None
+    is_of_hook = isinstance(kind, str) and kind.startswith("hook_")
+    for text in _strings(entry, _MOST_DEPTH):
+        yield _REPORT.sub("", text) if is_of_hook else text
+
+
+def _strings(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if "ctx" in value.casefold():
+            yield value
+    elif depth and isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each, depth - 1)
