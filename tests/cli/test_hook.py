@@ -67,6 +67,7 @@ def test_what_was_done(ctx: Ctx, client: Client, conversation: Conversation, add
     names = [name for name in spool.waiting(client.home) if spool.has_commands(name)]
     os.link(spool.path_of(client.home, names[0]), spool.path_of(client.home, "9-9-9.stop.-"))
     stop = {"session": SESSION, "done": 2, "failed": 1, "repeated": 0, "large": 0, "problem": ""}
+    stop["proposed"] = 0
     again = {**stop, "event": "9-9-9", "done": 0, "failed": 0, "repeated": 3}
     assert ctx("hook", "apply", "--format=json").json == {
         "stops": [*({"event": spool.id_of(name), **stop} for name in names), again],

@@ -181,7 +181,8 @@ def test_one_line_of_history_has_nothing_to_review(repo: Path, ctx: Ctx, add: Ad
     ctx("update", node, "--content", "Two")
     ctx("commit", "-m", "Two")
     assert ctx("review").out == "Nothing to review.\n"
-    assert ctx("review", "--format", "json").json == {"open": [], "settled": [], "redacted": []}
+    nothing = ("open", "settled", "redacted", "proposals", "accepted", "rejected")
+    assert ctx("review", "--format", "json").json == {name: [] for name in nothing}
 
 
 def on_a_terminal(answers: str, **variables: str) -> str:

@@ -145,7 +145,7 @@ def test_first_as_the_last_message_and_later_in_the_transcript(
     """The client may be slower at writing than at telling."""
     conversation.answer("Nothing.")
     conversation.prompt()
-    text = f"{remember('Once.')} and {remember('Twice.')}"
+    text = f"{remember('Once.')} And then. {remember('Twice.')}"
     conversation.stop(last_assistant_message=text)
     if apply_between:
         assert stops(client.apply()) == [(2, 0, 0)]
@@ -210,7 +210,7 @@ def test_the_same_command_twice_in_one_message(client: Client, conversation: Con
 def test_the_same_question_twice_in_one_answer_is_answered_once(
     client: Client, conversation: Conversation
 ) -> None:
-    conversation.answer('<ctx:recall query="tokens"/> and again <ctx:recall query="tokens"/>')
+    conversation.answer('<ctx:recall query="tokens"/>\n<ctx:recall query="tokens"/>')
     assert stops(client.apply()) == [(2, 0, 0)]
     assert context_of(conversation.submit()).count("## Recall Results") == 1
 

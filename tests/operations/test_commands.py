@@ -30,13 +30,13 @@ class Agent:
         self.graph = memory.user
         self._answers = 0
 
-    def writes(self, text: str) -> Outcome:
+    def writes(self, text: str, *, may_pin: bool = False) -> Outcome:
         """What became of the commands of an answer."""
         self._answers += 1
         outcome = Outcome()
         for found in grammar.parse(text):
             claim = f"{SESSION} msg_{self._answers} {found.position}"
-            done = commands.execute(self.memory, found, claim)
+            done = commands.execute(self.memory, found, claim, may_pin=may_pin)
             outcome = Outcome(*map(sum, zip(outcome, done, strict=True)))
         return outcome
 
@@ -106,7 +106,8 @@ def test_remember(agent: Agent) -> None:
 def test_the_tags_of_what_is_remembered(
     agent: Agent, attributes: str, tags: tuple[str, ...]
 ) -> None:
-    assert agent.writes(f"<ctx:remember {attributes}>Text.</ctx:remember>") == Outcome(done=1)
+    text = f"<ctx:remember {attributes}>Text.</ctx:remember>"
+    assert agent.writes(text, may_pin=True) == Outcome(done=1)
     assert agent.nodes()["Text."].tags == tags
 
 
@@ -116,7 +117,7 @@ def test_outside_of_a_project_there_is_no_project(folder: Path, surroundings: Pa
         agent = Agent(client, memory)
         for scope in ("", ' scope="user"'):
             text = f'<ctx:remember type="fact"{scope}>Text{scope}</ctx:remember>'
-            assert agent.writes(text) == Outcome(done=1)
+            assert agent.writes(text) == Outcome(done=1, proposed=1)
             assert agent.nodes()[f"Text{scope}"].tags == ()
         text = '<ctx:remember type="fact" scope="project">Text.</ctx:remember>'
         assert agent.writes(text) == Outcome(failed=1)
@@ -147,7 +148,7 @@ def test_remember_something_better(agent: Agent) -> None:
     second = agent.add("Also wrong.", "tier:reference")
     label = agent.label(first)
     text = f'<ctx:remember type="fact" supersedes="[{label}], {second.id}">Right.</ctx:remember>'
-    assert agent.writes(text) == Outcome(done=1)
+    assert agent.writes(text, may_pin=True) == Outcome(done=1)
     nodes = agent.nodes()
     right = nodes["Right."]
     assert (right.type, right.tags) == ("fact", ("project:app", "tier:pinned", "tier:reference"))
@@ -393,7 +394,7 @@ def test_expand(agent: Agent) -> None:
 
 def test_expand_at_the_next_start(agent: Agent) -> None:
     one = agent.add("One.", "tier:off-context")
-    agent.writes(f'<ctx:summarize nodes="{one.id}" tags="tier:pinned">Short.</ctx:summarize>')
+    agent.writes(f'<ctx:summarize nodes="{one.id}" tags="tier:reference">Short.</ctx:summarize>')
     summary = agent.nodes()["Short."]
     agent.writes(f'<ctx:expand node="{summary.id}"/>')
     conversation = agent.client.talk()

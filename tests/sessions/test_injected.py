@@ -20,8 +20,8 @@ from tests.sessions.conversations import Client, context_of
         ("A.\n\n## Recall Results\n\nQuery: `x`\n\n- [fact:01] y\n\n---\n\nB.", "A.\n\n\n\nB."),
         ("## Memory status\n\n```\nnodes 3\n```\nB.", "\nB."),
         ("# Context for `fix it`\n\nConfidence 71 %.", ""),
-        ('A <ctx:recall query="x"/> B', "A  B"),
-        ("A <ctx:remember type='fact'>\nx\n</ctx:remember> B", "A  B"),
+        ('Well. <ctx:recall query="x"/> B', "Well.  B"),
+        ("Well. <ctx:remember type='fact'>\nx\n</ctx:remember> B", "Well.  B"),
         ("In code: `<ctx:status/>` is a command.", "In code: `<ctx:status/>` is a command."),
         (
             "<!-- ctx-like --> and ## Recall of results",

@@ -171,7 +171,20 @@ def test_shapes(
     entries: list[dict[str, Any]], expected: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     path = write(tmp_path / "t.jsonl", *entries)
-    assert since(path, 0, None, SOON) == Turn(tuple(Message(*each) for each in expected), "")
+    found = since(path, 0, None, SOON)
+    assert found.messages == tuple(Message(*each) for each in expected)
+    assert found.problem == ""
+
+
+def test_what_the_client_says_of_an_error_is_not_the_agents(tmp_path: Path) -> None:
+    synthetic = block("b", "") | {"message": {"model": "<synthetic>", "content": "Synthetic."}}
+    failed = block("c", "Failed.", isApiErrorMessage=True)
+    path = write(tmp_path / "t.jsonl", block("a", "Mine."), synthetic, failed)
+    found = since(path, 0, None, SOON)
+    assert (found.messages, set(found.errors)) == (
+        (Message("a", "Mine."),),
+        {"Synthetic.", "Failed."},
+    )
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ GROUPS = {
         "stage": "sessions and what is staged: start, flush, compact, abort, status, recover",
         "log": "show the commits and what each changed, newest first",
         "diff": "show how the memory of two commits differs",
-        "review": "settle what was changed on two branches at once",
+        "review": "decide what agents propose, and what two branches changed at once",
         "rebuild": "make the index of the project anew",
         "trust": "trust a project store, so that agents are given what it holds",
         "scrub": "take a word or a secret out of everything that was stored",

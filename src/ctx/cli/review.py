@@ -18,16 +18,57 @@ from ctx.operations.review import Open, Review, Version
 from ctx.workspace import Memory
 
 EXAMPLES = """
-ctx review                                  what two branches changed at once; asks on a terminal
-ctx review --accept 01M7ESYZ1SB4            keep what holds
-ctx review --pick 01M7ESYZ1SB4 --version=2  let the other one hold
+ctx review                                  what agents propose, and what two branches changed
+ctx review accept 01M7ESYZ1SB4              pin a node as the agent asked
+ctx review reject --all                     leave everything as it is
+ctx review --pick 01M7ESYZ1SB4 --version=2  of two versions, take the other
 ctx review --format json                    for scripts
+"""
+
+LIST_EXAMPLES = """
+ctx review                                  asks on a terminal which version holds
+ctx review --accept 01M7ESYZ1SB4            keep the version that holds
+ctx review --pick 01M7ESYZ1SB4 --version=2  let the other one hold
+"""
+
+ACCEPT_EXAMPLES = """
+ctx review accept 01M7ESYZ1SB4              do what the agent proposes; keep a pin that it made
+ctx review accept 01M7ESYZ1SB4 01M7ESYZ2AA0
+ctx review accept --all
+ctx undo                                    take the last of it back
+"""
+
+REJECT_EXAMPLES = """
+ctx review reject 01M7ESYZ1SB4              keep the node as it is; remove a pin that an agent made
+ctx review reject --all
 """
 
 _LONGEST = 200
 
 
+def prepare(words: list[str]) -> list[str]:
+    """`ctx review` alone is `ctx review list`."""
+    only_options = not words or (words[0][0] == "-" and words[0] not in ("-h", "--help"))
+    return ["list", *words] if only_options else words
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
+    group = shared.subcommands(parser)
+    _configure_list(
+        shared.add_subcommand(group, "list", "show what waits for a decision", LIST_EXAMPLES)
+    )
+    for name, help_text, examples in (
+        ("accept", "do what agents propose", ACCEPT_EXAMPLES),
+        ("reject", "leave nodes as they are, whatever agents propose", REJECT_EXAMPLES),
+    ):
+        deciding = shared.add_subcommand(group, name, help_text, examples)
+        named = deciding.add_argument("ids", nargs="*", metavar="ID", help="of the proposals")
+        shared.completing(named, "node")
+        deciding.add_argument("--all", action="store_true", help="all proposals")
+        shared.session_option(deciding)
+
+
+def _configure_list(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     kept = what.add_argument("--accept", metavar="ID", help="keep what holds, of this node")
     picked = what.add_argument(
@@ -45,6 +86,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    if options.subcommand == "list":
+        _list(options, settings, output)
+        return
+    if bool(options.ids) == options.all:
+        raise UsageError(
+            "Name what is to be decided, or give --all.",
+            hint=f"ctx review {options.subcommand} ID",
+        )
+    with opening.writing(settings, output) as memory:
+        names = None if options.all else options.ids
+        done = reviewing.decide(memory, names, accepting=options.subcommand == "accept")
+    output.show(done, render_decided)
+
+
+def _list(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if (options.version is None) != (options.pick is None):
         raise UsageError(
             "--pick names a node, and --version what to take.",
@@ -58,6 +114,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         if not (found.open and output.is_interactive and output.is_for_people):
             output.show(found, render)
             return
+        if found.proposals:
+            output.preview(list(_proposals(found)))
         _ask(found, settings, output)
         return
     with opening.writing(settings, output) as memory:
@@ -121,9 +179,11 @@ def _edited(each: Open, settings: Settings, output: Output) -> str:
 
 
 def render(found: Review) -> list[Block]:
-    if not found.open:
+    if not found.open and not found.proposals:
         return [Line("Nothing to review.")]
-    blocks: list[Block] = []
+    blocks: list[Block] = list(_proposals(found))
+    if not found.open:
+        return blocks
     for each in found.open:
         blocks += [*_dispute(each), Line("")]
     fields = count(len(found.open), "field")
@@ -139,6 +199,41 @@ def render_settled(done: Review) -> list[Block]:
         Line(f"Settled: {each.short_id} {each.field}: {each.title}") for each in done.settled
     ]
     return [*told, Line(f"{len(done.open):,} still open.")] if done.open else told
+
+
+def render_decided(done: Review) -> list[Block]:
+    decided = [("Accepted", each) for each in done.accepted]
+    decided += [("Rejected", each) for each in done.rejected]
+    told: list[Block] = [
+        Line(f"{word}: {each.short_id} {', '.join(each.asked)}: {each.title}")
+        for word, each in decided
+    ]
+    if not told:
+        return [Line("Nothing is proposed.")]
+    left = len(done.proposals)
+    return [*told, Line(f"{count(left, 'proposal')} left.")] if left else told
+
+
+def _proposals(found: Review) -> Iterator[Block]:
+    if not found.proposals:
+        return
+    now = clock.now_ms()
+    yield Line("Agents propose:", "heading")
+    rows = [
+        (
+            each.short_id,
+            each.type,
+            since(each.at, now),
+            f"{', '.join(each.asked)}{' (done)' if each.is_done else ''}",
+            each.title,
+        )
+        for each in found.proposals
+    ]
+    yield Table(("id", "type", "age", "asks for", "text"), rows, ("id", "", "age", "", "text"))
+    yield Line("`ctx review accept ID` or `reject ID` decides; `--all` decides all of them.")
+    if any(each.is_done for each in found.proposals):
+        yield Line("(done): an agent has pinned it. Accept keeps the pin, reject removes it.")
+    yield Line("")
 
 
 def _dispute(each: Open) -> Iterator[Block]:

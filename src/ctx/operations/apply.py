@@ -155,8 +155,7 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
             longest = max(longest, len(found.content) if isinstance(found, Command) else 0)
         compact.when_due(there)
     large = longest if longest > _LARGE else 0
-    done, failed, repeated, proposed = outcome
-    return Stop(event.id, event.session, done, failed, repeated, large, problem, proposed)
+    return Stop(event.id, event.session, *outcome[:3], large, problem, outcome.proposed)
 
 
 def _read_before(

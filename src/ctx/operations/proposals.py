@@ -165,7 +165,9 @@ def proposals(memory: Memory) -> list[Proposal]:
                 about = records.about(graph.connection, node.id, "node.")
                 said = [record for record in about if PROPOSED in _metadata(record)]
                 found[node.id] = _shown(memory, node, words, (said or about)[-1], is_done=False)
-        for node in graph.nodes(graph.tagged(PINNED)):
+        # Who lets agents pin need not decide about each pin.
+        pinned = [] if may_pin(memory) else graph.tagged(PINNED)
+        for node in graph.nodes(pinned):
             last = records.about_key(graph.connection, node.id, "tag.", PINNED)[-1:]
             if last and last[0].author in AGENTS and node.superseded_by is None:
                 found.setdefault(node.id, _shown(memory, node, ["pin"], last[0], is_done=True))

@@ -1,4 +1,4 @@
-"""What was changed on two branches at once: see it, and settle it."""
+"""What waits for the user's decision: what two branches changed at once, what agents propose."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ from ctx.memory.changes import Change
 from ctx.memory.disputes import LIFE, METADATA, Dispute
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.model import Redaction
+from ctx.operations import proposals
+from ctx.operations.proposals import Proposal
 from ctx.workspace import Memory
 
 ACTION = "review"
@@ -51,10 +53,35 @@ class Review(NamedTuple):
     settled: tuple[Open, ...] = ()
     """What this command has settled, as it was."""
     redacted: tuple[Redaction, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    """What agents ask for: pins, and nodes for all projects."""
+    accepted: tuple[Proposal, ...] = ()
+    rejected: tuple[Proposal, ...] = ()
 
 
 def review(memory: Memory) -> Review:
-    return Review(tuple(_shown(project(memory), each) for each in _disputes(memory)))
+    """What is open. Only in a project can two branches change the same."""
+    disputed = _disputes(memory) if memory.beside else []
+    return Review(
+        tuple(_shown(project(memory), each) for each in disputed),
+        proposals=tuple(proposals.proposals(memory)),
+    )
+
+
+def decide(memory: Memory, names: Sequence[str] | None, *, accepting: bool) -> Review:
+    """Accept or reject what agents propose for some nodes; None: all of it."""
+    if names is None:
+        chosen = proposals.proposals(memory)
+    else:
+        # All of them are looked up before anything is decided.
+        found = [proposals.find(memory, name) for name in names]
+        chosen = list({each.id: each for each in found}.values())
+    for each in chosen:
+        (proposals.accept if accepting else proposals.reject)(memory, each)
+    done = tuple(chosen)
+    if accepting:
+        return review(memory)._replace(accepted=done)
+    return review(memory)._replace(rejected=done)
 
 
 def count(graph: Graph) -> int:

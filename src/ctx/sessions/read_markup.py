@@ -39,8 +39,10 @@ _BYTES = (b"ctx:", b"CTX:", b"Ctx:")
 _LOOSE_MARK = re.compile(r"<\s*+ctx\s*+:\s*+", re.IGNORECASE)
 _ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrt\"'/<\\])")
 _SHORT_ESCAPES = {"n": "\n", "r": "\n", "t": "\t"}
-# As `Read`, `grep -n` and `cat -n` begin a line.
-_LINE_NUMBER = re.compile(r"^[ \t]*(?:\d+[ \t]*(?:→|\t|:|\|)|[^\s:<]+:\d+[:-])", re.MULTILINE)
+# As `Read`, `grep -n`, `cat -n`, a diff and a block quote begin a line.
+_LINE_PREFIX = re.compile(
+    r"^[ \t]*+(?:\d++[ \t]*+(?:→|\t|:|\|)|[^\s:<]++:\d++[:-]|[>+|-]++[ \t]?+)", re.MULTILINE
+)
 # What ctx says of a command that was wrong: to write it again, and right, is what it asks for.
 _REPORT = re.compile(
     r"## A memory command was not done\n\n```\n[^\n]*\n```\n\n[^\n]*\n\n"
@@ -107,7 +109,7 @@ def digests_in(text: str) -> set[str]:
     """What the elements in a text say, however they are written there."""
     found: set[str] = set()
     plain = _plain(text)
-    for each in {plain, _LINE_NUMBER.sub("", plain)}:
+    for each in {plain, _LINE_PREFIX.sub("", plain)}:
         for mark in _LOOSE_MARK.finditer(each):
             # Copied, so that a mark that is written loosely is read as the strict one.
             element = MARK + each[mark.end() : mark.end() + _WINDOW]

@@ -133,7 +133,7 @@ def test_what_an_agent_remembers_is_staged_in_its_session(client: Client, ctx: C
     done(other, '<ctx:remember type="fact" scope="project">Theirs.</ctx:remember>')
     assert listed(ctx) == {
         "Ours.": ("project", SESSION, ["tier:reference"]),
-        "Mine.": ("user", None, []),
+        "Mine.": ("user", None, ["project:app"]),
         "Theirs.": ("project", "another", []),
     }
 
@@ -496,6 +496,7 @@ def test_what_is_wrong_with_one_project_is_no_harm_to_another(
     broken.answer('<ctx:remember type="fact">Here.</ctx:remember>')
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    git("init", "-q", cwd=elsewhere)
     monkeypatch.chdir(elsewhere)
     sound = Client(Path(client.home), elsewhere).talk("sound")
     sound.start()

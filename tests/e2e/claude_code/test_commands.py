@@ -67,7 +67,7 @@ def test_supersede_link_and_status(person: Person) -> None:
     )
     first = person.say(
         "It changed.",
-        f'<ctx:supersede old="{old[:12]}" new="{new[:12]}"/> and'
+        f'<ctx:supersede old="{old[:12]}" new="{new[:12]}"/>'
         f" <ctx:link from='{new[:12]}' to='{why[:12]}' type='DEPENDS_ON'/>\n\n<ctx:status/>",
     )
     assert [*person.nodes()] == ["Deploys happen on Tuesdays.", "Deploys happen on quiet days."]
