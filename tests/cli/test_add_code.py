@@ -234,6 +234,7 @@ def test_a_clone_has_all_of_it(project: Path, ctx: Ctx, tmp_path: Path) -> None:
     git("commit", "-qm", "Shop")
     clone = tmp_path / "clone"
     git("clone", "-q", str(project), str(clone))
+    assert ctx("-C", str(clone), "trust", "--yes").code == 0
     assert "all whole" in ctx("-C", str(clone), "debug", "verify").out
     shown = ctx("-C", str(clone), "debug", "cat", tree, "--format", "json").json
     assert [entry["name"] for entry in shown["fields"]["entries"]] == ["core", "shop"]

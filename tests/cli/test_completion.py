@@ -124,11 +124,11 @@ def test_options(offered: Offered, folder: Path) -> None:
     assert offered("--f") == ["words", "--format\thow to print the answer (default: text)"]
     assert offered("completion", "-q") == ["words", "-q\tprint errors and results only"]
     assert words_of(offered("config", "list", "-")) == [
-        *("--changed", "--help", "--format", "-C", "--set", "--db", "--quiet")
+        *("--changed", "--help", "--format", "-C", "--set", "--db", "--untrusted", "--quiet")
     ]
     # One that was given is not offered again, unless it may be given several times.
     given = words_of(offered("config", "list", "--changed", "--set", "gc.keep_days=1", "--"))
-    assert given == ["--help", "--format", "--set", "--db", "--quiet"]
+    assert given == ["--help", "--format", "--set", "--db", "--untrusted", "--quiet"]
     assert words_of(offered("config", "get", "--", "--f")) == []
 
 

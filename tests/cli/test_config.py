@@ -18,11 +18,12 @@ def nothing_is_set(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def project(folder: Path) -> Path:
-    """The project file of the folder that commands run in."""
+def project(folder: Path, ctx: Ctx, surroundings: Path) -> Path:
+    """The project file of the folder that commands run in, which is trusted."""
     path = folder / ".ctx" / "config.toml"
     path.parent.mkdir()
     path.write_text(project_template("app", "1.0"))
+    assert ctx("trust", "--yes").code == 0
     return path
 
 

@@ -287,5 +287,6 @@ def test_a_file_that_comes_before_its_records_is_the_same_node(
     other = project.parent / "other"
     shutil.copytree(project, other)
     shutil.rmtree(other / ".git/ctx")
+    assert ctx("-C", str(other), "trust", "--yes").code == 0
     [theirs] = ctx("-C", str(other), "list", "--format=json").json["nodes"]
     assert (theirs["id"], theirs["content"]) == (mine["id"], mine["content"])

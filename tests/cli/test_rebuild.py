@@ -36,6 +36,7 @@ def test_the_same_heads_give_the_same_bytes(
         for name in sorted(files, reverse=backwards):
             git("checkout", "-q", "HEAD", "--", name, cwd=clone)
         monkeypatch.chdir(clone)
+        assert ctx("trust", "--yes").code == 0
         ran = ctx("rebuild", "--full")
         assert ran.code == 0, ran.err
         assert ran.out.startswith("Rebuilt the index: 3 nodes of 9 records in 5 commits (")

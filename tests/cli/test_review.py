@@ -41,6 +41,8 @@ def merged(
         template[nodes] = Path(shutil.copytree(repo, made))
     [(nodes, made)] = template.items()
     shutil.copytree(made, repo, dirs_exist_ok=True)
+    # Nobody has trusted it yet from the home that this test has.
+    ctx("trust", "--yes")
     return nodes
 
 
@@ -124,6 +126,7 @@ def test_accepting_keeps_what_holds_for_everybody(
     git("commit", "-qm", "settled")
     git("clone", "-q", ".", str(tmp_path / "clone"))
     monkeypatch.chdir(tmp_path / "clone")
+    assert ctx("trust", "--yes").code == 0
     assert ctx("review").out == "Nothing to review.\n"
 
 
@@ -235,6 +238,7 @@ def clones(repo: Path, ctx: Ctx, add: Add, tmp_path: Path) -> tuple[Path, Path, 
     git("config", "receive.denyCurrentBranch", "updateInstead")
     theirs = tmp_path / "theirs"
     git("clone", "-q", ".", str(theirs))
+    assert ctx("-C", str(theirs), "trust", "--yes").code == 0
     return repo, theirs, node
 
 
@@ -272,6 +276,7 @@ def test_what_comes_while_something_is_staged_is_listed(
     git("commit", "-qm", "ours")
     git("clone", "-q", ".", str(tmp_path / "third"))
     monkeypatch.chdir(tmp_path / "third")
+    assert ctx("trust", "--yes").code == 0
     assert open_fields(ctx) == listed
     ctx("review", "--pick", node, "--version=2")
     assert open_fields(ctx) == []

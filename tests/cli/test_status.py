@@ -82,6 +82,7 @@ def test_as_json(folder: Path, ctx: Ctx, add: Add, surroundings: Path) -> None:
         "views": 1,
         "scopes": [{"scope": "user", "nodes": 1, "staged": 0}],
         "project": None,
+        "project_store": "none",
         "task": None,
         "staged": [],
         "health": {

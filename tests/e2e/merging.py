@@ -216,6 +216,7 @@ def trial(base: Path, space: Path, seed: int) -> Tried:
     chance = random.Random(seed)
     origin = space / "origin"
     shutil.copytree(base, origin, symlinks=True)
+    ctx(origin, "trust", "--yes")
     branches = []
     operations = 0
     for number in range(chance.randint(2, 5)):
@@ -238,6 +239,7 @@ def trial(base: Path, space: Path, seed: int) -> Tried:
 def merged(origin: Path, clone: Path, names: Sequence[str]) -> Tables:
     """The graph of a clone into which branches were merged, one after another."""
     git(origin.parent, "clone", "-q", "--no-hardlinks", str(origin), str(clone))
+    ctx(clone, "trust", "--yes")
     for name in names:
         git(clone, "merge", "-q", "--no-edit", f"origin/{name}")
         clean(clone, f"after the merge of {name}")

@@ -187,6 +187,7 @@ def test_a_shallow_clone_has_all_memory(project: Path, ctx: Ctx, tmp_path: Path)
         keep(ctx, text)
     clone = tmp_path / "clone"
     git("clone", "-q", "--depth", "1", f"file://{project}", str(clone))
+    assert ctx("-C", str(clone), "trust", "--yes").code == 0
     assert facts(ctx, clone) == {"Base.", "One.", "Two.", "Three."}
     assert ctx("add", "--type", "fact", "Four.", "-C", str(clone)).code == 0
     assert ctx("commit", "-m", "Four", "-C", str(clone)).code == 0

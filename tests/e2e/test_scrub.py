@@ -170,11 +170,11 @@ def test_a_clone_that_had_an_index_of_before(at: Planted, tmp_path: Path) -> Non
     keep(at, f"With {WORD}")
     clone = tmp_path / "clone"
     git("clone", "-q", str(at.project), str(clone))
+    at.run("-C", str(clone), "trust", "--yes")
     there = ("-C", str(clone), "list", "--project", "--limit=0")
     assert WORD in at.ctx(*there).out
     scrub(at)
     keep(at, "scrubbed")
-    at.run("-C", str(clone), "trust", "--yes")
     given = beside.read(at.talk.client.home, project_at(str(clone))).connection
     assert given is not None
     given.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from ctx.cli.main import main
 from tests.conftest import Ctx, git
 
 
@@ -29,6 +30,8 @@ def clone(evil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "clone" / "app"
     git("clone", "-q", str(evil), str(path))
     monkeypatch.chdir(path)
+    # Also one whose store is trusted must not reach what is ours.
+    main(["trust", "--yes"])
     return path
 
 

@@ -43,7 +43,7 @@ def as_ada(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
 
 @pytest.fixture
 def in_adas_clone(
-    tmp_path: Path, as_ada: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, as_ada: Any, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Any]:
     """What is done meanwhile is done in a clone of somebody else, and pulled from there."""
 
@@ -54,6 +54,7 @@ def in_adas_clone(
         git("clone", "-q", str(here), str(there))
         with as_ada(*who):
             monkeypatch.chdir(there)
+            assert ctx("trust", "--yes").code == 0
             yield
             _commit_all("Hers")
         monkeypatch.chdir(here)
