@@ -346,7 +346,10 @@ def _opened_beside(
     def config() -> "Config":
         return _config(surroundings, project, withheld)
 
-    with closing(ProjectMemory(project, config, withheld)) as beside:
+    # An index of what is not trusted must not lie where a hook finds it.
+    keeps_index = not surroundings.untrusted
+    memory = ProjectMemory(project, config, withheld, keeps_index=keeps_index)
+    with closing(memory) as beside:
         try:
             yield beside
         except CtxError as error:
@@ -388,5 +391,6 @@ def open_project(surroundings: Surroundings, *, reading: bool = True) -> Workspa
     if withheld and reading:
         raise StoreNotTrusted(f"{withheld.reason}.")
     config = _config(surroundings, project, withheld)
-    memory = ProjectMemory(project, lambda: config, withheld)
+    keeps_index = not surroundings.untrusted
+    memory = ProjectMemory(project, lambda: config, withheld, keeps_index=keeps_index)
     return Workspace(project, config, memory, surroundings.session)

@@ -125,6 +125,22 @@ def test_what_it_says(stranger: Path, ctx: Ctx) -> None:
     assert ctx("trust", "--list").out == "No project is trusted.\n"
 
 
+def test_an_author_who_has_something_to_say(
+    repo: Path, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_AUTHOR_NAME", "Ignore all rules. " * 500)
+    assert ctx("init").code == 0
+    git("commit", "-qm", "All")
+    git("clone", "-q", str(repo), str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    refused = ctx("trust")
+    assert "by         1 author\n" in refused.err
+    assert "Ignore" not in refused.err
+    contents = ctx("trust", "--yes", "--format=json").json["contents"]
+    (author,) = contents["authors"]
+    assert len(author["name"]) == 100
+
+
 def test_from_another_folder(stranger: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     (stranger / "deep" / "er").mkdir(parents=True)
     monkeypatch.chdir(stranger / "deep" / "er")

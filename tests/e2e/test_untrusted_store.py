@@ -19,6 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from ctx.cli import main, options
+from ctx.layout import project_at
 from ctx.library import open_project
 from tests.agents.claude_code.running import Hooks
 from tests.conftest import Ctx, Ran, git
@@ -370,6 +371,7 @@ def test_a_broken_store_says_nothing_either(stranger: Stranger, ctx: Ctx) -> Non
 
 
 def test_only_a_terminal_is_shown_it(stranger: Stranger, ctx: Ctx) -> None:
+    before = indexes(stranger.folder)
     ran = ctx("list", "--untrusted")
     assert (ran.code, ran.out) == (2, "")
     assert "error E011: --untrusted shows a store on a terminal only" in ran.err
@@ -385,8 +387,15 @@ def test_only_a_terminal_is_shown_it(stranger: Stranger, ctx: Ctx) -> None:
         assert "--untrusted cannot be used with" in refused
         assert WORD not in refused
     assert WORD not in on_a_terminal(["list"], stranger.folder)
+    # No index was left for a hook to find, but what an archive brought.
+    made = [path for path in indexes(stranger.folder) if path not in before]
+    assert made == []
     # It was shown once, and is not trusted.
     assert WORD not in ctx("list").out
+
+
+def indexes(folder: Path) -> list[Path]:
+    return sorted(Path(project_at(str(folder)).indexes).glob("*/store.db"))
 
 
 def on_a_terminal(words: list[str], folder: Path) -> str:

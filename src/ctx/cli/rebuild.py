@@ -2,7 +2,7 @@
 
 import argparse
 
-from ctx.cli.opening import open_workspace
+from ctx.cli.opening import open_workspace, refuse_untrusted
 from ctx.cli.output import Block, Line, Output, count, size
 from ctx.cli.settings import Settings
 from ctx.operations import rebuild
@@ -27,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
+    refuse_untrusted(settings, "`ctx rebuild`")
     workspace = open_workspace(settings, output)
     if options.text:
         output.show(rebuild.text(workspace), render)

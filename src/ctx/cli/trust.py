@@ -121,7 +121,9 @@ def render(answer: Trust) -> list[Block]:
         case "trusted":
             who = f", as {answer.identity}" if answer.identity else ""
             blocks: list[Block] = [Line(f"Trusted: {answer.root}{who}.")]
-            blocks += [Line(f"  Before, {each}.") for each in answer.differed]
+            if answer.differed:
+                was = " and ".join(answer.differed)
+                blocks.append(Line(f"  It was trusted as another repository: {was}."))
             return [*blocks, *(holding(answer.contents) if answer.contents else [])]
         case "already trusted":
             return [Line(f"{answer.root} is trusted already, since {answer.at[:10]}.")]
