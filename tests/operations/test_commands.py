@@ -117,7 +117,7 @@ def test_outside_of_a_project_there_is_no_project(folder: Path, surroundings: Pa
         agent = Agent(client, memory)
         for scope in ("", ' scope="user"'):
             text = f'<ctx:remember type="fact"{scope}>Text{scope}</ctx:remember>'
-            assert agent.writes(text) == Outcome(done=1, proposed=1)
+            assert agent.writes(text) == Outcome(done=1)
             assert agent.nodes()[f"Text{scope}"].tags == ()
         text = '<ctx:remember type="fact" scope="project">Text.</ctx:remember>'
         assert agent.writes(text) == Outcome(failed=1)

@@ -1,4 +1,4 @@
-"""What agents may not decide alone: pins, what all projects see, and commands that they have read."""
+"""What agents may not decide alone: pins, what all projects see, commands that they have read."""
 
 import json
 from pathlib import Path
@@ -270,8 +270,9 @@ def test_what_is_pinned_is_not_superseded_without_the_user(
 
 
 @pytest.mark.parametrize(
-    "form", ['<ctx:supersede old="{0}" new="{1}"/>', '<ctx:link from="{1}" to="{0}" type="SUPERSEDES"/>']
-)  # fmt: skip
+    "form",
+    ['<ctx:supersede old="{0}" new="{1}"/>', '<ctx:link from="{1}" to="{0}" type="SUPERSEDES"/>'],
+)
 def test_superseding_by_a_link(conversation: Conversation, ctx: Ctx, form: str) -> None:
     ctx("add", "--type=fact", "--tag=tier:pinned", "Always test.")
     assert says(conversation, remember("Never test.", "")) == (1, 0, 0)

@@ -1,6 +1,8 @@
 """What an agent has read is known again, however it is written there."""
 
 import json
+import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -70,10 +72,16 @@ def test_the_same_written_otherwise(text: str) -> None:
     [
         ('<ctx:task name="Fix it" action="start"/>', "<ctx:task action=START name='fix  it' />"),
         ('<ctx:link from="01HQ1234" to="01HQ5678"/>', "<ctx:link to=01hq5678 from=01hq1234>"),
-        ('<ctx:supersede old="01HQ1234" new="01HQ5678"/>', "<ctx:supersede new='01HQ5678' old=01HQ1234/>"),
-        (f"<ctx:remember type=fact>{'word ' * 500}end</ctx:remember>", f"<ctx:remember>{'word ' * 500}other"),
+        (
+            '<ctx:supersede old="01HQ1234" new="01HQ5678"/>',
+            "<ctx:supersede new='01HQ5678' old=01HQ1234/>",
+        ),
+        (
+            f"<ctx:remember type=fact>{'word ' * 500}end</ctx:remember>",
+            f"<ctx:remember>{'word ' * 500}other",
+        ),
     ],
-)  # fmt: skip
+)
 def test_commands_without_content_and_long_ones(text: str, other: str) -> None:
     assert digest(command(text)) in digests_in(other)
 
@@ -145,16 +153,12 @@ def test_what_of_a_transcript_an_agent_has_read(
 
 def test_without_a_transcript_nothing_is_known(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
-    import os
-
     os.mkfifo(fifo)
     for path in (tmp_path / "none", tmp_path, fifo, "a\0b"):
         assert in_transcript(str(path), None) == read_markup.NOTHING_KNOWN
 
 
 def test_a_large_transcript_is_read_in_little_time_and_memory(tmp_path: Path) -> None:
-    import tracemalloc
-
     path = tmp_path / "transcript.jsonl"
     filler = json.dumps({"type": "user", "message": {"content": "x" * 100_000}}) + "\n"
     with path.open("w") as file:
@@ -172,8 +176,17 @@ def test_a_large_transcript_is_read_in_little_time_and_memory(tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     "piece",
-    ["<ctx:", "<ctx:remember type=fact>", "<ctx:a>b</ctx:a>\n", "&lt;ctx:a>", "</ctx:a>", "\\", "&amp;", "< ctx "],
-)  # fmt: skip
+    [
+        "<ctx:",
+        "<ctx:remember type=fact>",
+        "<ctx:a>b</ctx:a>\n",
+        "&lt;ctx:a>",
+        "</ctx:a>",
+        "\\",
+        "&amp;",
+        "< ctx ",
+    ],
+)
 def test_hostile_texts_take_linear_time(piece: str) -> None:
     with at_most(10):
         digests_in(piece * (250_000 // len(piece)))

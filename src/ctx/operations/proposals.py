@@ -102,7 +102,7 @@ def placed(memory: Memory, scope: str, tags: Sequence[str], wish: Wish = NO_WISH
     """Where a node goes that is to have some tags, in a store.
 
     It is in its own project, below the pin. Outside of any project everybody would see it, so it
-    waits without a tier.
+    waits without a tier; without one it is found only by who looks for it.
     """
     withheld = [tag for tag in tags if tag == PINNED or _is_foreign(memory, tag)]
     kept = [tag for tag in tags if tag not in withheld]
@@ -112,6 +112,7 @@ def placed(memory: Memory, scope: str, tags: Sequence[str], wish: Wish = NO_WISH
     if scope == USER and memory.own_tag is None:
         withheld += [tag for tag in kept if tag in TIERS and tag != OFF_CONTEXT]
         kept = [tag for tag in kept if tag not in withheld]
+        everywhere = everywhere and bool(withheld)
     elif scope == USER and memory.own_tag not in kept:
         kept.append(str(memory.own_tag))
     return Placement(kept, wish._replace(everywhere=everywhere, tags=tuple(withheld)))

@@ -7,7 +7,7 @@ quotation, whatever it looks like.
 
 Two elements say the same if their content begins with the same letters and digits: white space,
 punctuation, entities, case, attributes and the kind of quotes make no difference. Of a command
-without content, its attributes count instead. `docs/decisions/0016` says what this protects from,
+without content, its attributes count instead. `docs/decisions/0018` says what this protects from,
 and what not.
 """
 
@@ -45,8 +45,7 @@ _LINE_PREFIX = re.compile(
 )
 # What ctx says of a command that was wrong: to write it again, and right, is what it asks for.
 _REPORT = re.compile(
-    r"## A memory command was not done\n\n```\n[^\n]*\n```\n\n[^\n]*\n\n"
-    r"(?:Right would be[^\n]*\n\n```\n[^\n]*\n```\n)?"
+    r"(?:## A memory command was not done|Right would be, outside of code:)\n\n```\n[^\n]*\n```\n"
 )
 _ANY_MARK = re.compile(r"<\s*+/?\s*+ctx\s*+:", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*+>")
@@ -86,11 +85,12 @@ def in_transcript(path: str, end: int | None, deadline: float = inf) -> ReadMark
             return NOTHING_KNOWN
         limit = status.st_size if end is None else min(end, status.st_size)
         for _, line, _ in lines(fd, 0, limit):
-            if line is None or clock.monotonic() >= deadline:
-                is_complete = False
             if clock.monotonic() >= deadline:
+                is_complete = False
                 break
-            if line and any(mark in line for mark in _BYTES):
+            if line is None:
+                is_complete = False
+            elif any(mark in line for mark in _BYTES):
                 for text in _foreign_texts(line):
                     found |= digests_in(text)
     except OSError:

@@ -257,6 +257,10 @@ def test_an_answer_on_the_command_line(hooks: Hooks, contents: Contents) -> None
         "systemMessage": "ctx: 1 command failed; the agent is told with your next prompt"
     }
     assert contents() == ["Two.", "One.", "Money is in cents."]
+    pin = '<ctx:remember type="fact" tier="pinned">Three.</ctx:remember>'
+    assert json.loads(hooks.run("stop", b"", "--response", pin).out) == {
+        "systemMessage": "ctx: the agent made a proposal; `ctx review` lets you decide"
+    }
 
 
 # A session from its start to its end

@@ -30,6 +30,7 @@ _AT_ONCE_MS = 1_000
 _MOMENT_MS = 10_000
 _RELEVANT_S = 0.1
 _LONGEST_PROMPT = 20_000
+_PROPOSED = "## Proposed to the user"
 
 
 def session_start(hook: Hook, said: bytes) -> bytes:
@@ -264,8 +265,13 @@ def _failures_since(hook: Hook, session: str, began_ms: int) -> str:
             "SELECT problem IS NOT NULL FROM commands WHERE session = ? AND at >= ?",
             (session, since),
         ).fetchall()
+        # What the agent is told with its next prompt is of this answer.
+        waiting = connection.execute(
+            "SELECT value FROM pending WHERE key = ?", (f"command_problems:{session}",)
+        ).fetchone()
     failed = sum(row[0] for row in rows)
-    return _failures([{"done": len(rows) - failed, "failed": failed}])
+    proposed = waiting[0].count(_PROPOSED) if waiting else 0
+    return _failures([{"done": len(rows) - failed, "failed": failed, "proposed": proposed}])
 
 
 def _failures(stops: "Iterable[dict[str, Any]]") -> str:
