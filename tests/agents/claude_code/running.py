@@ -74,6 +74,8 @@ class Hooks:
             "PATH": os.environ["PATH"],
             "CLAUDE_PROJECT_DIR": str(folder),
             "CTX_WORKER_AUTOSTART": "0",
+            # A busy machine takes longer than a hook may.
+            "CTX_HOOK_PATIENCE": "8",
             **environment,
         }
         self._all, self._held = os.pipe()

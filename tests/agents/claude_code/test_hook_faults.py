@@ -39,9 +39,10 @@ from tests.conftest import Ctx
 from tests.faults import Disk
 
 ANSWERED = ("session-start", "prompt-submit", "pre-compact")
-LIMITS = {word: "1.0 s" if word in ANSWERED else "0.25 s" for word in WORDS}
-# The longest that a hook may take is 3.5 s; the rest is for a machine that is busy.
-IN_TIME_S = 20
+LIMITS = {word: "3.0 s" if word in ANSWERED else "0.75 s" for word in WORDS}
+"""Of a hook that has three times as long as usual: a busy machine must come so far in it."""
+# The longest that it may take then is 10.5 s; the rest is for a machine that is busy.
+IN_TIME_S = 60
 
 STORE_OF_VERSION_1 = Path(__file__).parents[2] / "golden" / "stores" / "v1.db"
 REMEMBER = "<ctx:remember type='fact'>Deploys run on Fridays.</ctx:remember>"
@@ -453,7 +454,16 @@ def finish(process: "subprocess.Popen[bytes]") -> Ran:
     return Ran(process.returncode, out or b"", err)
 
 
-def test_a_client_that_says_nothing(hooks: Hooks) -> None:
+@pytest.fixture
+def limited(hooks: Hooks) -> Hooks:
+    """Somebody whose hooks give up after a while."""
+    hooks.environment["CTX_HOOK_PATIENCE"] = "3"
+    return hooks
+
+
+def test_a_client_that_says_nothing(limited: Hooks) -> None:
+    hooks = limited
+
     def wait(word: str) -> Ran:
         with held_open() as nothing, hooks.started(command(word), stdin=nothing) as process:
             return finish(process)
@@ -465,20 +475,22 @@ def test_a_client_that_says_nothing(hooks: Hooks) -> None:
     )
 
 
-def test_a_client_that_says_half_of_it(hooks: Hooks) -> None:
+def test_a_client_that_says_half_of_it(limited: Hooks) -> None:
+    hooks = limited
     read, write = os.pipe()
     os.write(write, hooks.event("prompt-submit")[:100])
     with hooks.started(command("prompt-submit"), stdin=read) as process:
         assert finish(process) == NOTHING
     os.close(read)
     os.close(write)
-    assert hooks.log() == ["prompt-submit took longer than 1.0 s"]
+    assert hooks.log() == ["prompt-submit took longer than 3.0 s"]
     assert hooks.spooled() == []
 
 
 @pytest.fixture
-def hanging(hooks: Hooks) -> Iterator[Hooks]:
+def hanging(limited: Hooks) -> Iterator[Hooks]:
     """Somebody whose store is on a disk that does not answer any more."""
+    hooks = limited
     path = hooks.home / "store.db"
     path.unlink()
     os.mkfifo(path)
@@ -491,7 +503,7 @@ def hanging(hooks: Hooks) -> Iterator[Hooks]:
 def test_a_store_that_keeps_it_waiting(hanging: Hooks) -> None:
     for word in ANSWERED:
         assert hanging.run(word, hanging.event(word)) == NOTHING
-    assert hanging.log() == [f"{word} took longer than 1.0 s" for word in ANSWERED]
+    assert hanging.log() == [f"{word} took longer than 3.0 s" for word in ANSWERED]
     assert kept(hanging) == [spool.EVENTS[word] for word in ANSWERED]
 
 
@@ -576,7 +588,8 @@ def test_a_client_that_does_not_listen(hooks: Hooks, word: str) -> None:
     assert {data for kind, data in hooks.spooled() if kind == word} <= {*said, last}
 
 
-def test_a_client_that_does_not_read_what_it_is_told(hooks: Hooks) -> None:
+def test_a_client_that_does_not_read_what_it_is_told(limited: Hooks) -> None:
+    hooks = limited
     read, write = os.pipe()
     os.set_blocking(write, False)
     try:
@@ -590,5 +603,5 @@ def test_a_client_that_does_not_read_what_it_is_told(hooks: Hooks) -> None:
     assert process.returncode == 0
     os.close(write)
     os.close(read)
-    assert lines_of(hooks, "session-start") == ["session-start took longer than 1.0 s"]
+    assert lines_of(hooks, "session-start") == ["session-start took longer than 3.0 s"]
     assert kept(hooks) == ["SessionStart"] or stored(hooks) == ["SessionStart"]

@@ -52,6 +52,9 @@ class Hook:
         self.options = options
         self.environment = environment
         self.began = time.monotonic()
+        patience = environment.get("CTX_HOOK_PATIENCE", "")
+        self.patience = max(1, int(patience)) if patience.isdecimal() and len(patience) < 3 else 1
+        """How many times as long everything may take, on a slow or busy machine."""
         self.limit = ANSWER_S if word in ANSWERED else CAPTURE_S
         if self.has_response:
             self.limit = WORK_S
@@ -133,7 +136,7 @@ class Hook:
     @property
     def left(self) -> float:
         """The seconds that are left."""
-        return self.began + self.limit - time.monotonic()
+        return self.began + self.limit * self.patience - time.monotonic()
 
     def now_ms(self) -> int:
         return clock.now_ms()
@@ -185,7 +188,7 @@ def _run(hook: Hook) -> "NoReturn":
     noted.acquire()
 
     def note() -> None:
-        hook.log(f"took longer than {hook.limit} s")
+        hook.log(f"took longer than {hook.limit * hook.patience} s")
         noted.release()
 
     start_new_thread(keep_time, ())
