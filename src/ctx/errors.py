@@ -32,7 +32,8 @@
     ├── ProgramFailure         E029  a program that was to be asked is missing or refused
     ├── SessionNotFound        E030  no session has that id
     ├── ModelFailure           E031  a model cannot be reached, refuses, or answers nonsense
-    └── StoreNotTrusted        E032  a project store that is not trusted was to be read
+    ├── StoreNotTrusted        E032  a project store that is not trusted was to be read
+    └── StoreTooLarge          E033  a project store that is not trusted has too much in it
 
 Each class carries its code and its exit code; each instance carries one sentence and, where
 there are any, lines of detail (candidates, the place in a query) and the next step as a hint.
@@ -236,3 +237,8 @@ class StoreNotTrusted(CtxError):
         "`ctx trust` says what it holds, and trusts it. "
         "On a terminal, --untrusted shows it without trusting it."
     )
+
+
+class StoreTooLarge(CtxError):
+    code = "E033"
+    default_hint = "If you know where it comes from: `ctx trust`."

@@ -74,7 +74,6 @@ _NOT_HANDED_ON = frozenset(
         "GIT_DIR",
         "GIT_EXTERNAL_DIFF",
         "GIT_GLOB_PATHSPECS",
-        "GIT_GRAFT_FILE",
         "GIT_ICASE_PATHSPECS",
         "GIT_IMPLICIT_WORK_TREE",
         "GIT_INDEX_FILE",

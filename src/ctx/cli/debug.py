@@ -38,6 +38,7 @@ ctx debug graph --format mermaid --limit 40         for a page that draws Mermai
 _PICTURES = ("dot", "mermaid")
 _MOST_DRAWN = 200
 _MOST_EVER = 100_000
+_MOST_DAMAGES = 100
 _DEEPEST = 20
 
 
@@ -385,9 +386,12 @@ def render_report(report: verify.Report) -> list[Block]:
         blocks.append(
             Table(
                 ("code", "where", "what"),
-                [tuple(item) for item in report.damages],
+                [tuple(item) for item in report.damages[:_MOST_DAMAGES]],
             )
         )
+        if len(report.damages) > _MOST_DAMAGES:
+            more = len(report.damages) - _MOST_DAMAGES
+            blocks.append(Line(f"… and {more:,} more. --format json lists all of them."))
     else:
         blocks.append(Line(f"{checked}: all whole."))
     if report.boundaries:

@@ -98,7 +98,7 @@ def _revoked(folder: str, home: str) -> Trust:
 
 def holding(held: Contents, *, with_names: bool = True) -> list[Block]:
     """What a project store holds, for whoever is to trust it."""
-    commits = count(held.commits, "commit")
+    commits = ("" if held.complete else "at least ") + count(held.commits, "commit")
     if held.last_commit:
         commits += f", the last one of {held.last_commit[:10]}"
     authors = [count(held.author_count, "author")]

@@ -67,6 +67,7 @@ class Bringing:
             self._connection.execute("DELETE FROM snapshots WHERE commit_id = ?", (gone,))
         came = sorted(reached - known.keys())
         own = self._repository.own() if came else set()
+        amended = commits.Amended(self._repository.objects)
         for new in came:
             commit = read_typed(self._repository.objects, ObjectId(new), Commit)
             self._connection.execute(
@@ -75,7 +76,7 @@ class Bringing:
                     new,
                     " ".join(commit.parents),
                     commit.timestamp_unix,
-                    " ".join(commits.replaced(self._repository.objects, commit)),
+                    " ".join(amended.by(commit)),
                     commit.author,
                     commit.session_id,
                     commit.message,
@@ -195,6 +196,8 @@ class Bringing:
             found = self._repository.everything.read(ObjectId(batch_id))
             value = decode(found)
             if isinstance(value, RecordBatch):
+                if self._repository.limit:
+                    self._repository.limit.count_records(len(value.records), len(found.payload))
                 return batches.said(value), value.unread
         except ObjectNotFound:
             self._missing.add(batch_id)

@@ -14,6 +14,9 @@ from ctx.ids import ObjectId
 from ctx.objects.model import Commit
 from ctx.objects.store import DAMAGE, Reader, read_typed
 
+# Each commit of a long chain would otherwise follow all of it.
+_MOST_AMENDED = 100
+
 
 class Head(NamedTuple):
     """A commit that has no child here."""
@@ -103,24 +106,44 @@ def _time(reader: Reader, id: ObjectId) -> int | None:
 def contain(reader: Reader, heads: Iterable[ObjectId], wanted: Iterable[ObjectId]) -> bool:
     """Whether the history of the heads has all of these commits, or has amended them."""
     missing = set(wanted)
+    amended = Amended(reader)
     for id, commit in walk_past_damage(reader, heads):
         if not missing:
             return True
         missing.discard(id)
         if commit is not None:
-            missing.difference_update(replaced(reader, commit))
+            missing.difference_update(amended.by(commit))
     return not missing
 
 
-def replaced(reader: Reader, commit: Commit) -> tuple[ObjectId, ...]:
-    """Every commit that one takes the place of, the last first."""
-    found = [commit.amends] if commit.amends and not commit.replaced else list(commit.replaced)
-    # Earlier versions wrote down the last one alone. It may be collected, or be no commit at all.
-    with suppress(CtxError):
-        while commit.amends and not commit.replaced:
-            commit = read_typed(reader, commit.amends, Commit)
-            found += commit.replaced or ([commit.amends] if commit.amends else [])
-    return tuple(found)
+class Amended:
+    """Which commits others take the place of. Each is read once, however many lead to it."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._known: dict[ObjectId, tuple[ObjectId, ...]] = {}
+
+    def by(self, commit: Commit) -> tuple[ObjectId, ...]:
+        """Every commit that one takes the place of, the last first."""
+        if commit.replaced or commit.amends is None:
+            return commit.replaced
+        # Earlier versions wrote down the last one alone.
+        found = [commit.amends]
+        while len(found) < _MOST_AMENDED and (earlier := self._directly(found[-1])):
+            found += earlier
+            if len(earlier) > 1:
+                break
+        return tuple(found)
+
+    def _directly(self, id: ObjectId) -> tuple[ObjectId, ...]:
+        if id not in self._known:
+            self._known[id] = ()
+            # It may be collected, or be no commit at all.
+            with suppress(ObjectNotFound, *DAMAGE):
+                commit = read_typed(self._reader, id, Commit)
+                alone = (commit.amends,) if commit.amends else ()
+                self._known[id] = commit.replaced or alone
+        return self._known[id]
 
 
 def timestamp(now: int, parents: Iterable[Commit]) -> int:

@@ -16,11 +16,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-from ctx import disk
+from ctx import clock, disk
 from ctx.errors import HashMismatch, InvalidEnvelope, ObjectNotFound, PathRefused
 from ctx.ids import OBJECT_ID_LENGTH, ObjectId, is_object_id
 from ctx.objects.replaced import Replaced
-from ctx.objects.store import HEADER_LENGTH, LARGEST_OBJECT, Object, id_of, parse
+from ctx.objects.store import HEADER_LENGTH, LARGEST_OBJECT, Kind, Object, id_of, parse
+from ctx.objects.work_limit import WorkLimit
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -30,17 +31,25 @@ else:
 # A zstd skippable frame: its magic number, and the length of what it holds.
 _SEAL_HEADER = b"\x50\x2a\x4d\x18\x04\x00\x00\x00"
 _SEAL_LENGTH = len(_SEAL_HEADER) + 4
+# A folder that was changed so shortly before may be changed again unnoticed.
+_RACY_NS = 2_000_000_000
 
 
 class LooseStore:
     """The object store of a folder. Writers hold the project's lock."""
 
     def __init__(
-        self, folder: str, compression_level: int = 3, replaced: Replaced | None = None
+        self,
+        folder: str,
+        compression_level: int = 3,
+        replaced: Replaced | None = None,
+        limit: WorkLimit | None = None,
     ) -> None:
         self.folder = folder
         self._level = compression_level
         self._replaced = replaced
+        self._limit = limit
+        self._copies_in: dict[str, tuple[object, dict[ObjectId, list[str]]]] = {}
 
     def write(self, objects: Iterable[Object]) -> int:
         missing: list[Object] = []
@@ -74,9 +83,11 @@ class LooseStore:
         if self._replaced:
             *others, _ = self._replaced.standing_in(id)
             for each in others:
+                if self._limit:
+                    self._limit.count_object()
                 # Only the name came here, or it is in another store, or was replaced once more.
                 with suppress(ObjectNotFound):
-                    if each in self and not self.was_emptied(self._path(each), each):
+                    if self._has(each) and not self.was_emptied(self._path(each), each):
                         return self._read_any(each)
         return self._read_any(id)
 
@@ -111,6 +122,8 @@ class LooseStore:
             return []
 
     def _read(self, id: ObjectId, path: str) -> Object:
+        if self._limit:
+            self._limit.count_object()
         try:
             stored = disk.read_plain(path, LARGEST_OBJECT)
         except (FileNotFoundError, NotADirectoryError):
@@ -119,14 +132,21 @@ class LooseStore:
             if error.errno in (errno.ELOOP, errno.EINVAL):
                 raise InvalidEnvelope(f"Object {id} is not a plain file.") from error
             raise disk.failure(f"reading object {id}", error) from error
-        return parse(id, self._unsealed(id, stored))
+        found = parse(id, self._unsealed(id, stored))
+        if self._limit and found.kind is Kind.TYPED:
+            self._limit.check_typed(len(found.payload))
+        return found
 
     def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
-        return unseal(id, stored)
+        return unseal(id, stored, self._limit)
 
     def __contains__(self, id: ObjectId) -> bool:
         every = self._replaced.standing_in(id) if self._replaced else (id,)
-        return any(os.path.exists(self._path(each)) or self._copies(each) for each in every)
+        return any(map(self._has, every))
+
+    def _has(self, id: ObjectId) -> bool:
+        """Whether there is a file of this very object."""
+        return os.path.exists(self._path(id)) or bool(self._copies(id))
 
     def ids(self) -> Iterator[ObjectId]:
         seen = None
@@ -214,23 +234,34 @@ class LooseStore:
         return f"{self.folder}/{id[:2]}/{id}"
 
     def _copies(self, id: ObjectId) -> list[str]:
+        """The second copies of an object. Each folder is listed once, as long as it is the same:
+        otherwise thousands of missing objects would list a folder of thousands each."""
         shard = self._shard(id)
-        prefix = f"{id}."
-        return [
-            path
-            for name in disk.names(shard)
-            if name.startswith(prefix) and self.id_of_file(path := f"{shard}/{name}") is not None
-        ]
+        try:
+            status = os.stat(shard)
+        except OSError:
+            return []
+        seen = status.st_mtime_ns, status.st_ino
+        known, copies = self._copies_in.get(shard, (None, {}))
+        if known != seen or clock.now_ms() * 1_000_000 - status.st_mtime_ns < _RACY_NS:
+            copies = {}
+            for name in disk.names(shard):
+                path = f"{shard}/{name}"
+                of = self.id_of_file(path) if len(name) > OBJECT_ID_LENGTH else None
+                if of is not None:
+                    copies.setdefault(of, []).append(path)
+            self._copies_in[shard] = seen, copies
+        return copies.get(id, [])
 
 
-def first_sealed(stored: bytes) -> tuple[bytes, int] | None:
+def first_sealed(stored: bytes, limit: WorkLimit | None = None) -> tuple[bytes, int] | None:
     """The canonical bytes of the first of several sealed objects, and the length of it all.
 
     None where there is none, or where it is damaged.
     """
     decompressor = zstd.ZstdDecompressor()
     try:
-        canonical = decompressor.decompress(stored, HEADER_LENGTH + LARGEST_OBJECT)
+        canonical = _unfolded(decompressor, stored, limit)
     except (zstd.ZstdError, EOFError, MemoryError):
         return None
     rest = decompressor.unused_data
@@ -240,12 +271,22 @@ def first_sealed(stored: bytes) -> tuple[bytes, int] | None:
     return canonical, len(frame) + _SEAL_LENGTH
 
 
-def unseal(id: ObjectId, stored: bytes) -> bytes:
+def _unfolded(decompressor: zstd.ZstdDecompressor, frame: bytes, limit: WorkLimit | None) -> bytes:
+    most = HEADER_LENGTH + LARGEST_OBJECT
+    if limit is None:
+        return decompressor.decompress(frame, most)
+    # One byte more than is left tells that there is more.
+    canonical = decompressor.decompress(frame, min(most, limit.bytes_left + 1))
+    limit.count_bytes(len(canonical))
+    return canonical
+
+
+def unseal(id: ObjectId, stored: bytes, limit: WorkLimit | None = None) -> bytes:
     """The canonical bytes in an object file, after every check there is."""
     frame = stored[:-_SEAL_LENGTH]
     decompressor = zstd.ZstdDecompressor()
     try:
-        canonical = decompressor.decompress(frame, HEADER_LENGTH + LARGEST_OBJECT)
+        canonical = _unfolded(decompressor, frame, limit)
     except zstd.ZstdError as error:
         raise InvalidEnvelope(f"Object {id} cannot be decompressed: {error}.") from error
     except (EOFError, MemoryError) as error:

@@ -19,6 +19,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from ctx import disk
 from ctx.ids import ObjectId, is_object_id
 
+# Each scrub of an object adds one. Without a bound every read of a stranger's long chain would
+# follow all of it.
+_MOST_STAND_INS = 50
+
 
 class Replaced:
     def __init__(self, folder: str) -> None:
@@ -34,12 +38,13 @@ class Replaced:
         """The same, with what is to be read where that is not here; the object itself last."""
         successors = self.successors()
         found: list[ObjectId] = []
-        # Somebody else may have written files that lead in a circle.
+        # Somebody else may have written files that lead in a circle, or on and on.
         passed = {id}
         waiting = [(id, iter(successors.get(id, ())))]
         while waiting:
             here, after = waiting[-1]
-            following = next((each for each in after if each not in passed), None)
+            is_enough = len(passed) >= _MOST_STAND_INS
+            following = next((each for each in after if each not in passed and not is_enough), None)
             if following is None:
                 found.append(here)
                 waiting.pop()

@@ -22,6 +22,7 @@ from ctx.objects.refs import Refs
 from ctx.objects.replaced import Replaced
 from ctx.objects.staged import StagedStore
 from ctx.objects.store import Layered, Object, read_typed
+from ctx.objects.work_limit import WorkLimit
 
 
 class CommittedStore(LooseStore):
@@ -29,9 +30,14 @@ class CommittedStore(LooseStore):
     somebody writes, their files are in the staging store alone."""
 
     def __init__(
-        self, project: Project, compression_level: int, replaced: Replaced, staged: StagedStore
+        self,
+        project: Project,
+        compression_level: int,
+        replaced: Replaced,
+        staged: StagedStore,
+        limit: WorkLimit | None,
     ) -> None:
-        super().__init__(project.objects, compression_level, replaced)
+        super().__init__(project.objects, compression_level, replaced, limit)
         self._project = project
         self._staged = staged
 
@@ -51,12 +57,18 @@ class CommittedStore(LooseStore):
 
 class Repository:
     def __init__(
-        self, project: Project, compression_level: int = 3, lock_timeout_seconds: float = 30
+        self,
+        project: Project,
+        compression_level: int = 3,
+        lock_timeout_seconds: float = 30,
+        limit: WorkLimit | None = None,
     ) -> None:
         self.project = project
+        self.limit = limit
+        """How much of it may be read; None where it is trusted."""
         self.replaced = Replaced(project.replaced)
-        self.staged = StagedStore(project.staged_objects, compression_level, self.replaced)
-        self.objects = CommittedStore(project, compression_level, self.replaced, self.staged)
+        self.staged = StagedStore(project.staged_objects, compression_level, self.replaced, limit)
+        self.objects = CommittedStore(project, compression_level, self.replaced, self.staged, limit)
         self.everything = Layered(self.objects, self.staged)
         self.heads = Heads(project.heads)
         self.refs = Refs(project.refs)
@@ -138,7 +150,8 @@ class Repository:
         """Remember the commit until git has it; of one that it amends it takes the place."""
         known = untracked_survey.entries(self)
         entry = untracked_survey.entry_of(self, commit)
-        replaces = commits.replaced(self.everything, read_typed(self.everything, commit, Commit))
+        value = read_typed(self.everything, commit, Commit)
+        replaces = commits.Amended(self.everything).by(value)
         amended = [known[id] for id in replaces if id in known]
         objects = {*entry.objects, *(id for old in amended for id in old.objects)}
         if commit in self.objects:

@@ -88,7 +88,7 @@ class StagedStore(LooseStore):
         found = []
         try:
             rest = disk.read_plain(path, LARGEST_OBJECT)
-            while first := first_sealed(rest):
+            while first := first_sealed(rest, self._limit):
                 canonical, length = first
                 found.append(parse(id_of(canonical), canonical))
                 rest = rest[length:]
@@ -99,11 +99,11 @@ class StagedStore(LooseStore):
     def _unsealed(self, id: ObjectId, stored: bytes) -> bytes:
         """Of what was written together, what is asked for."""
         rest = stored
-        while found := first_sealed(rest):
+        while found := first_sealed(rest, self._limit):
             canonical, length = found
             rest = rest[length:]
             # Also behind the last one there is no byte that nobody checks.
-            if id_of(canonical) == id and (not rest or first_sealed(rest)):
+            if id_of(canonical) == id and (not rest or first_sealed(rest, self._limit)):
                 return canonical
         # It says what is wrong.
-        return unseal(id, stored)
+        return unseal(id, stored, self._limit)

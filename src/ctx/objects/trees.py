@@ -1,6 +1,7 @@
 """Trees: paths to blobs, folder by folder, so that an unchanged folder is stored once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ EMPTY = typed(Tree(()))
 
 # A few small trees that name each other many times over could unfold to billions of paths.
 MOST_PATHS = 2_000_000
+_MOST_FOLDERS = 200_000
+_USUAL_LENGTH = 256
 
 DEEPEST = 200
 """Folders in one another. What a stranger's tree has below is left out: nobody has such files, and
@@ -23,13 +26,14 @@ whoever follows them runs out of stack."""
 
 def paths(reader: Reader, root: ObjectId) -> Iterator[tuple[str, ObjectId]]:
     """Every file in a tree with its blob, in order."""
+    entries_of = cache(partial(_read, reader))
     stack: list[tuple[str, ObjectId]] = [("", root)]
     seen = 0
     while stack:
         prefix, id = stack.pop()
         inner = []
-        entries = _read(reader, id)
-        seen += len(entries)
+        entries = entries_of(id)
+        seen += _cost(prefix, entries)
         if seen > MOST_PATHS:
             raise BudgetExceeded(f"Tree {root} has more than {MOST_PATHS:,} entries.")
         for entry in entries:
@@ -125,11 +129,16 @@ def updated(
 
 def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[str]:
     """The paths at which two trees do not hold the same. Folders that are the same are not read."""
+    entries_of = cache(partial(_read, reader))
     found: set[str] = set()
     waiting: list[tuple[str, ObjectId | None, ObjectId | None]] = [("", before, after)]
+    seen = 0
     while waiting:
         prefix, *both = waiting.pop()
-        sides = [{entry.name: entry for entry in _read(reader, id)} if id else {} for id in both]
+        sides = [{entry.name: entry for entry in entries_of(id)} if id else {} for id in both]
+        seen += sum(_cost(prefix, side.values()) for side in sides)
+        if seen > MOST_PATHS:
+            raise BudgetExceeded(f"Two trees have more than {MOST_PATHS:,} entries.")
         for name in {**sides[0], **sides[1]}:
             old, new = (side.get(name) for side in sides)
             if old == new:
@@ -139,8 +148,6 @@ def differing(reader: Reader, before: ObjectId | None, after: ObjectId) -> set[s
                 waiting.append((f"{prefix}{name}/", inner[0], inner[1]))
             if any(entry and entry.kind is TreeEntryKind.BLOB for entry in (old, new)):
                 found.add(prefix + name)
-            if len(found) > MOST_PATHS:
-                raise BudgetExceeded(f"Two trees differ at more than {MOST_PATHS:,} paths.")
     return found
 
 
@@ -150,13 +157,14 @@ def fresh(reader: Reader, before: ObjectId | None, after: ObjectId) -> Iterator[
     if before == after:
         return
     yield after
+    entries_of = cache(partial(_read, reader))
     waiting: list[tuple[int, ObjectId | None, ObjectId]] = [(0, before, after)]
     seen = 0
     while waiting:
         depth, old_id, id = waiting.pop()
-        old = {entry.name: entry for entry in _read(reader, old_id)} if old_id else {}
-        entries = _read(reader, id)
-        seen += len(entries)
+        old = {entry.name: entry for entry in entries_of(old_id)} if old_id else {}
+        entries = entries_of(id)
+        seen += _cost("", entries)
         if seen > MOST_PATHS:
             raise BudgetExceeded(f"Tree {after} has more than {MOST_PATHS:,} entries.")
         for entry in entries:
@@ -176,9 +184,12 @@ def joined(reader: Reader, heads: Sequence[Head]) -> dict[str, ObjectId]:
     file in one and a folder in another, the folder wins: it holds more.
     """
     found: dict[str, set[ObjectId]] = {}
-    for root in {commit.root_tree for _, commit in heads}:
-        for path, blob in paths(reader, root):
-            found.setdefault(path, set()).add(blob)
+    roots = {commit.root_tree for _, commit in heads}
+    every = ((path, blob) for root in roots for path, blob in paths(reader, root))
+    for number, (path, blob) in enumerate(every):
+        if number >= MOST_PATHS:
+            raise BudgetExceeded(f"The heads have more than {MOST_PATHS:,} paths.")
+        found.setdefault(path, set()).add(blob)
     folders = {folder for path in found for folder in folders_above(path)}
     together = {path: blobs for path, blobs in found.items() if path not in folders}
     disputed = {path for path, blobs in together.items() if len(blobs) > 1}
@@ -256,6 +267,12 @@ def _arrivals(reader: Reader, head: Head, disputed: set[str]) -> dict[str, Arriv
             assert blob is not None
             found[path] = Arrival(commit.timestamp_unix, id, blob)
     return found
+
+
+def _cost(prefix: str, entries: Iterable[TreeEntry]) -> int:
+    """What a folder counts against `MOST_PATHS`: long paths take memory, folders take time."""
+    every = (1 + (len(prefix) + len(entry.name)) // _USUAL_LENGTH for entry in entries)
+    return max(sum(every), MOST_PATHS // _MOST_FOLDERS)
 
 
 def _read(reader: Reader, id: ObjectId) -> tuple[TreeEntry, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound
+from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound, StoreTooLarge
 from ctx.ids import ObjectId
 from ctx.objects import codec, lock, references, refs
 from ctx.objects.loose import LooseStore
@@ -69,6 +69,8 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
         found = committed if store is repository.objects else staged
         try:
             value = decode(store.read_file(path))
+        except StoreTooLarge:
+            raise
         except CtxError as error:
             damages.append(Damage(error.code, path, error.message))
             found.setdefault(id, Found(path, None))
@@ -78,9 +80,9 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     commits = sum(isinstance(item.value, Commit) for item in committed.values())
     damages += _replaced(repository)
     for old in repository.replaced.successors():
+        stand_ins = repository.replaced.standing_in(old)
         for found in (committed, staged):
-            after = (found.get(each) for each in repository.replaced.standing_in(old))
-            if there := next(filter(None, after), None):
+            if there := next((found[each] for each in stand_ins if each in found), None):
                 found[old] = there
     # What is committed must be whole without the staging, which does not travel with git.
     boundaries = _follow(heads, committed, damages)

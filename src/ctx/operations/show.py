@@ -72,11 +72,9 @@ def _answer(memory: Memory, node: Node) -> str | None:
     """What lies beside the node of an answer; None where nothing does, or not here."""
     if memory.beside is None or not {"answer", "blob"} <= node.metadata.keys():
         return None
-    from ctx.objects.repository import Repository
-
     try:
         blob = object_id(str(node.metadata["blob"]))
-        found = Repository(memory.beside.project).everything.read(blob)
+        found = memory.beside.repository.everything.read(blob)
     except CtxError:
         return None
     return found.payload.decode("utf-8", "backslashreplace")

@@ -4,12 +4,15 @@ Whoever is asked to trust sees first what there is: how much, by whom, since whe
 """
 
 import os
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from ctx import clock, git, layout, redaction
+from ctx.errors import StoreTooLarge
 from ctx.layout import Project
 from ctx.objects import commits
 from ctx.objects.repository import Repository
+from ctx.objects.work_limit import WorkLimit
 from ctx.sessions import trust as trusted
 from ctx.sessions import trust_check
 
@@ -33,6 +36,8 @@ class Contents(NamedTuple):
     last_commit: str
     """When the newest commit was made; empty where there is none."""
     narrative_files: int
+    complete: bool = True
+    """False where there is too much to look at all of it: then these are the least there is."""
 
 
 class Trust(NamedTuple):
@@ -82,14 +87,18 @@ class TrustedProjects(NamedTuple):
 
 
 def contents(project: Project) -> Contents:
-    repository = Repository(project)
+    repository = Repository(project, limit=WorkLimit())
     made: dict[str, int] = {}
     last = 0
-    for _, commit in commits.walk(repository.objects, [head.id for head in repository.current()]):
-        if commit is not None:
-            author = " ".join(commit.author[: 4 * _LONGEST_NAME].split())[:_LONGEST_NAME]
-            made[author] = made.get(author, 0) + 1
-            last = max(last, commit.timestamp_unix)
+    is_complete = False
+    with suppress(StoreTooLarge):
+        heads = [head.id for head in repository.current()]
+        for _, commit in commits.walk(repository.objects, heads):
+            if commit is not None:
+                author = " ".join(commit.author[: 4 * _LONGEST_NAME].split())[:_LONGEST_NAME]
+                made[author] = made.get(author, 0) + 1
+                last = max(last, commit.timestamp_unix)
+        is_complete = True
     return Contents(
         commits=sum(made.values()),
         authors=tuple(sorted((Author(*each) for each in made.items()), key=_busiest_first))[
@@ -98,6 +107,7 @@ def contents(project: Project) -> Contents:
         author_count=len(made),
         last_commit=clock.iso(last * 1000) if made else "",
         narrative_files=sum(len(names) for _, _, names in os.walk(project.narrative)),
+        complete=is_complete,
     )
 
 

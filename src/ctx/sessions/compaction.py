@@ -260,7 +260,7 @@ def _amended(repository: Repository, heads: Sequence[Head]) -> Head:
     if codec.is_newer(repository.objects.read(meant[0].id).payload):
         raise NewerFormat(f"Commit {short(meant[0].id)} was written by a newer ctx.")
     id, commit = meant[0]
-    before = commits.replaced(repository.objects, commit)
+    before = commits.Amended(repository.objects).by(commit)
     return Head(id, msgspec.structs.replace(commit, replaced=before))
 
 

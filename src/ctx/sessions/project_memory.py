@@ -68,11 +68,13 @@ class ProjectMemory:
     @cached_property
     def repository(self) -> "Repository":
         from ctx.objects.repository import Repository
+        from ctx.objects.work_limit import WorkLimit
 
         return Repository(
             self.project,
             compression_level=self.config.integer("storage.compression_level"),
             lock_timeout_seconds=self.config.number("storage.lock_timeout_seconds"),
+            limit=WorkLimit() if self.withheld or not self._keeps_index else None,
         )
 
     @property
@@ -173,7 +175,11 @@ class ProjectMemory:
         from ctx.sessions import documents
 
         seen = {path: seen[path] for path in seen if path not in self._not_ours}
-        for path in sorted(opened.changed_documents(seen)):
+        changed = sorted(opened.changed_documents(seen))
+        if self.repository.limit:
+            sizes = [seen[path].size for path in changed if path in seen]
+            self.repository.limit.count_records(len(sizes), sum(sizes))
+        for path in changed:
             said = None
             if path in seen:
                 said = documents.read(self.project, opened.connection, path, seen[path])

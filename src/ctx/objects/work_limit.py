@@ -1,0 +1,57 @@
+"""How much of a store is read that nobody has trusted yet.
+
+A few hundred kilobytes of a stranger's can unfold to gigabytes, or name each other a million
+times. So a command counts what it reads of such a store, and stops at a bound. A store that is
+trusted has none.
+
+The bounds come from real figures: a store of 1,000 commits with 3 nodes each has about 5,000
+objects, 10,000 records and 10 MB. Reading as much as the bounds allow takes seconds.
+"""
+
+from ctx.errors import StoreTooLarge
+
+MOST_OBJECTS = 100_000
+"""Objects that are looked for, and documents that are read."""
+MOST_RECORDS = 100_000
+MOST_RECORD_BYTES = 32 * 1024 * 1024
+"""Of what records say every word goes into the index, which takes longer than unfolding it."""
+MOST_BYTES = 256 * 1024 * 1024
+"""Unfolded bytes of objects, and bytes of documents."""
+LARGEST_TYPED = 8 * 1024 * 1024
+"""Bytes of one typed object. In memory it may take 50 times as much."""
+
+
+class WorkLimit:
+    """What one command may still read."""
+
+    def __init__(self) -> None:
+        self._objects_left = MOST_OBJECTS
+        self._records_left = MOST_RECORDS
+        self._record_bytes_left = MOST_RECORD_BYTES
+        self.bytes_left = MOST_BYTES
+
+    def count_object(self) -> None:
+        self._objects_left -= 1
+        if self._objects_left < 0:
+            raise StoreTooLarge(_SENTENCE.format(f"{MOST_OBJECTS:,} objects"))
+
+    def count_records(self, number: int, size: int) -> None:
+        self._records_left -= number
+        self._record_bytes_left -= size
+        if self._records_left < 0:
+            raise StoreTooLarge(_SENTENCE.format(f"{MOST_RECORDS:,} records"))
+        if self._record_bytes_left < 0:
+            raise StoreTooLarge(_SENTENCE.format(f"{MOST_RECORD_BYTES // 1024**2} MB of records"))
+
+    def count_bytes(self, number: int) -> None:
+        self.bytes_left -= number
+        if self.bytes_left < 0:
+            raise StoreTooLarge(_SENTENCE.format(f"{MOST_BYTES // 1024**2} MB"))
+
+    def check_typed(self, size: int) -> None:
+        """Refuse a typed object that would take too much memory."""
+        if size > LARGEST_TYPED:
+            raise StoreTooLarge(_SENTENCE.format(f"{LARGEST_TYPED // 1024**2} MB in one object"))
+
+
+_SENTENCE = "This store is larger than one that is not trusted may be: more than {}."

@@ -1,0 +1,214 @@
+"""Project stores that are small on disk and take hours, or all memory, to read in full.
+
+Each function fills a folder that has an empty store. Every object is whole and has the right id:
+a hash does not tell how much there is behind it.
+"""
+
+import hashlib
+import os
+import sys
+import zlib
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ctx import clock, ids
+from ctx.ids import ObjectId
+from ctx.layout import project_at
+from ctx.memory import batches
+from ctx.memory.records import Record
+from ctx.objects.model import Commit, RecordBatch, Tree, TreeEntry, TreeEntryKind
+from ctx.objects.repository import Repository
+from ctx.objects.store import Object, blob, typed
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+MB = 1024 * 1024
+_SEAL = b"\x50\x2a\x4d\x18\x04\x00\x00\x00"
+
+
+class _Store:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = Repository(project_at(str(folder)))
+        ((self.head, first),) = self.repository.current()
+        self.tree = first.root_tree
+
+    def write(self, objects: Iterable[Object]) -> None:
+        """Files without a sync: there are thousands of them."""
+        for item in objects:
+            frame = zstd.compress(item.canonical, 3)
+            path = self.folder / ".ctx" / "objects" / item.id[:2] / item.id
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(frame + _SEAL + zlib.crc32(frame).to_bytes(4, "little"))
+
+    def commit(self, **fields: object) -> ObjectId:
+        values = {"parents": (), "timestamp_unix": 1, "message": "x", "root_tree": self.tree}
+        made = typed(Commit(**{**values, **fields}))  # type: ignore[arg-type]
+        self.write([made])
+        return made.id
+
+    def head_at(self, id: str) -> None:
+        (self.folder / ".ctx" / "heads" / id).touch()
+
+
+def _record(body: dict[str, Any]) -> Record:
+    stamp = clock.now_ms() << clock.COUNTER_BITS
+    node, change = ids.new_ulid(), ids.new_ulid()
+    return Record(
+        ids.new_ulid(), stamp, change, "add", "node.put", node, "", None, body, "cli", "cli"
+    )
+
+
+def long_texts(folder: Path) -> None:
+    """Nodes of a megabyte each, all the same letters."""
+    store = _Store(folder)
+    made = []
+    for number in range(15):
+        body = {"type": "fact", "content": f"{number} " + "word " * (MB // 5)}
+        made.append(batches.made([_record(body) for _ in range(3)]))
+    store.write(made)
+    store.head_at(store.commit(record_batches=tuple(each.id for each in made)))
+
+
+def tiny_records(folder: Path) -> None:
+    """One batch that holds millions of records of one byte."""
+    store = _Store(folder)
+    batch = typed(RecordBatch(tuple([msgspec.Raw(b"\xc0")] * (9 * MB))))
+    store.write([batch])
+    store.head_at(store.commit(record_batches=(batch.id,)))
+
+
+def many_batches(folder: Path) -> None:
+    """Batches of the same length of zeros: a frame of a few bytes is 7 MB each."""
+    store = _Store(folder)
+    made = [
+        typed(RecordBatch((msgspec.Raw(msgspec.msgpack.encode("\0" * 7 * MB + str(number))),)))
+        for number in range(40)
+    ]
+    store.write(made)
+    store.head_at(store.commit(record_batches=tuple(each.id for each in made)))
+
+
+def large_messages(folder: Path) -> None:
+    """A chain of commits with a message of megabytes each."""
+    store = _Store(folder)
+    last: tuple[ObjectId, ...] = ()
+    for number in range(40):
+        last = (store.commit(parents=last, timestamp_unix=number, message="x" * 7 * MB),)
+    store.head_at(last[0])
+
+
+def large_blobs(folder: Path) -> None:
+    """Blobs that unfold to 100 MB each, which only checking a store reads."""
+    store = _Store(folder)
+    made = [blob(b"\0" * (100 * MB + number)) for number in range(3)]
+    store.write(made)
+    entries = [
+        TreeEntry(f"{number:03}", TreeEntryKind.BLOB, each.id) for number, each in enumerate(made)
+    ]
+    tree = typed(Tree(tuple(entries)))
+    store.write([tree])
+    store.head_at(store.commit(root_tree=tree.id))
+
+
+def shared_trees(folder: Path) -> None:
+    """Two hundred folders, each of which holds the next one twice; on two heads that differ."""
+    store = _Store(folder)
+    for leaf in ("one", "two"):
+        content = blob(leaf.encode())
+        tree = typed(Tree((TreeEntry("a", TreeEntryKind.BLOB, content.id),)))
+        made = [content, tree]
+        for _ in range(190):
+            both = tuple(TreeEntry(name, TreeEntryKind.TREE, tree.id) for name in ("a", "b"))
+            tree = typed(Tree(both))
+            made.append(tree)
+        store.write(made)
+        store.head_at(store.commit(root_tree=tree.id, message=leaf))
+
+
+def amended_chain(folder: Path) -> None:
+    """Commits that each take the place of the one before, as earlier versions wrote it."""
+    store = _Store(folder)
+    last, every = None, []
+    for number in range(2000):
+        last = store.commit(timestamp_unix=number, amends=last)
+        every.append(last)
+    store.head_at(store.commit(parents=tuple(every), timestamp_unix=5000))
+
+
+def long_history(folder: Path) -> None:
+    """Thousands of commits in a row."""
+    store = _Store(folder)
+    last: tuple[ObjectId, ...] = ()
+    for number in range(3000):
+        last = (store.commit(parents=last, timestamp_unix=number),)
+    store.head_at(last[0])
+
+
+def bogus_heads(folder: Path) -> None:
+    """Heads that are named after no object."""
+    for number in range(20_000):
+        (folder / ".ctx" / "heads" / f"bogus{number}").touch()
+
+
+def empty_heads(folder: Path) -> None:
+    """Heads with the names of objects that are not there."""
+    store = _Store(folder)
+    for number in range(50_000):
+        store.head_at(hashlib.sha256(str(number).encode()).hexdigest())
+
+
+def damaged_heads(folder: Path) -> None:
+    """Heads whose objects are damaged, all in one folder."""
+    store = _Store(folder)
+    shard = folder / ".ctx" / "objects" / "aa"
+    shard.mkdir(exist_ok=True)
+    for number in range(20_000):
+        id = "aa" + hashlib.sha256(str(number).encode()).hexdigest()[2:]
+        store.head_at(id)
+        (shard / id).write_bytes(b"x")
+    os.utime(shard, (1, 1))
+
+
+def replaced_chain(folder: Path) -> None:
+    """Objects that stand in for each other, thousands in a row."""
+    store = _Store(folder)
+    names = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(5000)]
+    chain = folder / ".ctx" / "replaced"
+    chain.mkdir()
+    for old, new in pairwise(names):
+        (chain / f"{old}.{new}").touch()
+    batch = typed(RecordBatch((), blobs=tuple(map(ObjectId, names))))
+    store.write([batch])
+    store.head_at(store.commit(record_batches=(batch.id,), parents=tuple(map(ObjectId, names))))
+
+
+def many_documents(folder: Path) -> None:
+    """Documents of megabytes."""
+    tasks = folder / ".ctx" / "narrative" / "tasks"
+    tasks.mkdir(parents=True)
+    first = tasks / "task_0000-x-aaaa.md"
+    first.write_text("# Task\n\n" + "word " * (3 * MB // 5))
+    for number in range(1, 20):
+        os.link(first, tasks / f"task_{number:04}-x-aaaa.md")
+
+
+def large_document(folder: Path) -> None:
+    """A document of a gigabyte of nothing."""
+    file = folder / ".ctx" / "narrative" / "large.md"
+    with file.open("wb") as opened:
+        opened.truncate(1024 * MB)
+
+
+BOMBS = [
+    long_texts, tiny_records, many_batches, large_messages, large_blobs, shared_trees,
+    amended_chain, long_history, bogus_heads, empty_heads, damaged_heads, replaced_chain,
+    many_documents, large_document,
+]  # fmt: skip

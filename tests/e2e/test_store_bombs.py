@@ -1,0 +1,99 @@
+"""A stranger's store takes no more than a bounded time and memory, however it is made."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Ctx
+from tests.e2e import store_bombs
+from tests.e2e.store_bombs import BOMBS
+
+# Far more than any of it takes, so that a busy machine changes nothing.
+TIME_LIMIT_S = 240
+MEMORY_LIMIT = 1536 * store_bombs.MB
+
+COMMANDS = [
+    *(["list"], ["status"], ["debug", "verify"], ["trust"], ["log"], ["debug", "index"]),
+    *(["diff"], ["add", "--type=fact", "Mine"], ["commit", "-m", "Mine"], ["init"], ["doctor"]),
+]
+TOO_LARGE = {
+    *("long_texts", "tiny_records", "many_batches", "large_messages", "replaced_chain"),
+    "many_documents",
+}
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    def limited() -> None:
+        if sys.platform == "linux":
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+
+    return subprocess.run(
+        [sys.executable, "-m", "ctx", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        timeout=TIME_LIMIT_S,
+        preexec_fn=limited,
+    )
+
+
+@pytest.fixture
+def untrusted(repo: Path, ctx: Ctx) -> Path:
+    assert ctx("init").code == 0
+    assert ctx("trust", "--revoke").code == 0
+    return repo
+
+
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.__name__)
+def test_every_command_ends(untrusted: Path, bomb: Callable[[Path], None]) -> None:
+    bomb(untrusted)
+    for words in COMMANDS:
+        done = run(*words)
+        assert done.returncode in (0, 1), (words, done.stderr)
+        assert "Traceback" not in done.stderr, (words, done.stderr)
+        assert "E000" not in done.stderr, (words, done.stderr)
+        assert len(done.stdout) < store_bombs.MB, words
+    told = run("list").stderr
+    assert ("error E033" in told) == (bomb.__name__ in TOO_LARGE), told
+    if bomb.__name__ in TOO_LARGE:
+        assert "`ctx trust`" in told
+
+
+def test_whoever_knows_a_large_store_can_trust_it(untrusted: Path, ctx: Ctx) -> None:
+    store_bombs.long_texts(untrusted)
+    assert "error E033" in ctx("list").err
+    assert ctx("trust", "--yes").code == 0
+    assert ctx("list").code == 0
+
+
+def test_what_is_too_much_to_look_at_is_said_before_it_is_trusted(
+    untrusted: Path, ctx: Ctx
+) -> None:
+    store_bombs.large_messages(untrusted)
+    asked = ctx("trust")
+    assert "at least" in asked.out + asked.err
+    assert ctx("trust", "--yes", "--format=json").json["contents"]["complete"] is False
+
+
+def test_many_damages_are_counted(untrusted: Path, ctx: Ctx) -> None:
+    store_bombs.bogus_heads(untrusted)
+    ran = ctx("debug", "verify")
+    assert ran.code == 1
+    assert "20,000 damages" in ran.out
+    assert "… and 19,900 more" in ran.out
+    assert len(ran.out.splitlines()) < 110
+    assert len(ctx("debug", "verify", "--format=json").json["damages"]) == 20_000
+
+
+def test_trees_that_hold_each_other_end_in_a_trusted_store_too(untrusted: Path, ctx: Ctx) -> None:
+    store_bombs.shared_trees(untrusted)
+    assert ctx("trust", "--yes").code == 0
+    for words in (["list"], ["log"], ["debug", "verify"], ["diff"], ["debug", "index"]):
+        done = run(*words)
+        assert done.returncode in (0, 1), (words, done.stderr)
+    assert "error E010" in run("debug", "index").stderr
