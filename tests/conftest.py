@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,13 @@ class Ran(NamedTuple):
 
 
 Ctx = Callable[..., Ran]
+
+
+def pytest_configure() -> None:
+    """Where a script runs the tests in the background, they ignore Ctrl-C, and so would every
+    program that they start."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
