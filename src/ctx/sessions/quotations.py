@@ -63,12 +63,14 @@ _DEEPEST_INDENT = 80
 _FIRST_IDEOGRAPH = "\u2e80"
 """From here on, scripts have no spaces and no apostrophes."""
 
-_TAG = r"""<(/?)([A-Za-z][\w:.-]*+)((?:[^<>"']++|"[^"]*+"|'[^']*+')*+)>"""
+_TAG = r"""<(/?)([A-Za-z][\w:.-]*+)((?>(?:[^<>"']++|"[^"]*+"|'[^']*+')*))>"""
 _TOKEN = re.compile(
     rf"(?:{ESCAPED}|`+|<!--|<!\[CDATA\[|<\?|{MARK}|{_TAG}|[\[\]]"
     rf"|([{''.join(_GROUPS)}])\4*+|,,(?=\S)|&#?\w{{2,8}};)"
 )
-_ROW_OF_DASHES = re.compile(r"[ \t>]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|)*+(?:[ \t]*+:?-++:?)?[ \t]*+")
+_ROW_OF_DASHES = re.compile(
+    r"[ \t>]*+\|?(?>(?:[ \t]*+:?-++:?[ \t]*+\|)*)(?:[ \t]*+:?-++:?)?[ \t]*+"
+)
 _REFERENCE = re.compile(r"[ \t]*+\[[^\[\]\n]*+\]:")
 
 
