@@ -127,8 +127,8 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
         output.note(_asking(backend, question))
         ledger = stack.enter_context(Ledger(settings.user_store.ledger))
         meter = llm.meter(ledger, backend, question)
-        answer = llm.ask(backend, question, meter, appearing.print)
-    appearing.print("" if answer.text.endswith("\n") else "\n")
+        answer = llm.ask(backend, question, meter, appearing.add)
+    appearing.add("" if answer.text.endswith("\n") else "\n")
     answered = _answered(backend, question, answer)
     try:
         answered = _keep(answered, question, committing, options, settings, output)
@@ -158,7 +158,7 @@ class _Appearing:
         self._output = output
         self._problem: CtxError | ReaderGone | None = None
 
-    def print(self, piece: str) -> None:
+    def add(self, piece: str) -> None:
         if self._output.appears and self._problem is None:
             try:
                 self._output.appear(piece)
