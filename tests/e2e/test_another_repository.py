@@ -200,5 +200,8 @@ def test_an_old_list_is_adopted_with_one_notice(ctx: Ctx, clone: Path, surroundi
     )
     assert ctx("list").err == told
     assert ctx("list").err == ""
+    path.write_text(json.dumps(old))
+    assert ctx("trust", "--list").err == told
+    assert ctx("list").err == ""
     git("remote", "set-url", "origin", "https://evil.example/app")
     assert OURS not in ctx("list").out

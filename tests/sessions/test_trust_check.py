@@ -467,3 +467,31 @@ def test_an_unchanged_head_asks_nobody(home: str, clone: Path, tmp_path: Path) -
     assert asked() == ["merge-base", "rev-list"]
     git("checkout", "-q", "main", cwd=clone)
     assert asked() == []
+
+
+def _verify_often(home: str, folder: str) -> None:
+    for _ in range(200):
+        trust_check.verify(home, project_at(folder))
+
+
+def test_who_refuses_late_takes_no_new_trust_away(home: str, clone: Path, tmp_path: Path) -> None:
+    """Others look at the project all the time, and may have read the list before it changed."""
+    other = made(tmp_path / "other", "theirs")
+    shutil.rmtree(clone)
+    git("clone", "-q", str(other), str(clone))
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_verify_often, args=(home, str(clone))) for _ in range(3)]
+    for process in processes:
+        process.start()
+    roots = 0
+    while any(process.is_alive() for process in processes):
+        git("checkout", "-q", "--orphan", f"root-{roots}", cwd=clone)
+        git("commit", "-qm", f"Root {roots}", cwd=clone)
+        roots += 1
+        assert trust_check.trust_project(home, at(clone), ADA, AT)
+        assert trust.is_trusted(home, at(clone))
+        assert verify(home, clone).is_trusted
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert verify(home, clone).is_trusted

@@ -42,7 +42,7 @@ def trusted_project(settings: Settings, output: Output) -> Project | None:
     from ctx.sessions import trust_check
 
     verdict = trust_check.verify(home, project)
-    _tell_adopted(settings, output)
+    tell_adopted(settings, output)
     if verdict.is_trusted:
         return project
     output.withhold()
@@ -81,6 +81,7 @@ def _opened(
         if memory.withheld:
             with _withholding(memory.withheld, output):
                 yield memory
+            _warn_of_settings(memory, output)
             return
         if memory.beside:
             _warn_of_thrown_away(memory.beside.project, output)
@@ -185,11 +186,11 @@ def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: boo
             raise
         memory = stack.enter_context(open_memory(surroundings, writing=writing))
     if memory.beside or memory.withheld:
-        _tell_adopted(settings, output)
+        tell_adopted(settings, output)
     return memory
 
 
-def _tell_adopted(settings: Settings, output: Output) -> None:
+def tell_adopted(settings: Settings, output: Output) -> None:
     """Say once that projects which were trusted by their paths are now known by more."""
     from ctx.sessions import trust_check
 
@@ -262,7 +263,7 @@ def open_workspace(settings: Settings, output: Output) -> Workspace:
 def open_to_mend(settings: Settings, output: Output) -> Workspace:
     """The same, for the command that gets back what the warning is about."""
     workspace = open_project(_surroundings(settings, output))
-    _tell_adopted(settings, output)
+    tell_adopted(settings, output)
     for warning in workspace.config.warnings:
         output.warn(warning)
     return workspace
@@ -272,7 +273,7 @@ def open_to_write(settings: Settings, output: Output) -> Workspace:
     """The project for a command that only puts something in: also where it is not trusted."""
     surroundings = _surroundings(settings, output)._replace(untrusted=False)
     workspace = open_project(surroundings, reading=False)
-    _tell_adopted(settings, output)
+    tell_adopted(settings, output)
     if withheld := workspace.memory.withheld:
         output.withhold()
         output.warn(withheld.sentence)

@@ -5,6 +5,7 @@ import os
 
 from ctx import layout
 from ctx.cli import options as shared
+from ctx.cli.opening import tell_adopted
 from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, UsageError
@@ -55,6 +56,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(_revoked(folder, home), render)
     else:
         _trust(options, folder, home, output)
+    tell_adopted(settings, output)
     if is_broken and trusting.is_broken(home):
         output.warn(f"{trusting.path_of(home)} cannot be read, so nothing is trusted.")
 

@@ -107,7 +107,8 @@ def differences(known: Trusted, now: Identity) -> tuple[str, ...]:
 
 
 def roots_differ(known: Trusted) -> str:
-    return f"its history cannot be followed to its first commit {known.roots[0][:12]!r}"
+    first = f" {known.roots[0][:12]!r}" if known.roots else ""
+    return f"its history cannot be followed to its first commit{first}"
 
 
 def owner_differs(known: Trusted, owner: int | None) -> str:

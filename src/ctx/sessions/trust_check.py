@@ -78,7 +78,7 @@ def verify(home: str, project: "Project") -> Verdict:
         return _without_secret(home, project, known, kept)
     owner = trust.owner_of(project)
     if known.owner not in (None, owner):
-        return _refused(project, known, (owner_differs(known, owner),))
+        return _refused(home, project, known, (owner_differs(known, owner),))
     try:
         return _with_secret(home, project, known, kept)
     except GitFailure:
@@ -101,7 +101,7 @@ def _with_secret(home: str, project: "Project", known: Trusted, kept: dict[str, 
         roots = repository_identity.roots_of(project, head)
     snapshot = Snapshot(Identity(roots, remote, known.owner), head, stamp)
     if differs := repository_identity.differences(known, snapshot.identity):
-        return _refused(project, known, differs, snapshot)
+        return _refused(home, project, known, differs, snapshot)
     _learn(home, known, snapshot.identity)
     # Those that were checked when less was known do not count any more.
     checked = [each for each in heads if each != head] if known.roots else []
@@ -117,9 +117,11 @@ def _without_secret(home: str, project: "Project", known: Trusted, kept: dict[st
     is_refused = bool(known.roots) and kept.get("refused") == _refusal(project)
     snapshot = repository_identity.take(project, walking=not is_refused)
     if differs := repository_identity.differences(known, snapshot.identity):
-        return _refused(project, known, differs, snapshot)
+        if is_refused or roots_differ(known) not in differs:
+            return Verdict(False, differs)
+        return _refused(home, project, known, differs, snapshot)
     if not (known.roots or known.remote):
-        return _refused(project, known, (_NO_SECRET,))
+        return Verdict(False, (_NO_SECRET,))
     try:
         _discard_indexes(project, known.key)
     except OSError:
@@ -272,6 +274,7 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
 
 
 def _refused(
+    home: str,
     project: "Project",
     known: Trusted,
     differs: tuple[str, ...],
@@ -280,8 +283,11 @@ def _refused(
     """Take the secret away, so that hooks agree. That a history begins with other commits is kept
     in its place: to find it out takes long."""
     path = trust.key_file(project, known.key)
-    with contextlib.suppress(OSError):
-        if snapshot and known.roots and roots_differ(known) in differs:
+    with contextlib.suppress(DiskFailure, LockConflict, OSError), _locked(home, "ctx trust"):
+        if trust.find(home, project) != known:
+            # It was trusted anew meanwhile, as what it is now.
+            pass
+        elif snapshot and roots_differ(known) in differs:
             _write(path, {"refused": f"{snapshot.head} {snapshot.stamp}"})
         else:
             disk.discard(path)
