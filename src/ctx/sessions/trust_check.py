@@ -269,7 +269,9 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
         entries = trust.read_list(home) or {}
         entry = entries.get(known.key)
         if isinstance(entry, dict) and entry.get("secret") == known.secret:
-            entry["roots"], entry["remote"] = list(roots), remote
+            # Another process may have learned it first.
+            entry["roots"] = entry.get("roots") or list(roots)
+            entry["remote"] = entry.get("remote") or remote
             _write_list(home, entries)
 
 
