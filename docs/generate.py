@@ -371,7 +371,7 @@ def configuration() -> str:
         (
             "The environment variable of `gc.keep_days` is `CTX_GC_KEEP_DAYS`, and so on; "
             "`CTX_DEFAULT_BUDGET` is `view.default_budget`, `CTX_TRANSCRIPT_TIMEOUT` is "
-            "`hooks.transcript_timeout_seconds`."
+            "`hooks.transcript_timeout_seconds`. `agents.may_pin` has none."
         ),
         "",
         "| key | default | takes | in a project file | meaning |",

@@ -262,11 +262,12 @@ def _render_explanation(explained: Explanation) -> "list[Block]":
         (said.place, as_toml(said.value), "wins" if said.wins else "") for said in explained.layers
     ]
     files = " or ".join(explained.files)
+    variables = f", or by {' or '.join(explained.variables)}" if explained.variables else ""
     return [
         Line(f"{explained.key} = {as_toml(explained.value)}"),
         Line(explained.doc),
         Line(f"It must be {explained.takes}."),
-        Line(f"Set it in the {files} file, or by {' or '.join(explained.variables)}."),
+        Line(f"Set it in the {files} file{variables}."),
         Table(("from", "value", ""), rows),
     ]
 

@@ -207,8 +207,8 @@ _TABLE = (
     flag(
         "agents.may_pin",
         False,
-        "Whether an agent's command may pin a node, or write for all projects, without being asked"
-        " about in `ctx review`.",
+        "Whether commands of agents pin nodes and write for all projects at once; otherwise"
+        " `ctx review` lists what they propose. Only your own file sets it.",
     ),
     # What sessions leave behind.
     flag("capture.enabled", True, "Whether what agents do is taken in."),
@@ -370,6 +370,8 @@ def for_variable(variable: str) -> Setting | None:
 
 def variables(setting: Setting) -> tuple[str, ...]:
     """The environment variables that set it, the one that wins first."""
+    if setting.section in USER_FILE_SECTIONS:
+        return ()
     others = (variable for variable, name in VARIABLES.items() if name == setting.name)
     return setting.variable, *others
 
