@@ -162,6 +162,12 @@ QUOTED = [
     "The line {}\nmeans it.",
     "a, {}",
     "x{}",
+    # Behind something that hides where a quotation begins.
+    'Use <ctx:remember type="fact"> so.\n\n```\n</ctx:remember>\n{}\n```',
+    '"See\n<ctx:remember type="fact">" so.\n\n```\n</ctx:remember>\n{}\n```',
+    'foo <ctx:remember type="fact">a "b</ctx:remember> c. {}"',
+    "1. <!-- a\n\n```\n-->\n{}\n```",
+    "- <pre>\n\n~~~\n</pre>\n{}\n~~~",
     # In another command.
     '<ctx:summarize nodes="01HQ1234">\n{}\n</ctx:summarize>',
 ]

@@ -10,7 +10,7 @@ told back with the right form, and does not stand in the way of what stands besi
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from ctx.sessions.prose import MARK, Paragraph, Prose, RawHtml
 from ctx.sessions.quotations import Backticks, Quotations, QuotedPlaces, Span
 
 LONGEST_WRITTEN = 120
+_MOST_READINGS = 4
 
 _LONGEST_WORD = 80
 _CLOSERS = "[)\\]*_\"'”’»]*+"
@@ -75,30 +76,39 @@ class _Element(NamedTuple):
     closing: Span | None
     is_placed: bool
     """Whether it stands where a command can stand."""
+    leads_out: bool
+    """Whether it ends behind its paragraph."""
+
+    @property
+    def start(self) -> int:
+        return self.opening.start
 
     @property
     def end(self) -> int:
         return self.closing[1] if self.closing else self.opening.end
 
 
-def _meant(text: str) -> Iterator[_Element]:
+def _meant(text: str) -> list[_Element]:
     """The elements that are commands: at the beginning of a line, behind a sentence or behind
-    another command, and not quoted. What is inside of an element is none, whatever it is."""
-    said_end: int | None = None
-    elements, quoted = _elements(text)
-    for element in elements:
-        start = element.opening.start
-        follows = said_end is not None and not text[said_end:start].strip(" \t")
-        if (element.is_placed or follows) and not quoted.has(start):
-            said_end = element.end
-            yield element
+    another command, and not quoted. What is inside of an element is none, whatever it is.
+
+    Behind an element that leads out of its paragraph, the text is read as if the element were a
+    word. Where it turns out to be quoted, that was wrong, and the text is read again.
+    """
+    shown: set[int] = set()
+    for _ in range(_MOST_READINGS if MARK in text else 0):
+        elements, quoted = _elements(text, shown)
+        placed = [each for each in elements if each.is_placed]
+        wrong = {each.start for each in placed if each.leads_out and quoted.has(each.start)}
+        if not wrong:
+            return [each for each in placed if not quoted.has(each.start)]
+        shown |= wrong
+    return []
 
 
-def _elements(text: str) -> tuple[list[_Element], QuotedPlaces]:
+def _elements(text: str, shown: set[int]) -> tuple[list[_Element], QuotedPlaces]:
     """All elements in the paragraphs of a text, and which places are quoted."""
     found: list[_Element] = []
-    if MARK not in text:
-        return found, QuotedPlaces([])
     backticks, raw = Backticks(text), RawHtml(text)
     prose, quotations = Prose(text, raw), Quotations(text, backticks, raw)
     closings = Closings(text, backticks, _begins_content)
@@ -109,18 +119,28 @@ def _elements(text: str) -> tuple[list[_Element], QuotedPlaces]:
             if opening is None or not _is_meant(text, opening):
                 return start + len(MARK)
             closing = closings.of(opening) if _may_have_content(opening) else None
-            is_placed = start in paragraph.marks or _ends_sentence(text, paragraph.start, start)
-            found.append(_Element(opening, closing, is_placed))
+            last = found[-1] if found and found[-1].is_placed else None
+            is_placed = start not in shown and (
+                start in paragraph.marks
+                or _ends_sentence(text, paragraph.start, start)
+                or (last is not None and not text[last.end : start].strip(" \t"))
+            )
+            end = closing[1] if closing else opening.end
+            found.append(_Element(opening, closing, is_placed, end > paragraph.end))
             if opening.problem:
                 # Nobody knows where it ends. Its quotes must not quote what is below.
                 line_end = text.find("\n", opening.end, paragraph.end)
                 return paragraph.end if line_end < 0 else line_end
-            return found[-1].end
+            if not is_placed:
+                # It only quotes, and what it quotes is read as any other text.
+                quotations.add(start, end)
+                return opening.end
+            return end
 
         behind = quotations.read(paragraph, element_end)
         if behind > paragraph.end:
             prose.go_on_from(behind, paragraph)
-    return found, quotations.places(prose.cut_fences)
+    return found, quotations.places(prose.cut)
 
 
 def _ends_sentence(text: str, start: int, end: int) -> bool:

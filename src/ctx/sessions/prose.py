@@ -44,6 +44,7 @@ _CLOSING_TAG = re.compile(r"</([A-Za-z][\w:.-]*)")
 
 # What a line may be a part of, beside a paragraph. A fence is its marks.
 _INDENTED = "indented"
+_RAW_BLOCK = "raw"
 
 _TAB = 4
 _DEEPEST = 20
@@ -137,12 +138,13 @@ class Prose:
         self._raw = raw
         self._paragraph: Paragraph | None = None
         self._ended: Paragraph | None = None
-        self.cut_fences: list[tuple[int, int]] = []
-        """Where a fence ended with its list item or block quote, up to what looks like its end.
+        self.cut: list[tuple[int, int]] = []
+        """Where a fence or raw HTML ended with its list item or block quote, up to its own end.
 
         It is an end for CommonMark. But whoever writes a fence into a list item may forget to
         indent what is in it.
         """
+        self._raw_end = 0
         self._fence_ends: dict[str, int] = {}
 
     def paragraphs(self) -> Iterator[Paragraph]:
@@ -182,7 +184,7 @@ class Prose:
         if self._leaf and is_inside and self._is_in_leaf(line):
             return
         if self._leaf and not is_inside and not line.is_blank:
-            self._cut_fence(line.start)
+            self._cut(line.start)
         self._leaf = ""
         while not line.is_blank:
             # As long as nothing new begins, the line may be one more of the paragraph.
@@ -203,14 +205,16 @@ class Prose:
         else:
             self._add_text(line, containers, may_go_on=len(containers) == kept)
 
-    def _cut_fence(self, start: int) -> None:
+    def _cut(self, start: int) -> None:
         mark = self._leaf[0]
-        if mark in _ANY_FENCE_END:
+        if self._leaf == _RAW_BLOCK:
+            self.cut.append((start, self._raw_end))
+        elif mark in _ANY_FENCE_END:
             if self._fence_ends.get(mark, -1) < start:
                 end = _ANY_FENCE_END[mark].search(self._text, start)
                 self._fence_ends[mark] = end.end() if end else len(self._text) + 1
             if self._fence_ends[mark] <= len(self._text):
-                self.cut_fences.append((start, self._fence_ends[mark]))
+                self.cut.append((start, self._fence_ends[mark]))
 
     def _going_on(self, line: _Line) -> _Containers:
         """Those of the open containers that this line is in, by its marks and its indentation."""
@@ -233,9 +237,11 @@ class Prose:
         return tuple(found)
 
     def _is_in_leaf(self, line: _Line) -> bool:
-        """Whether a line belongs to the code that is open, also as its end."""
+        """Whether a line belongs to the code or the raw HTML that is open, also as its end."""
         if self._leaf == _INDENTED:
             return line.is_blank or line.indent >= _TAB
+        if self._leaf == _RAW_BLOCK:
+            return line.start < self._raw_end
         end = line.begins(_FENCE_END) if line.indent < _TAB else None
         if end and end[0].startswith(self._leaf):
             self._leaf = ""
@@ -267,9 +273,9 @@ class Prose:
         if fence := line.begins(_FENCE):
             self._set(containers, fence[0])
         elif (raw_end := self._raw.block_end(line.at)) is not None:
-            self._set(containers)
+            self._set(containers, _RAW_BLOCK)
             # The rest of its last line is raw too, as CommonMark has it.
-            self._next_line = _line_end(self._text, raw_end)[1]
+            self._raw_end = raw_end
         elif (
             line.begins(_HEADING)
             or (in_paragraph and line.begins(_UNDERLINE))

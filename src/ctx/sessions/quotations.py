@@ -153,6 +153,10 @@ class Quotations:
         self._spans += marks.spans
         return max(at, end)
 
+    def add(self, start: int, end: int) -> None:
+        """Something else that quotes."""
+        self._spans.append((start, end))
+
     def places(self, others: list[Span]) -> "QuotedPlaces":
         """All that is quoted, with what is known to be quoted beside the paragraphs."""
         spans = [(each.start, each.end) for each in self._elements]
