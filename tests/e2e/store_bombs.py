@@ -48,9 +48,9 @@ class _Store:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(frame + _SEAL + zlib.crc32(frame).to_bytes(4, "little"))
 
-    def commit(self, **fields: object) -> ObjectId:
-        values = {"parents": (), "timestamp_unix": 1, "message": "x", "root_tree": self.tree}
-        made = typed(Commit(**{**values, **fields}))  # type: ignore[arg-type]
+    def commit(self, **fields: Any) -> ObjectId:
+        values: dict[str, Any] = {"parents": (), "timestamp_unix": 1, "message": "x"}
+        made = typed(Commit(**{**values, "root_tree": self.tree, **fields}))
         self.write([made])
         return made.id
 
@@ -71,7 +71,7 @@ def long_texts(folder: Path) -> None:
     store = _Store(folder)
     made = []
     for number in range(15):
-        body = {"type": "fact", "content": f"{number} " + "word " * (MB // 5)}
+        body: dict[str, object] = {"type": "fact", "content": f"{number} " + "word " * (MB // 5)}
         made.append(batches.made([_record(body) for _ in range(3)]))
     store.write(made)
     store.head_at(store.commit(record_batches=tuple(each.id for each in made)))
