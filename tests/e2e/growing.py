@@ -25,9 +25,7 @@ PROSE = (
 def opened(folder: Path) -> Iterator[ProjectMemory]:
     project = project_at(str(folder))
     nowhere = str(folder / "no settings")
-    memory = ProjectMemory(
-        project, lambda: load(nowhere, project.config_file, {}, ()), is_trusted=lambda: True
-    )
+    memory = ProjectMemory(project, lambda: load(nowhere, project.config_file, {}, ()))
     with closing(memory):
         yield memory
 
