@@ -209,8 +209,8 @@ def test_an_answer_that_cannot_be_printed(
 
 @pytest.mark.parametrize(
     "streams",
-    [("", "pipe", ""), ("", "closed", ""), ("", "closed", "closed"), ("closed", "", "pipe")],
-    ids=["closed pipe", "no stdout", "no output", "nobody"],
+    [("", "pipe", ""), ("closed", "closed", "")],
+    ids=["closed pipe", "closed streams"],
 )
 def test_nobody_reads(
     program: Interrupter,
