@@ -69,7 +69,7 @@ def test_leftovers_of_killed_writers_go(project: Path, ctx: Ctx) -> None:
         path.write_text("half")
     for path in (old, ref, foreign):
         os.utime(path, (1, 1))
-    assert "2 files left by a process" in ctx("debug", "verify").out
+    assert "2 files that are not needed" in ctx("debug", "verify").out
     assert "notes.tmp" in ctx("debug", "verify").out
     answer(ctx)
     assert [path.exists() for path in (old, ref, young, foreign)] == [False, False, True, True]

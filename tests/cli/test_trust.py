@@ -93,6 +93,7 @@ def test_in_a_pipe_it_needs_a_yes(stranger: Path, ctx: Ctx) -> None:
             "authors": [{"name": PERSON, "commits": 1}],
             "author_count": 1,
             "narrative_files": 1,
+            "complete": True,
         },
         "put_aside": "",
         "differed": [],

@@ -4,15 +4,8 @@ A stranger's store has one word in every place where a text can be. Every comman
 it, and the word is in nothing that it prints. What a person sees on a terminal is another matter.
 """
 
-import errno
 import json
-import os
-import pty
-import select
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +16,7 @@ from ctx.layout import project_at
 from ctx.library import open_project
 from tests.agents.claude_code.running import Hooks
 from tests.conftest import Ctx, Ran, git
+from tests.e2e.terminals import on_a_terminal
 
 WORD = "canary9x"
 MINE = "Mine is deployed on Fridays."
@@ -396,38 +390,3 @@ def test_only_a_terminal_is_shown_it(stranger: Stranger, ctx: Ctx) -> None:
 
 def indexes(folder: Path) -> list[Path]:
     return sorted(Path(project_at(str(folder)).indexes).glob("*/store.db"))
-
-
-def on_a_terminal(words: list[str], folder: Path) -> str:
-    """What a person sees of a command."""
-    master, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "ctx", *words],
-        cwd=folder,
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env={**os.environ, "COLUMNS": "200"},
-    )
-    os.close(terminal)
-    seen = b""
-    deadline = time.monotonic() + 60
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([master], [], [], 1)[0]:
-                continue
-            try:
-                part = os.read(master, 65536)
-            except OSError as error:
-                # Linux says so when the other side is closed.
-                assert error.errno == errno.EIO
-                break
-            if not part:
-                break
-            seen += part
-        process.wait(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(master)
-    return seen.decode("utf-8", "replace")

@@ -401,5 +401,6 @@ def render_report(report: verify.Report) -> list[Block]:
         blocks.append(Line(f"{count(report.newer, 'object')} of a newer ctx, kept as they are."))
     if report.leftovers:
         files = count(len(report.leftovers), "file")
-        blocks.append(Line(f"{files} left by a process that was stopped; ctx gc removes old ones."))
+        what = "left by a stopped process, or stray among the heads"
+        blocks.append(Line(f"{files} that are not needed: {what}. `ctx gc` removes old ones."))
     return blocks
