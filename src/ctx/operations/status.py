@@ -18,6 +18,8 @@ from ctx.operations.health import Health
 from ctx.sqlite.connection import size_of
 from ctx.workspace import Memory
 
+_MOST_STRAY = 5
+
 
 class Status(NamedTuple):
     """The answer of `ctx status`."""
@@ -168,7 +170,10 @@ def _untracked_lines(found: Status) -> list[str]:
         for name in found.removed_worktrees
     ]
     if found.stray_heads:
-        lines.append(f"Ignored in .ctx/heads: {', '.join(found.stray_heads)}")
+        some = ", ".join(map(ascii, found.stray_heads[:_MOST_STRAY]))
+        more = f" and {len(found.stray_heads) - _MOST_STRAY:,} more"
+        few = len(found.stray_heads) <= _MOST_STRAY
+        lines.append(f"Ignored in .ctx/heads: {some}{'' if few else more}")
     return lines
 
 
