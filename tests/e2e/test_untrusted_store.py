@@ -171,7 +171,9 @@ RUN: dict[tuple[str, str], list[list[str]]] = {
     ("stage", "recover"): [["stage", "recover"]],
     ("log", ""): [["log"], ["log", "--oneline"], ["log", "--day=2020-01-01"]],
     ("diff", ""): [["diff"]],
-    ("review", ""): [["review"]],
+    ("review", "list"): [["review"], ["review", "list"]],
+    ("review", "accept"): [["review", "accept", "@"], ["review", "accept", "--all"]],
+    ("review", "reject"): [["review", "reject", "@"], ["review", "reject", "--all"]],
     ("rebuild", ""): [["rebuild"], ["rebuild", "--full"]],
     ("trust", ""): [["trust"], ["trust", "--list"], ["trust", "--revoke"]],
     ("scrub", ""): [["scrub", "deploys", "--dry-run"], ["scrub", "--dry-run"]],
@@ -326,7 +328,7 @@ def test_what_is_said_instead(stranger: Stranger, ctx: Ctx) -> None:
         ran = ctx(*words, "--format=json")
         assert ran.json["withheld"] is True
         assert json.loads(ran.err) == {"warning": SENTENCE}
-    for words in (["log"], ["diff"], ["stage", "status"], ["debug", "history"], ["review"]):
+    for words in (["log"], ["diff"], ["stage", "status"], ["debug", "history"]):
         ran = ctx(*words)
         assert (ran.code, ran.out) == (1, "")
         assert ran.err.startswith(f"error E032: {REASON}\n")
