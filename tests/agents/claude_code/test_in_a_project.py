@@ -491,7 +491,8 @@ def test_a_store_that_is_named_is_used_alone(
 def test_what_is_wrong_with_one_project_is_no_harm_to_another(
     client: Client, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path(client.folder, ".ctx", "heads", "junk").touch()
+    with Path(client.folder, ".ctx", "config.toml").open("a") as config:
+        config.write("\n[storage\n")
     broken = client.talk()
     broken.start()
     broken.answer('<ctx:remember type="fact">Here.</ctx:remember>')
@@ -504,7 +505,7 @@ def test_what_is_wrong_with_one_project_is_no_harm_to_another(
     sound.answer('<ctx:remember type="fact" tags="tier:pinned">There.</ctx:remember>')
     assert [(stop.done, stop.failed) for stop in sound.client.apply().stops] == [(0, 1), (1, 0)]
     assert [*listed(ctx)] == ["There."]
-    assert "junk' is not named after a commit." in context_of(broken.submit())
+    assert ".ctx/config.toml:" in context_of(broken.submit())
     assert "] There." in context_of(sound.start("clear"))
 
 

@@ -27,7 +27,7 @@ def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
     from ctx.agents.claude_code import asking
 
     deadline = time.monotonic() + seconds
-    done = asking.ask(hook, "/api/apply", {}, min(_ASKING_S, seconds))
+    done = asking.ask(hook, "/api/apply", {}, min(_ASKING_S * hook.patience, seconds))
     if done is None:
         done = _applied_by_another(hook, deadline)
     if done.get("waiting"):

@@ -181,7 +181,7 @@ def _run(hook: Hook) -> "NoReturn":
             _write(NOTHING)
         # What hangs may be the disk that the log is on.
         start_new_thread(note, ())
-        noted.acquire(timeout=CAPTURE_S)
+        noted.acquire(timeout=CAPTURE_S * hook.patience)
         os._exit(0)
 
     noted = allocate_lock()
@@ -194,7 +194,7 @@ def _run(hook: Hook) -> "NoReturn":
     start_new_thread(keep_time, ())
     end(answer(hook, lambda: read_stdin(hook)))
     # The other one has said something already, and ends the process.
-    time.sleep(2 * CAPTURE_S)
+    time.sleep(2 * CAPTURE_S * hook.patience)
     os._exit(0)
 
 
