@@ -56,7 +56,7 @@ def ctx(folder: Path, *words: str) -> Any:
     """A command in this process, and the value it answers with."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = main([*words, "-C", str(folder), "--format", "json"])
+        code = main(["-C", str(folder), *words, "--format", "json"])
     if code:
         raise Unsound(f"ctx {' '.join(words)}: {out.getvalue()}{err.getvalue()}")
     return json.loads(out.getvalue()) if out.getvalue() else None

@@ -101,7 +101,7 @@ def test_the_same_cloned_again(ctx: Ctx, clone: Path, hooks: Hooks, tmp_path: Pa
 def test_another_history_in_the_same_git_folder(
     ctx: Ctx, clone: Path, hooks: Hooks, tmp_path: Path
 ) -> None:
-    """The secret is still there: a hook must find nothing to tell, whoever ran in between."""
+    """The marker is still there: a hook must find nothing to tell, whoever ran in between."""
     assert OURS in given(hooks, "before")
     git("fetch", "-q", str(tmp_path / "evil"), "main")
     git("checkout", "-q", "-f", "FETCH_HEAD")
@@ -160,7 +160,7 @@ def test_what_is_said_about_it(ctx: Ctx, clone: Path, surroundings: Path) -> Non
         "roots": [root],
         "remote": str(clone.parent / "ours"),
     }
-    assert "secret" not in json.dumps(known)
+    assert "marker" not in json.dumps(known)
     assert ctx("status", "--format=json").json["project_store"] == "trusted"
 
     git("remote", "set-url", "origin", "https://evil.example/app")

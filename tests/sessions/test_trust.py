@@ -54,20 +54,20 @@ def test_trusted_and_revoked(home: str, repo: Path) -> None:
     )
     assert trust.is_trusted(home, project)
     (known,) = trust.everything(home)
-    assert known._replace(secret="") == Trusted(
+    assert known._replace(marker="") == Trusted(
         f"{repo}/.git", str(repo), AT, ADA, owner=os.getuid()
     )
     assert os.listdir(home) == ["trusted.json"]
     key = trust.key_file(project, known.key)
     for path in (trust.path_of(home), key):
         assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert json.loads(Path(key).read_text())["secret"] == known.secret
+    assert json.loads(Path(key).read_text())["marker"] == known.marker
     assert json.loads(Path(trust.path_of(home)).read_text()) == {
         f"{repo}/.git": {
             "root": str(repo),
             "at": AT,
             "identity": ADA,
-            "secret": known.secret,
+            "marker": known.marker,
             "roots": [],
             "remote": "",
             "owner": os.getuid(),

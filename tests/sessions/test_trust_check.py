@@ -78,7 +78,7 @@ def test_something_else_at_the_path_is_not_trusted(home: str, clone: Path, tmp_p
     other = made(tmp_path / "other", "theirs")
     shutil.rmtree(clone)
     git("clone", "-q", str(other), str(clone))
-    # A hook, which has no time to ask git, sees that the secret is not there.
+    # A hook, which has no time to ask git, sees that the marker is not there.
     assert not trust.is_trusted(home, at(clone))
     verdict = verify(home, clone)
     assert not verdict.is_trusted
@@ -117,7 +117,7 @@ def test_a_fork_is_another_repository(home: str, origin: Path, clone: Path, tmp_
 def test_a_remote_that_changes(home: str, clone: Path) -> None:
     was = only(home).remote
     git("remote", "set-url", "origin", "https://evil.example/app.git", cwd=clone)
-    # The secret is still there, so a hook goes on until somebody has asked git.
+    # The marker is still there, so a hook goes on until somebody has asked git.
     assert trust.is_trusted(home, at(clone))
     verdict = verify(home, clone)
     assert verdict == Verdict(False, (f'its remote is now "evil.example/app", was "{was}"',))
@@ -156,7 +156,7 @@ def test_a_history_that_is_rewritten_from_the_start(home: str, clone: Path) -> N
     git("checkout", "-q", "--orphan", "anew", cwd=clone)
     git("commit", "-qm", "All of it", cwd=clone)
     assert verify(home, clone) == Verdict(False, (roots_differ(home),))
-    # It was walked once: the answer is kept in the place of the secret.
+    # It was walked once: the answer is kept in the place of the marker.
     key = trust.read_key(at(clone), only(home).key)
     assert list(key) == ["refused"]
     git("checkout", "-q", "main", cwd=clone)
@@ -223,7 +223,7 @@ def test_nothing_known_and_no_secret_is_not_trusted(home: str, repo: Path) -> No
     git("init", "-q", "-b", "main", str(repo))
     assert not trust.is_trusted(home, at(repo))
     (why,) = verify(home, repo).differs
-    assert "secret" in why
+    assert "marker" in why
 
 
 def test_a_folder_outside_of_git(home: str, folder: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_folder_outside_of_git(home: str, folder: Path) -> None:
     (folder / ".ctx" / "config.toml").write_text(CONFIG)
     assert trust_check.trust_project(home, at(folder), ADA, AT)
     assert verify(home, folder).is_trusted
-    # Another one in its place has no secret, and nothing else tells which it is.
+    # Another one in its place has no marker, and nothing else tells which it is.
     shutil.rmtree(folder / ".ctx")
     (folder / ".ctx").mkdir()
     (folder / ".ctx" / "config.toml").write_text(CONFIG)
@@ -243,7 +243,7 @@ def test_a_git_folder_that_is_copied(home: str, clone: Path, tmp_path: Path) -> 
     copy = tmp_path / "copy"
     shutil.copytree(clone, copy)
     assert not verify(home, copy).is_trusted
-    # It has the secret, and at the path it is the same repository.
+    # It has the marker, and at the path it is the same repository.
     shutil.rmtree(clone)
     shutil.move(copy, clone)
     assert verify(home, clone).is_trusted
@@ -345,7 +345,7 @@ def test_old_entries_get_the_identity_that_they_have(
     assert trust.is_trusted(home, at(clone))
     assert verify(home, clone).is_trusted
     known = {each.root: each for each in trust.everything(home)}
-    assert all(each.secret for each in known.values())
+    assert all(each.marker for each in known.values())
     assert known[str(clone)].remote == str(origin)
     assert known[str(clone)].roots == known[str(origin)].roots != ()
     assert trust_check.take_notice(home) == 3
@@ -364,9 +364,9 @@ def test_an_old_entry_that_was_made_in_a_working_tree_that_is_gone(
     path = Path(trust.path_of(home))
     path.write_text(path.read_text().replace(f'"root": "{clone}"', f'"root": "{tmp_path}/was"'))
     trust_check.adopt(home)
-    assert not only(home).secret
+    assert not only(home).marker
     assert verify(home, clone).is_trusted
-    assert only(home).secret
+    assert only(home).marker
 
 
 def _verify_one(home: str, folder: str) -> None:
@@ -389,7 +389,7 @@ def test_processes_that_adopt_at_once_lose_nothing(
     for process in processes:
         process.join(120)
         assert process.exitcode == 0
-    assert len({each.secret for each in trust.everything(home)}) == len(projects)
+    assert len({each.marker for each in trust.everything(home)}) == len(projects)
     for project in projects:
         assert verify(home, project).is_trusted
     assert trust_check.take_notice(home) == len(projects)
@@ -398,8 +398,8 @@ def test_processes_that_adopt_at_once_lose_nothing(
 @pytest.mark.parametrize(
     "changed",
     [
-        {"secret": 7},
-        {"secret": None},
+        {"marker": 7},
+        {"marker": None},
         {"roots": "abc"},
         {"roots": [1]},
         {"remote": []},
@@ -421,7 +421,7 @@ def test_an_entry_that_cannot_be_understood_trusts_nobody(
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"{", b"[]", b"[" * 100_000, b'{"secret": 7}', b'{"refused": "x"}', b"\xff" * 70_000],
+    [b"", b"{", b"[]", b"[" * 100_000, b'{"marker": 7}', b'{"refused": "x"}', b"\xff" * 70_000],
     ids=range(7),
 )
 def test_a_key_file_of_somebody_else(home: str, clone: Path, data: bytes) -> None:

@@ -8,6 +8,7 @@ from sqlite3 import Connection, IntegrityError
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.memory import pending
 
 
 class Claim(NamedTuple):
@@ -15,6 +16,8 @@ class Claim(NamedTuple):
     session: str
     name: str
     """What the command is called."""
+    notice: str = ""
+    """What the agent is told with its next prompt, once the command is done."""
 
 
 class AlreadyDone(Exception):
@@ -35,3 +38,5 @@ def take(connection: Connection, claim: Claim, problem: str | None = None) -> No
         )
     except IntegrityError:
         raise AlreadyDone(claim.id) from None
+    if claim.notice:
+        pending.append(connection, pending.notices(claim.session), claim.notice)

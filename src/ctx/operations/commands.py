@@ -4,7 +4,6 @@ Each command is done once. What it changes and the note that it was done are one
 it asks for waits in `pending` for the next prompt of the session, and so does what was wrong.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -39,7 +38,6 @@ from ctx.workspace import Memory
 
 _RECALLED = 10
 _RECALL_BUDGET = 2_500
-_MOST_WAITING = 50
 
 
 class Outcome(NamedTuple):
@@ -85,14 +83,13 @@ def execute(
     except AlreadyDone:
         return Outcome(repeated=1)
     if done.redacted:
-        _tell(memory, _secrets_told(done.redacted))
-    asked = done.wish.words()
-    if asked:
-        _tell(memory, _proposal_told(found.name, asked))
-    return Outcome(done=1, proposed=bool(asked))
+        with transaction(memory.user.connection):
+            notice = _secrets_told(done.redacted)
+            pending.append(memory.user.connection, pending.notices(memory.session), notice)
+    return Outcome(done=1, proposed=bool(done.wish.words()))
 
 
-def _remember(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
+def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
     if given.get("scope") == "project" and _is_nowhere(memory):
         raise UsageError("There is no project here that it could belong to.")
@@ -113,7 +110,7 @@ def _remember(memory: Memory, command: Command, _claim: Claim, may_pin: bool) ->
         supersedes = [each for each in supersedes if each not in held]
         everywhere = scope == USER
     added = add.add(
-        memory,
+        _proposing(memory, claim, wish),
         add.Options(
             command.content,
             given.get("type"),
@@ -127,7 +124,7 @@ def _remember(memory: Memory, command: Command, _claim: Claim, may_pin: bool) ->
     return _Done(added.redacted, wish)
 
 
-def _summarize(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
+def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
     node_ids = _nodes(memory.graph, given["nodes"])
     tags = _list(given.get("tags", ""))
@@ -146,27 +143,43 @@ def _summarize(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -
     options = summarize.Options(
         node_ids, command.content, tags, archive, wish.archives, wish.metadata(), may_pin
     )
+    memory = _proposing(memory, claim, wish)
     return _Done(summarize.summarize(memory, options).redacted, wish)
 
 
-def _link(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
+def _link(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
     from_id, to_id = (memory.graph.find(given[end]) for end in ("from", "to"))
-    return _linked(memory, from_id, to_id, given["type"], may_pin)
+    return _linked(memory, claim, from_id, to_id, given["type"], may_pin)
 
 
-def _supersede(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
+def _supersede(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
     new, old = (memory.graph.find(given[end]) for end in ("new", "old"))
-    return _linked(memory, new, old, "SUPERSEDES", may_pin)
+    return _linked(memory, claim, new, old, "SUPERSEDES", may_pin)
 
 
-def _linked(memory: Memory, from_id: NodeId, to_id: NodeId, kind: str, may_pin: bool) -> _Done:
+def _linked(
+    memory: Memory, claim: Claim, from_id: NodeId, to_id: NodeId, kind: str, may_pin: bool
+) -> _Done:
     is_free = may_pin or kind != "SUPERSEDES"
     if is_free or not proposals.is_protected(memory, memory.graph.node(to_id)):
         return _Done(link.link(memory, from_id, to_id, kind).redacted)
-    proposals.propose_superseding(memory, from_id, to_id)
-    return _Done(wish=Wish(supersedes=(to_id,)))
+    wish = Wish(supersedes=(to_id,))
+    proposals.propose_superseding(_proposing(memory, claim, wish), from_id, to_id)
+    return _Done(wish=wish)
+
+
+def _proposing(memory: Memory, claim: Claim, wish: Wish) -> Memory:
+    """Memory whose next change also tells the agent what the user has to decide about."""
+    asked = ", ".join(wish.words())
+    if not asked:
+        return memory
+    notice = (
+        f"## Proposed to the user\n\n`{claim.name}` asked for: {asked}. It is stored without"
+        " that; the user decides with `ctx review`.\n\n"
+    )
+    return memory.once(claim._replace(notice=notice))
 
 
 def _task(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
@@ -249,34 +262,12 @@ def _leave(memory: Memory, claim: Claim, kind: str, *more: Any, problem: str | N
     key = f"{kind}:{memory.session}"
     with transaction(memory.user.connection):
         claims.take(memory.user.connection, claim, problem)
-        _add_waiting(memory, key, *more)
-
-
-def _add_waiting(memory: Memory, key: str, *more: Any) -> None:
-    waiting = json.loads(pending.get(memory.user, key) or "[]")
-    # As it will be read: what was asked for twice is given once.
-    told = [each for each in json.loads(json.dumps(more)) if each not in waiting]
-    # More than this nobody could be given.
-    if told and len(waiting) < _MOST_WAITING:
-        pending.put(memory.user, key, json.dumps(waiting + told))
-
-
-def _tell(memory: Memory, text: str) -> None:
-    """Let the agent know, with its next prompt, that what it said is not what is kept."""
-    with transaction(memory.user.connection):
-        _add_waiting(memory, f"command_problems:{memory.session}", text)
+        pending.append(memory.user.connection, key, *more)
 
 
 def _secrets_told(redacted: Sequence[Redaction]) -> str:
     where = "; ".join(f"{each.where}, line {each.line} ({each.rule})" for each in redacted[:5])
     return f"## A secret was not kept\n\nMemory holds none. Left out of what you said: {where}.\n\n"
-
-
-def _proposal_told(name: str, asked: Sequence[str]) -> str:
-    return (
-        f"## Proposed to the user\n\n`{name}` asked for: {', '.join(asked)}. It is stored without"
-        " that; the user decides with `ctx review`.\n\n"
-    )
 
 
 def _told(wrong: Wrong) -> str:

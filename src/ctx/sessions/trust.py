@@ -7,7 +7,7 @@ tree: a `.git` that came out of an archive can point to any repository, and woul
 like that one. Where it does not, and outside of git, trust is for the one folder.
 
 The path alone is not enough: something else may be cloned there later. `ctx trust` puts a random
-secret into the list and into a file in the git folder, which no clone and no archive brings along.
+marker into the list and into a file in the git folder, which no clone and no archive brings along.
 A hook compares the two and who owns the folder, which takes no process. Whether it is still the
 same repository (`sessions/trust_check.py`) is for processes that have the time to ask git; they
 remove the file where it is not.
@@ -44,7 +44,7 @@ class Trusted(NamedTuple):
     at: str
     identity: str
     """Who trusts it, as git names them."""
-    secret: str = ""
+    marker: str = ""
     """What the file in the git folder holds; empty in an entry of a ctx that knew only paths."""
     roots: tuple[str, ...] = ()
     """The commits that its history begins with; none: not known."""
@@ -59,11 +59,11 @@ def is_trusted(home: str, project: "Project") -> bool:
     known = find(home, project)
     if known is None:
         return False
-    if not known.secret:
+    if not known.marker:
         # Nobody has had the time yet to find out what its repository is known by.
         return True
     is_same_owner = known.owner in (None, owner_of(project))
-    return is_same_owner and read_key(project, known.key).get("secret") == known.secret
+    return is_same_owner and read_key(project, known.key).get("marker") == known.marker
 
 
 def find(home: str, project: "Project") -> Trusted | None:
@@ -125,7 +125,7 @@ def _is_at_home(checkout: "Checkout") -> bool:
 
 
 def key_file(project: "Project", key: str) -> str:
-    """Where the secret lies that tells the trusted repository from another one at its path."""
+    """Where the marker lies that tells the trusted repository from another one at its path."""
     if key == folder_of(project):
         return os.path.join(project.store, "local", "trust.json")
     assert project.checkout is not None
@@ -167,13 +167,13 @@ def _understood(entries: "dict[str, Any]") -> dict[str, Trusted]:
     for key, entry in entries.items():
         if not isinstance(entry, dict):
             continue
-        texts = [entry.get(name, "") for name in ("root", "at", "identity", "secret", "remote")]
+        texts = [entry.get(name, "") for name in ("root", "at", "identity", "marker", "remote")]
         roots, owner = entry.get("roots", []), entry.get("owner")
         if (
             isinstance(roots, list)
             and all(isinstance(each, str) for each in (*texts, *roots))
             and (owner is None or isinstance(owner, int))
         ):
-            root, at, identity, secret, remote = texts
-            found[key] = Trusted(key, root, at, identity, secret, tuple(roots), remote, owner)
+            root, at, identity, marker, remote = texts
+            found[key] = Trusted(key, root, at, identity, marker, tuple(roots), remote, owner)
     return found

@@ -5,7 +5,7 @@ and who owns its git folder. What was known when it was trusted must still hold.
 then (nothing was committed yet, there was no remote, the clone is shallow) is not compared, and
 written down as soon as it is known: so trust only ever narrows.
 
-To walk to the first commits takes long. The file with the secret also names the last commits that
+To walk to the first commits takes long. The file with the marker also names the last commits that
 were checked: one of those needs no process, and one that descends from the last of them a quick
 one. Where another repository lies at the path, the file is removed, so that hooks agree.
 """
@@ -62,32 +62,32 @@ NEVER_TRUSTED = Verdict(False)
 def verify(home: str, project: "Project") -> Verdict:
     """Whether this is the repository that was trusted at this path.
 
-    One that was cloned again gets its secret back; another one loses it.
+    One that was cloned again gets its marker back; another one loses it.
     """
     known = trust.find(home, project)
-    if known is not None and not known.secret:
+    if known is not None and not known.marker:
         adopt(home, project)
         known = trust.find(home, project)
     if known is None:
         return NEVER_TRUSTED
-    if not known.secret:
+    if not known.marker:
         # The list cannot be written here; it is what it was.
         return TRUSTED
     kept = trust.read_key(project, known.key)
-    if kept.get("secret") != known.secret:
-        return _without_secret(home, project, known, kept)
+    if kept.get("marker") != known.marker:
+        return _without_marker(home, project, known, kept)
     owner = trust.owner_of(project)
     if known.owner not in (None, owner):
         return _refused(home, project, known, (owner_differs(known, owner),))
     try:
-        return _with_secret(home, project, known, kept)
+        return _with_marker(home, project, known, kept)
     except GitFailure:
         # Without git nothing can be compared: it is as trusted as a hook takes it.
         return TRUSTED
 
 
-def _with_secret(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
-    """A project that has the secret: what may have changed since it was looked at last."""
+def _with_marker(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+    """A project that has the marker: what may have changed since it was looked at last."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
     heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
     is_same_config = kept.get("stamp") == stamp
@@ -110,8 +110,8 @@ def _with_secret(home: str, project: "Project", known: Trusted, kept: dict[str, 
     return TRUSTED
 
 
-def _without_secret(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
-    """A project at a trusted path that does not have the secret: it may be the same repository,
+def _without_marker(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+    """A project at a trusted path that does not have the marker: it may be the same repository,
     cloned again."""
     # A commit's name stands for all that led to it: a history that was refused is not walked again.
     is_refused = bool(known.roots) and kept.get("refused") == _refusal(project)
@@ -121,7 +121,7 @@ def _without_secret(home: str, project: "Project", known: Trusted, kept: dict[st
             return Verdict(False, differs)
         return _refused(home, project, known, differs, snapshot)
     if not (known.roots or known.remote):
-        return Verdict(False, (_NO_SECRET,))
+        return Verdict(False, (_NO_MARKER,))
     try:
         _discard_indexes(project, known.key)
     except OSError:
@@ -132,7 +132,7 @@ def _without_secret(home: str, project: "Project", known: Trusted, kept: dict[st
     return TRUSTED
 
 
-_NO_SECRET = "the secret that `ctx trust` left in it is not there"
+_NO_MARKER = "the marker that `ctx trust` left in it is not there"
 _OLD_INDEXES = "the indexes that lie in its git folder cannot be removed"
 
 
@@ -202,11 +202,11 @@ def _remove(home: str, keys: set[str]) -> bool:
 def adopt(home: str, here: "Project | None" = None) -> None:
     """Give entries of a ctx that knew only paths the identity that their projects have now.
 
-    One whose folder is gone gets a secret that nothing has: what comes to its path is another one.
+    One whose folder is gone gets a marker that nothing has: what comes to its path is another one.
     """
     found: dict[str, tuple[Project | None, Snapshot]] = {}
     for known in trust.everything(home):
-        if known.secret:
+        if known.marker:
             continue
         is_here = here is not None and known.key in (trust.key_of(here), trust.folder_of(here))
         project = here if is_here else _at(home, known)
@@ -224,7 +224,7 @@ def adopt(home: str, here: "Project | None" = None) -> None:
     ):
         entries = trust.read_list(home) or {}
         # Another process may have been faster.
-        left = [known for known in trust.everything(home) if not known.secret]
+        left = [known for known in trust.everything(home) if not known.marker]
         adopted = [known for known in left if known.key in found]
         for known in adopted:
             project, snapshot = found[known.key]
@@ -268,7 +268,7 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
     ):
         entries = trust.read_list(home) or {}
         entry = entries.get(known.key)
-        if isinstance(entry, dict) and entry.get("secret") == known.secret:
+        if isinstance(entry, dict) and entry.get("marker") == known.marker:
             # Another process may have learned it first.
             entry["roots"] = entry.get("roots") or list(roots)
             entry["remote"] = entry.get("remote") or remote
@@ -282,7 +282,7 @@ def _refused(
     differs: tuple[str, ...],
     snapshot: "Snapshot | None" = None,
 ) -> Verdict:
-    """Take the secret away, so that hooks agree. That a history begins with other commits is kept
+    """Take the marker away, so that hooks agree. That a history begins with other commits is kept
     in its place: to find it out takes long."""
     path = trust.key_file(project, known.key)
     with contextlib.suppress(DiskFailure, LockConflict, OSError), _locked(home, "ctx trust"):
@@ -338,7 +338,7 @@ def _with_entry(entries: dict[str, Any], known: Trusted) -> dict[str, Any]:
 
 def _write_key(project: "Project", known: Trusted, heads: list[str], stamp: str) -> None:
     path = trust.key_file(project, known.key)
-    _write(path, {"secret": known.secret, "heads": heads, "stamp": stamp})
+    _write(path, {"marker": known.marker, "heads": heads, "stamp": stamp})
 
 
 def _write(path: str, value: dict[str, Any]) -> None:
