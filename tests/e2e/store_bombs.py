@@ -161,7 +161,7 @@ def bogus_heads(folder: Path) -> None:
 def empty_heads(folder: Path) -> None:
     """Heads with the names of objects that are not there."""
     store = _Store(folder)
-    for number in range(50_000):
+    for number in range(10_000):
         store.head_at(hashlib.sha256(str(number).encode()).hexdigest())
 
 
@@ -170,7 +170,7 @@ def damaged_heads(folder: Path) -> None:
     store = _Store(folder)
     shard = folder / ".ctx" / "objects" / "aa"
     shard.mkdir(exist_ok=True)
-    for number in range(20_000):
+    for number in range(4_000):
         id = "aa" + hashlib.sha256(str(number).encode()).hexdigest()[2:]
         store.head_at(id)
         (shard / id).write_bytes(b"x")

@@ -9,10 +9,11 @@ from ctx.layout import project_at
 from ctx.objects import commits, lock, refs, trees
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
+from tests import effort
 from tests.conftest import Ctx
 
 PROCESSES = 8
-ROUNDS = 50
+ROUNDS = effort.times(15)
 
 WORKER = f"""
 import sys
@@ -41,7 +42,7 @@ def test_eight_sessions_commit_into_one_store(folder: Path, ctx: Ctx) -> None:
         for session in sessions
     ]
     for worker in workers:
-        _, said = worker.communicate(timeout=240)
+        _, said = worker.communicate(timeout=600)
         assert worker.returncode == 0, said
     repository = Repository(project_at(str(folder)))
     heads = repository.current()

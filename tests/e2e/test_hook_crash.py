@@ -17,6 +17,7 @@ import pytest
 from ctx.agents.claude_code.hook import Hook, answer
 from ctx.memory import store
 from ctx.sessions import live, spool
+from tests import effort
 from tests.conftest import Ctx
 from tests.faults import Disk, Stopped
 from tests.sessions.conversations import (
@@ -241,6 +242,7 @@ def test_whoever_looks_after_the_spool_may_be_killed_anywhere(
     changing = {"open", "write", "rename", "unlink", "COMMIT"}
     chance = Random(3)
     steps = [n for n, name in enumerate(names) if name in changing or chance.random() < 0.04]
+    steps = sorted(chance.sample(steps, min(len(steps), effort.times(30))))
     for step in steps:
         busy.restore()
         assert not killer.run(client, "apply", last=step)
@@ -254,7 +256,7 @@ def test_it_may_be_killed_twice(client: Client, busy: Saved, killer: Killer) -> 
     names = killer.steps(client, "apply")
     expected = state(client)
     chance = Random(4)
-    for _ in range(12):
+    for _ in range(effort.times(6)):
         busy.restore()
         first, second = (chance.randrange(len(names)) for _ in range(2))
         assert not killer.run(client, "apply", last=first)

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from ctx.interrupts import NOTHING_STORED
+from tests import effort
 from tests.e2e.interrupting import By, Done, Interrupter, interrupter
 from tests.e2e.test_memory_crash import Lived, copy_of, lived, state
 from tests.e2e.test_project_crash import SCENARIO, Stage, begin, stage, told
 
 __all__ = ["lived", "stage"]
 
-OPERATIONS, CALLS = 3, 3
+OPERATIONS, CALLS = effort.times(2), effort.times(2)
 """For each command, besides those around a commit; `bench/interrupts.py` does more."""
 
 
@@ -86,7 +87,7 @@ def test_interrupted_anywhere_a_command_is_done_or_not(
 ) -> None:
     counts = OPERATIONS, CALLS
     undone, done = interrupt_user_store(lived, program, tmp_path / "copy", counts, random.Random(3))
-    assert min(undone, done) > 30
+    assert min(undone, done) > 20
 
 
 def interrupt_project(stage: Stage, program: Interrupter, every: int) -> int:
@@ -124,4 +125,4 @@ def files(folder: Path) -> set[str]:
 
 
 def test_interrupted_while_staging(stage: Stage, program: Interrupter) -> None:
-    assert interrupt_project(stage, program, every=19) > 60
+    assert interrupt_project(stage, program, every=effort.every(41)) > 25

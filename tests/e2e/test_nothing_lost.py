@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import effort
 from tests.e2e.nothing_lost import PROCESSES, kept, remembered, storm, written
 from tests.worker.running import Workers
 
-EVENTS = 2_000
-HOOKS = 160
+EVENTS = effort.times(800)
+HOOKS = effort.times(80)
 SEED = 8
 
 

@@ -16,6 +16,7 @@ from ctx.cli.main import main
 from ctx.layout import project_at
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
+from tests import effort
 from tests.conftest import git
 from tests.e2e import merging
 from tests.faults import NO_SPACE, Disk, Stopped
@@ -183,13 +184,14 @@ def again(words: list[str], where: str) -> None:
 def test_stopped_while_staging(
     stage: Stage, power_loss: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert stop_everywhere(stage, power_loss=power_loss, every=17) > 40
+    assert stop_everywhere(stage, power_loss=power_loss, every=effort.every(31)) > 20
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_refused_while_staging(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
     """A full disk is told of, and nothing is left half done."""
     begin(stage)
+    step_size = effort.every(47)
     for place, step in enumerate(SCENARIO):
         words = stage.words(step)
         before = told(stage.folder)
@@ -198,7 +200,7 @@ def test_refused_while_staging(stage: Stage, capsys: pytest.CaptureFixture[str])
         with whole.installed():
             assert main(words) == 0, words
         after = told(stage.folder)
-        for number in range(place % 29, whole.operations, 29):
+        for number in range(place % step_size, whole.operations, step_size):
             stage.reset()
             where = f"{' '.join(words)} refused at {number}: {whole.log[number]}"
             capsys.readouterr()

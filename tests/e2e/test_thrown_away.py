@@ -6,6 +6,7 @@ That is named, and can be undone. Reading deletes nothing.
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from tests.e2e.throwing_away import Trial
 from tests.faults import Disk, Stopped
 
 REMOVED = "before a git commit had"
+# Older than what gc keeps, and not so old that the clock would be doubted.
+LONG_AGO = (time.time() - 60 * 86_400,) * 2
 
 
 @pytest.fixture(autouse=True)
@@ -488,7 +491,7 @@ def test_second_names_are_collected_when_they_are_old(project: Path, ctx: Ctx) -
     head = os.listdir(".ctx/heads")[0]
     assert head in os.listdir(staged)
     for entry in staged.iterdir():
-        os.utime(entry, (0, 0))
+        os.utime(entry, LONG_AGO)
     assert ctx("gc").code == 0
     assert head not in os.listdir(staged)
     assert facts(ctx) == {"Base.", "One.", "Staged."}
@@ -510,7 +513,7 @@ def test_collecting_where_the_beginning_of_a_session_is_elsewhere(
     staged = project / ".git/ctx/main/stage/objects"
     for entry in staged.iterdir():
         if entry.name != head:
-            os.utime(entry, (0, 0))
+            os.utime(entry, LONG_AGO)
     for _ in range(2):
         assert ctx("gc").code == 0
     assert head in os.listdir(staged)

@@ -30,7 +30,7 @@ ctx worker logs -n 50        what it did last
 ctx worker logs --follow     and what it does next
 """
 
-_PATIENCE_S = 3.0
+_PATIENCE_S = 10.0
 _POLL_S = 0.02
 _LINES = 20
 _FOLLOW_S = 0.25

@@ -23,12 +23,13 @@ from ctx import disk
 from ctx.agents.claude_code.hook import Hook, answer
 from ctx.retrieval import layers
 from ctx.sessions import live, spool
+from tests import effort
 from tests.agents.claude_code.inputs import LONE, Inputs
 from tests.agents.claude_code.running import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample
 from tests.conftest import Ctx
 
-IN_PROCESS = 10_000
-AS_PROCESSES = 200
+IN_PROCESS = effort.times(2_000)
+AS_PROCESSES = effort.times(40)
 THREADS = 2
 # Whoever ends a session starts a whole interpreter, which is too dear to be done for each input.
 MOST_ENDINGS = 8

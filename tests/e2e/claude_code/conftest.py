@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import installed
+from tests import effort, installed
 from tests.conftest import git
 from tests.e2e.claude_code.client import Client, Person
 
@@ -19,6 +19,8 @@ OLDER = "2.0.47"
 
 OLDER_CLIENT = pytest.mark.parametrize("client", [OLDER], indirect=True)
 BOTH_CLIENTS = pytest.mark.parametrize("client", [NEWEST, OLDER], indirect=True)
+ANY_CLIENT = BOTH_CLIENTS if effort.IS_THOROUGH else lambda test: test
+"""Of what does not differ between clients: both, if there is time."""
 
 # Every test clears what begins with CTX_, so this is read before the first one.
 NAMED = {

@@ -12,7 +12,7 @@ from ctx.llm.model import Request, Seen, unheard
 from ctx.llm.tries import Patience
 from tests.contract.llm_backends import Metered
 from tests.e2e.claude_code.client import Person
-from tests.e2e.claude_code.conftest import BOTH_CLIENTS
+from tests.e2e.claude_code.conftest import ANY_CLIENT, BOTH_CLIENTS
 from tests.llm import serving
 from tests.llm.protocols import MODEL
 from tests.llm.serving import Asked, Hangs, Says, Server, Status, Step
@@ -130,7 +130,7 @@ def test_it_is_asked_one_question_and_leaves_nothing(person: Person, server: Ser
     assert REQUEST.prompt not in _asked(server)[-1].prompt
 
 
-@BOTH_CLIENTS
+@ANY_CLIENT
 def test_an_answer_that_is_too_long_is_not_gone_on_with(newcomer: Person, server: Server) -> None:
     _stops_early(newcomer, server, "length")
 
@@ -148,7 +148,7 @@ def _stops_early(person: Person, server: Server, stop: str) -> None:
     assert meter.counted == server.spent
 
 
-@BOTH_CLIENTS
+@ANY_CLIENT
 def test_a_server_that_is_busy(newcomer: Person, server: Server) -> None:
     busy = Status(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Full."}})
     refused_again = Status(429, {"type": "error", "error": {"type": "rate", "message": "Slow."}})
@@ -161,7 +161,7 @@ def test_a_server_that_is_busy(newcomer: Person, server: Server) -> None:
     assert meter.calls[0].is_open, "a server that broke may have worked on it"
 
 
-@BOTH_CLIENTS
+@ANY_CLIENT
 def test_nobody_is_logged_in(newcomer: Person, server: Server) -> None:
     backend = _backend(newcomer, server, ANTHROPIC_API_KEY="")
     meter = Metered()

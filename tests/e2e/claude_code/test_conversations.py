@@ -1,7 +1,7 @@
 """From one conversation to the next: remembered, known again, recalled."""
 
 from tests.e2e.claude_code.client import Person
-from tests.e2e.claude_code.conftest import BOTH_CLIENTS
+from tests.e2e.claude_code.conftest import ANY_CLIENT, BOTH_CLIENTS
 
 REMEMBERS = """I will remember that.
 
@@ -29,7 +29,7 @@ def test_what_one_conversation_remembers_the_next_one_knows(person: Person) -> N
     assert len(person.nodes()) == 1
 
 
-@BOTH_CLIENTS
+@ANY_CLIENT
 def test_what_is_recalled_arrives_with_the_next_prompt_and_only_then(person: Person) -> None:
     node = person.adds("Deploys happen on Tuesdays.", "--type", "fact")
     first = person.say("When do we deploy?", 'Let me see. <ctx:recall query="deploys"/>')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.e2e.claude_code.api import Reply, Script, Tool, serving
 from tests.e2e.claude_code.client import CTX, Person
-from tests.e2e.claude_code.conftest import BOTH_CLIENTS
+from tests.e2e.claude_code.conftest import ANY_CLIENT
 
 DOCS = Path(__file__).parents[3] / "docs" / "claude-code.md"
 
@@ -27,7 +27,7 @@ def in_a_shell(person: Person, command: str) -> str:
     return [request for request in script.requests if request.tools][-1].newest.text
 
 
-@BOTH_CLIENTS
+@ANY_CLIENT
 def test_reading_memory_needs_the_rule(person: Person) -> None:
     person.puts_on_path("ctx", (CTX,))
     node = person.adds("Deploys run on Mondays.", "--type=fact", "--tag=tier:off-context")

@@ -13,13 +13,15 @@ from typing import Any
 import pytest
 
 from ctx.sessions import spool
-from tests import installed
+from tests import effort, installed
 from tests.conftest import git
 from tests.e2e.claude_code.client import Person
 from tests.e2e.claude_code.replay import in_javascript, in_python, in_rust
 from tests.e2e.claude_code.replay.scenario import Expected, Scenario, played_at
 
 SCENARIOS = (*in_python.SCENARIOS, *in_javascript.SCENARIOS, *in_rust.SCENARIOS)
+FEW = (in_python.REFRESH_ONCE, in_python.RENAMES, in_javascript.FLAKY, in_rust.FLAGS_CORRECTED)
+"""Those that are played by the real client each time."""
 
 
 def test_there_are_enough_of_them() -> None:
@@ -27,7 +29,9 @@ def test_there_are_enough_of_them() -> None:
     assert max(scenario.calls for scenario in SCENARIOS) >= 60
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize(
+    "scenario", SCENARIOS if effort.IS_THOROUGH else FEW, ids=lambda scenario: scenario.name
+)
 def test_a_session_remembers_itself(person: Person, scenario: Scenario) -> None:
     with_tools(person, scenario)
     session = played(person, scenario)
