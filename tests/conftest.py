@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from ctx import clock
 from ctx.cli.main import main
 from tests import installed
 
@@ -53,6 +54,9 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(home)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CTX_HOME", str(home / ".ctx"))
+    # A busy machine takes longer than anything may: only tests of a limit have it.
+    monkeypatch.setattr(clock, "patience", 40)
+    monkeypatch.setenv("CTX_PATIENCE", "40")
     # A test that wants a worker starts it, and ends it.
     monkeypatch.setenv("CTX_WORKER_AUTOSTART", "0")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")

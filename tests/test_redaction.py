@@ -292,11 +292,11 @@ def installed_sources(limit: int) -> Iterator[str]:
 
 def test_installed_packages_are_left_alone() -> None:
     lines, found = 0, 0
-    until = time.monotonic() + 6
+    until = time.process_time() + 3
     for text in installed_sources(limit=25_000_000):
         lines += text.count("\n") + 1
         found += len(redaction.redact(text).findings)
-        if time.monotonic() > until:
+        if time.process_time() > until:
             break
     assert lines > 10_000
     assert found <= 1 + lines / 10_000
@@ -367,6 +367,6 @@ MEGABYTE = 1_000_000
 )
 def test_hostile_texts_take_no_more_time_than_their_length(unit: str, size: int) -> None:
     text = (unit * (size // len(unit) + 1))[:size]
-    start = time.monotonic()
+    start = time.process_time()
     redaction.redact(text)
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10

@@ -27,6 +27,10 @@ _YEAR_9999_END_S = 253_402_300_799
 monotonic = time.monotonic
 sleep = time.sleep
 
+patience = 1
+"""How many times as long everything may take that is given up after a while. It is more than once
+on a machine that is slow or busy: see `CTX_PATIENCE`."""
+
 
 def now_ms() -> int:
     """Milliseconds since 1970, UTC, in the range that can be written down."""
@@ -144,8 +148,20 @@ Tick = Callable[[int, int], None]
 
 def deadline(seconds: float) -> Callable[[], bool]:
     """Whether so many seconds from now have not passed yet, whatever the clock on the wall says."""
-    end = time.monotonic() + seconds
+    end = monotonic_after(seconds)
     return lambda: time.monotonic() < end
+
+
+def monotonic_after(seconds: float) -> float:
+    """When that is over which may take so long."""
+    return time.monotonic() + seconds * patience
+
+
+def be_patient(told: str) -> None:
+    """Take `CTX_PATIENCE` at its word, if it is a number from 1 to 99."""
+    global patience
+    if told.isdecimal() and len(told) < 3:
+        patience = max(1, int(told))
 
 
 def no_tick(_done: int, _total: int) -> None:

@@ -482,7 +482,7 @@ def test_an_answer_appears_in_a_pipe_as_it_comes(project: Path, server: Server) 
     while not shown.endswith(b"of `retry_all`") and (part := os.read(running.stdout.fileno(), 99)):
         shown += part
     running.send_signal(signal.SIGINT)
-    rest, _ = running.communicate(timeout=60)
+    rest, _ = running.communicate(timeout=300)
     assert shown + rest == b"It is because\r\nof `retry_all`\n"
     assert running.returncode == 130
 

@@ -209,7 +209,7 @@ def on_a_terminal(answers: str, **variables: str) -> str:
         pass
     finally:
         os.close(controller)
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=300) == 0
     return shown.decode()
 
 

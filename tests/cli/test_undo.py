@@ -210,7 +210,7 @@ def test_several_who_undo_at_once_take_back_different_changes(ctx: Ctx, add: Add
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         for _ in range(3)
     ]
-    told = [process.communicate(timeout=60)[0].decode() for process in undoing]
+    told = [process.communicate(timeout=300)[0].decode() for process in undoing]
     assert [process.returncode for process in undoing] == [0, 0, 0], told
     assert alive(ctx) == ["Fact 0"]
 

@@ -197,7 +197,7 @@ def test_several_follow_at_once(repo: Path, ctx: Ctx, tmp_path: Path) -> None:
         )
         for words in (("callers", "f1"), ("imports", "tree/m2.py"), ("cycles",))
     ]
-    said = [process.communicate(timeout=60)[1].decode() for process in together]
+    said = [process.communicate(timeout=300)[1].decode() for process in together]
     assert [process.returncode for process in together] == [0, 0, 0], said
     path = ctx("code", "status", "--no-refresh", "--format", "json").json["path"]
     assert followed(repo, Path(path)) == fresh(repo, tmp_path / "new.db")

@@ -99,8 +99,8 @@ def _work_and_die(workers: Workers, seconds: float, *, has_room: bool) -> None:
     before = _stored(workers)
     process = workers.spawn(preexec_fn=None if has_room else _little_room)
     # One without room may never get anything done.
-    patience = clock.deadline(10 if has_room else 1)
-    while process.poll() is None and patience() and _stored(workers) == before:
+    gives_up = clock.monotonic() + (60 if has_room else 1)
+    while process.poll() is None and clock.monotonic() < gives_up and _stored(workers) == before:
         select.select([], [], [], 0.005)
     select.select([], [], [], seconds)
     process.kill()

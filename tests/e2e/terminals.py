@@ -44,7 +44,7 @@ def on_a_terminal(
             if not part:
                 break
             seen += part
-        process.wait(timeout=60)
+        process.wait(timeout=300)
     finally:
         process.kill()
         process.wait()

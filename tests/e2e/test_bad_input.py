@@ -392,7 +392,7 @@ def test_force_waits_for_the_lock(project: Path, ctx: Ctx) -> None:
             pass
         assert waiting.poll() is None
         assert state(project) == before
-    assert waiting.wait(timeout=30) == 0
+    assert waiting.wait(timeout=300) == 0
 
 
 def test_a_file_larger_than_any_object(project: Path, ctx: Ctx) -> None:

@@ -277,7 +277,7 @@ def test_verify_beside_a_writer_invents_no_damage(folder: Path, ctx: Ctx) -> Non
         while writer.poll() is None:
             assert ctx("debug", "verify").code == 0
     finally:
-        assert writer.wait(timeout=60) == 0
+        assert writer.wait(timeout=300) == 0
 
 
 @pytest.fixture

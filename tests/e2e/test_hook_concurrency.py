@@ -22,7 +22,7 @@ STOPS = 50
 TURNS = 2
 PROMPTS = 3
 LATER_PROMPTS = 30
-SECONDS = 120
+SECONDS = 600
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
+from tests import effort
 from tests.agents.claude_code.running import sample
 from tests.conftest import Ctx, git
 from tests.e2e.wrong_clock import Clocked, Ran, year_ms
@@ -26,7 +27,9 @@ MOMENTS = {
     "10889": year_ms(10889, 8, 3),
     "20000": year_ms(20000),
 }
-WRONG = pytest.mark.parametrize("wall_ms", MOMENTS.values(), ids=MOMENTS)
+FEW = ("1901", "1970", "2106", "9999", "20000")
+TRIED = MOMENTS if effort.IS_THOROUGH else {name: MOMENTS[name] for name in FEW}
+WRONG = pytest.mark.parametrize("wall_ms", TRIED.values(), ids=TRIED)
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
 
 
@@ -161,11 +164,11 @@ def test_a_record_survives_merge_export_and_import(
     git("commit", "-qm", "memory")
     git("clone", "-q", ".", str(tmp_path / "clone"))
     other = Clocked(tmp_path / "clone", tmp_path / "site", CTX_HOME=str(tmp_path / "elsewhere"))
+    require_no_failure(other.run(None, ["trust", "-y"]))
     assert "Made at a wrong time" in contents(other)
     # A later change wins, also where the clock is right and says less.
     changed = other.run(
         None,
-        ["trust", "-y"],
         ["update", node, "--content", "Made right"],
         ["commit", "-m", "right"],
     )

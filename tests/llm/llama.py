@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 CONTEXT_TOKENS = 2_048
-_STARTS_WITHIN_S = 60.0
+_STARTS_WITHIN_S = 300.0
 _LOOKS_EVERY_S = 0.2
 
 
@@ -38,7 +38,7 @@ class Server(NamedTuple):
     """Where it keeps the state of its slots."""
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(self.url + path, timeout=60) as answer:
+        with urllib.request.urlopen(self.url + path, timeout=300) as answer:
             return json.load(answer)
 
     def post(self, path: str, body: object) -> Any:
@@ -46,7 +46,7 @@ class Server(NamedTuple):
         request = urllib.request.Request(
             self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=300) as answer:
             return json.load(answer)
 
     def forget(self) -> None:

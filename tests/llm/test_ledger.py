@@ -244,7 +244,7 @@ def test_processes_share_one_cap(path: str) -> None:
     crew = [context.Process(target=_reserve_all, args=(path, 255, results)) for _ in range(3)]
     for each in crew:
         each.start()
-    allowed = sum(results.get(timeout=60) for _ in crew)
+    allowed = sum(results.get(timeout=300) for _ in crew)
     for each in crew:
         each.join(60)
     assert (allowed, counted(path)) == (25, 250)

@@ -21,7 +21,7 @@ MODEL = "SmolLM2-135M-Instruct.Q4_1"
 SYSTEM = "You are a careful engineer."
 PACK = "".join(f"def add_{word}(x):\n    return x + {word}\n" for word in ("one", "two", "three"))
 SHORT = PACK[: len(PACK) // 3]
-PATIENCE = Patience(silence_s=30, retries=0)
+PATIENCE = Patience(silence_s=300, retries=0)
 
 TEXTS = {
     "English": "The server keeps what it has read, so that the next question is answered sooner.",

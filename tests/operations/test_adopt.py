@@ -158,7 +158,7 @@ def test_several_processes_come_upon_it_at_once(tmp_path: Path) -> None:
     )
     command = [sys.executable, "-c", script, str(path)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    said = [process.communicate(timeout=60)[0].strip() for process in running]
+    said = [process.communicate(timeout=300)[0].strip() for process in running]
     assert sorted(said) == ["False", "False", "False", "True"]
     assert len(backups(path)) == 1
     assert ours(path) == CONTENTS

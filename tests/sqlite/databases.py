@@ -67,7 +67,7 @@ def start(program: str, *arguments: str) -> "subprocess.Popen[str]":
 
 
 def finish(process: "subprocess.Popen[str]") -> str:
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, err
     return out.strip()
 

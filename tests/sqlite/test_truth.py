@@ -177,7 +177,7 @@ truth.open_truth(
 """,
         path,
     )
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
     assert truth.check_truth(path) == []
     with closing(truth.read_truth(path, application_id=ID, migrations=(M1, M2))) as connection:
@@ -203,7 +203,7 @@ def m002_dies(connection):
 truth.open_truth(sys.argv[1], application_id=ID, migrations=(m001_nodes, m002_dies))
 """
     process = start(program, path)
-    process.communicate(timeout=30)
+    process.communicate(timeout=300)
     assert process.returncode == -signal.SIGKILL
     with closing(open_truth(path)) as connection:
         assert versions(connection) == [1, 2, 3]
@@ -355,7 +355,7 @@ with explained(sys.argv[1]), transaction(connection):
         connection.execute("INSERT INTO nodes (text) VALUES ('x')")
         assert truth.application_id_of(path) == ID
         assert truth.check_truth(path) == []
-        _, err = start(attempt, path).communicate(timeout=30)
+        _, err = start(attempt, path).communicate(timeout=300)
         assert "E018: Another process is writing" in err
 
 

@@ -16,7 +16,7 @@ from ctx.layout import UserStore
 from ctx.worker import lock
 
 # Far more than anything here takes: where it is reached, something hangs.
-PATIENCE_S = 30.0
+PATIENCE_S = 300.0
 
 
 def until(holds: Callable[[], Any], seconds: float = PATIENCE_S) -> Any:

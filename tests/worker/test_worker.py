@@ -64,7 +64,7 @@ def test_there_is_one(workers: Workers) -> None:
     first = workers.start()
     others = [workers.spawn() for _ in range(2)]
     for other in others:
-        told = other.communicate(timeout=20)[0].decode()
+        told = other.communicate(timeout=300)[0].decode()
         assert other.returncode == 0
         assert told.startswith(
             f"It runs already, as process {first.pid}.\nrunning (pid {first.pid}, "

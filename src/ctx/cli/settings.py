@@ -4,7 +4,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import ids
+from ctx import clock, ids
 from ctx.errors import ContentRefused, DiskFailure, UsageError
 from ctx.layout import UserStore
 
@@ -48,6 +48,7 @@ class Settings(NamedTuple):
             # A setting may name the key for a server of vectors (`search.api_key_env`).
             if name in known or name.startswith("CTX_") or name.endswith("_API_KEY")
         }
+        clock.be_patient(seen.get("CTX_PATIENCE", ""))
         return cls(seen, "")
 
     def with_options(self, options: "argparse.Namespace") -> "Settings":

@@ -18,7 +18,7 @@ Ignored = tuple[tuple[str, ...], str]
 # A stranger's file full of nonsense gets a few warnings, not a screen of them.
 MOST_WARNINGS = 10
 
-_NOT_SETTINGS = frozenset({"CTX_HOME", "CTX_DB", "CTX_SESSION", "CTX_OFF", "CTX_HOOK_PATIENCE"})
+_NOT_SETTINGS = frozenset({"CTX_HOME", "CTX_DB", "CTX_SESSION", "CTX_OFF", "CTX_PATIENCE"})
 
 _T = TypeVar("_T")
 

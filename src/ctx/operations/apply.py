@@ -103,7 +103,7 @@ def alone(home: str) -> Iterator[bool]:
     folder = spool.path_of(home, "")
     disk.make_folder(folder.rstrip("/"))
     fd = os.open(f"{folder}{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
-    deadline = clock.monotonic() + _LOCK_S
+    deadline = clock.monotonic_after(_LOCK_S)
     try:
         while not (held := lock.try_lock(fd)) and clock.monotonic() < deadline:
             clock.sleep(_POLL_S)

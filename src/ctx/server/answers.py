@@ -171,7 +171,7 @@ def prompt(asked: Asked) -> Any:
 
     folder, session = asked.required("folder"), asked.required("session")
     _check_folder(folder)
-    deadline = clock.monotonic() + _RELEVANT_S
+    deadline = clock.monotonic_after(_RELEVANT_S)
     with _reading(asked) as memory:
         return relevant(memory, folder, session, asked.required("prompt"), deadline)
 

@@ -75,7 +75,7 @@ class Hooks:
             "CLAUDE_PROJECT_DIR": str(folder),
             "CTX_WORKER_AUTOSTART": "0",
             # A busy machine takes longer than a hook may: only tests of the limits have them.
-            "CTX_HOOK_PATIENCE": "60",
+            "CTX_PATIENCE": "60",
             **environment,
         }
         self._all, self._held = os.pipe()

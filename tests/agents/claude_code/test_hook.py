@@ -461,7 +461,7 @@ def test_an_answer_by_hand_does_not_wait_for_what_is_piped(
     read, write = os.pipe()
     words = [CTX, "hook", "stop", "--response", remember("One.")]
     with hooks.started(words, stdin=read) as process:
-        assert process.communicate(timeout=60) == (b"{}\n", b"")
+        assert process.communicate(timeout=300) == (b"{}\n", b"")
     os.close(read)
     os.close(write)
     assert contents() == ["One.", "Money is in cents."]

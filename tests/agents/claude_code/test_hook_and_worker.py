@@ -152,7 +152,7 @@ def test_a_worker_that_makes_no_sense(hooks: Hooks, said: bytes) -> None:
 
 def test_a_worker_that_hangs(hooks: Hooks, ctx: Ctx) -> None:
     """It accepts, and never answers: what an agent asked for is done by another process."""
-    hooks.environment["CTX_HOOK_PATIENCE"] = "3"
+    hooks.environment["CTX_PATIENCE"] = "3"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind(UserStore(str(hooks.home)).worker_socket)
         listening.listen()

@@ -229,8 +229,8 @@ def test_commands_wait_for_a_store_that_is_being_written_to(hooks: Hooks, ctx: C
     failed = hooks.event("stop", last_assistant_message="<ctx:remember>Which type?")
     event_id = spool.new_id(1_768_906_800_000)
     spool.put(str(hooks.home), event_id, "stop.-", failed)
-    usual = hooks.environment["CTX_HOOK_PATIENCE"]
-    hooks.environment["CTX_HOOK_PATIENCE"] = "3"
+    usual = hooks.environment["CTX_PATIENCE"]
+    hooks.environment["CTX_PATIENCE"] = "3"
     with locked(hooks, "BEGIN IMMEDIATE"), ThreadPoolExecutor() as pool:
         stop = pool.submit(hooks.run, "stop", hooks.event("stop", **asked))
         prompt = pool.submit(hooks.run, "prompt-submit", hooks.event("prompt-submit"))
@@ -238,7 +238,7 @@ def test_commands_wait_for_a_store_that_is_being_written_to(hooks: Hooks, ctx: C
         assert prompt.result() == NOTHING
         assert sorted(kept(hooks)) == ["Stop", "Stop", "UserPromptSubmit"]
         assert [len(lines_of(hooks, word)) for word in ("stop", "prompt-submit")] == [1, 1]
-    hooks.environment["CTX_HOOK_PATIENCE"] = usual
+    hooks.environment["CTX_PATIENCE"] = usual
     hooks.settle()
     # Whoever was left at work has done it, or else the next prompt has it done.
     ran = hooks.run("prompt-submit", hooks.event("prompt-submit"))
@@ -460,7 +460,7 @@ def finish(process: "subprocess.Popen[bytes]") -> Ran:
 @pytest.fixture
 def limited(hooks: Hooks) -> Hooks:
     """Somebody whose hooks give up after a while."""
-    hooks.environment["CTX_HOOK_PATIENCE"] = "3"
+    hooks.environment["CTX_PATIENCE"] = "3"
     return hooks
 
 

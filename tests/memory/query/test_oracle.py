@@ -11,10 +11,11 @@ from ctx.memory import model
 from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope, compile_query, words_of
 from ctx.memory.query.parse import Query, parse
+from tests import effort
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS, Graph, Node, Question
 
-GRAPHS = 70
+GRAPHS = effort.times(40)
 QUERIES_PER_GRAPH = 60
 
 

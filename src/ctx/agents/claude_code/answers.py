@@ -136,7 +136,7 @@ def _prompt_submit(hook: Hook, event: "dict[str, Any]") -> bytes:
     failed = ""
     if any(map(spool.has_commands, hook.waiting())):
         hook.limit = WORK_S
-        done = applying.apply(hook, (WORK_S - _ANSWERING_S) * hook.patience)
+        done = applying.apply(hook, (WORK_S - _ANSWERING_S) * clock.patience)
         failed = _failures(each for each in done if each["session"] == event["session_id"])
     # Between the taking and the giving nothing may take time: what is taken is gone.
     more = _relevant(hook, event)
@@ -188,7 +188,7 @@ def _relevant(hook: Hook, event: "dict[str, Any]") -> Context:
         "session": event["session_id"],
         "prompt": prompt[:_LONGEST_PROMPT],
     }
-    told = asking.ask(hook, "/api/prompt", question, _RELEVANT_S * hook.patience)
+    told = asking.ask(hook, "/api/prompt", question, _RELEVANT_S * clock.patience)
     try:
         if told is None or not told["text"]:
             return contexts.NOTHING
@@ -251,7 +251,7 @@ def work(hook: Hook, event_id: str, session: str) -> bytes:
     """Have an agent's commands done, and tell the user if some could not be."""
     hook.limit = WORK_S
     began_ms = hook.now_ms()
-    done = applying.apply(hook, (WORK_S - _ANSWERING_S) * hook.patience)
+    done = applying.apply(hook, (WORK_S - _ANSWERING_S) * clock.patience)
     mine = [each for each in done if each["event"] == event_id]
     failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
     return _printed({"systemMessage": failed}) if failed else NOTHING

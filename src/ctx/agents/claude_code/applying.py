@@ -9,6 +9,7 @@ import os
 import select
 import time
 
+from ctx import clock
 from ctx.agents.claude_code.hook import Hook
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
     from ctx.agents.claude_code import asking
 
     deadline = time.monotonic() + seconds
-    done = asking.ask(hook, "/api/apply", {}, min(_ASKING_S * hook.patience, seconds))
+    done = asking.ask(hook, "/api/apply", {}, min(_ASKING_S * clock.patience, seconds))
     if done is None:
         done = _applied_by_another(hook, deadline)
     if done.get("waiting"):

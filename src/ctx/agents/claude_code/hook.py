@@ -52,9 +52,7 @@ class Hook:
         self.options = options
         self.environment = environment
         self.began = time.monotonic()
-        patience = environment.get("CTX_HOOK_PATIENCE", "")
-        self.patience = max(1, int(patience)) if patience.isdecimal() and len(patience) < 3 else 1
-        """How many times as long everything may take, on a slow or busy machine."""
+        clock.be_patient(environment.get("CTX_PATIENCE", ""))
         self.limit = ANSWER_S if word in ANSWERED else CAPTURE_S
         if self.has_response:
             self.limit = WORK_S
@@ -136,7 +134,7 @@ class Hook:
     @property
     def left(self) -> float:
         """The seconds that are left."""
-        return self.began + self.limit * self.patience - time.monotonic()
+        return self.began + self.limit * clock.patience - time.monotonic()
 
     def now_ms(self) -> int:
         return clock.now_ms()
@@ -181,20 +179,20 @@ def _run(hook: Hook) -> "NoReturn":
             _write(NOTHING)
         # What hangs may be the disk that the log is on.
         start_new_thread(note, ())
-        noted.acquire(timeout=CAPTURE_S * hook.patience)
+        noted.acquire(timeout=CAPTURE_S * clock.patience)
         os._exit(0)
 
     noted = allocate_lock()
     noted.acquire()
 
     def note() -> None:
-        hook.log(f"took longer than {hook.limit * hook.patience} s")
+        hook.log(f"took longer than {hook.limit * clock.patience} s")
         noted.release()
 
     start_new_thread(keep_time, ())
     end(answer(hook, lambda: read_stdin(hook)))
     # The other one has said something already, and ends the process.
-    time.sleep(2 * CAPTURE_S * hook.patience)
+    time.sleep(2 * CAPTURE_S * clock.patience)
     os._exit(0)
 
 
