@@ -18,7 +18,7 @@ raise SystemExit(code)
 """
 
 # Each costs milliseconds that a command which only prints something has no use for.
-THIRD_PARTY = {"backports", "blake3", "msgspec", "pathspec", "tomlkit"}
+THIRD_PARTY = {"backports", "blake3", "msgspec", "tomlkit"}
 
 
 def loaded_by(*words: str) -> set[str]:

@@ -4,7 +4,6 @@ Inside git the rules are git's own: what is tracked, and what `git add` would of
 the folder is walked with the `.gitignore` files in it. The project's ignore globs hold in both.
 """
 
-import contextlib
 import glob
 import os
 import re
@@ -12,9 +11,8 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import pathspec
-
 from ctx import disk, git, layout
+from ctx.code import patterns
 from ctx.errors import PathRefused
 from ctx.layout import STORE_NAME, Project
 
@@ -181,18 +179,8 @@ def _matching(project: Project, folder: str, pattern: str, rules: Rules) -> set[
             break
         # The folder we stand in has a name, not a glob.
         parts[number] = re.sub(r"([\\*?\[\]])", r"\\\1", part)
-    spec = _spec(["/" + "/".join(parts)])
-    return {path for path in _belonging(project, ".", rules) if spec.match_file(path)}
-
-
-def _spec(lines: Sequence[str]) -> pathspec.GitIgnoreSpec:
-    """Patterns as git reads them: one that makes no sense matches nothing."""
-    good = []
-    for line in lines:
-        with contextlib.suppress(ValueError):
-            pathspec.GitIgnoreSpec.from_lines([line])
-            good.append(line)
-    return pathspec.GitIgnoreSpec.from_lines(good)
+    wanted = patterns.compiled(["/" + "/".join(parts)])
+    return {path for path in _belonging(project, ".", rules) if patterns.ignores(wanted, path)}
 
 
 def _walk(root: str, start: str) -> Iterator[str]:
@@ -223,11 +211,11 @@ def _ignored(project: Project, paths: Sequence[str], rules: Rules) -> dict[str, 
     """Those of the paths that are ignored, and by what."""
     if rules.include_ignored:
         return {}
-    globs = _spec(rules.ignore_globs)
+    globs = patterns.compiled(rules.ignore_globs)
     ignored = {
         path: "ingestion.ignore_globs lists it (--force adds it)"
         for path in paths
-        if globs.match_file(path)
+        if patterns.ignores(globs, path)
     }
     by_git = _ignored_by_git if project.checkout else _ignored_by_files
     for path in by_git(project, [path for path in paths if path not in ignored]):
@@ -244,29 +232,19 @@ def _ignored_by_git(project: Project, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _ignored_by_files(project: Project, paths: Sequence[str]) -> Iterator[str]:
-    """What the `.gitignore` files say, without git: the deepest that has an opinion decides."""
-    specs: dict[str, pathspec.GitIgnoreSpec | None] = {}
+    """What the `.gitignore` files say, without git."""
+    known: dict[str, patterns.Rules] = {}
 
-    def spec(folder: str) -> pathspec.GitIgnoreSpec | None:
-        if folder not in specs:
+    def rules_in(folder: str) -> patterns.Rules:
+        if folder not in known:
             try:
-                found = disk.read(os.path.join(project.root, folder, ".gitignore"))
+                content = disk.read(os.path.join(project.root, folder, ".gitignore"))
             except OSError:
-                found = b""
-            lines = found.decode("utf-8", "replace").splitlines()
-            specs[folder] = _spec(lines) if lines else None
-        return specs[folder]
+                content = b""
+            above = rules_in(os.path.dirname(folder)) if folder else ()
+            known[folder] = patterns.read(content, len(folder) + 1 if folder else 0) + above
+        return known[folder]
 
     for path in paths:
-        folder = os.path.dirname(path)
-        while True:
-            rules = spec(folder)
-            if rules is not None:
-                verdict = rules.check_file(os.path.relpath(path, folder or ".")).include
-                if verdict is not None:
-                    if verdict:
-                        yield path
-                    break
-            if not folder:
-                break
-            folder = os.path.dirname(folder)
+        if patterns.ignores(rules_in(os.path.dirname(path)), path):
+            yield path

@@ -92,6 +92,12 @@ def verdict(rules: Rules, path: str) -> bool | None:
     return None
 
 
+def ignores(rules: Rules, path: str) -> bool:
+    """Whether a file is ignored, by its own name or because a folder above it is."""
+    folders = (path[: at + 1] for at, character in enumerate(path) if character == "/")
+    return any(verdict(rules, folder) for folder in folders) or bool(verdict(rules, path))
+
+
 def inside(rules: Rules, folder: str) -> Rules:
     """Those of the rules of the folder above that can match anything in a folder."""
     return tuple(

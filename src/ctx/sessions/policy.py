@@ -5,25 +5,20 @@ leaves out, the other cannot bring back: a stranger's file can only make less be
 """
 
 import os
-import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from ctx import disk
+from ctx.code import patterns
 from ctx.config.resolve import Config
 from ctx.layout import STORE_NAME, Place
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 IGNORE_FILE = ".ctxignore"
 
 _LARGEST = 256 * 1024
 _MOST_SYMBOLS = 40
 _MOST_PATTERNS = 500
-_LONGEST_PATTERN = 1_000
-_MOST_STARS = 2
 _LONGEST_PATH = 4_096
 
 
@@ -32,7 +27,7 @@ class Rules(NamedTuple):
     """Why nothing at all is taken in here, if so."""
     tools: tuple[str, ...] = ()
     """Those whose use is not worth a step; `*` stands for anything."""
-    ignored: tuple["GitIgnoreSpec", ...] = ()
+    ignored: tuple[patterns.Rules, ...] = ()
     folders: tuple[str, ...] = ()
     """Whole folders that are left out, as they lie on this machine."""
     own: tuple[str, ...] = ()
@@ -47,8 +42,8 @@ class Rules(NamedTuple):
         """`inside` is the path from the project's root, where it lies there; else as `full`."""
         if any(_is_below(full, folder) for folder in self.folders):
             return True
-        word = inside.lstrip("/")
-        return bool(word) and any(spec.match_file(word[:_LONGEST_PATH]) for spec in self.ignored)
+        path = inside.lstrip("/")[:_LONGEST_PATH]
+        return bool(path) and any(patterns.ignores(rules, path) for rules in self.ignored)
 
     def is_own(self, inside: str, full: str) -> bool:
         """Whether a path leads to the memory itself, or to the pages that explain it."""
@@ -72,11 +67,12 @@ def rules(config: Config, place: Place, home: str, person: str) -> Rules:
     folders += [os.path.realpath(folder) for folder in folders if "\0" not in folder]
     written = [path for path in paths if not path.startswith("~/")]
     lines = _lines(place.folder)
-    specs = [_spec(written), _spec(lines)]
+    # Apart from each other, so that neither brings back what the other leaves out.
+    ignored = [patterns.compiled(some[:_MOST_PATTERNS]) for some in (written, lines)]
     return Rules(
         closed(config, place, person) or _too_many(max(written, lines, key=len)),
         config.texts("capture.ignore_tools"),
-        tuple(spec for spec in specs if spec is not None),
+        tuple(filter(None, ignored)),
         tuple(dict.fromkeys(folder.removesuffix("/**").rstrip("/") for folder in folders)),
         (home, os.path.realpath(home)),
         config.integer("ingestion.max_log_lines"),
@@ -119,39 +115,3 @@ def _lines(root: str) -> list[str]:
     except (OSError, ValueError):
         return []
     return found[:_LARGEST].decode("utf-8-sig", "replace").splitlines()
-
-
-def _spec(lines: Sequence[str]) -> "GitIgnoreSpec | None":
-    """Patterns as git reads them: one that makes no sense matches nothing."""
-    if not lines:
-        return None
-    import pathspec
-
-    patterns: list[Any] = []
-    for line in lines[:_MOST_PATTERNS]:
-        try:
-            patterns += pathspec.GitIgnoreSpec.from_lines([_simpler(line)]).patterns
-        except (ValueError, re.error):
-            continue
-    return pathspec.GitIgnoreSpec(patterns)
-
-
-def _simpler(line: str) -> str:
-    """A pattern that cannot keep anybody busy: one with many `*` leaves out more than it says.
-
-    Where many bring files back, they bring back nothing: so, too, more is left out.
-    """
-    parts = line[:_LONGEST_PATTERN].split("/")
-    simpler = [_fewer_stars(part) for part in parts]
-    if simpler.count("**") > _MOST_STARS:
-        first, last = simpler.index("**"), len(simpler) - simpler[::-1].index("**")
-        simpler = [*simpler[:first], "**", *simpler[last:]]
-    is_same = simpler == line.split("/")
-    return line if is_same else "" if line.startswith("!") else "/".join(simpler)
-
-
-def _fewer_stars(part: str) -> str:
-    """`*a*b*c` → `*c`: two places at which anything may stand are enough."""
-    if part == "**" or len(re.findall(r"\*+", part)) <= _MOST_STARS:
-        return part
-    return f"{part[: part.index('*')]}*{part[part.rindex('*') + 1 :]}"
