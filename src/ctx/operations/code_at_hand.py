@@ -6,6 +6,7 @@ as long as everything else. Where there is none yet, the answer comes from a sca
 while the index is being made.
 """
 
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -31,6 +32,8 @@ from ctx.workspace import Memory
 FEW_FILES = 2_000
 """To look at so many takes a tenth of a second; to make an index of them, a second or two."""
 
+_NAMES_SECONDS = 10.0
+"""So long a command waits that looks up a few names."""
 _YOUNG_MS = 10_000
 _WAIT_SECONDS = 0.5
 _REFRESH_SECONDS = 1.5
@@ -99,6 +102,23 @@ def opened(codebase: Codebase, question: str) -> Iterator[AtHand]:
         yield AtHand(code, codebase.place.root, _index_state(code.connection, state))
 
 
+def open_if_quick(codebase: Codebase) -> Code | None:
+    """The index for a command that looks up names, as fresh as it gets in a moment. To be closed.
+
+    None where there is none. In a large repository it is made by who asks for it (`ctx code index`,
+    `ctx add code`); until then these commands do without.
+    """
+    from ctx.code import listing
+
+    place = codebase.place
+    if not os.path.isfile(place.database):
+        found = listing.belonging(place.root, place.checkout, codebase.ignore_globs)
+        if len(found.files) > FEW_FILES:
+            return None
+    _refreshed(codebase, _NAMES_SECONDS, with_history=False)
+    return code_index.readable(codebase)
+
+
 def touched(code: Code, wall_ms: int) -> list[str]:
     """The files that somebody is working on: changed lately, the last one first.
 
@@ -157,8 +177,10 @@ def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     return found, "scanned" if is_made else "not writable"
 
 
-def _refreshed(codebase: Codebase) -> bool:
-    is_in_time = clock.deadline(_REFRESH_SECONDS)
+def _refreshed(
+    codebase: Codebase, seconds: float = _REFRESH_SECONDS, *, with_history: bool = True
+) -> bool:
+    is_in_time = clock.deadline(seconds)
 
     def tick(_done: int, _total: int) -> None:
         if not is_in_time():
@@ -167,7 +189,8 @@ def _refreshed(codebase: Codebase) -> bool:
     # Another process may be at it, or nothing can be written here: then it is what it is.
     try:
         code_index.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
-        code_index.read_history(codebase, tick, _WAIT_SECONDS)
+        if with_history:
+            code_index.read_history(codebase, tick, _WAIT_SECONDS)
     except (_TimeIsUp, CtxError):
         return False
     return True

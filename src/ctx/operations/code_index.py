@@ -22,7 +22,7 @@ from ctx.objects import lock
 from ctx.operations import code_left_behind
 from ctx.sessions import trust_check
 from ctx.sqlite.connection import discard, explained, size_of
-from ctx.workspace import Surroundings
+from ctx.workspace import Surroundings, Workspace
 
 if TYPE_CHECKING:
     from ctx.code.build import Place, Refreshed
@@ -138,6 +138,17 @@ class Codebase(NamedTuple):
 
         place = self.place
         return Place(place.root, place.checkout, place.database, self.ignore_globs, self.max_bytes)
+
+
+def of_project(workspace: Workspace) -> Codebase:
+    """The code of a project that is open already."""
+    config = workspace.config
+    return Codebase(
+        workspace.project.code,
+        "",
+        tuple(config.texts("ingestion.ignore_globs")),
+        min(config.integer("ingestion.max_file_bytes"), LARGEST_FILE),
+    )
 
 
 def at(surroundings: Surroundings) -> Codebase:

@@ -100,9 +100,9 @@ class CodeNames:
 
     @cached_property
     def _code(self) -> "Code | None":
-        from ctx.operations import near_code
+        from ctx.operations import code_at_hand
 
-        return near_code.glanced(self._codebase) if self._codebase else None
+        return code_at_hand.open_if_quick(self._codebase) if self._codebase else None
 
 
 def _told(found: "list[Located]") -> list[str]:

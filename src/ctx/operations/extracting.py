@@ -19,7 +19,7 @@ from ctx.objects import trees
 from ctx.objects.model import Edge, EdgeBatch, Endpoint
 from ctx.objects.store import Object, derived_id, typed
 from ctx.objects.work import Step
-from ctx.operations import code_index, near_code
+from ctx.operations import code_at_hand, code_index
 from ctx.operations.add_file import Extracted, FileRead, ItemRead
 from ctx.operations.code_index import Codebase
 from ctx.sessions import anchors, relations, staging
@@ -30,8 +30,8 @@ _ORDER = {"CONTAINS": 1, "IMPORTS": 1, "DEFINES": 2, "CALLS": 3}
 
 def opened(workspace: Workspace, paths: Sequence[str]) -> Code | None:
     """The index with these files in it; None where it can be neither read nor made."""
-    codebase = near_code.of(workspace)
-    code = near_code.glanced(codebase)
+    codebase = code_index.of_project(workspace)
+    code = code_at_hand.open_if_quick(codebase)
     if code is not None and all(_is_current(code, codebase, path) for path in paths):
         return code
     if code is not None:

@@ -10,7 +10,7 @@ from ctx import clock, disk
 from ctx.code.coverage import Coverage
 from ctx.layout import Project
 from ctx.memory import index, present
-from ctx.operations import code_cycles, code_index, near_code, vectors
+from ctx.operations import code_cycles, code_index, vectors
 from ctx.operations.code_cycles import Condensation
 from ctx.operations.code_index import Codebase
 from ctx.sqlite.connection import explained, size_of, transaction
@@ -46,7 +46,7 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
         if any(_is_damaged(os.path.join(folder, name)) for name in disk.names(folder)):
             shutil.rmtree(folder, ignore_errors=True)
             removed += 1
-    codebase = near_code.of(workspace)
+    codebase = code_index.of_project(workspace)
     indexed = code_index.index(codebase, tick)
     vectors.fill_project(workspace)
     told = _told(workspace, "incremental", removed)
@@ -62,7 +62,7 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
         path = index.rebuild(workspace.repository, now, tick)
         with explained(path), closing(connect_for_reading(path)) as connection:
             told = _counted(connection, "full", path, removed)
-    codebase = near_code.of(workspace)
+    codebase = code_index.of_project(workspace)
     indexed = code_index.index_anew(codebase, tick)
     vectors.fill_project_anew(workspace)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
@@ -70,7 +70,7 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
 
 def scc(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
     """Make the view of the cycles in the code anew."""
-    codebase = near_code.of(workspace)
+    codebase = code_index.of_project(workspace)
     indexed = code_index.index(codebase, tick)
     told = _told(workspace, "scc", 0)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
