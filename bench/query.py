@@ -28,11 +28,10 @@ from typing import NamedTuple
 
 from bench import timing
 from bench.timing import Cost, Figure, ms, times
-from ctx import layout
+from ctx import layout, locks
 from ctx.code import index_file
 from ctx.layout import CodePlace, UserStore
 from ctx.library import open_project
-from ctx.objects import lock
 
 HERE = Path(__file__).parent.parent
 CTX = str(Path(sys.executable).with_name("ctx"))
@@ -102,7 +101,7 @@ def sampled(texts: Sequence[str], rng: random.Random) -> list[str]:
 
 def quiet(place: CodePlace) -> None:
     """Wait until nobody is at the index: an answer may have had it refreshed behind its back."""
-    while lock.is_held(place.lock):
+    while locks.is_held(place.lock):
         time.sleep(0.05)
 
 
@@ -157,7 +156,7 @@ def without(asked: Asked, space: str) -> Iterator[Cost]:
         variables = environment(home)
         place = layout.code_at(asked.place.root, UserStore(variables["CTX_HOME"]))
         # Who sees it held starts nobody.
-        with lock.held(place.lock, "bench", 1):
+        with locks.held(place.lock, "bench", 1):
             yield timing.of_child(command(asked, task), environment=variables)
 
 

@@ -23,7 +23,7 @@ retrieval
 memory | narrative | code | search | llm
 objects
 sqlite | config | ids | tokens | terms | redaction
-layout
+layout | locks
 clock | git | repositories
 git_settings
 checkouts

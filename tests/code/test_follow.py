@@ -10,10 +10,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from ctx import locks
 from ctx.code import build, lookup
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LABELS
-from ctx.objects import lock
 from tests.code.built import Key, built, followed, fresh, place
 from tests.code.test_build import NATIVE, PYTHON, WEB, Versions, change, large, start, steps
 from tests.conftest import Ctx
@@ -180,7 +180,7 @@ def test_an_answer_says_where_names_could_not_be_followed(repo: Path, ctx: Ctx) 
     large(repo / "tree")
     assert ctx("code", "outline", "tree/m0.py").code == 0
     path = ctx("code", "status", "--no-refresh", "--format", "json").json["path"]
-    with lock.held(f"{path}.lock", "a test", 0):
+    with locks.held(f"{path}.lock", "a test", 0):
         found = ctx("code", "callers", "f5", "--no-refresh", "--format", "json").json
     assert (found["calls"], found["age"]["state"]) == ([], "busy")
     found = ctx("code", "callers", "f5", "--no-refresh", "--format", "json").json

@@ -5,8 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ctx import locks
 from ctx.layout import project_at
-from ctx.objects import commits, lock, refs, trees
+from ctx.objects import commits, refs, trees
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
 from tests import effort
@@ -57,6 +58,6 @@ def test_eight_sessions_commit_into_one_store(folder: Path, ctx: Ctx) -> None:
     )
     assert list(repository.refs.names()) == [refs.MAIN]
     assert not os.path.exists(repository.project.lock)
-    assert not lock.is_held(repository.project.lock)
+    assert not locks.is_held(repository.project.lock)
     assert not verify(repository).damages
     assert not list(folder.rglob("*.tmp"))

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ctx import clock
+from ctx import clock, locks
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.objects import lock
 from ctx.operations import code_at_hand, code_background, code_index
 from ctx.operations.code_index import Codebase
 from ctx.workspace import Surroundings
@@ -63,7 +62,7 @@ def test_who_is_at_it_is_not_waited_for(
     code_index.refresh(codebase)
     (repo / "net.py").write_text("def reconnect():\n    return 1\n")
     with (
-        lock.held(codebase.place.lock, "test", 0),
+        locks.held(codebase.place.lock, "test", 0),
         code_at_hand.opened(codebase, "connect") as found,
     ):
         assert (found.state.state, names(found)) == ("as it was", ["connect", "pay"])

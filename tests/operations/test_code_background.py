@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ctx import locks
 from ctx.code import lookup
 from ctx.layout import UserStore
-from ctx.objects import lock
 from ctx.operations import code_background, code_index
 from ctx.operations.code_index import Codebase
 from ctx.workspace import Surroundings
@@ -55,11 +55,11 @@ def test_an_index_is_made_by_a_process_of_its_own(codebase: Codebase) -> None:
         assert [edge.label for edge in opened.code.edges_from([charge.id])] == ["CALLS"]
         commits = opened.code.connection.execute("SELECT subject FROM commits").fetchall()
         assert commits == [("Charge cards",)]
-    assert not lock.is_held(codebase.place.lock)
+    assert not locks.is_held(codebase.place.lock)
 
 
 def test_nobody_is_started_beside_one_who_is_at_it(codebase: Codebase) -> None:
-    with lock.held(codebase.place.lock, "a test", 1):
+    with locks.held(codebase.place.lock, "a test", 1):
         assert code_background.start(codebase) is None
         # Also where both began at once: the later one goes away without a word.
         start = "import sys; from ctx.operations.code_background import run; run(sys.argv[1])"

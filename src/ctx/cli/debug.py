@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from typing import Any, NamedTuple
 
-from ctx import clock
+from ctx import clock, locks
 from ctx.cli import arguments, opening
 from ctx.cli import options as shared
 from ctx.cli.opening import open_workspace
@@ -14,7 +14,7 @@ from ctx.cli.output import Block, Line, Output, Table, Verbatim, count, plain
 from ctx.cli.settings import Settings
 from ctx.errors import CtxError, DiskFailure, LockConflict, PathRefused, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.objects import codec, commits, index, lock, verify
+from ctx.objects import codec, commits, index, verify
 from ctx.objects.model import Commit, Typed, WorkCommit
 from ctx.objects.refs import MAIN, session_of
 from ctx.objects.repository import Repository
@@ -365,7 +365,7 @@ def verified(repository: Repository, tick: clock.Tick) -> verify.Report:
     report = verify.verify(repository, tick)
     if report.damages:
         # Somebody may have been writing, or collecting: look again while nobody can.
-        with suppress(DiskFailure, LockConflict), lock.held(repository.project.lock, "verify", 5):
+        with suppress(DiskFailure, LockConflict), locks.held(repository.project.lock, "verify", 5):
             report = verify.verify(repository, tick)
     root = repository.project.root
     damages = [*report.damages, *index.damages(repository.project)]

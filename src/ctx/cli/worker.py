@@ -16,7 +16,7 @@ from ctx.config.resolve import survey
 from ctx.errors import CtxError, ProgramFailure
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.objects.lock import is_held
+from ctx.locks import is_held
 from ctx.operations.standstill import Standstill, standstills
 from ctx.worker import lock, log, starting
 from ctx.worker.lock import Owner

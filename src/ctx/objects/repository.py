@@ -8,12 +8,12 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 
-from ctx import checkouts, disk, git
+from ctx import checkouts, disk, git, locks
 from ctx.checkouts import Checkout
 from ctx.errors import ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, object_id, object_prefix, session_id
 from ctx.layout import Project
-from ctx.objects import commits, local_state, lock, refs, untracked, untracked_survey
+from ctx.objects import commits, local_state, refs, untracked, untracked_survey
 from ctx.objects.commits import Head
 from ctx.objects.heads import Heads
 from ctx.objects.loose import LooseStore
@@ -78,7 +78,7 @@ class Repository:
     def locked(self, doing: str) -> Iterator[None]:
         """Hold the project's lock: for everything that writes, from the first object to the
         last pointer, so that garbage collection never sees a step half done."""
-        with lock.held(self.project.lock, doing, self._lock_timeout_seconds):
+        with locks.held(self.project.lock, doing, self._lock_timeout_seconds):
             self._adopt_local_state()
             self._finish_publishing()
             untracked_survey.settle(self)

@@ -9,10 +9,10 @@ import stat
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx import clock
+from ctx import clock, locks
 from ctx.errors import CtxError, DeserializationFailed, ObjectNotFound, StoreTooLarge
 from ctx.ids import ObjectId
-from ctx.objects import codec, lock, references, refs
+from ctx.objects import codec, references, refs
 from ctx.objects.loose import LooseStore
 from ctx.objects.model import Commit, Tree, Typed
 from ctx.objects.replaced import pair_of
@@ -87,7 +87,7 @@ def verify(repository: Repository, tick: clock.Tick = clock.no_tick) -> Report:
     # What is committed must be whole without the staging, which does not travel with git.
     boundaries = _follow(heads, committed, damages)
     boundaries |= _follow(chains, {**staged, **committed}, damages)
-    if os.path.exists(repository.project.lock) and not lock.is_held(repository.project.lock):
+    if os.path.exists(repository.project.lock) and not locks.is_held(repository.project.lock):
         leftovers.append(repository.project.lock)
     return Report(
         objects=len(files),

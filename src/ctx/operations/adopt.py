@@ -11,7 +11,7 @@ from contextlib import closing
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, locks
 from ctx.memory import store
 from ctx.memory.changes import Who, changing
 from ctx.memory.foreign import go_ctx
@@ -19,7 +19,6 @@ from ctx.memory.foreign.incoming import Skipped
 from ctx.memory.graph import Graph
 from ctx.memory.intake import ACTION, Intake
 from ctx.memory.model import Redaction
-from ctx.objects import lock
 from ctx.sqlite.connection import connect, explained, folder_of, temporary_file, transaction
 
 _WAIT_SECONDS = 600
@@ -42,7 +41,7 @@ class Adopted(NamedTuple):
 def adopt(path: str, tick: clock.Tick = clock.no_tick) -> Adopted | None:
     """Put a store of ours in the place of theirs; None if there is none of theirs (any more)."""
     path = os.path.realpath(path)
-    with lock.held(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
+    with locks.held(f"{path}.adopting", "taking over a store of the Go program", _WAIT_SECONDS):
         # Another process may have been first.
         if not go_ctx.is_go_store(path):
             return None

@@ -14,12 +14,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock, disk, ids
+from ctx import clock, disk, ids, locks
 from ctx.errors import ContentRefused, CtxError
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import Handed, Receipt
-from ctx.objects import lock
 from ctx.operations import commands as doing
 from ctx.operations import compact, proposals
 from ctx.operations.asked import asked_in
@@ -105,7 +104,7 @@ def alone(home: str) -> Iterator[bool]:
     fd = os.open(f"{folder}{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
     deadline = clock.monotonic_after(_LOCK_S)
     try:
-        while not (held := lock.try_lock(fd)) and clock.monotonic() < deadline:
+        while not (held := locks.try_lock(fd)) and clock.monotonic() < deadline:
             clock.sleep(_POLL_S)
         yield held
     finally:

@@ -11,11 +11,10 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ctx import checkouts, clock
+from ctx import checkouts, clock, locks
 from ctx.code.vocabulary import LARGEST_FILE
 from ctx.errors import CtxError
 from ctx.layout import CodePlace, UserStore
-from ctx.objects import lock
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
 
@@ -37,7 +36,7 @@ def start(codebase: Codebase) -> int | None:
     for path in [path for path, each in _started.items() if each.poll() is not None]:
         del _started[path]
     place = codebase.place
-    is_at_it = place.database in _started or lock.is_held(place.lock)
+    is_at_it = place.database in _started or locks.is_held(place.lock)
     if is_at_it or not can_be_written(place) or not sys.executable:
         return None
     # Loading it takes longer than all else here, and mostly nothing is to be started.

@@ -5,7 +5,7 @@ from contextlib import closing
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx import clock
+from ctx import clock, locks
 from ctx.code import index_file
 from ctx.code.history import questions
 from ctx.code.history import refresh as history
@@ -13,7 +13,6 @@ from ctx.code.history.questions import CoChange
 from ctx.code.lookup import Code
 from ctx.errors import LockConflict, PathRefused, UsageError
 from ctx.layout import Project
-from ctx.objects import lock
 from ctx.operations.code_index import Codebase
 from ctx.sqlite.connection import explained
 
@@ -70,7 +69,7 @@ def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.
     ):
         known = history.known(connection)
         try:
-            with lock.held(place.lock, "ctx code history", _WAIT_SECONDS):
+            with locks.held(place.lock, "ctx code history", _WAIT_SECONDS):
                 project = Project(place.root, place.checkout)
                 known = history.refresh(connection, project, tick=tick) or known
         except LockConflict:

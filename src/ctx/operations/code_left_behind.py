@@ -7,11 +7,10 @@ its own. What is left is looked for in passing, once a day, and costs a moment.
 import os
 from contextlib import closing, suppress
 
-from ctx import clock, disk, layout
+from ctx import clock, disk, layout, locks
 from ctx.code import index_file
 from ctx.errors import CtxError, PathRefused
 from ctx.layout import CODE_INDEX, INDEX_KEY, UserStore
-from ctx.objects import lock
 
 _LOOKED = "looked"
 _SECONDS = 24 * 60 * 60
@@ -45,7 +44,7 @@ def _clear(user_store: UserStore, folder: str) -> None:
     # Once a day at most: nobody else has to pay for loading it.
     import shutil
 
-    with suppress(OSError, CtxError), lock.held(f"{database}.lock", "ctx code index", 0):
+    with suppress(OSError, CtxError), locks.held(f"{database}.lock", "ctx code index", 0):
         shutil.rmtree(folder)
 
 

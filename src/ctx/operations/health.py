@@ -4,10 +4,9 @@ import os
 from contextlib import suppress
 from typing import NamedTuple
 
-from ctx import clock, disk
+from ctx import clock, disk, locks
 from ctx.errors import CtxError
 from ctx.memory import event_log
-from ctx.objects import lock
 from ctx.operations.queue import Queue, queue
 from ctx.operations.standstill import Standstill, standstills
 from ctx.sessions import spool
@@ -170,7 +169,7 @@ def _events(count: int) -> str:
 
 
 def _worker(path: str) -> int | None:
-    if not lock.is_held(path):
+    if not locks.is_held(path):
         return None
     with suppress(OSError, ValueError, IndexError):
         return int(disk.read_plain(path, 200).split()[0])

@@ -19,8 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import clock, disk
-from ctx.objects import lock
+from ctx import clock, disk, locks
 from ctx.operations import apply
 from ctx.operations.apply import NOTHING, Applied
 from ctx.sessions import live, spool
@@ -285,7 +284,7 @@ def alone(home: str) -> Iterator[bool]:
     """Whether nobody else makes memory of sessions, until the block ends. Nobody waits for it."""
     fd = os.open(f"{home}/{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
     try:
-        yield lock.try_lock(fd)
+        yield locks.try_lock(fd)
     finally:
         os.close(fd)
 

@@ -354,6 +354,6 @@ def _write_list(home: str, entries: dict[str, Any]) -> None:
 
 def _locked(home: str, doing: str) -> "AbstractContextManager[None]":
     """One writer at a time, so that nobody's trust is lost."""
-    from ctx.objects import lock
+    from ctx import locks
 
-    return lock.held(f"{trust.path_of(home)}.lock", doing, _WAIT_S)
+    return locks.held(f"{trust.path_of(home)}.lock", doing, _WAIT_S)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from ctx import __version__, clock, disk
-from ctx.objects.lock import try_lock
+from ctx.locks import try_lock
 
 _POLL_S = 0.02
 _LONGEST = 200

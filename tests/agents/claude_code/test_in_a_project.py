@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from ctx import layout
+from ctx import layout, locks
 from ctx.errors import LockConflict
-from ctx.objects import lock
 from ctx.sessions import beside
 from tests.conftest import Ctx, git
 from tests.sessions.conversations import SESSION, Client, Conversation, context_of
@@ -517,7 +516,7 @@ def test_a_command_waits_while_somebody_else_writes(client: Client, ctx: Ctx) ->
     )
     conversation = client.talk()
     conversation.answer('<ctx:remember type="fact">Once.</ctx:remember>')
-    with lock.held(project.lock, "a test", 1.0), pytest.raises(LockConflict):
+    with locks.held(project.lock, "a test", 1.0), pytest.raises(LockConflict):
         client.apply()
     done(conversation)
     done(conversation)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from ctx import locks
 from ctx.errors import LockConflict
-from ctx.objects import lock
 
 HOLDER = """
 import sys, time
-from ctx.objects import lock
-with lock.held(sys.argv[1], "ctx gc", 5):
+from ctx import locks
+with locks.held(sys.argv[1], "ctx gc", 5):
     print("held", flush=True)
     sys.stdin.readline()
 """
@@ -19,13 +19,13 @@ with lock.held(sys.argv[1], "ctx gc", 5):
 
 def test_a_lock_leaves_nothing_behind(tmp_path: Path) -> None:
     path = str(tmp_path / "local" / "LOCK")
-    with lock.held(path, "ctx commit", 1):
-        owner = lock.owner_of(path)
+    with locks.held(path, "ctx commit", 1):
+        owner = locks.owner_of(path)
         assert owner is not None
         assert (owner.pid, owner.doing) == (os.getpid(), "ctx commit")
-        assert lock.is_held(path)
+        assert locks.is_held(path)
     assert not os.path.exists(path)
-    assert not lock.is_held(path)
+    assert not locks.is_held(path)
 
 
 def test_a_conflict_names_the_holder_and_its_age(tmp_path: Path) -> None:
@@ -43,13 +43,13 @@ def test_a_conflict_names_the_holder_and_its_age(tmp_path: Path) -> None:
             pytest.raises(
                 LockConflict, match=rf"E006: .*process {holder.pid} .*\(ctx gc\), for \d"
             ),
-            lock.held(path, "ctx commit", 0.05),
+            locks.held(path, "ctx commit", 0.05),
         ):
             pass
-        assert lock.is_held(path)
+        assert locks.is_held(path)
     finally:
         holder.communicate("\n")
-    with lock.held(path, "ctx commit", 1):
+    with locks.held(path, "ctx commit", 1):
         pass
 
 
@@ -66,18 +66,18 @@ def test_a_lock_file_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     holder.kill()
     holder.communicate()
     assert os.path.exists(path)
-    assert not lock.is_held(path)
-    with lock.held(path, "ctx commit", 0):
-        owner = lock.owner_of(path)
+    assert not locks.is_held(path)
+    with locks.held(path, "ctx commit", 0):
+        owner = locks.owner_of(path)
         assert owner is not None
         assert owner.pid == os.getpid()
 
 
 def test_it_is_released_when_the_work_fails(tmp_path: Path) -> None:
     path = str(tmp_path / "LOCK")
-    with pytest.raises(ZeroDivisionError), lock.held(path, "ctx commit", 1):
+    with pytest.raises(ZeroDivisionError), locks.held(path, "ctx commit", 1):
         raise ZeroDivisionError
-    with lock.held(path, "ctx commit", 0):
+    with locks.held(path, "ctx commit", 0):
         pass
 
 
@@ -85,6 +85,6 @@ def test_it_is_released_when_the_work_fails(tmp_path: Path) -> None:
 def test_any_text_in_the_lock_file_is_survived(tmp_path: Path, content: str) -> None:
     path = tmp_path / "LOCK"
     path.write_bytes(content.encode("utf-8", "surrogateescape"))
-    assert lock.owner_of(str(path)) is None
-    with lock.held(str(path), "ctx commit", 0):
+    assert locks.owner_of(str(path)) is None
+    with locks.held(str(path), "ctx commit", 0):
         pass
