@@ -65,10 +65,38 @@ def _acquire(path: str, timeout_seconds: float) -> int:
             finally:
                 if not acquired:
                     os.close(fd)
-            # Spreads the waiters. Hardly anybody waits, so nobody else loads it.
-            import random
+            _pause()
 
-            clock.sleep(random.uniform(0.002, 0.02))
+
+@contextlib.contextmanager
+def taken(path: str, seconds: float = 0) -> Iterator[int | None]:
+    """The file, open, whose lock is ours until the block ends; None if it is not free in time.
+
+    The file stays where it is.
+    """
+    disk.make_folder(os.path.dirname(path))
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
+    try:
+        yield fd if wait(fd, seconds) else None
+    finally:
+        os.close(fd)
+
+
+def wait(fd: int, seconds: float) -> bool:
+    """Whether the lock on an open file is ours now, or becomes ours in time."""
+    deadline = clock.monotonic() + seconds
+    while not try_lock(fd):
+        if clock.monotonic() >= deadline:
+            return False
+        _pause()
+    return True
+
+
+def _pause() -> None:
+    """Spread the waiters. Hardly anybody waits, so nobody else loads `random`."""
+    import random
+
+    clock.sleep(random.uniform(0.002, 0.02))
 
 
 def try_lock(fd: int) -> bool:
@@ -108,10 +136,11 @@ def owner_of(path: str) -> Owner | None:
 def is_held(path: str) -> bool:
     """Whether a living process holds the lock right now."""
     try:
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False
     try:
+        # Whoever only looks must not keep anybody from taking it for longer than this.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

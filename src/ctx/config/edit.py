@@ -8,10 +8,10 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from ctx import clock, disk, interrupts
+from ctx import disk, interrupts, locks
 from ctx.config import files, schema, setting
 from ctx.config.setting import Setting, Value
 from ctx.errors import ConfigInvalid, LockConflict
@@ -174,25 +174,13 @@ def _real_path(place: files.Place) -> str:
 @contextmanager
 def _alone_in(folder: str) -> Iterator[None]:
     """Hold the folder's lock. The file itself cannot carry it: a change replaces the file."""
-    import fcntl
-
     disk.make_folder(folder)
-    deadline = clock.monotonic() + _LOCK_SECONDS
     fd = os.open(folder, os.O_RDONLY)
     try:
-        while True:
-            try:
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if clock.monotonic() > deadline:
-                    raise LockConflict(
-                        f"Another process is changing settings in {folder}."
-                    ) from None
-                clock.sleep(0.01)
-            except OSError:
-                # Some network file systems have no locks; there, the last writer wins.
-                break
+        # Some network file systems have no locks; there, the last writer wins.
+        with suppress(OSError):
+            if not locks.wait(fd, _LOCK_SECONDS):
+                raise LockConflict(f"Another process is changing settings in {folder}.")
         yield
     finally:
         os.close(fd)

@@ -41,7 +41,6 @@ AUTHOR = "claude-code"
 
 _LOCK = "LOCK"
 _LOCK_S = 2.5
-_POLL_S = 0.02
 _LARGEST_FILE = 64 * 1024 * 1024 + 1
 # Characters that no node should have.
 _LARGE = 50_000
@@ -99,16 +98,8 @@ NOTHING = Applied((), 0, 0, (), 0)
 @contextmanager
 def alone(home: str) -> Iterator[bool]:
     """Whether nobody else looks after the spool, until the block ends."""
-    folder = spool.path_of(home, "")
-    disk.make_folder(folder.rstrip("/"))
-    fd = os.open(f"{folder}{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
-    deadline = clock.monotonic_after(_LOCK_S)
-    try:
-        while not (held := locks.try_lock(fd)) and clock.monotonic() < deadline:
-            clock.sleep(_POLL_S)
-        yield held
-    finally:
-        os.close(fd)
+    with locks.taken(spool.path_of(home, _LOCK), _LOCK_S * clock.patience) as fd:
+        yield fd is not None
 
 
 def waiting(memory: Memory, home: str) -> list[str]:

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager
 from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx import clock, disk, locks
+from ctx import clock, locks
 from ctx.operations import apply
 from ctx.operations.apply import NOTHING, Applied
 from ctx.sessions import live, spool
@@ -282,11 +282,8 @@ def problems(applied: Applied) -> list[str]:
 @contextmanager
 def alone(home: str) -> Iterator[bool]:
     """Whether nobody else makes memory of sessions, until the block ends. Nobody waits for it."""
-    fd = os.open(f"{home}/{_LOCK}", os.O_RDWR | os.O_CREAT, disk.FILE_MODE)
-    try:
-        yield locks.try_lock(fd)
-    finally:
-        os.close(fd)
+    with locks.taken(f"{home}/{_LOCK}") as fd:
+        yield fd is not None
 
 
 def _expect_again(connection: Connection) -> None:

@@ -4,16 +4,13 @@ The kernel's lock on the file decides, and it ends with its process, so nothing 
 leaves is in anybody's way. The text in the file says who holds it.
 """
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from ctx import __version__, clock, disk
-from ctx.locks import try_lock
+from ctx import __version__, clock, disk, locks
 
-_POLL_S = 0.02
 _LONGEST = 200
 
 
@@ -26,17 +23,10 @@ class Owner(NamedTuple):
 @contextmanager
 def held(path: str, seconds: float) -> Iterator[bool]:
     """Whether we are the worker until the block ends. One that is just going is waited for."""
-    disk.make_folder(os.path.dirname(path))
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, disk.FILE_MODE)
-    is_in_time = clock.deadline(seconds)
-    try:
-        while not (is_ours := try_lock(fd)) and is_in_time():
-            clock.sleep(_POLL_S)
-        if is_ours:
+    with locks.taken(path, seconds * clock.patience) as fd:
+        if fd is not None:
             _write(fd)
-        yield is_ours
-    finally:
-        os.close(fd)
+        yield fd is not None
 
 
 def write_again(path: str) -> None:
@@ -54,20 +44,9 @@ def write_again(path: str) -> None:
 def owner(path: str) -> Owner | None:
     """The worker that runs, if there is one."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        return _read(disk.read_plain(path, _LONGEST)) if locks.is_held(path) else None
     except OSError:
         return None
-    try:
-        try:
-            # Whoever only looks must not keep a worker from starting for longer than this.
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _read(os.pread(fd, _LONGEST, 0))
-        return None
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
 
 
 def _read(said: bytes) -> Owner | None:
