@@ -112,7 +112,7 @@ def _is_first(hook: Hook, session: str, said: bytes, part: int) -> bool:
 
     process = hook.environment.get("CLAUDE_PID", "").encode()
     name = f"{session}.start-{crc32(said + process):08x}-{part}"
-    return live.claim(hook.home, name, hook.now_ms(), _AT_ONCE_MS)
+    return live.claim(hook.home, name, hook.now_ms(), _AT_ONCE_MS * clock.patience)
 
 
 def prompt_submit(hook: Hook, said: bytes) -> bytes:
