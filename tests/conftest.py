@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from ctx import clock
 from ctx.cli.main import main
-from tests import installed
+from tests import effort, installed
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("ctx", max_examples=effort.times(100), deadline=None)
+settings.load_profile("ctx")
 
 
 class Ran(NamedTuple):

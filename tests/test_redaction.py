@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx import redaction
-from tests import secrets_generator
+from tests import effort, secrets_generator
 
 ALNUM = string.ascii_letters + string.digits
 RNG = random.Random(20240517)
@@ -316,7 +316,7 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=effort.times(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=25).map("".join))
 def test_any_text_keeps_what_is_not_secret(text: str) -> None:
     redacted = redaction.redact(text)
@@ -324,7 +324,7 @@ def test_any_text_keeps_what_is_not_secret(text: str) -> None:
     assert all(a.end <= b.start for a, b in pairwise(redacted.findings))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=effort.times(100), deadline=None)
 @given(st.text(st.characters(codec=None), max_size=200))
 def test_no_text_is_refused(text: str) -> None:
     hold_invariants(text, redaction.redact(text))

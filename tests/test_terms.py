@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx import terms
+from tests import effort
 
 EXAMPLES = [
     # Identifiers: the parts, then the whole.
@@ -269,7 +270,9 @@ MARKED = characters("\u05b0\u05ea", "\u0620\u065f", "\u0900\u0950", "\u0e01\u0e3
 OTHER = characters("\u0300\u036f", "\u2000\u2bff", "\u3000\u3004", "\ufe00\ufe0f", "😀🙏")
 
 quick = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(200),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.operations import printed as output
+from tests import effort
 from tests.cli.conftest import Piped
 from tests.conftest import Ctx
 
@@ -156,7 +157,7 @@ def test_progress_bars_and_colours() -> None:
     assert printed.head == ("100 %", "done")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=effort.times(60))
 @given(st.binary(max_size=400), st.lists(st.integers(1, 9), max_size=40), st.integers(0, 12))
 def test_it_does_not_matter_in_which_parts_it_comes(
     data: bytes, sizes: list[int], most: int

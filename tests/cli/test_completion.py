@@ -26,7 +26,7 @@ from ctx.cli.shell_words import Typed, insertion, split
 from ctx.config.schema import SETTINGS
 from ctx.memory import store
 from ctx.memory.model import EDGE_TYPES, NODE_TYPES, TIERS
-from tests import installed
+from tests import effort, installed
 from tests.cli.test_startup import THIRD_PARTY, loaded_by
 from tests.conftest import Ctx
 
@@ -680,7 +680,7 @@ def test_a_word_that_is_put_in_is_read_back(value: str, quote: str, length: int)
     assert split(line, BREAKS) == Typed(["ctx", "list", value], "", "", 0, False)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=effort.times(25), deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=30))
 def test_bash_reads_the_same_words(values: list[str]) -> None:
     line = "ctx "

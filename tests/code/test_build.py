@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from ctx.code import build, crew, index_file
 from ctx.code.packages import known
 from ctx.errors import CtxError, DiskFailure
+from tests import effort
 from tests.code.built import built, followed, fresh, place
 from tests.conftest import Ctx
 
@@ -253,7 +254,9 @@ def number_of(name: str) -> int:
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.sampled_from((PYTHON, NATIVE, WEB)), st.integers(0, 1), steps)
 @example(PYTHON, 0, [(number_of("x.py"), "write", 1)])
@@ -430,7 +433,9 @@ def index_of(ctx: Ctx) -> Path:
 
 
 @settings(
-    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(5),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.integers(0, 200_000), st.binary(max_size=5000), st.booleans())
 @example(0, b"", True)

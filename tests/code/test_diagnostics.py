@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from ctx.code.diagnostics.findings import MOST_DIAGNOSTICS
 from ctx.code.diagnostics.model import Diagnostic, Report
 from ctx.code.diagnostics.read import read
+from tests import effort
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "diagnostics"
 OUTPUTS = sorted(GOLDEN.glob("*.txt"))
@@ -222,14 +223,14 @@ def check(report: Report) -> None:
             assert (span.start_line or 0) >= 0
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=effort.times(150))
 @given(st.lists(st.sampled_from(POOL) | st.text(max_size=60), max_size=40))
 def test_mixed_lines(lines: list[str]) -> None:
     check(read(lines))
     check(read("\n".join(lines), "go test"))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=effort.times(100))
 @given(st.sampled_from(OUTPUTS), st.data())
 def test_outputs_that_were_cut(path: Path, data: st.DataObject) -> None:
     text = path.read_text()
@@ -237,7 +238,7 @@ def test_outputs_that_were_cut(path: Path, data: st.DataObject) -> None:
     check(read(text[first : data.draw(st.integers(first, len(text)))]))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=effort.times(100))
 @given(st.text(max_size=2_000), st.text(max_size=40))
 def test_any_text(text: str, command: str) -> None:
     check(read(text, command))

@@ -14,6 +14,7 @@ from ctx import locks
 from ctx.code import build, lookup
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LABELS
+from tests import effort
 from tests.code.built import Key, built, followed, fresh, place
 from tests.code.test_build import NATIVE, PYTHON, WEB, Versions, change, large, start, steps
 from tests.conftest import Ctx
@@ -64,7 +65,9 @@ class Asked:
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(12),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.sampled_from((PYTHON, NATIVE, WEB)), st.integers(0, 1), steps, st.integers(0, 1000))
 @example(NATIVE, 0, [], 0)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from ctx.code.history import questions
 from ctx.code.history.refresh import Read
+from tests import effort
 from tests.code.histories import FIRST, History, Made, make
 from tests.conftest import git
 
@@ -131,7 +132,12 @@ STEPS = [
 ]
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(
+    max_examples=effort.times(8),
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+)
 @given(
     steps=st.lists(st.sampled_from(STEPS), min_size=4, max_size=14), seed=st.integers(0, 1 << 30)
 )

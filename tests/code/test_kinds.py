@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ctx.code import attributes, encoding, generated, kinds
 from ctx.code.attributes import Attributes
+from tests import effort
 
 LIMITS = kinds.Limits(100_000)
 
@@ -346,7 +347,7 @@ HEADS = st.sampled_from([b"", b"# coding: gbk\n", b"// generated\n", b"/*", b"<!
 NAMES = st.sampled_from(["a.py", "a.h", "a.m", "a.inc", "a.ts", "a.js", "bin/a", "vendor/a/b.c"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=effort.times(200), deadline=None)
 @given(st.text(max_size=40) | NAMES, MARKS, HEADS, st.binary(max_size=3000))
 def test_no_bytes_are_too_strange(path: str, mark: bytes, head: bytes, rest: bytes) -> None:
     content = mark + head + rest

@@ -15,6 +15,7 @@ from ctx.checkouts import find_checkout
 from ctx.code import listing
 from ctx.code.listing import LeftOut
 from ctx.errors import DiskFailure
+from tests import effort
 from tests.conftest import git
 
 LINK = "it is a symbolic link"
@@ -197,7 +198,9 @@ RULES = st.lists(
 IGNORE_FILES = st.dictionaries(st.sampled_from(["", "a/", "b/", "a/b/"]), RULES, max_size=3)
 
 compared = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

@@ -15,13 +15,14 @@ from ctx.code.packages import cargo, go, maven, npm, python
 from ctx.code.packages.globs import matches
 from ctx.code.packages.model import Dependency, Package, Problem, Target, Workspace
 from ctx.code.packages.read import MANIFESTS, read_all
+from tests import effort
 from tests.code.cargo import settle
 from tests.golden.packages import make
 
 NOTHING = Workspace()
 # One folder for all examples: what is read is what was written last.
 FEW = settings(
-    max_examples=50,
+    max_examples=effort.times(50),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

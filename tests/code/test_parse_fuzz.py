@@ -11,6 +11,7 @@ from ctx.code.model import CALL, REFERENCE, TYPE, Parsed
 from ctx.code.parse import parse
 from ctx.code.reading import Wanted
 from ctx.code.vocabulary import KINDS, VISIBILITIES
+from tests import effort
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 
@@ -96,7 +97,7 @@ def test_a_name_that_is_missing_is_no_mention() -> None:
     assert parse("Broken.java", b"([\x00", "java").mentions == ()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=effort.times(120), deadline=None)
 @given(st.sampled_from(SOURCES), st.lists(mutations, min_size=1, max_size=4))
 def test_any_bytes(
     source: tuple[str, str, bytes], changes: list[tuple[str, int, int, bytes]]

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ctx.code import patterns
+from tests import effort
 from tests.conftest import git
 
 CASES = [
@@ -95,7 +96,9 @@ PATHS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3).map("/".join)
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @example(["a/**/b", "!a/b"], {"a/b", "a/a/b"})
 @given(st.lists(PATTERNS, min_size=1, max_size=4), st.sets(PATHS, min_size=1, max_size=12))

@@ -13,6 +13,7 @@ from ctx.code.asked import Asked
 from ctx.code.segments import COMMITS, FILES, SCHEMA
 from ctx.code.words import BODY, NAMES, PATH, SUBJECT
 from ctx.sqlite.connection import execute_script
+from tests import effort
 
 WORDS = "retry token cache socket render parse flush merge".split()
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -64,7 +65,7 @@ def plain_bm25(texts: Mapping[int, str], weights: Mapping[str, float]) -> dict[i
     ),
     asked=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3, unique=True),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=effort.times(150), deadline=None)
 def test_scores_are_those_of_the_textbook(
     steps: list[tuple[str, int, str]], asked: list[str]
 ) -> None:
@@ -86,7 +87,7 @@ def test_scores_are_those_of_the_textbook(
 
 
 @given(before=TEXTS, after=TEXTS, settled=st.booleans())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=effort.times(50), deadline=None)
 def test_what_a_text_said_before_is_not_found(before: str, after: str, settled: bool) -> None:
     connection = opened()
     postings.put(connection, COMMITS, 1, 1, words.of_message(before))

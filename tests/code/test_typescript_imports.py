@@ -14,6 +14,7 @@ from ctx.code import build, index_file
 from ctx.code.qualified import Names
 from ctx.code.resolve import facts
 from ctx.code.resolve.typescript_settings import tolerant_json
+from tests import effort
 
 MADE = "export const made = 1;\n"
 
@@ -163,7 +164,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=effort.times(40))
 @given(st.dictionaries(st.text(), VALUES), st.sampled_from(["// a\n", "/* , } */", "\n"]))
 def test_json_is_read_with_comments_and_commas_too_many(value: dict[str, Any], noise: str) -> None:
     written = json.dumps(value, indent=1, ensure_ascii=False)

@@ -16,6 +16,7 @@ from ctx.config.files import Place
 from ctx.config.resolve import load
 from ctx.config.template import project_template
 from ctx.errors import ConfigInvalid, DiskFailure
+from tests import effort
 from tests.config.documents import KEYS, SCALARS, Document, documents
 from tests.config.values import values_of
 
@@ -178,7 +179,7 @@ INSIDE = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=effort.times(60))
 @given(documents(st.dictionaries(SECTIONS, INSIDE, max_size=3)), st.booleans())
 def test_whatever_else_a_file_says_it_goes_on_saying(
     tmp_path_factory: pytest.TempPathFactory, document: Document, removing: bool
@@ -200,7 +201,7 @@ def test_whatever_else_a_file_says_it_goes_on_saying(
     assert written.count("# [gc] # keep_days = 1") == document.text.count("# [gc] # keep_days = 1")
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=effort.times(40))
 @given(st.data())
 def test_what_is_set_is_what_is_got(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

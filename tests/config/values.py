@@ -7,9 +7,11 @@ from ctx.config.setting import Setting, Value
 _TEXTS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), max_size=20)
 
 
-def _is_written(text: str) -> bool:
-    """Whether it is one line of text."""
-    return text.isprintable() and len(text) < 100
+_PRINTABLE = st.characters(min_codepoint=32, max_codepoint=126)
+
+
+def _is_short(text: str) -> bool:
+    return len(text) < 100
 
 
 def values_of(known: Setting) -> st.SearchStrategy[Value]:
@@ -27,7 +29,8 @@ def values_of(known: Setting) -> st.SearchStrategy[Value]:
             return _TEXTS
         case "texts" if known.form:
             return st.lists(
-                st.from_regex(known.form, fullmatch=True).filter(_is_written), max_size=4
+                st.from_regex(known.form, fullmatch=True, alphabet=_PRINTABLE).filter(_is_short),
+                max_size=4,
             ).map(tuple)
         case "texts":
             return st.lists(_TEXTS, max_size=4).map(tuple)

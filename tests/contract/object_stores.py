@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from ctx.errors import ObjectNotFound
 from ctx.objects.model import Tree
 from ctx.objects.store import Kind, ObjectStore, blob, decode, typed
+from tests import effort
 
 A = blob(b"alpha")
 B = blob(b"beta")
@@ -57,7 +58,7 @@ class ObjectStoreContract:
         assert [store.read(item.id) for item in objects] == objects
 
     def test_any_bytes_come_back(self, store: ObjectStore) -> None:
-        @settings(max_examples=60, deadline=None)
+        @settings(max_examples=effort.times(60), deadline=None)
         @given(st.lists(st.binary(max_size=2000), max_size=8))
         def check(payloads: list[bytes]) -> None:
             objects = [blob(payload) for payload in payloads]

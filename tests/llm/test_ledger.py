@@ -30,6 +30,7 @@ from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Usage
 from ctx.llm.prices import prices
 from ctx.redaction.needle import word
+from tests import effort
 
 TO = To("openai", "http://127.0.0.1:1/", "small")
 FREE = prices([])
@@ -190,7 +191,7 @@ ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort.times(40), deadline=None)
 @given(actions=ACTIONS, cap=st.integers(0, 1_500))
 def test_any_order_of_calls_keeps_to_the_cap(
     tmp_path_factory: pytest.TempPathFactory, actions: list[Any], cap: int

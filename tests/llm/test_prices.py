@@ -1,12 +1,13 @@
 """Money for tokens."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from ctx.config.schema import SETTINGS
 from ctx.errors import ConfigInvalid
 from ctx.llm.model import Usage
 from ctx.llm.prices import prices
+from tests import effort
 from tests.config.values import values_of
 
 _MILLION = Usage(1_000_000, 1_000_000)
@@ -36,6 +37,7 @@ def test_what_is_no_price_is_refused(setting: str) -> None:
         prices([setting])
 
 
+@settings(max_examples=effort.times(20))
 @given(values_of(SETTINGS["llm.prices"]))
-def test_what_the_setting_takes_is_a_price(settings: tuple[str, ...]) -> None:
-    prices(settings)
+def test_what_the_setting_takes_is_a_price(given_prices: tuple[str, ...]) -> None:
+    prices(given_prices)

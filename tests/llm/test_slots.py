@@ -14,6 +14,7 @@ from ctx.llm.llama_cpp import slots
 from ctx.llm.llama_cpp.slots import Boundary, OnDisk, Read, Recalled, Slots
 from ctx.llm.tries import Patience
 from ctx.llm.wire import Wire
+from tests import effort
 from tests.llm import serving
 
 PACK = slots.boundaries([range(50), range(100, 200)])
@@ -315,7 +316,9 @@ def test_a_state_that_is_nonsense_is_written_anew(
 
 
 @settings(
-    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=effort.times(50),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    deadline=None,
 )
 @given(
     value=st.recursive(

@@ -18,6 +18,7 @@ from ctx.objects.in_memory import InMemoryStore
 from ctx.objects.model import RecordBatch
 from ctx.objects.store import Object, typed
 from ctx.sqlite.connection import transaction
+from tests import effort
 from tests.memory.graphs import STEPS, WHO, Step, all_records, graph, live, tables
 
 NODE = Ulid("01M7ESYZ1SB4F8Q5T2V9W3X6K0")
@@ -56,7 +57,7 @@ def read(*made: Object) -> list[Record]:
     return [record for each in made for record in batches.read(store, each.id)]
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(25), deadline=None, derandomize=True)
 @given(STEPS)
 def test_what_is_written_is_read_back(steps: list[Step]) -> None:
     with graph() as lived:
@@ -290,7 +291,7 @@ ROWS = st.tuples(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(st.lists(ROWS | ANYTHING, max_size=12))
 def test_no_batch_breaks_a_reader(rows: list[Any]) -> None:
     said = read(batch(*rows))

@@ -19,6 +19,7 @@ from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
 from ctx.objects.trees import EMPTY
+from tests import effort
 
 NODES = [NodeId(Ulid(f"01{'A' * 23}{number}")) for number in range(2)]
 WRITES = st.tuples(
@@ -119,7 +120,7 @@ def expected(drawn: list[Drawn], every: list[list[Record]]) -> set[tuple[str, st
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort.times(40), deadline=None)
 @given(histories())
 def test_disputes_are_those_that_trying_all_pairs_finds(drawn: list[Drawn]) -> None:
     every = said(drawn)

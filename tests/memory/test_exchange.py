@@ -19,6 +19,7 @@ from ctx.memory.foreign.incoming import Skipped
 from ctx.memory.graph import Graph
 from ctx.memory.intake import Intake
 from ctx.memory.model import Draft, Edge, Evidence, View
+from tests import effort
 
 WHO = Who("s", "test")
 
@@ -123,7 +124,7 @@ def carry_out(change: Change, step: Any, nodes: list[Any]) -> None:
 
 
 @settings(
-    max_examples=40,
+    max_examples=effort.times(40),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

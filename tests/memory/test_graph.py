@@ -11,6 +11,7 @@ from ctx.errors import AmbiguousId, NodeNotFound, UsageError, ViewNotFound
 from ctx.ids import NodeId, Ulid
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph, TagCount
+from tests import effort
 from tests.memory.graphs import WHO, graph
 
 
@@ -67,7 +68,7 @@ def test_a_deleted_node_is_named_with_the_way_back() -> None:
             lived.find_deleted("7ZZZZZ")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort.times(40), deadline=None)
 @given(st.lists(st.text("01AB", min_size=1, max_size=14), min_size=1, max_size=12, unique=True))
 def test_a_shown_id_names_one_node_and_no_more_is_shown_than_needed(names: list[str]) -> None:
     with graph() as lived:

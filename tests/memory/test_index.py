@@ -27,6 +27,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import typed
 from ctx.objects.trees import EMPTY
 from ctx.sqlite.connection import transaction
+from tests import effort
 from tests.memory.graphs import TABLES, graph
 from tests.memory.test_replay import SAID, STAMP
 
@@ -303,7 +304,7 @@ def world(drawn: Drawn) -> Iterator[World]:
         yield World(folder, drawn)
 
 
-@settings(max_examples=35, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(35), deadline=None, derandomize=True)
 @given(drawn(), MOVES)
 def test_any_way_leads_to_what_is_made_anew(drawn: Drawn, moves: list[tuple[Any, ...]]) -> None:
     with world(drawn) as there:

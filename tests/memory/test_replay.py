@@ -12,6 +12,7 @@ from ctx.memory import records
 from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record, edge_key
 from ctx.sqlite.connection import transaction
+from tests import effort
 from tests.memory.graphs import STEPS, Step, all_records, assert_sound, graph, live, tables
 
 
@@ -28,7 +29,7 @@ def applied(said: list[Record], chance: random.Random) -> dict[str, list[tuple[o
         return tables(fresh.connection)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(STEPS, st.randoms(use_true_random=False))
 def test_a_history_can_arrive_in_any_order(steps: list[Step], chance: random.Random) -> None:
     with graph() as lived:
@@ -96,7 +97,7 @@ SAID: st.SearchStrategy[Any] = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(80), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(STAMP, SAID), max_size=25), st.randoms(use_true_random=False))
 def test_what_several_machines_said_at_the_same_time_gives_one_graph(
     drawn: list[tuple[int, tuple[str, str, str, str | None, dict[str, object]]]],

@@ -13,12 +13,13 @@ from ctx.errors import DeserializationFailed
 from ctx.objects import codec
 from ctx.objects.model import Commit, RecordBatch, Typed
 from ctx.objects.store import typed
+from tests import effort
 from tests.objects.samples import SAMPLES, an_id, any_typed
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "objects"
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=effort.times(400), deadline=None)
 @given(any_typed())
 def test_decode_is_the_inverse_of_encode(value: Typed) -> None:
     payload = codec.encode(value)
@@ -26,7 +27,7 @@ def test_decode_is_the_inverse_of_encode(value: Typed) -> None:
     assert codec.encode(value) == payload
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=effort.times(100), deadline=None)
 @given(any_typed())
 def test_every_id_in_a_value_is_found(value: Typed) -> None:
     found = codec.named_ids(codec.encode(value))
@@ -117,7 +118,7 @@ def test_an_id_that_is_none_is_e004(id: str) -> None:
         codec.decode(payload)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.times(300), deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_decode_or_are_e004(payload: bytes) -> None:
     try:
@@ -126,7 +127,7 @@ def test_any_bytes_decode_or_are_e004(payload: bytes) -> None:
         assert error.code == "E004"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=effort.times(300), deadline=None)
 @given(st.sampled_from(sorted(SAMPLES)), st.integers(0, 2000), st.integers(1, 255))
 def test_a_damaged_payload_decodes_or_is_e004(name: str, position: int, flip: int) -> None:
     payload = bytearray(codec.encode(SAMPLES[name]))

@@ -11,6 +11,7 @@ from ctx.objects.commits import Head
 from ctx.objects.in_memory import InMemoryStore
 from ctx.objects.model import Commit, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.store import blob, typed
+from tests import effort
 
 NAMES = st.sampled_from(["a", "b", "c"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
@@ -88,7 +89,7 @@ def test_what_is_fresh_in_a_tree_is_what_the_other_lacks(
     assert not list(trees.fresh(reader, after, after))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=effort.times(60))
 @given(st.lists(st.tuples(CHANGES, st.integers(1, 3)), min_size=2, max_size=3), CHANGES)
 def test_heads_join_to_the_same_in_any_order(
     branches: list[tuple[dict[str, ObjectId], int]], base: dict[str, ObjectId]

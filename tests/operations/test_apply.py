@@ -24,6 +24,7 @@ from ctx.retrieval import contexts, layers
 from ctx.sessions import deleted, events, spool
 from ctx.sessions.events import Event
 from ctx.workspace import Memory
+from tests import effort
 from tests.conftest import Ctx
 from tests.sessions.conversations import SESSION, TIMEOUT_S, Client, Conversation, context_of
 
@@ -324,7 +325,7 @@ HAPPENING = st.sampled_from(
 )
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(20), deadline=None, derandomize=True)
 @given(st.lists(HAPPENING, min_size=1, max_size=9))
 @example(["one late", "apply", "stop again", "apply", "write", "stop again"])
 @example(["one same", "apply", "one same late", "apply", "one same"])

@@ -22,6 +22,7 @@ from ctx.operations.cost import (
     calibration,
     cost,
 )
+from tests import effort
 
 NOON = 1_794_744_000_000
 """2026-11-15, 12:00 UTC."""
@@ -122,7 +123,7 @@ def test_how_good_the_estimate_is(store: UserStore) -> None:
     )
 
 
-@settings_of_tests(max_examples=15, deadline=None)
+@settings_of_tests(max_examples=effort.times(15), deadline=None)
 @given(
     calls=st.lists(
         st.tuples(st.integers(0, 9_999), st.integers(0, 9_999), st.sampled_from(["a", "b", ""])),

@@ -13,6 +13,7 @@ from ctx.sessions import events, live, pausing, spool, state, switched_off, tran
 from ctx.sessions.events import Event
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
+from tests import effort
 from tests.sessions.conversations import Client
 from tests.sessions.transcripts import Transcript, fix
 
@@ -89,7 +90,7 @@ def test_hooks_that_were_off_lose_nothing(client: Client, transcript: Transcript
         assert session.request.startswith("The sum of an order is wrong")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=effort.times(15), deadline=None)
 @given(
     reported=st.lists(st.sampled_from(range(len(ALL))), unique=True),
     late=st.booleans(),

@@ -18,6 +18,7 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.operations import respond
 from ctx.operations.respond import Kept, Mention, Response
 from ctx.workspace import Memory, Surroundings, open_memory
+from tests import effort
 from tests.conftest import Ctx, git
 
 SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
@@ -276,7 +277,9 @@ def test_an_answer_that_was_not_finished(shop: Path) -> None:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.text(max_size=200), st.text(max_size=50))
 def test_any_answer_can_be_kept(folder: Path, text: str, task: str) -> None:

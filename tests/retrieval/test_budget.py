@@ -8,6 +8,7 @@ from ctx.errors import BudgetExceeded
 from ctx.retrieval import budget
 from ctx.retrieval.budget import Offer, fill
 from ctx.retrieval.pack import Chunk
+from tests import effort
 
 
 def chunk(
@@ -104,7 +105,7 @@ OFFERS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort.times(60), deadline=None)
 @given(OFFERS, st.integers(0, 3_000), st.integers(0, 5))
 def test_a_budget_is_never_exceeded_and_nothing_gets_lost(
     offers: list[Offer], room: int, limit: int

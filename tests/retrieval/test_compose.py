@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ctx import tokens
 from ctx.errors import BudgetExceeded
 from ctx.retrieval.compose import Composed, Entry, Frame, LeftOut, compose
+from tests import effort
 
 AT = "2026-01-20T10:00:00Z"
 
@@ -168,7 +169,7 @@ ENTRIES = st.tuples(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(400), deadline=None, derandomize=True)
 @given(ENTRIES, st.integers(0, 1_500))
 def test_no_budget_is_ever_exceeded(entries: list[Entry], budget: int) -> None:
     try:
@@ -184,7 +185,7 @@ def test_no_budget_is_ever_exceeded(entries: list[Entry], budget: int) -> None:
     assert ("left out" in done.text) is (done.left_out.nodes > 0)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(ENTRIES)
 def test_nothing_is_left_out_where_there_is_room(entries: list[Entry]) -> None:
     whole = composed(entries, 10**9)

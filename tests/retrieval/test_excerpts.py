@@ -11,6 +11,7 @@ from ctx import tokens
 from ctx.code import build, index_file
 from ctx.retrieval import excerpts
 from ctx.retrieval.excerpts import Text, Texts
+from tests import effort
 
 FUNCTION = """\
 def connect(address, tries):
@@ -80,7 +81,7 @@ def test_comments_above_belong_to_an_item() -> None:
     assert excerpts.from_above(file, 6, lowest=5) == 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort.times(60), deadline=None)
 @given(
     st.lists(st.text(alphabet="ab {}():\t日", max_size=40), max_size=60),
     st.dictionaries(st.integers(1, 60), st.floats(0, 5), max_size=5),

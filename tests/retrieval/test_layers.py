@@ -17,6 +17,7 @@ from ctx.operations import compose, task
 from ctx.retrieval import contexts, default_view, layers
 from ctx.retrieval.contexts import NOTHING, Context
 from ctx.retrieval.layers import Wanted, Where
+from tests import effort
 from tests.conftest import Ctx, git
 from tests.memory import graphs
 from tests.retrieval.worked import change, learning, observation, session, step
@@ -266,7 +267,7 @@ def test_a_session_that_began_with_nothing_goes_on(
     assert resumed.startswith(f"{layers.CHANGED}\n\n## Pinned")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(graphs.STEPS)
 def test_a_memory_gives_one_text(steps: list[graphs.Step]) -> None:
     """However it came about, and however often it is asked for."""
@@ -366,7 +367,7 @@ TIERS = st.sampled_from(["tier:pinned", "tier:working", "tier:reference"])
 NODES = st.lists(st.tuples(st.just("fact"), CONTENTS, TIERS), max_size=40)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(NODES, st.integers(100, 30_000))
 def test_parts_are_whole_and_small_and_together_everything(
     nodes: list[tuple[str, str, str]], budget: int
@@ -604,7 +605,7 @@ def test_where_an_agent_was_comes_first() -> None:
         assert again.text == made.text
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(40), deadline=None, derandomize=True)
 @given(NODES, st.integers(100, 2_500))
 def test_where_an_agent_was_has_no_more_room_than_there_is(
     nodes: list[tuple[str, str, str]], budget: int
@@ -654,7 +655,7 @@ BLOCKS = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(300), deadline=None, derandomize=True)
 @given(BLOCKS, st.integers(20, 1_500))
 def test_no_answer_is_larger_than_the_client_takes(blocks: list[str], most: int) -> None:
     text, shown_blocks = layers.fitted(blocks, most, missing)
@@ -670,7 +671,7 @@ def test_no_answer_is_larger_than_the_client_takes(blocks: list[str], most: int)
         assert layers.units(whole) + longest > most
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(st.text())
 def test_units_are_counted_as_the_client_counts_them(text: str) -> None:
     assert layers.units(text) == len(text.encode("utf-16-le", "surrogatepass")) // 2

@@ -8,6 +8,7 @@ from markdown_it.token import Token
 
 from ctx.retrieval.compose import Entry, Frame, LeftOut, compose, item
 from ctx.retrieval.markdown import code, contained, defused
+from tests import effort
 
 PARSER = MarkdownIt("commonmark")
 
@@ -94,7 +95,7 @@ def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")
     return Entry(f"fact:{number:012}", "fact", "tier:pinned", text, tags, depends_on=("fact:X",))
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(1000), deadline=None, derandomize=True)
 @given(st.lists(TEXT, min_size=1, max_size=4))
 @example(["a\n- ```\n  b\n ```"])
 @example(["x\n\t\t```", "y"])
@@ -154,7 +155,7 @@ def last_said(tokens: list[Token], item_open: Token) -> list[str]:
     return said[-2:]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(TEXT)
 def test_a_query_cannot_leave_its_code(text: str) -> None:
     (token,) = [t for t in PARSER.parse(f"Query: {code(text)}") if t.type == "inline"]

@@ -15,6 +15,7 @@ from ctx.memory.changes import changing
 from ctx.memory.model import Evidence
 from ctx.retrieval import pack_text
 from ctx.retrieval.pack import PromptPack
+from tests import effort
 from tests.memory.graphs import WHO
 from tests.retrieval.packs import Packing, index, packing
 
@@ -383,7 +384,9 @@ def test_a_budget_that_is_too_small_says_how_much_is_needed(shop: Packing) -> No
 
 
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.integers(60, 3_000), st.integers(0, 500), st.sampled_from(["connect", "delay", "render"]))
 def test_no_pack_is_larger_than_its_budget(

@@ -16,6 +16,7 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse
 from ctx.retrieval import remembered
 from ctx.retrieval.remembered import Nearness, Remembered
+from tests import effort
 from tests.memory.graphs import WHO, graph
 
 NOW_MS = 1_800_000_000_000
@@ -229,7 +230,9 @@ def test_an_empty_store_answers_nothing(store: Store) -> None:
 
 
 @settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=effort.times(60),
+    deadline=None,
 )
 @given(question=st.text(max_size=60), limit=st.integers(1, 4))
 def test_nothing_is_an_error(store: Store, question: str, limit: int) -> None:

@@ -15,6 +15,7 @@ from ctx.retrieval import contexts, layers
 from ctx.retrieval.contexts import LAYERS
 from ctx.retrieval.layers import Wanted
 from ctx.retrieval.limits import Limits
+from tests import effort
 from tests.memory import graphs
 from tests.retrieval import worked
 from tests.retrieval.worked import change, learning, node, observation, session
@@ -378,7 +379,7 @@ TEXTS = st.one_of(
 ).filter(lambda text: "\0" not in text)
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(30), deadline=None, derandomize=True)
 @given(
     st.lists(TEXTS, max_size=12),
     st.lists(TEXTS, max_size=12),

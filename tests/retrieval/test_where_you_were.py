@@ -10,6 +10,7 @@ from ctx.memory.graph import Graph
 from ctx.retrieval import layers, where_you_were
 from ctx.retrieval.layers import Wanted, Where
 from ctx.sessions.steps import Finding, SymbolChange
+from tests import effort
 from tests.memory import graphs
 from tests.retrieval.worked import node, step
 
@@ -118,7 +119,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(25), deadline=None, derandomize=True)
 @given(
     st.lists(
         st.fixed_dictionaries(

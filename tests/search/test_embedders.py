@@ -21,6 +21,7 @@ from ctx.search import embedders, table
 from ctx.search.embedders import Embedder
 from ctx.search.remote import Server
 from ctx.search.table import Table, Vocabulary
+from tests import effort
 from tests.contract.embedders import EmbedderContract
 
 # The table
@@ -90,7 +91,7 @@ LETTERS = st.text("abc", min_size=1, max_size=6)
 
 
 @given(st.lists(LETTERS, unique=True, max_size=20), st.lists(LETTERS, max_size=20), LETTERS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=effort.times(100), deadline=None)
 def test_the_pieces_of_a_word_make_the_word(starts: list[str], rests: list[str], word: str) -> None:
     pieces = starts + [table.CONTINUES + rest for rest in dict.fromkeys(rests)]
     rows = Vocabulary(pieces).rows(word)
@@ -103,7 +104,7 @@ def test_the_pieces_of_a_word_make_the_word(starts: list[str], rests: list[str],
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=effort.times(100), deadline=None)
 def test_any_text_may_come(text: str) -> None:
     [row] = embedders.default().embed([text])
     assert numpy.isfinite(row).all()

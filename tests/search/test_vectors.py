@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from ctx import clock
 from ctx.search.embedders import Embedder, default
 from ctx.search.vectors import Vectors
+from tests import effort
 
 if TYPE_CHECKING:
     from ctx.search.embedders import Matrix
@@ -191,7 +192,7 @@ def test_what_another_process_wrote_is_seen(path: str) -> None:
 
 
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=40, unique=True), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=effort.times(25), deadline=None)
 def test_the_nearest_are_those_that_a_plain_look_finds(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], data: st.DataObject
 ) -> None:

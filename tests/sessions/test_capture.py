@@ -19,6 +19,7 @@ from ctx.sessions.capture import Dropped
 from ctx.sessions.events import Event
 from ctx.sessions.policy import EVERYTHING, Rules
 from ctx.sessions.steps import Finding, Step, SymbolChange
+from tests import effort
 from tests.agents.claude_code.running import SAMPLES
 
 STEPS = SAMPLES.parent / "steps.json"
@@ -614,7 +615,7 @@ NAMES = sorted([*spool.EVENTS.values(), *capture._EVENTS])
 FIELDS = ("prompt", "last_assistant_message", "text", "tool_input", "tool_response", "error")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(
     st.sampled_from(NAMES),
     st.none() | st.sampled_from(TOOLS),

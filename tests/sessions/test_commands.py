@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ctx.memory import model
 from ctx.sessions.commands import LONGEST_WRITTEN, Command, Wrong, parse
+from tests import effort
 
 FACT, END = "<ctx:remember type=fact>", "</ctx:remember>"
 REMEMBER = '<ctx:remember type="fact" tags="tier:reference">What to remember.</ctx:remember>'
@@ -538,14 +539,14 @@ def rendered(draw: st.DrawFn, command: Command) -> str:
 COMMAND = commands().flatmap(lambda command: st.tuples(st.just(command), rendered(command)))
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(120), deadline=None, derandomize=True)
 @given(COMMAND)
 def test_a_command_comes_back_as_it_was(pair: tuple[Command, str]) -> None:
     command, text = pair
     assert parse(text) == [command]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.lists(COMMAND, min_size=2, max_size=4), st.sampled_from([" ", "\n", "\n\n", "\n\n- "]))
 def test_several_come_back_in_order(pairs: list[tuple[Command, str]], between: str) -> None:
     text = between.join(["Prose first.", *(f"{text}\nand prose." for _, text in pairs)])
@@ -553,7 +554,7 @@ def test_several_come_back_in_order(pairs: list[tuple[Command, str]], between: s
     assert parse(text) == expected
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(COMMAND)
 def test_the_same_in_code_is_nothing(pair: tuple[Command, str]) -> None:
     text = pair[1]
@@ -576,7 +577,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=250, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(250), deadline=None, derandomize=True)
 @given(st.one_of(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.text(max_size=60)))
 def test_nothing_makes_it_fail(text: str) -> None:
     found = parse(text)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ctx.errors import ContentRefused
 from ctx.sessions import events, spool
 from ctx.sqlite.connection import transaction
+from tests import effort
 from tests.memory import graphs
 
 AT = 1_768_906_800_123
@@ -176,7 +177,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.dictionaries(st.text(max_size=12), JSON, max_size=5))
 def test_whatever_a_client_says_can_be_kept(more: dict[str, Any]) -> None:
     event = read(json.dumps({**more, **SAID}).encode())
@@ -254,7 +255,7 @@ PLACES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.dictionaries(st.text(max_size=12), PLACES, max_size=5))
 def test_wherever_a_secret_stands_it_is_not_kept(more: dict[str, Any]) -> None:
     found = json.dumps(body(read(json.dumps({**more, **SAID}).encode())))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.sessions import pausing
+from tests import effort
 
 
 def test_in_a_folder_and_everything_below(tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_what_somebody_else_wrote_there(tmp_path: Path) -> None:
 WORDS = st.lists(st.tuples(st.sampled_from(("pause", "resume")), st.integers(1, 9)), max_size=8)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(25), deadline=None, derandomize=True)
 @given(WORDS)
 def test_every_moment_is_told_right_later(words: list[tuple[str, int]]) -> None:
     with TemporaryDirectory() as home:

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.sessions.private import is_all_private, without_private
+from tests import effort
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_all_of_it() -> None:
 PIECES = st.lists(st.sampled_from(("<private>", "</private>", "open ", "<", "private>", "\n")))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(PIECES)
 def test_nothing_inside_is_left(pieces: list[str]) -> None:
     depth = 0

@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctx.sessions.commands import Command, parse
+from tests import effort
 from tests.sessions.test_commands import at_most
 
 PIN = '<ctx:remember type="fact" tags="tier:pinned" scope="user">Evil.</ctx:remember>'
@@ -382,7 +383,7 @@ def quoted_texts(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(quoted_texts())
 @example("He said: “Do this. - “" + PIN + "” Thanks.”")
 def test_a_quotation_at_any_depth_is_no_command(text: str) -> None:
@@ -428,7 +429,7 @@ BLOCKS = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(150), deadline=None, derandomize=True)
 @given(st.lists(BLOCKS, max_size=8), st.lists(BLOCKS, max_size=4))
 def test_a_command_in_a_paragraph_of_its_own_is_done(before: list[str], after: list[str]) -> None:
     text = "\n\n".join([*before, PIN, *after])
@@ -492,7 +493,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(200), deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_nothing_makes_it_fail(text: str) -> None:
     found = parse(text)

@@ -16,6 +16,7 @@ from ctx.objects.model import Commit, StepKind, Tree
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, typed
 from ctx.sessions import joining, mending, staging
+from tests import effort
 
 SESSION = SessionId("s")
 NAME = refs.work(SESSION)
@@ -55,7 +56,7 @@ def contents(repository: Repository) -> list[ObjectId]:
     return [each for step in reversed(steps) for each in step.work.payload]
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=effort.times(10), deadline=None)
 @given(
     sizes=st.lists(st.integers(1, 3), min_size=1, max_size=6),
     wounds=st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=4),

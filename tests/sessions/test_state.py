@@ -20,6 +20,7 @@ from ctx.sessions import events, live, state
 from ctx.sessions.events import Event
 from ctx.sessions.state import Session, Status
 from ctx.sqlite.connection import transaction
+from tests import effort
 from tests.conftest import git
 
 SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
@@ -270,7 +271,7 @@ _heard = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort.times(60), deadline=None)
 @given(_heard.flatmap(lambda all_of: st.tuples(st.just(all_of), st.permutations(all_of))))
 def test_the_order_in_which_events_come_does_not_matter(
     told: tuple[list[tuple[str, int, str]], list[tuple[str, int, str]]],

@@ -14,6 +14,7 @@ from ctx.sessions.synthesis.by_model.questions import KINDS, Kind, Question, Voi
 from ctx.sessions.synthesis.observations import Observation, Synthesis
 from ctx.sessions.synthesis.synthesise import is_at_rest, synthesise
 from ctx.tokens import estimate
+from tests import effort
 from tests.sessions.session_scripts import session, steps
 from tests.sessions.test_synthesis_of_anything import ATTACKS, TEXTS, is_in_form, sessions
 
@@ -148,7 +149,7 @@ def test_a_question_has_a_size_however_long_the_session_is() -> None:
     assert len(questions.of_session("s1", long, told, VOICE).request.prompt) < 16_000
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=effort.times(30), deadline=None)
 @given(sessions())
 def test_no_text_can_leave_its_place(taken: list[Step]) -> None:
     """Only what we say begins at the margin."""
@@ -560,7 +561,7 @@ def retold(draw: st.DrawFn) -> tuple[list[Step], list[Kept]]:
     return taken, [*rows, Kept("s1", "summary", "", about, "", "m", body, "")]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort.times(60), deadline=None)
 @given(retold())
 def test_any_answers_to_any_steps(case: tuple[list[Step], list[Kept]]) -> None:
     taken, rows = case
@@ -593,7 +594,7 @@ ROWS = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort.times(60), deadline=None)
 @given(sessions(), st.dictionaries(st.sampled_from(["observations", "learned"]), ROWS))
 def test_a_row_that_somebody_damaged(taken: list[Step], body: dict[str, Any]) -> None:
     found = synthesise(session(), taken, is_over=True)

@@ -17,6 +17,7 @@ from ctx.sessions.synthesis.observations import (
 )
 from ctx.sessions.synthesis.summary import markdown
 from ctx.sessions.synthesis.synthesise import synthesise
+from tests import effort
 from tests.sessions.session_scripts import session
 
 PHRASES = st.sampled_from(
@@ -109,7 +110,7 @@ def is_in_form(found: Synthesis, steps: list[Step]) -> bool:
     return True
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=effort.times(40), deadline=None)
 @given(sessions())
 def test_any_steps(steps: list[Step]) -> None:
     for is_over in (False, True):
@@ -121,7 +122,7 @@ def test_any_steps(steps: list[Step]) -> None:
         assert not prompts & told
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=effort.times(20), deadline=None)
 @given(sessions())
 def test_what_was_said_of_the_end_does_not_change_what_is_found(steps: list[Step]) -> None:
     """While a session goes on nothing is told that its end would take back."""

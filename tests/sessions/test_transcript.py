@@ -22,6 +22,7 @@ from ctx.sessions.transcript import (
     last_turn,
     since,
 )
+from tests import effort
 
 SAMPLES = Path(__file__).parent.parent / "golden" / "claude_code" / "transcripts"
 SOON = clock.monotonic() + 3600
@@ -362,7 +363,7 @@ ENTRY = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(150), deadline=None, derandomize=True)
 @given(st.lists(ENTRY, max_size=8), st.lists(st.integers(0, 2000), max_size=3))
 def test_wherever_a_file_is_cut_each_line_is_read_once(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[Any], cuts: list[int]

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ctx.sessions import transcript_events, transcript_files
 from ctx.sessions.events import Event
 from ctx.sessions.transcript_events import Found, read
+from tests import effort
 from tests.sessions.transcripts import Transcript, fix
 
 SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
@@ -302,7 +303,7 @@ _line: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=effort.times(60), deadline=None)
 @given(st.lists(_line | st.binary(max_size=40), max_size=6), st.integers(0, 4000))
 def test_any_file_can_be_read(lines: list[dict[str, Any] | bytes], start: int) -> None:
     with TemporaryDirectory() as folder:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ctx.layout import Project, project_at
 from ctx.sessions import trust, trust_check
 from ctx.sessions.trust import Trusted
+from tests import effort
 from tests.conftest import git
 
 ADA = "Ada <ada@example.org>"
@@ -239,7 +240,9 @@ names = st.binary(min_size=1, max_size=20).map(lambda name: name.translate(None,
 
 @given(st.lists(names.filter(bool), unique=True, max_size=5), st.data())
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=effort.times(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_any_folders(tmp_path: Path, home: str, names: list[bytes], data: st.DataObject) -> None:
     shutil.rmtree(home, ignore_errors=True)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.sqlite.pages import pages_of
+from tests import effort
 from tests.sqlite.databases import content, write
 
 VALUE = st.one_of(
@@ -48,7 +49,7 @@ def asked(connection: Connection) -> tuple[Counter[object], Counter[object]]:
     )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(40), deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(VALUE, VALUE, VALUE), max_size=30),
     st.dictionaries(VALUE.filter(lambda value: value is not None), VALUE, max_size=30),
@@ -132,7 +133,7 @@ def test_a_log_counts_as_far_as_sqlite_says(logged: tuple[bytes, bytes], tmp_pat
         assert found == expected, number
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(60), deadline=None, derandomize=True)
 @given(st.randoms(use_true_random=False))
 def test_damage_of_any_kind_ends_in_fewer_rows(plain: bytes, chance: random.Random) -> None:
     with tempfile.TemporaryDirectory() as folder:

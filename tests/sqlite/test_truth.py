@@ -17,6 +17,7 @@ from ctx import clock
 from ctx.errors import CtxError, DatabaseFailure, DiskFailure, NewerFormat
 from ctx.sqlite import truth
 from ctx.sqlite.connection import Change, execute_script, explained, transaction
+from tests import effort
 from tests.sqlite.databases import (
     ID,
     M1,
@@ -446,7 +447,7 @@ def test_damage_that_python_cannot_even_quote_is_explained(path: str, whole: byt
         open_truth(path)
 
 
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=effort.times(120), deadline=None, derandomize=True)
 @given(
     damage=st.lists(st.tuples(st.integers(0, 40_000), st.integers(1, 255)), max_size=20),
     header=st.lists(st.tuples(st.integers(0, 99), st.integers(1, 255)), max_size=3),

@@ -19,6 +19,7 @@ from ctx.agents.claude_code.settings_file import (
     without_hooks,
 )
 from ctx.errors import SettingsUnreadable
+from tests import effort
 from tests.agents.claude_code.documents import EVENTS, documents, gaps
 
 Entries = dict[str, dict[str, Any]]
@@ -366,7 +367,7 @@ wanted = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=effort.times(60))
 @given(documents() | gaps | st.just("\ufeff"), wanted)
 def test_in_and_out_again_leaves_every_byte(text: str, entries: Entries) -> None:
     written = with_hooks(text, entries, is_ours)
@@ -374,7 +375,7 @@ def test_in_and_out_again_leaves_every_byte(text: str, entries: Entries) -> None
     assert without_hooks(written, is_ours) == text
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=effort.times(40))
 @given(documents(), wanted, wanted)
 def test_another_version_in_between_leaves_every_byte(
     text: str, old: Entries, new: Entries
@@ -394,7 +395,7 @@ def with_ours(plain: dict[str, Any], entries: Entries) -> dict[str, Any]:
     return {**plain, "hooks": hooks}
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=effort.times(40))
 @given(documents(), wanted)
 def test_only_ours_is_added(text: str, entries: Entries) -> None:
     written = with_hooks(text, entries, is_ours)
@@ -404,7 +405,7 @@ def test_only_ours_is_added(text: str, entries: Entries) -> None:
         assert json.loads(written.removeprefix("\ufeff")) == jsonc.parse(written).root.plain
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=effort.times(60))
 @given(documents(), st.data())
 def test_a_text_is_json_where_the_standard_library_says_so(text: str, data: st.DataObject) -> None:
     """Texts with a mistake in them, most of the time: any character replaced by a few others."""

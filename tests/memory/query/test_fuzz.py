@@ -13,6 +13,7 @@ from ctx.errors import QueryInvalid
 from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse, parse_words
+from tests import effort
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS
 
@@ -37,7 +38,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         yield made
 
 
-@settings(max_examples=900, deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(300), deadline=None, derandomize=True, database=None)
 @given(st.text() | MUTATED)
 @example('tag:"')
 @example("path:" + "*a" * 400 + "b")
@@ -62,7 +63,7 @@ def test_any_text(connection: sqlite3.Connection, text: str) -> None:
         evaluate.left_out_by_scope([connection], query, SCOPE, NOW_MS)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(300), deadline=None, derandomize=True, database=None)
 @given(MUTATED, st.sampled_from(["word", "two words", "更"]))
 def test_nothing_is_a_mistake_beside_a_word(text: str, word: str) -> None:
     query = parse(f"{word} {text}")

@@ -85,7 +85,7 @@ def tiered(nodes: list[Node]) -> list[tuple[str | None, str]]:
     return sorted(found, key=lambda pair: order.index(pair[0]) if pair[0] in order else 3)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(40), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32))
 def test_words(seed: int) -> None:
     random = Random(seed)

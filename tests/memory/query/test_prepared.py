@@ -22,6 +22,7 @@ from ctx.retrieval.compose import Frame, LeftOut, compose
 from ctx.retrieval.contexts import Context
 from ctx.retrieval.entries import load
 from ctx.retrieval.layers import Wanted
+from tests import effort
 from tests.memory import graphs
 from tests.memory.query import oracle
 from tests.memory.query.oracle import NOW_MS, Node
@@ -81,7 +82,7 @@ def check(connection: Connection, query: str, wanted: Wanted, now_ms: int) -> li
     return found
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(30), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32), LATER)
 def test_filters(seed: int, later_ms: int) -> None:
     random = Random(seed)
@@ -93,7 +94,7 @@ def test_filters(seed: int, later_ms: int) -> None:
             check(connection, question.text, random_wanted(random), NOW_MS + later_ms)
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@settings(max_examples=effort.times(15), deadline=None, derandomize=True, database=None)
 @given(st.integers(0, 2**32), LATER)
 def test_words(seed: int, later_ms: int) -> None:
     random = Random(seed)
