@@ -1,12 +1,13 @@
 # try: see it work. tour: see the rest. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
-# thorough: all tests, with ten times as many random cases. clients: the real agents and the real model that some tests talk to.
+# quick: most tests, in two minutes. thorough: all tests, with ten times as many random cases.
+# clients: the real agents and the real model that some tests talk to.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 OLDER_CLAUDE := 2.0.47
 
-.PHONY: try tour test thorough check bench clients docs format clean
+.PHONY: try tour test quick thorough check bench clients docs format clean
 
 try: $(STAMP)
 	@$(BIN)/python scripts/try $(BIN)/ctx
@@ -16,6 +17,9 @@ tour: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
+
+quick: $(STAMP)
+	CTX_TEST_EFFORT=0.2 $(BIN)/python -m pytest -n 2 -m "not slow"
 
 thorough: $(STAMP)
 	CTX_TEST_EFFORT=10 $(BIN)/python -m pytest -n 2

@@ -40,6 +40,15 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what `make quick` leaves out: whole programs, and tests of many processes."""
+    here = Path(__file__).parent
+    for item in items:
+        path = item.path.relative_to(here)
+        if path.parts[0] == "e2e" or str(path.with_suffix("")) in effort.SLOW:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """List the programs that tests were skipped without, and how to install them."""
     skipped = terminalreporter.stats.get("skipped", [])
