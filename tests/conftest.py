@@ -82,6 +82,13 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def impatient(surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits that a person has, for a test that waits for one."""
+    monkeypatch.setattr(clock, "patience", 1)
+    monkeypatch.setenv("CTX_PATIENCE", "1")
+
+
+@pytest.fixture
 def ctx(capsys: pytest.CaptureFixture[str]) -> Ctx:
     """The command line, in this process."""
 

@@ -1,7 +1,8 @@
 """How far tests go that try many cases at random or one after the other.
 
 `make test` tries enough of them to notice that something broke. `make thorough` tries ten times as
-many, and all of what is otherwise only sampled. `make quick` tries few, and leaves out what is slow.
+many, and all of what is otherwise only sampled. `make quick` tries few, and leaves out what is
+slow.
 """
 
 import os
@@ -17,8 +18,8 @@ SLOW = frozenset(
     agents/claude_code/test_hook agents/claude_code/test_hook_and_worker
     agents/claude_code/test_hook_faults agents/claude_code/test_hook_fuzz
     agents/claude_code/test_in_a_project agents/claude_code/test_doctor
-    cli/test_completion cli/test_documents cli/test_doctor cli/test_hook cli/test_install cli/test_llm
-    cli/test_move cli/test_query cli/test_rebuild cli/test_review cli/test_stage
+    cli/test_completion cli/test_documents cli/test_doctor cli/test_hook cli/test_install
+    cli/test_llm cli/test_move cli/test_query cli/test_rebuild cli/test_review cli/test_stage
     code/test_build code/test_follow code/test_parse_fuzz llm/test_llama_cpp
     memory/query/test_oracle memory/query/test_fuzz memory/test_recovery operations/test_adopt
     worker/test_worker worker/test_model_synthesis test_redaction test_layers test_docs

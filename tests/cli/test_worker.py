@@ -39,6 +39,7 @@ def test_starting_and_stopping(workers: Workers, ctx: Ctx) -> None:
     assert (again["running"], again["changed"]) == (False, False)
 
 
+@pytest.mark.usefixtures("impatient")
 def test_one_that_hangs_is_ended(workers: Workers, ctx: Ctx) -> None:
     """It is stopped in the middle of everything, so that it hears nothing."""
     pid = ctx("worker", "start", "--format=json").json["pid"]

@@ -180,6 +180,7 @@ def test_it_waits_for_a_model_that_is_loading(server: serving.Server, backend: L
     assert backend.look() == Seen("scripted-1", 32_768, "b1-scripted")
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_model_that_loads_for_too_long(server: serving.Server, tmp_path: Path) -> None:
     server.pages["GET /health"] = Status(503, LOADING)
     backend = LlamaCpp(server.url, "default", "", Patience(0.3, 0), str(tmp_path))

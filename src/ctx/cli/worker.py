@@ -31,8 +31,8 @@ ctx worker logs --follow     and what it does next
 """
 
 _PATIENCE_S = 10.0
-_TAKEOVER_S = 3.0
-"""How long a new worker waits for the one before it to go."""
+_GOING_S = 3.0
+"""How long a worker has to go."""
 _POLL_S = 0.02
 _LINES = 20
 _FOLLOW_S = 0.25
@@ -136,7 +136,7 @@ def _run(options: argparse.Namespace, settings: Settings, output: Output) -> Non
     if not options.detached and _owner(settings) is None:
         output.note(f"The worker is process {os.getpid()}; Ctrl-C ends it.")
     # A person who asks for one need not wait for another to go.
-    patience_s = _TAKEOVER_S if options.detached else 0.0
+    patience_s = _GOING_S if options.detached else 0.0
     with disk.explained("being the worker"):
         reason = run.run(
             place, lambda: opening.writing(ours, output), limits, variables(), patience_s
@@ -199,11 +199,11 @@ def stop(settings: Settings) -> bool:
     interrupts.defer()
     with suppress(ProcessLookupError):
         os.kill(owner.pid, signal.SIGTERM)
-    if not _within(_PATIENCE_S, lambda: _owner(settings) != owner):
+    if not _within(_GOING_S, lambda: _owner(settings) != owner):
         # Nothing is lost by that: all it knows is on the disk.
         with suppress(ProcessLookupError):
             os.kill(owner.pid, signal.SIGKILL)
-        _within(_PATIENCE_S, lambda: _owner(settings) != owner)
+        _within(_GOING_S, lambda: _owner(settings) != owner)
     return True
 
 

@@ -98,7 +98,7 @@ NOTHING = Applied((), 0, 0, (), 0)
 @contextmanager
 def alone(home: str) -> Iterator[bool]:
     """Whether nobody else looks after the spool, until the block ends."""
-    with locks.taken(spool.path_of(home, _LOCK), _LOCK_S * clock.patience) as fd:
+    with locks.taken(spool.path_of(home, _LOCK), _LOCK_S) as fd:
         yield fd is not None
 
 

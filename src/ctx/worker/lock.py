@@ -23,7 +23,7 @@ class Owner(NamedTuple):
 @contextmanager
 def held(path: str, seconds: float) -> Iterator[bool]:
     """Whether we are the worker until the block ends. One that is just going is waited for."""
-    with locks.taken(path, seconds * clock.patience) as fd:
+    with locks.taken(path, seconds) as fd:
         if fd is not None:
             _write(fd)
         yield fd is not None
