@@ -9,7 +9,6 @@ A file that SQLite cannot open has no users, and is moved aside. Its successor w
 of its own while that is done; whoever opens the database after a crash finishes it.
 """
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Callable
@@ -29,11 +28,17 @@ from ctx.sqlite.connection import (
     size_of,
     temporary_file,
 )
-from ctx.sqlite.truth import NEXT, connect_for_reading, dated, free_moment
+from ctx.sqlite.truth import (
+    DAMAGED,
+    NEXT,
+    connect_for_reading,
+    dated,
+    finish_replacing,
+    free_moment,
+)
 
 _ATTEMPTS = 20
 _PATIENCE_S = 30
-_DAMAGED = "damaged"
 
 
 class _Changed(Exception):
@@ -50,7 +55,7 @@ def replace(path: str, word: str, make: Callable[[str], str]) -> str | None:
     # What belongs to a database lies beside the file, wherever a link to it is.
     path = os.path.realpath(path)
     with explained(path), disk.explained("replacing a database"):
-        finish(path)
+        finish_replacing(path)
         if not can_be_opened(path):
             return _move_aside(path, make(path))
         for _ in range(_ATTEMPTS):
@@ -129,7 +134,7 @@ def _overwrite(path: str, new: str, present: Connection, version: int) -> None:
 
 
 def _move_aside(path: str, new: str) -> str | None:
-    ms = free_moment(path, _DAMAGED)
+    ms = free_moment(path, DAMAGED)
     had_one = os.path.exists(path)
     # The time tells whoever finishes this what the old file is to be called.
     os.utime(new, (ms / 1000, ms / 1000))
@@ -138,35 +143,5 @@ def _move_aside(path: str, new: str) -> str | None:
     interrupts.defer()
     os.replace(new, f"{path}{NEXT}")
     disk.sync_folder(folder_of(path))
-    finish(path)
-    return dated(path, _DAMAGED, ms) if had_one else None
-
-
-def finish(path: str) -> None:
-    """Let the file that waits take its place, also where another process began with that."""
-    waiting = f"{path}{NEXT}"
-    with disk.explained("replacing a database"):
-        try:
-            fd = os.open(waiting, os.O_RDONLY)
-        except FileNotFoundError:
-            return
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            status = os.fstat(fd)
-            # Of several that wait here, the first one does it.
-            if not os.path.exists(waiting) or not os.path.samestat(status, os.stat(waiting)):
-                return
-            aside = dated(path, _DAMAGED, int(status.st_mtime) * 1000)
-            # The log goes first: without it the old file is not mistaken for a whole one, but
-            # without the file SQLite would throw the log away.
-            for suffix in ("-wal", "-journal"):
-                if size_of(path + suffix):
-                    os.rename(path + suffix, aside + suffix)
-                disk.discard(path + suffix)
-            if os.path.lexists(path):
-                os.rename(path, aside)
-            disk.discard(f"{path}-shm")
-            os.replace(waiting, path)
-            disk.sync_folder(folder_of(path))
-        finally:
-            os.close(fd)
+    finish_replacing(path)
+    return dated(path, DAMAGED, ms) if had_one else None

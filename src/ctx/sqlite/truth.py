@@ -4,6 +4,7 @@ A file of truth is opened by SQLite alone, even to look at its first bytes: clos
 handle on it would drop the locks of every connection that this process has to it.
 """
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from ctx.sqlite.connection import (
 
 BACKUPS_KEPT = 5
 NEXT = ".next"
+DAMAGED = "damaged"
 """How the name of a file ends that waits to take the place of a damaged database."""
 
 _LONG_LOG = 1 << 20
@@ -47,7 +49,7 @@ def open_truth(
     """
     with explained(path), disk.explained("opening a database"):
         _refuse_what_is_no_file(path)
-        _finish_replacing(path)
+        _finish_what_was_begun(path)
         disk.make_folder(folder_of(path))
         try:
             return _opened(path, application_id, migrations, busy_ms)
@@ -66,7 +68,7 @@ def read_truth(
 ) -> Connection:
     """Open a database of truth without ever writing, also where nothing can be written."""
     _refuse_what_is_no_file(path)
-    _finish_replacing(path)
+    _finish_what_was_begun(path)
     # Another program's file is refused before SQLite makes files for shared memory beside it.
     if application_id_of(path) not in (None, application_id):
         raise _foreign(path)
@@ -185,13 +187,41 @@ def backups(path: str) -> list[str]:
     return [os.path.join(folder_of(path), name) for name in found]
 
 
-def _finish_replacing(path: str) -> None:
+def finish_replacing(path: str) -> None:
+    """Let the file that waits take its place, also where another process began with that."""
+    waiting = f"{path}{NEXT}"
+    with disk.explained("replacing a database"):
+        try:
+            fd = os.open(waiting, os.O_RDONLY)
+        except FileNotFoundError:
+            return
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            status = os.fstat(fd)
+            # Of several that wait here, the first one does it.
+            if not os.path.exists(waiting) or not os.path.samestat(status, os.stat(waiting)):
+                return
+            aside = dated(path, DAMAGED, int(status.st_mtime) * 1000)
+            # The log goes first: without it the old file is not mistaken for a whole one, but
+            # without the file SQLite would throw the log away.
+            for suffix in ("-wal", "-journal"):
+                if size_of(path + suffix):
+                    os.rename(path + suffix, aside + suffix)
+                disk.discard(path + suffix)
+            if os.path.lexists(path):
+                os.rename(path, aside)
+            disk.discard(f"{path}-shm")
+            os.replace(waiting, path)
+            disk.sync_folder(folder_of(path))
+        finally:
+            os.close(fd)
+
+
+def _finish_what_was_begun(path: str) -> None:
     # What belongs to a database lies beside the file, wherever a link to it is.
     real = os.path.realpath(path) if os.path.islink(path) else path
     if os.path.exists(f"{real}{NEXT}"):
-        from ctx.sqlite.replace import finish
-
-        finish(real)
+        finish_replacing(real)
 
 
 def _opened(
