@@ -126,12 +126,13 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.worker import run
+    from ctx.worker.worker import Limits
 
     if options.detached:
         run.detach()
     store = _home_of(settings)
     config = survey(store.config_file, None, settings.environment, settings.overrides)
-    limits = run.Limits(config.number("worker.idle_seconds"), config.integer("worker.memory_mb"))
+    limits = Limits(config.number("worker.idle_seconds"), config.integer("worker.memory_mb"))
     ours, place = _in_home(settings), _place(settings)
     if not options.detached and _owner(settings) is None:
         output.note(f"The worker is process {os.getpid()}; Ctrl-C ends it.")

@@ -21,7 +21,7 @@ from ctx.server import app
 from ctx.server.app import About, Served
 from ctx.worker import memory_use
 from ctx.worker.bell import Bell
-from ctx.worker.run import Reason, Worker, end_children
+from ctx.worker.worker import Reason, Worker, end_children
 
 _GATHER_S = 0.05
 """Events come in bursts: so long a ring waits for others."""
