@@ -30,7 +30,7 @@ from ctx.cli import (
     worker,
 )
 from ctx.cli import add_file as add_file_command
-from ctx.cli.main import COMMANDS, module_of
+from ctx.cli.commands import COMMANDS, module_of
 from ctx.config import edit, resolve, schema, setting
 from ctx.objects import verify
 from ctx.operations import (

@@ -11,7 +11,7 @@ import pytest
 
 from ctx import __version__, errors
 from ctx.cli import options
-from ctx.cli.main import COMMANDS, module_of
+from ctx.cli.commands import COMMANDS, module_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])

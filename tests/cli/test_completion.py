@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from ctx.cli import candidates, options, untag
 from ctx.cli.candidates import Candidate
+from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.completion import SHELLS, script
-from ctx.cli.main import COMMANDS, command_named
 from ctx.cli.settings import Settings
 from ctx.cli.shell_words import Typed, insertion, split
 from ctx.config.schema import SETTINGS

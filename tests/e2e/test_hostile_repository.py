@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.cli.main import COMMANDS
+from ctx.cli.commands import COMMANDS
 from tests.conftest import Ctx, git
 from tests.e2e.hostile_repository import HostileRepository
 from tests.sessions.conversations import Client

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ctx.cli.main import COMMANDS, command_named
+from ctx.cli.commands import COMMANDS, command_named
 from ctx.cli.options import READ_ONLY, subcommands_of
 from tests.conftest import Ctx, git
 

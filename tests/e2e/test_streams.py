@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ctx.cli import options
-from ctx.cli.main import COMMANDS, command_named
+from ctx.cli.commands import COMMANDS, command_named
 from tests.conftest import Ctx, git
 from tests.e2e.interrupting import Done, Interrupter, interrupter
 

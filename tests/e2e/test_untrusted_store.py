@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from ctx.cli import main, options
+from ctx.cli import commands, options
 from ctx.layout import project_at
 from ctx.library import open_project
 from tests.agents.claude_code.running import Hooks
@@ -103,9 +103,9 @@ def stranger(
 
 LEAVES = [
     (name, sub)
-    for name in main.COMMANDS
+    for name in commands.COMMANDS
     if name != "help"
-    for sub in list(options.subcommands_of(main.command_named(name)[1])) or [""]
+    for sub in list(options.subcommands_of(commands.command_named(name)[1])) or [""]
 ]
 
 # What to run of each command. A command that is not here fails `test_every_command_is_run`.

@@ -9,7 +9,8 @@ from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
-from ctx.operations.add_file import FileRead, FilesAdded, Options, add_file
+from ctx.operations.add_file import FilesAdded, Options, add_file
+from ctx.operations.extracted import FileRead
 
 _MOST_NAMED = 8
 

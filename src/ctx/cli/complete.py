@@ -12,7 +12,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.cli import candidates, options, shell_words
+from ctx.cli import candidates, commands, options, shell_words
 from ctx.cli.candidates import Candidate, Offer
 from ctx.errors import CtxError
 
@@ -66,18 +66,16 @@ def _offer(words: list[str], typed: str, settings: "Settings") -> Offer:
 
 
 def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Offer:
-    from ctx.cli import main
-
     leading, name, rest = options.split(words)
-    top = options.top_parser(main.GROUPS)
+    top = options.top_parser(commands.GROUPS)
     if name is None:
         reached = _reach(top, leading)
         if reached.expected is None and not typed.startswith("-"):
-            return candidates.offer(map(Candidate._make, main.COMMANDS.items()), typed)
+            return candidates.offer(map(Candidate._make, commands.COMMANDS.items()), typed)
         return _offer_at(reached, typed, settings)
     if name == "help":
         return _offer_help(rest, typed)
-    command, parser = main.command_named(name)
+    command, parser = commands.command_named(name)
     if hasattr(command, "prepare") and (rest or typed.startswith("-")):
         rest = command.prepare([*rest, typed])[:-1]
     reached = _reach(parser, rest, _reach(top, leading).given)
@@ -85,11 +83,9 @@ def _offer_for_command(words: list[str], typed: str, settings: "Settings") -> Of
 
 
 def _offer_help(words: list[str], typed: str) -> Offer:
-    from ctx.cli import main
-
     if not words:
-        return candidates.offer(map(Candidate._make, main.COMMANDS.items()), typed)
-    reached = _reach(main.command_named(words[0])[1], words[1:])
+        return candidates.offer(map(Candidate._make, commands.COMMANDS.items()), typed)
+    reached = _reach(commands.command_named(words[0])[1], words[1:])
     expected = reached.expected
     return _subcommands(expected, typed) if isinstance(expected, _Subparsers) else Offer()
 

@@ -10,24 +10,23 @@ from ctx.agents.claude_code import child, foreign_file
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part
 from ctx.cli import settings as surroundings
-from ctx.cli.install import Installed
 from ctx.cli.output import Output
 from ctx.cli.settings import Settings
-from ctx.cli.uninstall import Uninstalled
 from ctx.operations import git_hook
 from ctx.operations.git_hook import Place, Plan
 
 
-def install(options: argparse.Namespace, settings: Settings, output: Output) -> Installed:
+def install(options: argparse.Namespace, settings: Settings, output: Output) -> tuple[Part, str]:
+    """What became of the hook, and what changes in its file."""
     project = layout.require_project(settings.folder, settings.user_store.home)
     plan = git_hook.planned(project, _beside_the_interpreter())
     _carried_out(plan, options)
     for warning in _warnings(git_hook.place(git_hook.checkout_of(project))):
         output.warn(warning)
-    return Installed(options.dry_run, (_part(plan),), {}, diff=_diff(plan, options))
+    return _part(plan), _diff(plan, options)
 
 
-def uninstall(options: argparse.Namespace, settings: Settings) -> Uninstalled:
+def uninstall(options: argparse.Namespace, settings: Settings) -> tuple[Part, str]:
     home = settings.user_store.home
     # Whoever has removed the store wants to be rid of the hook too.
     project = layout.find_project(settings.folder, home)
@@ -36,7 +35,7 @@ def uninstall(options: argparse.Namespace, settings: Settings) -> Uninstalled:
         checkout = git_hook.checkout_of(layout.require_project(settings.folder, home))
     plan = git_hook.planned_removal(checkout, project)
     _carried_out(plan, options)
-    return Uninstalled(options.dry_run, (_part(plan),), "", _diff(plan, options), home)
+    return _part(plan), _diff(plan, options)
 
 
 def _carried_out(plan: Plan, options: argparse.Namespace) -> None:

@@ -344,7 +344,8 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
 def _git(options: argparse.Namespace, settings: Settings, output: Output) -> Installed:
     from ctx.cli import git_hook
 
-    return git_hook.install(options, settings, output)
+    part, diff = git_hook.install(options, settings, output)
+    return Installed(options.dry_run, (part,), {}, diff=diff)
 
 
 def diff_of(options: argparse.Namespace, path: str, plan: "Plan") -> str:

@@ -1,8 +1,7 @@
 """From the words on the command line to a command, and from an error to a message.
 
 This module is on the path of every start, so it imports nothing that `ctx --version` does not
-need. The table below is what `ctx --help` shows; a command's own file is imported when the
-command is named.
+need. A command's own file is imported when the command is named.
 """
 
 import sys
@@ -13,108 +12,8 @@ from ctx.errors import CtxError, DeserializationFailed, UsageError
 # Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
-    from types import ModuleType
-
     from ctx.cli.output import Output
     from ctx.cli.settings import Settings
-
-# What `ctx --help` shows, under these headings.
-GROUPS = {
-    "nodes": {
-        "add": "add a node, a note, a task, a decision, a command's output, or files",
-        "show": "show a node, with its edges and its history",
-        "list": "list nodes, the newest first",
-        "update": "change a node's content, type, summary or metadata",
-        "edit": "change a node's content in your editor",
-        "delete": "delete nodes",
-        "forget": "find nodes by words or filters, and delete them",
-        "restore": "bring deleted nodes back, or the whole store from a backup",
-        "undo": "take back a change",
-        "pin": "make nodes part of every context",
-        "unpin": "take nodes' pins away",
-        "tag": "give a node tags",
-        "untag": "take tags from a node",
-        "tags": "list tags",
-        "link": "relate two nodes by an edge",
-        "unlink": "remove edges between two nodes",
-        "relate": "relate files, code, tasks and nodes by what they are called",
-        "edges": "list a node's edges",
-        "move": "bring nodes to the project's store, or to your own",
-        "task": "start, end or show the current task",
-    },
-    "ask": {
-        "search": "find nodes by words",
-        "query": "what to read for a task, within a budget; or the nodes that filters match",
-        "recall": "what memory, history and files have to say to a question, in short",
-        "trace": "show what a node was made from",
-        "related": "show what is near a node",
-        "why": "show what an agent was given, at what cost, and why",
-    },
-    "compose": {
-        "compose": "put the right nodes together, within a budget",
-        "context": "show what a session that starts here would be given",
-        "view": "named queries: create, list, render, update, delete",
-        "summarize": "make one node out of several",
-    },
-    "project": {
-        "init": "make a project store in this folder",
-        "commit": "turn what is staged into a commit",
-        "stage": "sessions and what is staged: start, flush, compact, abort, status, recover",
-        "log": "show the commits and what each changed, newest first",
-        "diff": "show how the memory of two commits differs",
-        "review": "decide what agents propose, and what two branches changed at once",
-        "rebuild": "make the index of the project anew",
-        "trust": "trust a project store, so that agents are given what it holds",
-        "scrub": "take a word or a secret out of everything that was stored",
-        "gc": "delete objects that nothing refers to",
-        "debug": "look inside: cat, refs, history, verify, index, graph",
-    },
-    "code": {
-        "code": "what the code is made of: outline, callers, callees, imports, cycles, changed",
-    },
-    "sessions": {
-        "sessions": "what agents have worked on: list, show, replay, delete",
-        "pause": "take in nothing of what agents do, for a while",
-        "resume": "take in what agents do again",
-        "learnings": "what several sessions have shown: list, add, confirm, reject",
-        "worker": "the process that makes memory of sessions: start, stop, status, logs",
-    },
-    "exchange": {
-        "export": "write nodes, edges and views as JSON",
-        "import": "read what ctx or another program has written",
-        "ingest": "keep files as source nodes",
-        "store": "look after the store's file: check, backup, restore, recover",
-    },
-    "models": {
-        "llm": "ask a model about a pack, and keep what it answers",
-        "cost": "what models were asked, and what that cost",
-    },
-    "setting up": {
-        "install": "register hooks and the skill with Claude Code",
-        "uninstall": "take hooks and skill out of Claude Code again",
-        "doctor": "check that everything works, and say what to do",
-        "hook": "what Claude Code calls: session-start, stop, …, and apply",
-        "status": "how much there is in memory",
-        "config": "read and change settings: get, set, unset, list, explain",
-        "completion": "print the completion script for a shell",
-        "help": "show help for a command",
-    },
-}
-# What other programs call a command of ours.
-_ELSEWHERE = {
-    "find": "`ctx search`",
-    "get": "`ctx show`",
-    "ls": "`ctx list`",
-    "new": "`ctx add`",
-    "redo": "`ctx undo CHANGE`, which also takes back an undoing",
-    "remember": "`ctx add`",
-    "remove": "`ctx delete`",
-    "rm": "`ctx delete`",
-    "supersede": "`ctx link NEW-ID OLD-ID --type=SUPERSEDES`",
-}
-
-COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 _VERSION = f"ctx {__version__}\n"
 _RARELY = 100_000
@@ -210,7 +109,7 @@ def _print_version() -> bool:
 
 
 def _run(words: list[str], settings: "Settings", output: "Output") -> int:
-    from ctx.cli import options
+    from ctx.cli import commands, options
 
     if words[:1] == ["__complete"]:
         from ctx.cli import complete
@@ -223,14 +122,14 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
         return 0
     try:
         if name is None:
-            options.top_parser(GROUPS).parse_args(leading or ["--help"])
+            options.top_parser(commands.GROUPS).parse_args(leading or ["--help"])
             raise UsageError("There is no command.", hint="`ctx --help` lists them.")
         if name == "help":
             words = [word for word in leading + rest if word not in ("-h", "--help")]
             asked = options.help_parser().parse_intermixed_args(words)
             output.configure(asked)
             raise options.HelpAsked(_help(asked.words))
-        command, parser = command_named(name)
+        command, parser = commands.command_named(name)
         # A command whose first word may be left out puts it back.
         words = command.prepare(rest) if hasattr(command, "prepare") else rest
         parsed = options.parse(parser, leading, words)
@@ -252,12 +151,12 @@ def _run(words: list[str], settings: "Settings", output: "Output") -> int:
 
 def _help(words: list[str]) -> str:
     """The help of a command, of a subcommand, or of ctx as a whole."""
-    from ctx.cli import options
+    from ctx.cli import commands, options
 
     if not words or words == ["help"]:
-        return options.top_parser(GROUPS).format_help()
+        return options.top_parser(commands.GROUPS).format_help()
     name, *inner = words
-    command, parser = command_named(name)
+    command, parser = commands.command_named(name)
     if not inner and hasattr(command, "prepare"):
         inner = command.prepare(["--help"])[:-1]
     for word in inner:
@@ -269,22 +168,3 @@ def _help(words: list[str]) -> str:
             )
         parser = known[word]
     return parser.format_help()
-
-
-def command_named(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
-    from ctx.cli import options
-
-    if name not in COMMANDS or name == "help":
-        meant = _ELSEWHERE.get(name)
-        hint = f"Did you mean {meant}?" if meant else options.nearest(name, COMMANDS)
-        raise UsageError(f"There is no command {name!r}.", hint=hint)
-    module = module_of(name)
-    return module, options.command_parser(name, COMMANDS[name], module)
-
-
-def module_of(name: str) -> "ModuleType":
-    """The file of a command."""
-    from importlib import import_module
-
-    # Python keeps the word `import` for itself.
-    return import_module("ctx.cli.import_" if name == "import" else f"ctx.cli.{name}")

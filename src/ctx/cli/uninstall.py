@@ -66,7 +66,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     if options.git:
         from ctx.cli import git_hook
 
-        output.show(git_hook.uninstall(options, settings), partial(render, home=home))
+        part, diff = git_hook.uninstall(options, settings)
+        answer = Uninstalled(options.dry_run, (part,), "", diff, store)
+        output.show(answer, partial(render, home=home))
         return
     place = place_of(options, settings)
     removed = _planned if options.dry_run else _removed

@@ -13,6 +13,7 @@ from ctx.objects.model import FileVersion, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
 from ctx.objects.work import Step
+from ctx.operations.extracted import Extracted
 from ctx.sessions import staging
 from ctx.workspace import Workspace
 
@@ -42,41 +43,6 @@ class Added(NamedTuple):
     """`new` or `changed`."""
     blob_id: ObjectId
     bytes: int
-
-
-class ItemRead(NamedTuple):
-    """Something that a file defines."""
-
-    name: str
-    """Its qualified name."""
-    kind: str
-    line: int
-    state: str
-    """`new`, `changed` or `same`, beside the version before: staged, else committed."""
-
-
-class FileRead(NamedTuple):
-    path: str
-    module: str
-    """What the file is called as a module; of one that is none, its path."""
-    items: tuple[ItemRead, ...]
-    problem: str | None = None
-    """Why nothing is known of what is in it."""
-    parts: tuple[str, ...] = ()
-    """The modules that it says it has, in files of their own."""
-
-
-class Extracted(NamedTuple):
-    """What was read out of files."""
-
-    files: tuple[FileRead, ...]
-    batch: ObjectId | None
-    """The edges; None where there are none."""
-    edges: int
-    over_budget: int
-    """Edges that were left out because one step has so many."""
-    doubtful: int
-    """Those that are guesses, to something that nobody speaks of."""
 
 
 class FilesAdded(NamedTuple):

@@ -19,9 +19,7 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import documents, files, naming, roles, scan, streams
 from ctx.operations import relate
-from ctx.operations import update as changing
 from ctx.operations.code_names import Unknown
-from ctx.operations.update import Updated
 from ctx.redaction import redact
 from ctx.sessions import anchors
 from ctx.sessions.documents import content_of, digest, owner
@@ -315,33 +313,6 @@ def _dated(before: str, after: str) -> str:
     if before == after or not (present.created or present.updated):
         return after
     return documents.rewritten(after, updated=clock.iso(clock.now_ms()))
-
-
-def update(memory: Memory, node_id: NodeId, found: Document, options: changing.Options) -> Updated:
-    """Write the words into the document, and record what else is to be changed."""
-    wanted = redact(model.content(options.content or ""))
-    text = redact(with_content(found.text, wanted.text)).text
-    before, after = content_of(found.seen), content_of(text.encode("utf-8", "surrogateescape"))
-    with rewriting(found) as rewrite, memory.changing("update", PROJECT) as change:
-        changed = change.update_node(
-            node_id,
-            node_type=options.type,
-            content=after,
-            summary=options.summary,
-            metadata={key: value or None for key, value in options.metadata.items()},
-            before=before or None,
-        )
-        if before != after:
-            rewrite(text)
-    assert memory.beside is not None
-    # Where the document was empty, there may be no record that says that it is not any more.
-    memory.beside.close()
-    if roles.place(found.path).role == "decision":
-        project_decisions(memory)
-    graph = memory.graph
-    secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]
-    short = graph.shown([node_id])[node_id]
-    return Updated(graph.node(node_id), short, changed, (*secrets, *change.redacted))
 
 
 def take_back(memory: Memory, change: Change, files: ExitStack) -> list[str]:

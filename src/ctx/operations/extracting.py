@@ -20,8 +20,8 @@ from ctx.objects.model import Edge, EdgeBatch, Endpoint
 from ctx.objects.store import Object, derived_id, typed
 from ctx.objects.work import Step
 from ctx.operations import code_at_hand, code_index
-from ctx.operations.add_file import Extracted, FileRead, ItemRead
 from ctx.operations.code_index import Codebase
+from ctx.operations.extracted import Extracted, FileRead, ItemRead
 from ctx.sessions import anchors, relations, staging
 from ctx.workspace import Workspace
 

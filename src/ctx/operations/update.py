@@ -1,11 +1,17 @@
 """Change a node's fields."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ctx.ids import NodeId
+from ctx.memory import model
+from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
+from ctx.redaction import redact
 from ctx.workspace import Memory
+
+if TYPE_CHECKING:
+    from ctx.operations.document import Document
 
 _PARTS = (
     *("title", "request", "investigated", "learned", "completed", "next_steps"),
@@ -51,7 +57,7 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
 
         if found := document.edited_by_people(memory, node):
             if options.in_document or not document.is_shared(memory, found):
-                return document.update(memory, node_id, found, options)
+                return _update_document(memory, node_id, found, options)
             over, path = found.digest, document.shown_path(found.path)
     given = {key: value or None for key, value in options.metadata.items()}
     if options.content is not None and {"key", "session"} <= node.metadata.keys():
@@ -70,3 +76,36 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
     short = graph.shown([node_id])[node_id]
     differs = path if "content" in changed else None
     return Updated(graph.node(node_id), short, changed, tuple(change.redacted), differs)
+
+
+def _update_document(
+    memory: Memory, node_id: NodeId, found: "Document", options: Options
+) -> Updated:
+    """Write the words into the document, and record what else is to be changed."""
+    from ctx.narrative import roles
+    from ctx.operations import document
+    from ctx.sessions.documents import content_of
+
+    wanted = redact(model.content(options.content or ""))
+    text = redact(document.with_content(found.text, wanted.text)).text
+    before, after = content_of(found.seen), content_of(text.encode("utf-8", "surrogateescape"))
+    with document.rewriting(found) as rewrite, memory.changing("update", PROJECT) as change:
+        changed = change.update_node(
+            node_id,
+            node_type=options.type,
+            content=after,
+            summary=options.summary,
+            metadata={key: value or None for key, value in options.metadata.items()},
+            before=before or None,
+        )
+        if before != after:
+            rewrite(text)
+    assert memory.beside is not None
+    # Where the document was empty, there may be no record that says that it is not any more.
+    memory.beside.close()
+    if roles.place(found.path).role == "decision":
+        document.project_decisions(memory)
+    graph = memory.graph
+    secrets = [Redaction("content", each.rule, each.line) for each in wanted.findings]
+    short = graph.shown([node_id])[node_id]
+    return Updated(graph.node(node_id), short, changed, (*secrets, *change.redacted))

@@ -4,7 +4,7 @@ import re
 import shlex
 
 from ctx.cli import options
-from ctx.cli.main import COMMANDS, module_of
+from ctx.cli.commands import COMMANDS, module_of
 
 
 def fences(text: str, language: str) -> list[str]:

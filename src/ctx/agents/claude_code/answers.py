@@ -12,7 +12,6 @@ from sqlite3 import Connection
 
 from ctx import clock, layout
 from ctx.agents.claude_code import applying, given, lineage
-from ctx.agents.claude_code.hook import NOTHING, WORK_S, Hook
 from ctx.agents.claude_code.store import for_reading
 from ctx.layout import Place
 from ctx.retrieval import contexts
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from ctx.agents.claude_code.hook import Hook
+
 # Of the time that a hook has, what is left for its answer once other work is done.
 _ANSWERING_S = 0.4
 _AT_ONCE_MS = 1_000
@@ -33,11 +34,11 @@ _LONGEST_PROMPT = 20_000
 _PROPOSED = "## Proposed to the user"
 
 
-def session_start(hook: Hook, said: bytes) -> bytes:
+def session_start(hook: "Hook", said: bytes) -> bytes:
     """The context of this place; for a resumed session only what changed."""
     event = _event(hook, said)
     if event is None:
-        return NOTHING
+        return hook.NOTHING
     session, part = event["session_id"], hook.part
     is_paused = hook.is_paused(said)
     with _unharmed(hook):
@@ -57,7 +58,7 @@ def session_start(hook: Hook, said: bytes) -> bytes:
 
         hook.log(f"{type(error).__name__}: {error}")
         told = notices.unreadable(hook, error) if part == 1 else ""
-        return _printed({"systemMessage": told}) if told else NOTHING
+        return _printed({"systemMessage": told}) if told else hook.NOTHING
     finally:
         # Last: it takes up the processor that the answer needs.
         if part == 1 and hook.look_after() and spool.waits_long(waiting, hook.now_ms()):
@@ -65,12 +66,12 @@ def session_start(hook: Hook, said: bytes) -> bytes:
             applying.start_beside(hook)
 
 
-def _session_start(hook: Hook, event: "dict[str, Any]", *, is_paused: bool) -> bytes:
+def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) -> bytes:
     session, part = event["session_id"], hook.part
     if not os.path.exists(hook.database):
         hook.log("there is no store yet; it is made now")
         applying.start(hook)
-        return NOTHING
+        return hook.NOTHING
     from ctx.agents.claude_code import session_context
 
     place = _place(hook, event)
@@ -92,7 +93,7 @@ def _session_start(hook: Hook, event: "dict[str, Any]", *, is_paused: bool) -> b
         applying.start(hook)
         raise
     if not text or (part > 1 and not items):
-        return NOTHING
+        return hook.NOTHING
     with _unharmed(hook):
         given.receipt(hook, event, place, items, tokens, given.told(found, took_ms))
     if part > 1:
@@ -103,7 +104,7 @@ def _session_start(hook: Hook, event: "dict[str, Any]", *, is_paused: bool) -> b
     return _additional("SessionStart", text, told)
 
 
-def _is_first(hook: Hook, session: str, said: bytes, part: int) -> bool:
+def _is_first(hook: "Hook", session: str, said: bytes, part: int) -> bool:
     """Whether nobody answers already.
 
     Where hooks are registered in two places, the client runs both at once.
@@ -115,11 +116,11 @@ def _is_first(hook: Hook, session: str, said: bytes, part: int) -> bool:
     return live.claim(hook.home, name, hook.now_ms(), _AT_ONCE_MS * clock.patience)
 
 
-def prompt_submit(hook: Hook, said: bytes) -> bytes:
+def prompt_submit(hook: "Hook", said: bytes) -> bytes:
     """What was waiting for this session, once. What a Stop left is done before."""
     event = _event(hook, said)
     if event is None:
-        return NOTHING
+        return hook.NOTHING
     is_paused = hook.is_paused(said)
     with _unharmed(hook):
         if not is_paused:
@@ -132,11 +133,11 @@ def prompt_submit(hook: Hook, said: bytes) -> bytes:
             hook.look_after()
 
 
-def _prompt_submit(hook: Hook, event: "dict[str, Any]") -> bytes:
+def _prompt_submit(hook: "Hook", event: "dict[str, Any]") -> bytes:
     failed = ""
     if any(map(spool.has_commands, hook.waiting())):
-        hook.limit = WORK_S
-        done = applying.apply(hook, (WORK_S - _ANSWERING_S) * clock.patience)
+        hook.limit = hook.WORK_S
+        done = applying.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
         failed = _failures(each for each in done if each["session"] == event["session_id"])
     # Between the taking and the giving nothing may take time: what is taken is gone.
     more = _relevant(hook, event)
@@ -150,7 +151,7 @@ def _prompt_submit(hook: Hook, event: "dict[str, Any]") -> bytes:
         text += "\n" if more.text else ""
     text, items = text + more.text, [*items, *more.items]
     if not text:
-        return NOTHING
+        return hook.NOTHING
     from ctx import tokens
 
     place = _place(hook, event)
@@ -159,7 +160,7 @@ def _prompt_submit(hook: Hook, event: "dict[str, Any]") -> bytes:
     return _additional("UserPromptSubmit", text, failed)
 
 
-def _taken(hook: Hook, event: "dict[str, Any]") -> "tuple[str, list[Item]]":
+def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[Item]]":
     """What was waiting for this session."""
     if not os.path.exists(hook.database):
         # It is made when there is something to keep.
@@ -168,7 +169,7 @@ def _taken(hook: Hook, event: "dict[str, Any]") -> "tuple[str, list[Item]]":
         if not _has_waiting(connection):
             return "", []
         # What is taken and not given is lost: it is worth waiting for on a busy machine.
-        hook.limit = WORK_S
+        hook.limit = hook.WORK_S
         from ctx.agents.claude_code import session_context, waiting
 
         with _beside(hook, event) as own:
@@ -176,7 +177,7 @@ def _taken(hook: Hook, event: "dict[str, Any]") -> "tuple[str, list[Item]]":
             return waiting.take(hook, stores, event["session_id"])
 
 
-def _relevant(hook: Hook, event: "dict[str, Any]") -> Context:
+def _relevant(hook: "Hook", event: "dict[str, Any]") -> Context:
     """What memory has to say to the prompt; nothing without a worker that knows it in time."""
     prompt = event.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
@@ -199,11 +200,11 @@ def _relevant(hook: Hook, event: "dict[str, Any]") -> Context:
         return contexts.NOTHING
 
 
-def pre_compact(hook: Hook, said: bytes) -> bytes:
+def pre_compact(hook: "Hook", said: bytes) -> bytes:
     """Write down what the agent is at, as far as memory knows."""
     event = _event(hook, said)
     if event is None:
-        return NOTHING
+        return hook.NOTHING
     if not hook.is_paused(said):
         hook.put(spool.new_id(hook.now_ms()), hook.word, said)
         hook.look_after()
@@ -222,7 +223,7 @@ ANSWERS: "dict[str, Callable[[Hook, bytes], bytes]]" = {
 }
 
 
-def end(hook: Hook, said: bytes) -> None:
+def end(hook: "Hook", said: bytes) -> None:
     """A session is over. One that was cleared goes on under another name."""
     event = _event(hook, said)
     if event is not None:
@@ -232,7 +233,7 @@ def end(hook: Hook, said: bytes) -> None:
         applying.start(hook)
 
 
-def respond(hook: Hook, said: bytes, response: str) -> bytes:
+def respond(hook: "Hook", said: bytes, response: str) -> bytes:
     """A Stop whose response is given on the command line rather than in a transcript."""
     try:
         event = json.loads(said) if said.strip() else {}
@@ -247,17 +248,17 @@ def respond(hook: Hook, said: bytes, response: str) -> bytes:
     return work(hook, event_id, event["session_id"])
 
 
-def work(hook: Hook, event_id: str, session: str) -> bytes:
+def work(hook: "Hook", event_id: str, session: str) -> bytes:
     """Have an agent's commands done, and tell the user if some could not be."""
-    hook.limit = WORK_S
+    hook.limit = hook.WORK_S
     began_ms = hook.now_ms()
-    done = applying.apply(hook, (WORK_S - _ANSWERING_S) * clock.patience)
+    done = applying.apply(hook, (hook.WORK_S - _ANSWERING_S) * clock.patience)
     mine = [each for each in done if each["event"] == event_id]
     failed = _failures(mine) if mine else _failures_since(hook, session, began_ms)
-    return _printed({"systemMessage": failed}) if failed else NOTHING
+    return _printed({"systemMessage": failed}) if failed else hook.NOTHING
 
 
-def _failures_since(hook: Hook, session: str, began_ms: int) -> str:
+def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
     """The same where another process was faster, as far as it has come."""
     since = clock.iso(began_ms - 1000)
     with closing(for_reading(hook)) as connection:
@@ -290,7 +291,7 @@ def _failures(stops: "Iterable[dict[str, Any]]") -> str:
 
 
 @contextmanager
-def _unharmed(hook: Hook) -> "Iterator[None]":
+def _unharmed(hook: "Hook") -> "Iterator[None]":
     """What cannot be written down does not keep an agent from what it is to be given."""
     try:
         yield
@@ -302,7 +303,7 @@ def _unharmed(hook: Hook) -> "Iterator[None]":
 # What the client said
 
 
-def _event(hook: Hook, said: bytes) -> "dict[str, Any] | None":
+def _event(hook: "Hook", said: bytes) -> "dict[str, Any] | None":
     try:
         event = json.loads(said)
     except (ValueError, RecursionError):
@@ -315,7 +316,7 @@ def _event(hook: Hook, said: bytes) -> "dict[str, Any] | None":
     return event  # type: ignore[no-any-return]
 
 
-def _place(hook: Hook, event: "dict[str, Any]") -> Place:
+def _place(hook: "Hook", event: "dict[str, Any]") -> Place:
     def trusts(project: "layout.Project") -> bool:
         from ctx.sessions import trust
 
@@ -324,14 +325,14 @@ def _place(hook: Hook, event: "dict[str, Any]") -> Place:
     return layout.place(_folder(hook, event), hook.home, trusts)
 
 
-def _folder(hook: Hook, event: "dict[str, Any]") -> str:
+def _folder(hook: "Hook", event: "dict[str, Any]") -> str:
     for told in (event.get("cwd"), hook.environment.get("CLAUDE_PROJECT_DIR")):
         if isinstance(told, str) and os.path.isabs(told) and "\0" not in told:
             return told
     return os.getcwd()
 
 
-def _go_live(hook: Hook, event: "dict[str, Any]") -> None:
+def _go_live(hook: "Hook", event: "dict[str, Any]") -> None:
     session, source = event["session_id"], event.get("source")
     process = hook.environment.get("CLAUDE_PID", "")
     live.begin(hook.home, session, process, _folder(hook, event))
@@ -348,7 +349,7 @@ def _go_live(hook: Hook, event: "dict[str, Any]") -> None:
         live.follow(hook.home, session, before, hook.now_ms() + later_ms)
 
 
-def _cleared(hook: Hook, event: "dict[str, Any]") -> str:
+def _cleared(hook: "Hook", event: "dict[str, Any]") -> str:
     """Where a client says which session it has cleared. Older ones do not say who they are."""
     process = hook.environment.get("CLAUDE_PID", "")
     if process.isdecimal():
@@ -362,7 +363,7 @@ def _cleared(hook: Hook, event: "dict[str, Any]") -> str:
 
 
 @contextmanager
-def _beside(hook: Hook, event: "dict[str, Any]") -> "Iterator[Beside]":
+def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[Beside]":
     """The store of the project itself; none where `CTX_DB` names one that is to be used alone."""
     project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE

@@ -10,17 +10,18 @@ import select
 import time
 
 from ctx import clock
-from ctx.agents.claude_code.hook import Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ctx.agents.claude_code.hook import Hook
+
 # How long the worker is waited for, of the time that there is.
 _ASKING_S = 1.0
 
 
-def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
+def apply(hook: "Hook", seconds: float) -> "list[dict[str, Any]]":
     """Do what is waiting, and say what became of the commands of each answer.
 
     Nothing, where it was not done in time: it is done later.
@@ -37,7 +38,7 @@ def apply(hook: Hook, seconds: float) -> "list[dict[str, Any]]":
     return stops
 
 
-def _applied_by_another(hook: Hook, deadline: float) -> "dict[str, Any]":
+def _applied_by_another(hook: "Hook", deadline: float) -> "dict[str, Any]":
     seconds = deadline - time.monotonic()
     read, write = os.pipe()
     _spawn(hook, write)
@@ -62,7 +63,7 @@ def _applied_by_another(hook: Hook, deadline: float) -> "dict[str, Any]":
     return done
 
 
-def start(hook: Hook) -> None:
+def start(hook: "Hook") -> None:
     """Have what is waiting looked after, without waiting for it; once is enough."""
     if hook.is_looked_after or hook.look_after():
         return
@@ -70,7 +71,7 @@ def start(hook: Hook) -> None:
     start_beside(hook)
 
 
-def start_beside(hook: Hook) -> None:
+def start_beside(hook: "Hook") -> None:
     """The same, whoever else there is. Whatever they do at once, only one of them does."""
     null = os.open(os.devnull, os.O_RDWR)
     try:
@@ -79,7 +80,7 @@ def start_beside(hook: Hook) -> None:
         os.close(null)
 
 
-def _spawn(hook: Hook, out: int) -> None:
+def _spawn(hook: "Hook", out: int) -> None:
     from ctx.worker import starting
 
     # It works in another folder, so that what is relative to this one is told in full.

@@ -9,17 +9,18 @@ import json
 import os
 
 from ctx import clock, layout
-from ctx.agents.claude_code.hook import Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ctx.agents.claude_code.hook import Hook
+
 _LARGEST = 4 * 1024 * 1024
 
 
 def ask(
-    hook: Hook, path: str, question: "dict[str, Any]", seconds: float
+    hook: "Hook", path: str, question: "dict[str, Any]", seconds: float
 ) -> "dict[str, Any] | None":
     """What the worker answers; None where there is no worker, or none that answers in time."""
     if hook.is_alone:

@@ -2,7 +2,6 @@
 
 import json
 
-from ctx.agents.claude_code.hook import Hook
 from ctx.layout import Place
 from ctx.retrieval.contexts import Context, Item
 from ctx.sessions import shown, spool
@@ -11,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
+
+    from ctx.agents.claude_code.hook import Hook
 
 
 def told(context: Context, took_ms: int) -> "dict[str, Any]":
@@ -25,7 +26,7 @@ def told(context: Context, took_ms: int) -> "dict[str, Any]":
 
 
 def receipt(
-    hook: Hook,
+    hook: "Hook",
     event: "dict[str, Any]",
     place: Place,
     items: "Iterable[Item]",

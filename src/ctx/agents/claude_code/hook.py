@@ -47,6 +47,9 @@ _COMMAND = (b"<ctx:", b"\\u003cctx:", b"\\u003Cctx:")
 class Hook:
     """One run of a hook: where it works, and until when."""
 
+    NOTHING = NOTHING
+    WORK_S = WORK_S
+
     def __init__(self, word: str, options: "list[str]", environment: "dict[str, str]") -> None:
         self.word = word
         self.options = options

@@ -5,7 +5,6 @@ import os
 import sqlite3
 from contextlib import closing
 
-from ctx.agents.claude_code.hook import Hook
 from ctx.agents.claude_code.store import for_reading
 from ctx.retrieval import contexts
 from ctx.retrieval.contexts import Item
@@ -14,6 +13,8 @@ from ctx.sessions import spool
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ctx.agents.claude_code.hook import Hook
 
 CAPTURED = (
     "it is remembered what you ask and agents answer, which files they read, what they change and"
@@ -28,7 +29,9 @@ _MORE = "`ctx doctor` says more"
 _HOUR_MS = 3_600_000
 
 
-def notice(hook: Hook, text: str, items: "Sequence[Item]", tokens: int, *, is_paused: bool) -> str:
+def notice(
+    hook: "Hook", text: str, items: "Sequence[Item]", tokens: int, *, is_paused: bool
+) -> str:
     """One line for each thing that there is to say."""
     found = [_given(text, items, tokens)]
     if is_paused:
@@ -43,7 +46,7 @@ def notice(hook: Hook, text: str, items: "Sequence[Item]", tokens: int, *, is_pa
     return "\n".join(filter(None, found))
 
 
-def unreadable(hook: Hook, error: sqlite3.Error) -> str:
+def unreadable(hook: "Hook", error: sqlite3.Error) -> str:
     """Why nothing is given; nothing where the next session will be."""
     if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return ""
@@ -52,7 +55,7 @@ def unreadable(hook: Hook, error: sqlite3.Error) -> str:
     return f"ctx: the store cannot be read ({error}), so nothing is given; {_MORE}"
 
 
-def _of_another_version(hook: Hook) -> str:
+def _of_another_version(hook: "Hook") -> str:
     """A store of an older ctx is brought up to date; for one of a newer ctx, another is needed."""
     from ctx.memory.migrations import MIGRATIONS
 
@@ -80,7 +83,7 @@ def _given(text: str, items: "Sequence[Item]", tokens: int) -> str:
     return "ctx: memory is empty here" if contexts.NOTHING_YET in text else ""
 
 
-def _is_first_run(hook: Hook) -> bool:
+def _is_first_run(hook: "Hook") -> bool:
     """Whether nobody was told yet what is captured, and it is; they are told then."""
     mark = f"{hook.home}/{_FIRST_RUN}"
     if os.path.lexists(mark) or not hook.flag("capture.enabled", default=True):

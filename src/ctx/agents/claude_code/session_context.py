@@ -8,7 +8,6 @@ import json
 from sqlite3 import Connection
 
 from ctx.agents.claude_code import applying, lineage
-from ctx.agents.claude_code.hook import Hook
 from ctx.layout import Place
 from ctx.retrieval import contexts
 from ctx.retrieval.contexts import Beside, Context, Key
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ctx.agents.claude_code.hook import Hook
     from ctx.retrieval.layers import Where
     from ctx.retrieval.limits import Limits
 
@@ -31,7 +31,7 @@ def stores_of(own: Beside, user: Connection) -> "Sequence[Connection]":
 
 
 def starting(
-    hook: Hook, connection: Connection, own: Beside, place: Place, event: "dict[str, Any]"
+    hook: "Hook", connection: Connection, own: Beside, place: Place, event: "dict[str, Any]"
 ) -> Context:
     """What a session is given; one that is resumed only what changed, if it knows the rest."""
     source, session = event.get("source"), event["session_id"]
@@ -76,7 +76,7 @@ def starting(
     return layers.context(stores, wanted)
 
 
-def save_where(hook: Hook, stores: "Sequence[Connection]", place: Place, session: str) -> None:
+def save_where(hook: "Hook", stores: "Sequence[Connection]", place: Place, session: str) -> None:
     """Write down what an agent is at, for when its conversation is compacted."""
     now = _where(stores, place, task_of(stores[-1], place), session)
     live.write(hook.home, f"{session}.state", json.dumps(now))
@@ -97,7 +97,7 @@ def _where(
     return layers.Where(nodes, where_you_were.lines(stores[-1], session))
 
 
-def _with_saved(hook: Hook, session: str, now: "Where") -> "Where":
+def _with_saved(hook: "Hook", session: str, now: "Where") -> "Where":
     """What the agent was at before its conversation was compacted, and what it is at now."""
     try:
         saved = json.loads(live.read(hook.home, f"{session}.state") or "[]")
@@ -115,7 +115,7 @@ def _with_saved(hook: Hook, session: str, now: "Where") -> "Where":
     )
 
 
-def _limits(hook: Hook, key: Key) -> "tuple[int, Limits]":
+def _limits(hook: "Hook", key: Key) -> "tuple[int, Limits]":
     from ctx.retrieval import limits
 
     if contexts.is_default(key.settings):

@@ -7,12 +7,15 @@ import os
 import sqlite3
 from sqlite3 import Connection
 
-from ctx.agents.claude_code.hook import Hook
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ctx.agents.claude_code.hook import Hook
+
 
 _BUSY_S = 0.1
 
 
-def for_reading(hook: Hook) -> Connection:
+def for_reading(hook: "Hook") -> Connection:
     connection = _connect(hook, "ro")
     try:
         connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -28,7 +31,7 @@ def for_reading(hook: Hook) -> Connection:
     return connection
 
 
-def for_writing(hook: Hook) -> Connection:
+def for_writing(hook: "Hook") -> Connection:
     return _connect(hook, "rw")
 
 
@@ -44,7 +47,7 @@ def _size(path: str) -> int:
         return 0
 
 
-def _connect(hook: Hook, mode: str) -> Connection:
+def _connect(hook: "Hook", mode: str) -> Connection:
     name = hook.database.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return sqlite3.connect(
         f"file:{name}?mode={mode}", uri=True, isolation_level=None, timeout=_BUSY_S

@@ -13,7 +13,6 @@ from contextlib import closing
 from sqlite3 import Connection
 
 from ctx import clock
-from ctx.agents.claude_code.hook import Hook
 from ctx.agents.claude_code.store import for_writing
 from ctx.retrieval import layers
 from ctx.retrieval.contexts import Item
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from ctx.agents.claude_code.hook import Hook
+
 _KINDS = ("command_problems", "recall_results", "status_output", "expand_nodes")
 _LONGEST_CHAIN = 8
 _KEPT_MS = 86_400_000
@@ -31,7 +32,7 @@ _ALWAYS = "9999"
 _EXPANDED = "## Expanded\n\nWhat the summary was made from, as you asked:\n\n"
 
 
-def take(hook: Hook, stores: "Sequence[Connection]", session: str) -> "tuple[str, list[Item]]":
+def take(hook: "Hook", stores: "Sequence[Connection]", session: str) -> "tuple[str, list[Item]]":
     """Everything that waits, as one text, and the nodes in it. Of two who ask, one gets it.
 
     It waits in the last of the stores, which is the user's; nodes are in any of them.
@@ -41,7 +42,7 @@ def take(hook: Hook, stores: "Sequence[Connection]", session: str) -> "tuple[str
 
 
 def take_expanded(
-    hook: Hook, stores: "Sequence[Connection]", session: str, before: str
+    hook: "Hook", stores: "Sequence[Connection]", session: str, before: str
 ) -> "tuple[str, list[Item]]":
     """The nodes that an agent wants to see again, for the end of a text that is there already."""
     taken = _take(hook, stores[-1], session, ("expand_nodes",))
@@ -59,7 +60,7 @@ def _given(
 
 
 def _take(
-    hook: Hook, connection: Connection, session: str, kinds: "tuple[str, ...]"
+    hook: "Hook", connection: Connection, session: str, kinds: "tuple[str, ...]"
 ) -> "list[tuple[str, str]]":
     found: list[tuple[str, str]] = []
     oldest = clock.iso(hook.now_ms() - _KEPT_MS)
@@ -76,7 +77,7 @@ def _take(
     return sorted(found, key=lambda row: kinds.index(row[0]))
 
 
-def _chain(hook: Hook, session: str) -> "list[tuple[str, str]]":
+def _chain(hook: "Hook", session: str) -> "list[tuple[str, str]]":
     """The sessions that this one goes on from, the oldest first, and itself.
 
     Each with the time until which what waits for it moves along: when it was cleared or forked.
