@@ -120,6 +120,8 @@ class Person:
             "TERM": "dumb",
             "TMPDIR": str(self.home / "tmp"),
             "GIT_CONFIG_NOSYSTEM": "1",
+            # A busy machine takes longer than a hook may.
+            "CTX_PATIENCE": "60",
         }
 
     def environment_at(self, api: str) -> dict[str, str]:
