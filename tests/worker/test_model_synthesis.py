@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from ctx.errors import CtxError
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations.tend import Tending
@@ -95,8 +94,8 @@ class Worker:
     def _guard(self, doing: str) -> Iterator[None]:
         try:
             yield
-        except CtxError as error:
-            self.log.append(f"{doing}: {error}")
+        except Exception as error:  # noqa: BLE001 - as the worker does
+            self.log.append(f"{doing}: {type(error).__name__}: {error}")
 
     def round(self) -> None:
         with self._client.memory() as memory:
