@@ -15,6 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from ctx import clock
+from ctx import disk as files_on_disk
 from ctx.cli.main import main
 from ctx.ids import CLI_SESSION
 from ctx.layout import project_at
@@ -101,6 +102,7 @@ class Stage:
     def __init__(self, folder: Path, spare: Path) -> None:
         self.folder = folder
         self.spare = spare
+        self._trusted: bytes | None = None
 
     def steps(self) -> Iterator[tuple[Step | None, Step]]:
         before = None
@@ -111,6 +113,7 @@ class Stage:
                 target.write_text(text)
             shutil.rmtree(self.spare, ignore_errors=True)
             shutil.copytree(self.folder, self.spare)
+            self._trusted = files_on_disk.read_or_none(self._trust_file)
             yield before, step
             self.reset()
             assert main(step.words) == 0
@@ -122,6 +125,13 @@ class Stage:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
         shutil.copytree(self.spare, self.folder, dirs_exist_ok=True)
         shutil.rmtree(os.environ["CTX_HOME"], ignore_errors=True)
+        if self._trusted is not None:
+            Path(os.environ["CTX_HOME"]).mkdir(mode=0o700)
+            Path(self._trust_file).write_bytes(self._trusted)
+
+    @property
+    def _trust_file(self) -> str:
+        return os.path.join(os.environ["CTX_HOME"], "trusted.json")
 
 
 @pytest.fixture
