@@ -79,18 +79,21 @@ def test_what_a_hook_is_told(tmp_path: Path) -> None:
     assert '"session_id": "ctx-install-check"' in (tmp_path / "said").read_text()
     names = {line.partition("=")[0] for line in (tmp_path / "env").read_text().splitlines()}
     assert names - {"PWD", "SHLVL", "_", "OLDPWD"} == {
-        *("PATH", "HOME", "CTX_HOME", "CTX_WORKER_AUTOSTART")
+        *("PATH", "HOME", "CTX_HOME", "CTX_WORKER_AUTOSTART", "CTX_PATIENCE")
     }
     assert not os.path.exists((tmp_path / "folder").read_text().strip())
 
 
-def test_a_hook_that_was_slow_once_is_tried_again(tmp_path: Path) -> None:
-    line = (
-        f"{RAN}; echo x >> {tmp_path}/tries; "
-        f'[ "$(wc -l < {tmp_path}/tries)" -gt 2 ] || echo slow > "$CTX_HOME/hook.log"'
-    )
+def test_what_a_hook_complains_of_is_told() -> None:
+    line = f'{RAN}; echo "no room" > "$CTX_HOME/hook.log"'
+    assert try_command(line, "stop", ENVIRONMENT) == "no room"
+
+
+def test_a_hook_that_is_slow_works(tmp_path: Path) -> None:
+    """On a busy machine it takes longer than a hook may."""
+    line = f'{RAN}; echo "$CTX_PATIENCE" > {tmp_path}/patience'
     assert try_command(line, "stop", ENVIRONMENT) == ""
-    assert (tmp_path / "tries").read_text() == "x\n" * 3
+    assert int((tmp_path / "patience").read_text()) > 10
 
 
 def test_the_first_hook_that_does_not_work_is_named() -> None:
