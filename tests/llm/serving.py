@@ -276,6 +276,13 @@ class Call:
         lines = [f"HTTP/1.1 {status} Told", *(f"{name}: {value}" for name, value in given.items())]
         self.raw("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + content)
 
+    def linger(self) -> None:
+        """Say that this is all, and let the other side read it before the connection ends."""
+        self._connection.shutdown(socket.SHUT_WR)
+        self._connection.settimeout(_LONGEST_S)
+        while self._connection.recv(65_536):
+            pass
+
     def reset(self) -> None:
         """End the connection at once, as a process does that is killed."""
         linger = (1).to_bytes(4, "little") + (0).to_bytes(4, "little")
@@ -375,6 +382,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.server.next_step(asked).play(call)
             else:
                 self._page(call)
+            call.linger()
         except OSError:
             pass  # The other side has gone.
 

@@ -175,6 +175,7 @@ def test_it_is_told_to_stop_in_the_middle_of_its_work(workers: Workers) -> None:
 
 def test_a_home_that_is_removed_is_not_made_again(workers: Workers) -> None:
     process = workers.start()
+    until(lambda: workers.get("/api/health")["rounds"])
     shutil.rmtree(workers.home)
     assert process.wait(20) == 0
     assert not workers.home.exists()

@@ -75,7 +75,6 @@ class Worker:
 
     def round(self) -> None:
         """All that is to be done now. Whatever goes wrong is a line in the log."""
-        self.rounds += 1
         lock.write_again(self.store.worker_lock)
         with self._guard("a round"), self._opened() as memory:
             tended = self._tending.round(memory)
@@ -83,6 +82,7 @@ class Worker:
                 self.log(told)
         with self._guard("what a model tells"):
             self._asking.look()
+        self.rounds += 1
 
     def freshen(self) -> None:
         """What can wait until there is nothing else to do."""
