@@ -1,5 +1,5 @@
 # try: see it work. tour: see the rest. test: all tests. check: lint, types, layers, docs. bench: the README's numbers.
-# quick: most tests, in two minutes. thorough: all tests, with ten times as many random cases.
+# quick: the tests that are not slow. thorough: all tests, with ten times as many random cases.
 # clients: the real agents and the real model that some tests talk to.
 PYTHON ?= python3
 VENV := .venv

@@ -73,8 +73,11 @@ def test_every_flip_and_truncation_is_found(project: Path) -> None:
     assert not damages(project)
 
 
-def test_a_damaged_head_name_is_found(project: Path) -> None:
+def test_a_damaged_head_is_found(project: Path) -> None:
     (head,) = (project / ".ctx" / "heads").iterdir()
+    head.write_text("x")
+    assert [item.where for item in damages(project)] == [str(head)]
+    head.write_text("")
     for name in (
         head.name[:-1],
         "0" + head.name[1:] if head.name[0] != "0" else "1" + head.name[1:],

@@ -15,7 +15,6 @@ from typing import NamedTuple
 import pytest
 
 from ctx import clock
-from ctx import disk as files_on_disk
 from ctx.cli.main import main
 from ctx.ids import CLI_SESSION
 from ctx.layout import project_at
@@ -113,7 +112,8 @@ class Stage:
                 target.write_text(text)
             shutil.rmtree(self.spare, ignore_errors=True)
             shutil.copytree(self.folder, self.spare)
-            self._trusted = files_on_disk.read_or_none(self._trust_file)
+            trusted = self._trust_file
+            self._trusted = trusted.read_bytes() if trusted.exists() else None
             yield before, step
             self.reset()
             assert main(step.words) == 0
@@ -127,11 +127,11 @@ class Stage:
         shutil.rmtree(os.environ["CTX_HOME"], ignore_errors=True)
         if self._trusted is not None:
             Path(os.environ["CTX_HOME"]).mkdir(mode=0o700)
-            Path(self._trust_file).write_bytes(self._trusted)
+            self._trust_file.write_bytes(self._trusted)
 
     @property
-    def _trust_file(self) -> str:
-        return os.path.join(os.environ["CTX_HOME"], "trusted.json")
+    def _trust_file(self) -> Path:
+        return Path(os.environ["CTX_HOME"], "trusted.json")
 
 
 @pytest.fixture

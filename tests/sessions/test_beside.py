@@ -137,6 +137,10 @@ def test_without_an_index_that_can_be_read(home: str, project: Project, harm: st
 
 
 def test_one_that_is_not_trusted_or_not_sound(home: str, project: Project) -> None:
+    # A stray file is not a head.
+    Path(project.heads, "junk").touch()
+    assert beside.read(home, project).told != "unreadable"
+    Path(project.heads, "junk").unlink()
     os.rename(project.narrative, f"{project.narrative}.away")
     os.symlink("/", project.narrative)
     assert beside.read(home, project).told == "unreadable"

@@ -42,7 +42,6 @@ _TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
 # Whoever was quiet for so long has no client any more that waits for an answer.
 _QUIET_MS = 900_000
 _LOCK_S = 60.0
-_POLL_S = 0.1
 _FAULTS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError),
     *(TypeError, ValueError, ContentRefused, GitFailure, UsageError),
@@ -370,16 +369,10 @@ def _inside(folder: str) -> Sequence[str]:
 @contextmanager
 def _alone(home: str) -> Iterator[None]:
     """While nobody else makes memory of sessions. A worker's round is waited for."""
-    disk.make_folder(home)
-    goes_on = clock.deadline(_LOCK_S)
-    while True:
-        with tend.alone(home) as held:
-            if held:
-                yield
-                return
-        if not goes_on():
+    with tend.alone(home, _LOCK_S * clock.patience) as held:
+        if not held:
             raise LockConflict(
                 "Another process makes memory of sessions.",
                 hint="`ctx worker stop` ends the worker; then run this again.",
             )
-        clock.sleep(_POLL_S)
+        yield

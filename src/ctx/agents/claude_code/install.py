@@ -261,12 +261,11 @@ def try_command(command: str, word: str, environment: Mapping[str, str]) -> str:
         disk.explained("trying the hooks"),
         TemporaryDirectory(prefix="ctx-trial-", ignore_cleanup_errors=True) as folder,
     ):
-        problem, log = _trial(command, word, environment, folder)
-    return problem or log
+        return _trial(command, word, environment, folder)
 
 
-def _trial(command: str, word: str, environment: Mapping[str, str], folder: str) -> tuple[str, str]:
-    """What is wrong with a command, and what the hook itself had to say about that."""
+def _trial(command: str, word: str, environment: Mapping[str, str], folder: str) -> str:
+    """What is wrong with a command, or what the hook itself complains about."""
     home, project = os.path.join(folder, "home"), os.path.join(folder, "project")
     for made in (home, project):
         os.mkdir(made, disk.FOLDER_MODE)
@@ -285,11 +284,11 @@ def _trial(command: str, word: str, environment: Mapping[str, str], folder: str)
     seconds = _TRIAL_S * clock.patience
     ended = child.run(words, variables, project, seconds=seconds, said=said)
     if ended is None:
-        return f"it takes longer than {seconds:.0f} s.", ""
+        return f"it takes longer than {seconds:.0f} s."
     has_run = bool(ended.out) or set(os.listdir(home)) != before
     log = disk.read_or_none(os.path.join(home, "hook.log")) or b""
     lines = log.decode("utf-8", "replace").splitlines()
-    return _problem(ended, has_run=has_run), lines[-1] if lines else ""
+    return _problem(ended, has_run=has_run) or (lines[-1] if lines else "")
 
 
 def _event(word: str, folder: str) -> dict[str, Any]:
