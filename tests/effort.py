@@ -38,6 +38,11 @@ def every(step: int) -> int:
     return max(1, round(step / EFFORT))
 
 
+def share(cases: Sequence[T], of: int, number: int = 0) -> Sequence[T]:
+    """Every so-many-th of the cases, others for each number; all, if there is time."""
+    return cases if IS_THOROUGH else cases[number % of :: of]
+
+
 def some(cases: Sequence[T], number: int) -> Sequence[T]:
     """One of the cases, another one for each number; all, if there is time."""
     return cases if IS_THOROUGH else [cases[number % len(cases)]]

@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from ctx.objects import commits, trees
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
 from ctx.sessions import staging
+from tests import effort
 from tests.conftest import git
 from tests.faults import NO_SPACE, READ_ONLY, Disk, Stopped
 
@@ -135,16 +135,11 @@ class Stage:
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """In memory where the system has such a folder: the disk's failures are played here."""
-    memory = "/dev/shm"
-    base = memory if os.access(memory, os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=base) as space:
-        folder = Path(space, "app")
-        folder.mkdir()
-        monkeypatch.chdir(folder)
-        yield Stage(folder, Path(space, "spare"))
-        os.chdir("/")
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    folder = tmp_path / "app"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return Stage(folder, tmp_path / "spare")
 
 
 def operations_of(stage: Stage, step: Step) -> list[str]:
@@ -177,7 +172,7 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
 
 @pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
 def test_stopped_at_every_operation(stage: Stage, power_loss: bool) -> None:
-    assert stop_everywhere(stage, power_loss=power_loss) > 200
+    assert stop_everywhere(stage, power_loss=power_loss, every=effort.every(3)) > 60
 
 
 def test_stopped_in_a_git_checkout(stage: Stage) -> None:
@@ -203,7 +198,7 @@ def test_refused_at_every_operation(
     for before, step in stage.steps():
         operations = operations_of(stage, step)
         outside = [n for n, each in enumerate(operations) if os.environ["HOME"] in each] or [-1]
-        for number, operation in enumerate(operations):
+        for number, operation in effort.share(list(enumerate(operations)), 3):
             where = f"{' '.join(step.words)} refused at {number}: {operation}"
             capsys.readouterr()
             disk = Disk(number, refuse_with=code)

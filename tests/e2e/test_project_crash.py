@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -109,19 +108,15 @@ class Stage:
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    """In memory where the system has such a folder: the disk's failures are played here."""
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=base) as space, serving.serve() as server:
-        folder = Path(space, "app")
+def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with serving.serve() as server:
+        folder = tmp_path / "app"
         folder.mkdir()
         server.otherwise = Says("It is in main.py.\n\n", "Decision: keep it.")
         monkeypatch.setenv("CTX_LLM_BACKEND", "openai")
         monkeypatch.setenv("CTX_LLM_SERVER_URL", server.url)
-        monkeypatch.setenv("CTX_HOME", f"{space}/home")
         monkeypatch.chdir(folder)
         yield Stage(folder)
-        os.chdir("/")
 
 
 def begin(stage: Stage) -> None:

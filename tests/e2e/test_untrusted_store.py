@@ -14,6 +14,7 @@ import pytest
 from ctx.cli import commands, options
 from ctx.layout import project_at
 from ctx.library import open_project
+from tests import effort
 from tests.agents.claude_code.running import Hooks
 from tests.conftest import Ctx, Ran, git
 from tests.e2e.terminals import on_a_terminal
@@ -33,6 +34,8 @@ class Stranger(NamedTuple):
     commit: str
     mine: str
     """A node in one's own store."""
+    way: int
+    """How it came here, of `WAYS`."""
 
 
 def fill(ctx: Ctx, folder: Path) -> tuple[str, str]:
@@ -74,7 +77,11 @@ def fill(ctx: Ctx, folder: Path) -> tuple[str, str]:
     return node, commit
 
 
-@pytest.fixture(params=["clone", "archive", "no git"])
+WAYS = ("clone", "archive", "no git")
+FORMS: list[list[str]] = [[], ["--format=json"], ["--format=markdown"]]
+
+
+@pytest.fixture(params=WAYS)
 def stranger(
     request: pytest.FixtureRequest, ctx: Ctx, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Stranger:
@@ -98,7 +105,7 @@ def stranger(
     shutil.rmtree(theirs)
     monkeypatch.chdir(here)
     mine = ctx("add", "--user", "--type=fact", "--tag=tier:pinned", MINE, "--format=json").json
-    return Stranger(here, node, commit, mine["node"]["id"])
+    return Stranger(here, node, commit, mine["node"]["id"], WAYS.index(request.param))
 
 
 LEAVES = [
@@ -263,8 +270,9 @@ def test_no_command_prints_anything_of_it(stranger: Stranger, ctx: Ctx) -> None:
     """Through a pipe, as text and as JSON."""
     assert WORD not in str(stranger.folder)
     told = []
-    for words in (words for several in RUN.values() for words in several):
-        for form in ([], ["--format=json"], ["--format=markdown"]):
+    everything = (words for several in RUN.values() for words in several)
+    for number, words in enumerate(everything):
+        for form in effort.some(FORMS, number + stranger.way):
             ran = ctx(*put_in(words, stranger), *form)
             assert "Unexpected" not in ran.err, (words, ran.err)
             told += [(*words, *form, ran)] if WORD in f"{ran.out}{ran.err}".lower() else []

@@ -27,7 +27,7 @@ MOMENTS = {
     "10889": year_ms(10889, 8, 3),
     "20000": year_ms(20000),
 }
-FEW = ("1901", "1970", "2106", "9999", "20000")
+FEW = ("1901", "9999", "20000")
 TRIED = MOMENTS if effort.IS_THOROUGH else {name: MOMENTS[name] for name in FEW}
 WRONG = pytest.mark.parametrize("wall_ms", TRIED.values(), ids=TRIED)
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
@@ -193,7 +193,7 @@ def test_a_record_survives_merge_export_and_import(
 def test_a_wrong_clock_does_not_hide_what_is_there(clocked: Clocked) -> None:
     require_no_failure(clocked.run(None, ["init"], ["add", "--type=fact", "Made right"]))
     require_no_failure(clocked.run(None, ["commit", "-m", "first"]))
-    for wall_ms in MOMENTS.values():
+    for wall_ms in TRIED.values():
         index = clocked.folder / ".git" / "ctx" / "main" / "index"
         shutil.rmtree(index)
         (listed,) = clocked.run(wall_ms, ["list", "--format=json"])
@@ -204,13 +204,13 @@ def test_the_last_change_wins_over_years(clocked: Clocked) -> None:
     """Each change sees the one before, so it comes later, whatever the clock says."""
     (_, added) = clocked.run(None, ["init"], ["add", "--type=fact", "0", "--format=json"])
     node = added.json["node"]["id"]
-    for number, wall_ms in enumerate([*MOMENTS.values(), None, *reversed(MOMENTS.values())]):
+    for number, wall_ms in enumerate([*TRIED.values(), None, *reversed(TRIED.values())]):
         require_no_failure(
             clocked.run(wall_ms, ["update", node, "--content", str(number)], ["commit", "-m", "x"])
         )
         assert contents(clocked) == {str(number)}
     (shown,) = clocked.run(None, ["show", node, "--history", "--format=json"])
-    assert len(shown.json["history"]) == 2 * len(MOMENTS) + 1
+    assert len(shown.json["history"]) == 2 * len(TRIED) + 1
 
 
 def test_a_clock_that_leaps_ahead_deletes_nothing(clocked: Clocked) -> None:

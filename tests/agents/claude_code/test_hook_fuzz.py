@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -184,11 +183,10 @@ def shop(surroundings: Path, folder: Path, ctx: Ctx) -> Path:
 
 
 @pytest.fixture
-def quick_home(shop: Path, surroundings: Path) -> Iterator[Path]:
-    """The same home in memory, where that is possible: a disk would be waited for."""
-    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    with tempfile.TemporaryDirectory(dir=memory) as folder:
-        yield Path(shutil.copytree(surroundings / ".ctx", f"{folder}/.ctx"))
+def quick_home(shop: Path, surroundings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same home in a folder of its own."""
+    folder = tmp_path_factory.mktemp("home")
+    return Path(shutil.copytree(surroundings / ".ctx", folder / ".ctx"))
 
 
 @pytest.mark.parametrize("word", WORDS)
