@@ -21,11 +21,11 @@ from typing import Any
 from bench import timing
 from bench.timing import Cost, Figure, times
 from ctx import clock
+from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.memory import store
 from ctx.operations import apply, capture
-from ctx.sessions import spool
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Surroundings, open_memory
 

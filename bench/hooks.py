@@ -33,13 +33,13 @@ from bench import timing
 from bench.memory import vocabulary
 from bench.timing import Cost, Figure, ms, times
 from ctx.agents.claude_code import hook
+from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
 from ctx.memory import store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
-from ctx.sessions import spool
 from ctx.worker.bell import Bell
 from ctx.workspace import Surroundings, open_project
 

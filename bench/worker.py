@@ -27,7 +27,7 @@ from pathlib import Path
 from bench import timing
 from bench.timing import Figure
 from ctx import clock
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests.agents.claude_code.running import command
 from tests.e2e.nothing_lost import PROCESSES, kept, remembered, storm, written
 from tests.worker.running import Workers, until

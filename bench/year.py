@@ -24,10 +24,10 @@ from bench import timing
 from bench.hooks import ENTRY, PYTHON, surroundings
 from bench.timing import Cost, Figure, ms, times
 from ctx import clock
+from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations.tend import Tending
-from ctx.sessions import spool
 from ctx.workspace import Surroundings, open_memory
 
 DAYS = 250

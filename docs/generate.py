@@ -32,6 +32,7 @@ from ctx.cli import (
 from ctx.cli import add_file as add_file_command
 from ctx.cli.commands import COMMANDS, module_of
 from ctx.config import edit, resolve, schema, setting
+from ctx.hook_files import spool
 from ctx.objects import verify
 from ctx.operations import (
     add,
@@ -94,7 +95,6 @@ from ctx.operations import (
     why,
 )
 from ctx.retrieval import pack
-from ctx.sessions import spool
 
 FOLDER = Path(__file__).parent / "reference"
 

@@ -20,10 +20,10 @@ CAPTURING = {
     "ctx.agents.claude_code",
     "ctx.agents.claude_code.hook",
     "ctx.clock",
-    "ctx.sessions",
-    "ctx.sessions.hook_log",
-    "ctx.sessions.live",
-    "ctx.sessions.spool",
+    "ctx.hook_files",
+    "ctx.hook_files.hook_log",
+    "ctx.hook_files.live",
+    "ctx.hook_files.spool",
 }
 ANSWERING = {
     *CAPTURING,
@@ -38,10 +38,10 @@ ANSWERING = {
     "ctx.checkouts",
     "ctx.ids",
     "ctx.layout",
+    "ctx.hook_files.shown",
     "ctx.repositories",
     "ctx.retrieval",
     "ctx.retrieval.contexts",
-    "ctx.sessions.shown",
 }
 CONTEXT = {*ANSWERING, "ctx.agents.claude_code.session_context"}
 TOLD = {"ctx.agents.claude_code.notices"}
@@ -88,6 +88,7 @@ IN_PROJECT = {
     "ctx.objects.heads",
     "ctx.objects.refs",
     "ctx.objects.untracked",
+    "ctx.sessions",
     "ctx.sessions.beside",
     "ctx.sessions.trust",
 }

@@ -22,7 +22,7 @@ sessions | team
 retrieval
 memory | narrative | code | search | llm
 objects
-sqlite | config | ids | tokens | terms | redaction
+sqlite | config | hook_files | ids | tokens | terms | redaction
 layout | locks
 clock | git | repositories
 git_settings

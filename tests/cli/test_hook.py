@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ctx import clock
+from ctx.hook_files import live, spool
 from ctx.memory import pending
 from ctx.operations import apply
-from ctx.sessions import live, spool
 from tests.agents.claude_code.running import Hooks
 from tests.cli.conftest import Add
 from tests.conftest import Ctx

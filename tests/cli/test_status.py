@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
+from ctx.hook_files import spool
 from ctx.llm.ledger import Caps, Ledger, Purpose, To
 from ctx.llm.model import Usage
 from ctx.llm.prices import prices
 from ctx.memory import event_log
-from ctx.sessions import spool
 from ctx.worker import lock
 from tests.cli.conftest import Add
 from tests.conftest import Ctx

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests.cli.conftest import Add, ageless
 from tests.conftest import Ctx
 from tests.sessions.conversations import SESSION, Client, context_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ctx as package
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests.conftest import Ctx
 from tests.worker.running import Workers, end, is_running, until
 

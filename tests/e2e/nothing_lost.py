@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests.agents.claude_code.running import command
 from tests.worker.running import Workers, until
 

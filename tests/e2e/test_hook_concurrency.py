@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests.agents.claude_code.running import Hooks, Ran, line
 from tests.conftest import Ctx
 from tests.sessions.conversations import Client, Conversation, context_of

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctx.agents.claude_code.hook import Hook, answer
+from ctx.hook_files import live, spool
 from ctx.memory import store
-from ctx.sessions import live, spool
 from tests import effort
 from tests.conftest import Ctx
 from tests.faults import Disk, Stopped

@@ -10,10 +10,11 @@ import pytest
 
 from ctx.cli.main import main
 from ctx.config.resolve import load
+from ctx.hook_files import spool
 from ctx.layout import project_at
 from ctx.objects.repository import Repository
 from ctx.objects.store import from_payload
-from ctx.sessions import beside, spool
+from ctx.sessions import beside
 from ctx.sessions.project_memory import ProjectMemory
 from tests.conftest import Ctx, git
 from tests.e2e.planting import Planted, a_project, holding

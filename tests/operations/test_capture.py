@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from ctx import clock
+from ctx.hook_files import spool
 from ctx.operations import apply, capture
 from ctx.operations.capture import Skipped, Taken
 from ctx.sessions import capture as policy
-from ctx.sessions import events, pausing, spool, state, steps
+from ctx.sessions import events, pausing, state, steps
 from ctx.sessions.capture import Dropped
 from ctx.sessions.events import Event
 from ctx.sessions.steps import Step

@@ -10,11 +10,11 @@ import pytest
 
 from ctx import clock
 from ctx.cli.settings import Settings
+from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.memory import store
 from ctx.operations import backups
 from ctx.operations.checkup import Check, check_up
-from ctx.sessions import spool
 from ctx.workspace import Surroundings
 from tests.conftest import Ctx
 from tests.memory.foreign.databases import go_store

@@ -8,11 +8,11 @@ import pytest
 
 from ctx import clock
 from ctx.errors import AmbiguousId, ReceiptNotFound
+from ctx.hook_files import spool
 from ctx.memory.changes import changing
 from ctx.memory.receipts import Item, Receipt
 from ctx.operations import add
 from ctx.operations.why import Explained, Given, Receipts, last, why
-from ctx.sessions import spool
 from ctx.workspace import Memory
 from tests.memory import graphs
 from tests.sessions.conversations import SESSION, Client

@@ -19,10 +19,10 @@ import pytest
 from ctx import ids
 from ctx.agents.claude_code import hook
 from ctx.agents.claude_code.hook import Hook
+from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.operations import apply
 from ctx.operations.apply import Applied
-from ctx.sessions import spool
 from ctx.workspace import Memory, Surroundings, open_memory
 
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"

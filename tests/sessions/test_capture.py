@@ -13,8 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ctx.config.resolve import survey
+from ctx.hook_files import spool
 from ctx.layout import Place
-from ctx.sessions import bodies, capture, events, policy, spool, steps
+from ctx.sessions import bodies, capture, events, policy, steps
 from ctx.sessions.capture import Dropped
 from ctx.sessions.events import Event
 from ctx.sessions.policy import EVERYTHING, Rules

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import ContentRefused
-from ctx.sessions import events, spool
+from ctx.hook_files import spool
+from ctx.sessions import events
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory import graphs

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.sessions import live
+from ctx.hook_files import live
 from tests.conftest import Ctx
 from tests.faults import Disk, Stopped
 from tests.sessions.conversations import SESSION, Client

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests.faults import NO_SPACE, Disk, Stopped
 
 AT = 1_768_906_800_123
@@ -213,10 +213,15 @@ def test_what_others_keep_there_is_no_event(tmp_path: Path) -> None:
 
 def test_it_loads_nothing_but_the_operating_system() -> None:
     program = (
-        "import sys; before = set(sys.modules); import ctx.sessions.spool, ctx.sessions.live;"
+        "import sys; before = set(sys.modules); import ctx.hook_files.spool, ctx.hook_files.live;"
         " print(*sorted(set(sys.modules) - before))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == ["ctx", "ctx.sessions", "ctx.sessions.live", "ctx.sessions.spool"]
+    assert done.stdout.split() == [
+        "ctx",
+        "ctx.hook_files",
+        "ctx.hook_files.live",
+        "ctx.hook_files.spool",
+    ]

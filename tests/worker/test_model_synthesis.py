@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations.tend import Tending
-from ctx.sessions import spool
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Surroundings
 from tests.conftest import Ctx

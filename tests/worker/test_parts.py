@@ -8,7 +8,7 @@ import pytest
 
 import ctx
 from ctx import clock
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from ctx.worker import lock, log, starting
 from ctx.worker.bell import Bell
 

@@ -16,8 +16,8 @@ import pytest
 
 import ctx as package
 from ctx import clock
+from ctx.hook_files import live, spool
 from ctx.operations import tend
-from ctx.sessions import live, spool
 from tests.agents.claude_code.running import SESSION, USUAL, sample
 from tests.conftest import Ctx
 from tests.worker.running import Workers, is_running, quickly, until

@@ -13,10 +13,10 @@ from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count
 from ctx.cli.settings import Settings, variables
 from ctx.errors import CtxError
+from ctx.hook_files import hook_log
 from ctx.operations import apply, tend
 from ctx.operations.apply import Applied
 from ctx.operations.tend import Tending
-from ctx.sessions import hook_log
 from ctx.workspace import Memory
 
 EXAMPLES = """

@@ -181,7 +181,7 @@ class Settings(NamedTuple):
         if not named:
             return None
         from ctx import clock
-        from ctx.sessions import live
+        from ctx.hook_files import live
 
         is_known = live.is_session(named) and live.is_live(
             self.user_store.home, named, clock.wall_s()

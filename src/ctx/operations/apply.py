@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk, ids, locks
 from ctx.errors import ContentRefused, CtxError
+from ctx.hook_files import live, spool
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import Handed, Receipt
@@ -29,7 +30,7 @@ from ctx.operations.why import read_receipt
 from ctx.retrieval import contexts, default_view, layers, limits
 from ctx.retrieval.contexts import Beside
 from ctx.sessions import commands as grammar
-from ctx.sessions import deleted, live, pausing, read_markup, spool, switched_off, trust_check
+from ctx.sessions import deleted, pausing, read_markup, switched_off, trust_check
 from ctx.sessions import events as kept
 from ctx.sessions.commands import Command, Wrong
 from ctx.sessions.events import Event

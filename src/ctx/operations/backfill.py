@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from ctx import clock, disk, interrupts, layout
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
+from ctx.hook_files import live
 from ctx.layout import Place
 from ctx.memory.foreign import incoming
 from ctx.memory.query import times
 from ctx.operations import apply, capture, learnings, reconcile, synthesise, tend
 from ctx.sessions import (
     deleted,
-    live,
     policy,
     state,
     switched_off,

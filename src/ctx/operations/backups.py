@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError, PathRefused, UsageError
+from ctx.hook_files import spool
 from ctx.memory import recovery, salvaged, store
 from ctx.operations import store as looking_after
 from ctx.operations.store import Candidate
-from ctx.sessions import spool
 from ctx.sqlite import backups
 from ctx.sqlite.backups import Backup
 from ctx.sqlite.connection import explained, size_of

@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
+from ctx.hook_files import spool
 from ctx.layout import Place
 from ctx.operations.places import Places
-from ctx.sessions import capture, events, spool, state, steps, switched_off, symbols
+from ctx.sessions import capture, events, state, steps, switched_off, symbols
 from ctx.sessions.capture import Dropped
 from ctx.sessions.events import Event
 from ctx.sessions.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange

@@ -12,6 +12,7 @@ import ctx
 from ctx import clock, disk, layout
 from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
+from ctx.hook_files import hook_log, spool
 from ctx.memory import records, store
 from ctx.memory.foreign import go_ctx
 from ctx.memory.migrations import MIGRATIONS
@@ -20,7 +21,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.operations import backups
 from ctx.operations.standstill import standstills
-from ctx.sessions import hook_log, spool, trust, trust_check
+from ctx.sessions import trust, trust_check
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
 from ctx.workspace import Surroundings

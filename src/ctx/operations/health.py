@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from ctx import clock, disk, locks
 from ctx.errors import CtxError
+from ctx.hook_files import spool
 from ctx.memory import event_log
 from ctx.operations.queue import Queue, queue
 from ctx.operations.standstill import Standstill, standstills
-from ctx.sessions import spool
 from ctx.workspace import Memory
 
 NOTE = "health"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
 from ctx.errors import CtxError
+from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
 from ctx.memory import pending, receipts, store
 from ctx.memory.model import ANCHOR_TYPES, Node
@@ -25,7 +26,6 @@ from ctx.retrieval.chunks import Section
 from ctx.retrieval.expand import InSight
 from ctx.retrieval.pack import PromptPack, Signal
 from ctx.retrieval.pipeline import RetrievalConfig, Sources
-from ctx.sessions import spool
 from ctx.sqlite import truth
 from ctx.sqlite.connection import explained, transaction
 from ctx.workspace import Memory

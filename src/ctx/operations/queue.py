@@ -4,7 +4,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.sessions import live, spool
+from ctx.hook_files import live, spool
 from ctx.workspace import Memory
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
 from ctx.errors import ContentRefused
+from ctx.hook_files import shown, spool
 from ctx.memory import model
 from ctx.memory.model import Node
 from ctx.memory.query import candidates
@@ -25,7 +26,6 @@ from ctx.retrieval.contexts import Item
 from ctx.retrieval.relevance import Chosen
 from ctx.retrieval.remembered import Remembered
 from ctx.search import entities
-from ctx.sessions import shown, spool
 from ctx.sessions.injected import without_injected
 from ctx.workspace import Memory, for_agents
 

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import CtxError, UsageError
+from ctx.hook_files import live
 from ctx.ids import NodeId, short
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query import times
-from ctx.sessions import deleted, live, state, steps
+from ctx.sessions import deleted, state, steps
 from ctx.sessions.state import STATUSES, Session, Status
 from ctx.sessions.steps import DROPPED, NEW, SKIPPED, STEP, Step
 from ctx.sqlite.connection import transaction

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from ctx import clock, disk, interrupts
 from ctx.errors import DatabaseFailure, PathRefused, UsageError
+from ctx.hook_files import spool
 from ctx.memory import integrity, recovery, salvaged, store
 from ctx.memory.integrity import Difference
 from ctx.memory.recovery import Recovered
-from ctx.sessions import spool
 from ctx.sqlite import backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,

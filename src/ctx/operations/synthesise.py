@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from ctx import ids
 from ctx.errors import UsageError
+from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.memory import model, records
 from ctx.memory.changes import Change
@@ -24,7 +25,7 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence
 from ctx.operations import told
 from ctx.operations.told import Told
-from ctx.sessions import anchors, spool, state
+from ctx.sessions import anchors, state
 from ctx.sessions import steps as taken
 from ctx.sessions.anchors import Anchor
 from ctx.sessions.state import Session

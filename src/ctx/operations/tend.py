@@ -20,9 +20,9 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, locks
+from ctx.hook_files import live, spool
 from ctx.operations import apply
 from ctx.operations.apply import NOTHING, Applied
-from ctx.sessions import live, spool
 from ctx.sessions.steps import STEP
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory

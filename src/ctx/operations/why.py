@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
+from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.memory import receipts
 from ctx.memory.model import Node
 from ctx.memory.receipts import Handed, Item, Packed, Receipt
-from ctx.sessions import spool
 from ctx.sessions.state import SHORTEST_PREFIX
 from ctx.workspace import Memory
 

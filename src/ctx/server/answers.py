@@ -154,8 +154,8 @@ def nodes(asked: Asked) -> Any:
 
 def apply(asked: Asked) -> Any:
     """Do what agents asked for. A hook waits for this, so it is nothing else."""
+    from ctx.hook_files import spool
     from ctx.operations import apply, tend
-    from ctx.sessions import spool
 
     home = asked.surroundings.user_store.home
     with apply.alone(home) as held:

@@ -7,7 +7,7 @@ to be gone. What such a session does later is news, and is taken in.
 import os
 
 from ctx import disk, interrupts
-from ctx.sessions import live
+from ctx.hook_files import live
 
 FILE = "deleted"
 

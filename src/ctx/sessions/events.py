@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from ctx import clock, ids
 from ctx.errors import ContentRefused, UsageError
-from ctx.sessions import bodies, spool
+from ctx.hook_files import spool
+from ctx.sessions import bodies
 
 SAME_MS = 3_000
 """Where hooks are registered in two places, the client says everything twice within this time."""

@@ -20,9 +20,10 @@ from typing import Any, Literal, NamedTuple
 
 from ctx import checkouts, clock
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
+from ctx.hook_files import live, spool
 from ctx.layout import Place
 from ctx.redaction import redact
-from ctx.sessions import injected, live, private, spool
+from ctx.sessions import injected, private
 from ctx.sessions.events import Event
 from ctx.sessions.steps import NEW, SAID, STEP
 

@@ -24,7 +24,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.sessions import live, state, transcript_files
+from ctx.hook_files import live
+from ctx.sessions import state, transcript_files
 from ctx.sessions.events import Event
 from ctx.sessions.steps import SAID
 from ctx.sessions.transcript import LONGEST_LINE, is_error, storable

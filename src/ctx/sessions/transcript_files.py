@@ -9,7 +9,7 @@ import json
 import os
 
 from ctx import clock, disk
-from ctx.sessions import live
+from ctx.hook_files import live
 
 SUFFIX = ".jsonl"
 

@@ -8,9 +8,9 @@ import os
 from typing import NamedTuple
 
 from ctx import disk
+from ctx.hook_files import live
 from ctx.ids import SessionId
 from ctx.layout import Project
-from ctx.sessions import live
 
 STALE_S = 86_400
 """So long a session is gone on with, and nobody need be told."""

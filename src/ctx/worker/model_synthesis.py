@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from ctx.workspace import Memory, Surroundings
 
 if TYPE_CHECKING:

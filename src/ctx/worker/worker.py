@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import ctx
 from ctx import clock
+from ctx.hook_files import live, spool
 from ctx.layout import UserStore
 from ctx.operations import tend
 from ctx.operations.tend import Tending
-from ctx.sessions import live, spool
 from ctx.worker import lock, log, memory_use
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Memory, Surroundings

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ctx.agents.claude_code import hook
-from ctx.sessions import spool
+from ctx.hook_files import spool
 
 ENTRY = Path(hook.__file__).with_name("entry.py")
 SAMPLES = Path(__file__).parents[2] / "golden" / "claude_code" / "hooks"

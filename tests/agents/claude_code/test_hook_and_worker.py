@@ -16,8 +16,8 @@ import pytest
 
 from ctx import clock
 from ctx.agents.claude_code import hook as module
+from ctx.hook_files import spool
 from ctx.layout import UserStore
-from ctx.sessions import spool
 from ctx.worker import starting
 from ctx.worker.bell import Bell
 from tests.agents.claude_code.running import (

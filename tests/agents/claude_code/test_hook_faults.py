@@ -23,7 +23,7 @@ from pathlib import Path
 import pytest
 
 from ctx.agents.claude_code.hook import Hook, answer
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests.agents.claude_code.running import (
     NOTHING,
     SESSION,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.agents.claude_code import registration
-from ctx.sessions.spool import EVENTS
+from ctx.hook_files.spool import EVENTS
 
 ENTRY = shlex.quote(registration.ENTRY)
 

@@ -13,10 +13,10 @@ from sqlite3 import Connection
 from ctx import clock, layout
 from ctx.agents.claude_code import applying, given, lineage
 from ctx.agents.claude_code.store import for_reading
+from ctx.hook_files import live, spool
 from ctx.layout import Place
 from ctx.retrieval import contexts
 from ctx.retrieval.contexts import NO_STORE, Beside, Context, Item
-from ctx.sessions import live, spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

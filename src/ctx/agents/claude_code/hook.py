@@ -1,7 +1,7 @@
 """What a hook process does: it keeps what the client says, answers, and never gets in the way.
 
 Most events need no answer. Their bytes go into the spool as they came, and that is all: no JSON is
-parsed, and nothing is loaded but this module and `sessions.spool`. SessionStart, UserPromptSubmit
+parsed, and nothing is loaded but this module and `hook_files.spool`. SessionStart, UserPromptSubmit
 and PreCompact, and a Stop after which something is to be done, are answered by `answers`. After
 each event the worker is woken, or started where there is none.
 
@@ -15,7 +15,7 @@ import time
 from _thread import allocate_lock, start_new_thread
 
 from ctx import clock
-from ctx.sessions import hook_log, live, spool
+from ctx.hook_files import hook_log, live, spool
 
 # Type checkers know this name from anywhere; importing it from `typing` costs more than the hook.
 TYPE_CHECKING = False

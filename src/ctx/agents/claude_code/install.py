@@ -20,8 +20,8 @@ from ctx.agents.claude_code import child, foreign_file, registration, settings_f
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.registration import Group
 from ctx.errors import HookFailed, PathRefused
+from ctx.hook_files.spool import EVENTS
 from ctx.memory import store
-from ctx.sessions.spool import EVENTS
 from ctx.sqlite.connection import explained, shown
 
 State = Literal[

@@ -6,7 +6,7 @@ have given them when they resume. Both can be found out.
 
 import os
 
-from ctx.sessions import live
+from ctx.hook_files import live
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

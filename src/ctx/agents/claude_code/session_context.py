@@ -8,10 +8,10 @@ import json
 from sqlite3 import Connection
 
 from ctx.agents.claude_code import applying, lineage
+from ctx.hook_files import live, shown
 from ctx.layout import Place
 from ctx.retrieval import contexts
 from ctx.retrieval.contexts import Beside, Context, Key
-from ctx.sessions import live, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ctx.sessions import spool
+from ctx.hook_files import spool
 from tests import effort, installed
 from tests.conftest import git
 from tests.e2e.claude_code.client import Person

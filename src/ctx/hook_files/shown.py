@@ -7,7 +7,7 @@ Hooks load this module.
 
 import json
 
-from ctx.sessions import live
+from ctx.hook_files import live
 
 MOST_PARTS = 8
 """A context is given in so many parts, at most."""
