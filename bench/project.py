@@ -30,13 +30,12 @@ from ctx import clock, disk, ids
 from ctx.cli.main import main as run_ctx
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import project_at
-from ctx.memory import batches, index, present
 from ctx.memory.records import Record, edge_key
 from ctx.objects.model import Commit, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, typed
 from ctx.objects.trees import EMPTY
-from ctx.sessions import staging
+from ctx.project import batches, index, present, staging
 from ctx.sqlite.connection import transaction
 from tests.e2e.growing import PROSE, TAGS, grow, opened, size
 

@@ -79,8 +79,6 @@ CONFIGURED = {
 
 IN_PROJECT = {
     "ctx.interrupts",
-    "ctx.memory",
-    "ctx.memory.present",
     "ctx.narrative",
     "ctx.narrative.roles",
     "ctx.narrative.scan",
@@ -88,9 +86,11 @@ IN_PROJECT = {
     "ctx.objects.heads",
     "ctx.objects.refs",
     "ctx.objects.untracked",
+    "ctx.project",
+    "ctx.project.present",
+    "ctx.project.trust",
     "ctx.sessions",
     "ctx.sessions.beside",
-    "ctx.sessions.trust",
 }
 """What is loaded beside where there is a project's store."""
 

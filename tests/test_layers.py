@@ -18,7 +18,8 @@ worker
 server
 operations
 workspace
-sessions | team
+sessions
+project | team
 retrieval
 memory | narrative | code | search | llm
 objects
@@ -87,8 +88,8 @@ def test_a_module_imports_only_from_below(path: Path) -> None:
 
 
 def test_an_import_inside_a_function_counts_too() -> None:
-    hidden = "def f():\n    from ctx.sessions import staging\n"
-    assert violations(hidden, "objects") == ["line 2: objects must not import sessions"]
+    hidden = "def f():\n    from ctx.project import staging\n"
+    assert violations(hidden, "objects") == ["line 2: objects must not import project"]
     assert violations("import ctx.git\n", "clock") == ["line 1: clock must not import git"]
     assert violations("from ctx import workspace\n", "sessions")
     assert violations("def f():\n    import_module('ctx.cli.main')\n", "objects")

@@ -221,7 +221,7 @@ class Project:
         The message is made of what was done, if none is given. It flushes before.
         """
         from ctx.operations import stage
-        from ctx.sessions import chains
+        from ctx.project import chains
 
         if message is not None and not message.strip():
             raise UsageError(
@@ -237,7 +237,7 @@ class Project:
         """Bring all indexes to what the project is now, and make damaged ones anew. What is known
         of the code then."""
         from ctx.operations import code_index, rebuild
-        from ctx.sessions import trust_check
+        from ctx.project import trust_check
 
         with self._open():
             home = self._surroundings.user_store.home

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from ctx.memory.changes import Change, Who
     from ctx.memory.claims import Claim
     from ctx.objects.repository import Repository
-    from ctx.sessions.project_memory import ProjectMemory
-    from ctx.sessions.trust_check import Verdict
+    from ctx.project.project_memory import ProjectMemory
+    from ctx.project.trust_check import Verdict
 
 
 class Surroundings(NamedTuple):
@@ -240,7 +240,7 @@ class Memory:
 
     @cached_property
     def place(self) -> Place:
-        from ctx.sessions import trust_check
+        from ctx.project import trust_check
 
         home = self.surroundings.user_store.home
         return layout.place(
@@ -327,7 +327,7 @@ def _project_here(surroundings: Surroundings) -> "tuple[Project | None, Verdict 
     project = layout.find_project(surroundings.folder, home)
     if project is None or surroundings.untrusted:
         return project, None
-    from ctx.sessions import trust_check
+    from ctx.project import trust_check
 
     verdict = trust_check.verify(home, project)
     return project, None if verdict.is_trusted else verdict
@@ -341,7 +341,7 @@ def _opened_beside(
         yield None
         return
     layout.refuse_links(project)
-    from ctx.sessions.project_memory import ProjectMemory
+    from ctx.project.project_memory import ProjectMemory
 
     def config() -> "Config":
         return _config(surroundings, project, withheld)
@@ -384,7 +384,7 @@ def open_project(surroundings: Surroundings, *, reading: bool = True) -> Workspa
 
     E032 where its store is not trusted, unless things are only put in.
     """
-    from ctx.sessions.project_memory import ProjectMemory
+    from ctx.project.project_memory import ProjectMemory
 
     project = layout.require_project(surroundings.folder, surroundings.user_store.home)
     _, withheld = _project_here(surroundings._replace(database=""))

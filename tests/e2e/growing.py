@@ -10,8 +10,8 @@ from ctx.config.resolve import load
 from ctx.ids import CLI_SESSION
 from ctx.layout import project_at
 from ctx.memory.changes import Who
-from ctx.sessions.compaction import Wish
-from ctx.sessions.project_memory import ProjectMemory
+from ctx.project.compaction import Wish
+from ctx.project.project_memory import ProjectMemory
 
 WHO = Who(CLI_SESSION, "cli")
 TAGS = ("area:net", "area:disk", "tier:reference", "tier:working")

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ctx.cli.main import main
 from ctx.config.resolve import load
 from ctx.layout import project_at
-from ctx.sessions.project_memory import ProjectMemory
+from ctx.project.project_memory import ProjectMemory
 from tests.memory.graphs import TABLES
 
 Tables = dict[str, list[tuple[Any, ...]]]

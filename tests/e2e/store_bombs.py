@@ -18,11 +18,11 @@ import msgspec
 from ctx import clock, ids
 from ctx.ids import ObjectId
 from ctx.layout import project_at
-from ctx.memory import batches
 from ctx.memory.records import Record
 from ctx.objects.model import Commit, RecordBatch, Tree, TreeEntry, TreeEntryKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, typed
+from ctx.project import batches
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -20,7 +20,7 @@ from ctx.layout import project_at
 from ctx.objects import commits, trees
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
-from ctx.sessions import staging
+from ctx.project import staging
 from tests import effort
 from tests.conftest import git
 from tests.faults import NO_SPACE, READ_ONLY, Disk, Stopped

@@ -18,8 +18,8 @@ from tests.sessions.conversations import Client
 
 # What is imported only there is imported before the process is forked.
 IN_PROJECT = """
-import ctx.sessions.exactly_once, ctx.sessions.project_memory, ctx.sessions.compaction
-import ctx.memory.index, ctx.memory.batches, ctx.memory.materialise, ctx.objects.repository
+import ctx.sessions.exactly_once, ctx.project.project_memory, ctx.project.compaction
+import ctx.project.index, ctx.project.batches, ctx.memory.materialise, ctx.objects.repository
 import ctx.narrative.streams, ctx.narrative.naming
 """
 NODES = "SELECT id FROM nodes"

@@ -12,11 +12,11 @@ import pytest
 
 from ctx.cli.main import main
 from ctx.layout import project_at
-from ctx.memory import batches
 from ctx.objects import commits
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.verify import verify
+from ctx.project import batches
 from tests.conftest import Ctx, git
 from tests.e2e.forked import forker
 from tests.faults import Disk

@@ -186,11 +186,11 @@ def told_by_a_stranger(folder: Path, rows: list[tuple[str, str, str, int]]) -> N
     from ctx import clock, ids
     from ctx.ids import Ulid
     from ctx.layout import project_at
-    from ctx.memory import batches
     from ctx.memory.records import Record
     from ctx.objects.model import Commit
     from ctx.objects.repository import Repository
     from ctx.objects.store import typed
+    from ctx.project import batches
 
     repository = Repository(project_at(str(folder)))
     ((old, commit),) = repository.current()

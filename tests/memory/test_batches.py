@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ctx import clock, ids
 from ctx.ids import NodeId, Ulid
-from ctx.memory import batches, records
+from ctx.memory import records
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
@@ -17,6 +17,7 @@ from ctx.memory.records import Record
 from ctx.objects.in_memory import InMemoryStore
 from ctx.objects.model import RecordBatch
 from ctx.objects.store import Object, typed
+from ctx.project import batches
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory.graphs import STEPS, WHO, Step, all_records, graph, live, tables

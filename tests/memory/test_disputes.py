@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from ctx.ids import NodeId, ObjectId, Ulid
 from ctx.layout import project_at
-from ctx.memory import batches, index
 from ctx.memory.disputes import disputes
 from ctx.memory.graph import PROJECT, Graph
-from ctx.memory.present import State
 from ctx.memory.records import Record
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
 from ctx.objects.trees import EMPTY
+from ctx.project import batches, index
+from ctx.project.present import State
 from tests import effort
 
 NODES = [NodeId(Ulid(f"01{'A' * 23}{number}")) for number in range(2)]

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 from ctx import disk
 from ctx.ids import ObjectId, SessionId, Ulid, derived_ulid
 from ctx.layout import project_at
-from ctx.memory import batches, index, present, records
-from ctx.memory.index import Document
+from ctx.memory import records
 from ctx.memory.materialise import materialise_all
-from ctx.memory.present import Fingerprint
 from ctx.memory.records import Record, edge_key
 from ctx.objects import refs
 from ctx.objects.model import Commit, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import typed
 from ctx.objects.trees import EMPTY
+from ctx.project import batches, index, present
+from ctx.project.index import Document
+from ctx.project.present import Fingerprint
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory.graphs import TABLES, graph

@@ -9,8 +9,9 @@ import pytest
 
 from ctx import layout
 from ctx.layout import Project
+from ctx.project import trust_check
 from ctx.retrieval.contexts import Beside
-from ctx.sessions import beside, trust_check
+from ctx.sessions import beside
 from tests.conftest import Ctx, git
 
 

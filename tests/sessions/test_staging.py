@@ -15,7 +15,7 @@ from ctx.objects import refs
 from ctx.objects.model import Commit, StepKind, Tree
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, typed
-from ctx.sessions import joining, mending, staging
+from ctx.project import joining, mending, staging
 from tests import effort
 
 SESSION = SessionId("s")

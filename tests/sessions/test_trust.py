@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.layout import Project, project_at
-from ctx.sessions import trust, trust_check
-from ctx.sessions.trust import Trusted
+from ctx.project import trust, trust_check
+from ctx.project.trust import Trusted
 from tests import effort
 from tests.conftest import git
 

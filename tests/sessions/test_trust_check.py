@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ctx.layout import Project, project_at
-from ctx.sessions import repository_identity, trust, trust_check
-from ctx.sessions.trust_check import Verdict
+from ctx.project import repository_identity, trust, trust_check
+from ctx.project.trust_check import Verdict
 from tests.conftest import git
 
 ADA = "Ada <ada@example.org>"

@@ -166,7 +166,7 @@ def _index(settings: "Settings") -> "Connection | None":
     project = _project(settings)
     if project is None:
         return None
-    from ctx.memory import present
+    from ctx.project import present
     from ctx.sqlite.truth import application_id_of, connect_for_reading
 
     path = present.path_for(project, present.state(project))
@@ -182,7 +182,7 @@ def _index(settings: "Settings") -> "Connection | None":
 def _project(settings: "Settings") -> "Project | None":
     """The project here, if it is trusted."""
     from ctx import layout
-    from ctx.sessions import trust
+    from ctx.project import trust
 
     project = layout.find_project(settings.folder, settings.user_store.home)
     # Somebody waits for an answer at every key: git is not asked.

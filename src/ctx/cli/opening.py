@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ctx.operations.compact import Compacted
-    from ctx.sessions.trust_check import Verdict
-    from ctx.sessions.waiting import Waiting
+    from ctx.project.trust_check import Verdict
+    from ctx.project.waiting import Waiting
 
 
 def reading(settings: Settings, output: Output) -> AbstractContextManager[Memory]:
@@ -39,7 +39,7 @@ def trusted_project(settings: Settings, output: Output) -> Project | None:
     project = layout.find_project(settings.folder, home)
     if project is None or settings.untrusted:
         return project
-    from ctx.sessions import trust_check
+    from ctx.project import trust_check
 
     verdict = trust_check.verify(home, project)
     tell_adopted(settings, output)
@@ -155,7 +155,7 @@ def _mention_stale(memory: Memory, output: Output) -> None:
     found = [each for each in _waiting(memory) if not each.is_old]
     if not found:
         return
-    from ctx.memory import staged
+    from ctx.project import staged
 
     known = staged.sessions(memory.beside.graph.connection)
     parked = {each.session for each in known if each.is_parked}
@@ -169,7 +169,7 @@ def _mention_stale(memory: Memory, output: Output) -> None:
 def _waiting(memory: Memory) -> "Sequence[Waiting]":
     if memory.beside is None:
         return ()
-    from ctx.sessions import waiting
+    from ctx.project import waiting
 
     return waiting.stale(memory.beside.project, memory.surroundings.user_store.home, wall_s())
 
@@ -192,7 +192,7 @@ def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: boo
 
 def tell_adopted(settings: Settings, output: Output) -> None:
     """Say once that projects which were trusted by their paths are now known by more."""
-    from ctx.sessions import trust_check
+    from ctx.project import trust_check
 
     if adopted := trust_check.take_notice(settings.user_store.home):
         output.warn(

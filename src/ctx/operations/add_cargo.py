@@ -22,7 +22,7 @@ from ctx.objects.model import (
 from ctx.objects.model import Package as KeptPackage
 from ctx.objects.model import PackageDependency as KeptDependency
 from ctx.objects.store import typed
-from ctx.sessions import staging, surveys
+from ctx.project import staging, surveys
 from ctx.workspace import Workspace
 
 

@@ -23,7 +23,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
-from ctx.sessions import staging, surveys
+from ctx.project import staging, surveys
 from ctx.workspace import Workspace
 
 # A large project is written in parts, so that it need not fit into memory.

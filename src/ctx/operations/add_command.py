@@ -97,7 +97,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
             if report.tool:
-                from ctx.sessions import reports
+                from ctx.project import reports
 
                 metadata[reports.NAMED_BY] = snapshot = _keep(change, report, project)
             content = "\n".join([content, *_told(printed, ended)])

@@ -14,7 +14,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
 from ctx.objects.work import Step
 from ctx.operations.extracted import Extracted
-from ctx.sessions import staging
+from ctx.project import staging
 from ctx.workspace import Workspace
 
 if TYPE_CHECKING:

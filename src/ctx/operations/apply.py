@@ -27,10 +27,11 @@ from ctx.operations.commands import Outcome
 from ctx.operations.context import own_store
 from ctx.operations.places import Places
 from ctx.operations.why import read_receipt
+from ctx.project import trust_check
 from ctx.retrieval import contexts, default_view, layers, limits
 from ctx.retrieval.contexts import Beside
 from ctx.sessions import commands as grammar
-from ctx.sessions import deleted, pausing, read_markup, switched_off, trust_check
+from ctx.sessions import deleted, pausing, read_markup, switched_off
 from ctx.sessions import events as kept
 from ctx.sessions.commands import Command, Wrong
 from ctx.sessions.events import Event

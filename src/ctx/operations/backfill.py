@@ -18,15 +18,8 @@ from ctx.layout import Place
 from ctx.memory.foreign import incoming
 from ctx.memory.query import times
 from ctx.operations import apply, capture, learnings, reconcile, synthesise, tend
-from ctx.sessions import (
-    deleted,
-    policy,
-    state,
-    switched_off,
-    transcript_events,
-    transcript_files,
-    trust_check,
-)
+from ctx.project import trust_check
+from ctx.sessions import deleted, policy, state, switched_off, transcript_events, transcript_files
 from ctx.sessions.state import Session
 from ctx.sessions.steps import SAID, STEP
 from ctx.sqlite.connection import transaction

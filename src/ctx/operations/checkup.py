@@ -21,7 +21,7 @@ from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
 from ctx.operations import backups
 from ctx.operations.standstill import standstills
-from ctx.sessions import trust, trust_check
+from ctx.project import trust, trust_check
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
 from ctx.workspace import Surroundings

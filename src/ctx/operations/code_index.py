@@ -19,7 +19,7 @@ from ctx.code.vocabulary import LARGEST_FILE
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.operations import code_left_behind
-from ctx.sessions import trust_check
+from ctx.project import trust_check
 from ctx.sqlite.connection import discard, explained, size_of
 from ctx.workspace import Surroundings, Workspace
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import checkouts
 from ctx.errors import AmbiguousId, CtxError
-from ctx.sessions import anchors
-from ctx.sessions.anchors import Anchor
+from ctx.project import anchors
+from ctx.project.anchors import Anchor
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ctx.objects.model import EdgeBatch
 from ctx.objects.store import read_typed
 from ctx.objects.untracked_survey import thrown_away
 from ctx.operations import review
-from ctx.sessions import compaction
+from ctx.project import compaction
 from ctx.workspace import Workspace
 
 

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import CLI_SESSION, ObjectId, SessionId, short
-from ctx.memory import staged
-from ctx.sessions import waiting
+from ctx.project import staged, waiting
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
-    from ctx.sessions.project_memory import ProjectMemory
+    from ctx.project.project_memory import ProjectMemory
 
 _HOUR_MS = 3_600_000
 
@@ -55,7 +54,7 @@ def compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted 
 
 def _compact(beside: "ProjectMemory", session: SessionId, why: str) -> Compacted | None:
     from ctx.operations import commit as committing
-    from ctx.sessions import chains
+    from ctx.project import chains
 
     if not chains.has_work(beside.repository, session):
         return None

@@ -17,7 +17,7 @@ from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.operations import code_items
 from ctx.operations.code_index import Age
-from ctx.sessions.anchors import Anchor
+from ctx.project.anchors import Anchor
 
 _LABEL = 60
 

@@ -19,7 +19,7 @@ from ctx.code.diagnostics.model import Diagnostic, Report, Span
 from ctx.ids import NodeId, ObjectId
 from ctx.memory.model import Evidence
 from ctx.objects import model, store
-from ctx.sessions import anchors
+from ctx.project import anchors
 
 if TYPE_CHECKING:
     from ctx.memory.changes import Change

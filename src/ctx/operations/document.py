@@ -20,9 +20,9 @@ from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import documents, files, naming, roles, scan, streams
 from ctx.operations import relate
 from ctx.operations.code_names import Unknown
+from ctx.project import anchors
+from ctx.project.documents import content_of, digest, owner
 from ctx.redaction import redact
-from ctx.sessions import anchors
-from ctx.sessions.documents import content_of, digest, owner
 from ctx.workspace import Memory
 
 LARGEST = 1_000_000

@@ -22,7 +22,7 @@ from ctx.objects.work import Step
 from ctx.operations import code_at_hand, code_index
 from ctx.operations.code_index import Codebase
 from ctx.operations.extracted import Extracted, FileRead, ItemRead
-from ctx.sessions import anchors, relations, staging
+from ctx.project import anchors, relations, staging
 from ctx.workspace import Workspace
 
 _ORDER = {"CONTAINS": 1, "IMPORTS": 1, "DEFINES": 2, "CALLS": 3}

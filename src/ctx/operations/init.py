@@ -20,7 +20,7 @@ from ctx.layout import Project
 from ctx.objects import refs
 from ctx.objects.repository import Repository
 from ctx.objects.untracked_survey import thrown_away
-from ctx.sessions import compaction, trust, trust_check
+from ctx.project import compaction, trust, trust_check
 
 # What may lie in a store that was begun; anything else there is somebody else's.
 _OURS = frozenset(

@@ -12,7 +12,7 @@ from ctx.objects import model as objects
 from ctx.objects import trees
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.sessions import changelog, staging, surveys
+from ctx.project import changelog, staging, surveys
 from ctx.workspace import Workspace
 
 

@@ -20,7 +20,7 @@ from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.model import ANCHOR_TYPES, Edge, Node, Redaction
 from ctx.memory.records import Record
 from ctx.operations import document
-from ctx.sessions.anchors import Anchor
+from ctx.project.anchors import Anchor
 from ctx.workspace import Memory
 
 _MOST_TOLD = 10

@@ -23,7 +23,7 @@ from ctx.operations.respond import Response
 from ctx.workspace import Memory, Workspace
 
 if TYPE_CHECKING:
-    from ctx.sessions.project_memory import ProjectMemory
+    from ctx.project.project_memory import ProjectMemory
 
 _LONGEST_TOLD = 80
 _SAID_WRONGLY = (UsageError, ContentRefused, NodeNotFound, AmbiguousId, PathRefused)
@@ -161,7 +161,7 @@ def _keep_files(
     beside: "ProjectMemory", session: SessionId, seen: Iterable[FileSeen], change: Change
 ) -> list[str]:
     """Put those that differ from what is known into a change."""
-    from ctx.sessions import staging
+    from ctx.project import staging
 
     repository = beside.repository
     workspace = Workspace(beside.project, beside.config, beside, session)

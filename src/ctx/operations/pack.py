@@ -228,7 +228,7 @@ def _head(memory: Memory) -> str | None:
     """The commit that the project's memory is at; of several one, always the same."""
     if memory.beside is None:
         return None
-    from ctx.memory import present
+    from ctx.project import present
 
     return min(present.state(memory.beside.project).heads, default=None)
 

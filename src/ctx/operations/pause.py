@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, layout
 from ctx.layout import Place
-from ctx.sessions import pausing, trust_check
+from ctx.project import trust_check
+from ctx.sessions import pausing
 from ctx.sessions.pausing import EVERYWHERE
 
 _LARGEST = 16_384

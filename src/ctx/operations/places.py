@@ -5,7 +5,8 @@ from contextlib import suppress
 
 from ctx import checkouts, layout, repositories
 from ctx.layout import Place, Project
-from ctx.sessions import left_out, pausing, policy, trust_check, writes
+from ctx.project import trust_check
+from ctx.sessions import left_out, pausing, policy, writes
 from ctx.sessions.events import Event
 from ctx.sessions.policy import Rules
 from ctx.workspace import Memory

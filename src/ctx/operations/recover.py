@@ -16,9 +16,9 @@ from ctx.objects import local_state, refs, untracked_survey
 from ctx.objects.model import WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.sessions import chains, compaction, joining, mending, staging
-from ctx.sessions.mending import Mended
-from ctx.sessions.recover_commits import RecoveredCommit, recover_commits, recover_discarded
+from ctx.project import chains, compaction, joining, mending, staging
+from ctx.project.mending import Mended
+from ctx.project.recover_commits import RecoveredCommit, recover_commits, recover_discarded
 from ctx.workspace import Workspace
 
 

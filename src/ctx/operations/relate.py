@@ -27,8 +27,8 @@ from ctx.memory.graph import USER
 from ctx.memory.model import Edge, Evidence, Redaction
 from ctx.operations import link
 from ctx.operations.code_names import CodeNames, Unknown
-from ctx.sessions import anchors
-from ctx.sessions.anchors import Anchor
+from ctx.project import anchors
+from ctx.project.anchors import Anchor
 from ctx.workspace import Memory
 
 _NUMBERED = re.compile(r"(?:task|decision)_\d+(?:-.*)?", re.IGNORECASE | re.ASCII)

@@ -24,9 +24,9 @@ from ctx.narrative import log, naming, roles, streams
 from ctx.operations import document
 from ctx.operations.add_note import of_task_and_project
 from ctx.operations.code_names import CodeNames
+from ctx.project import anchors
+from ctx.project.anchors import Anchor
 from ctx.redaction import redact
-from ctx.sessions import anchors
-from ctx.sessions.anchors import Anchor
 from ctx.workspace import Memory
 
 TAG = "answer"

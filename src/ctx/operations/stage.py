@@ -28,9 +28,9 @@ from ctx.operations import task as tasks
 from ctx.operations.commit import Committed, Secret
 from ctx.operations.compact import Compacted
 from ctx.operations.task import Task
-from ctx.sessions import chains, joining, mending, recover_commits, staging
-from ctx.sessions.chains import Chain
-from ctx.sessions.project_memory import ProjectMemory
+from ctx.project import chains, joining, mending, recover_commits, staging
+from ctx.project.chains import Chain
+from ctx.project.project_memory import ProjectMemory
 from ctx.workspace import Memory, Workspace
 
 _LONGEST_SLUG = 40

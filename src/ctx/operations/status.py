@@ -99,8 +99,7 @@ def status(memory: Memory, *, new: bool) -> Status:
 def _staged(memory: Memory) -> tuple[StagedSession, ...]:
     if memory.beside is None:
         return ()
-    from ctx.memory import staged
-    from ctx.sessions import waiting
+    from ctx.project import staged, waiting
 
     home = memory.surroundings.user_store.home
     stale = {each.session for each in waiting.stale(memory.beside.project, home, clock.wall_s())}

@@ -25,9 +25,10 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence
 from ctx.operations import told
 from ctx.operations.told import Told
-from ctx.sessions import anchors, state
+from ctx.project import anchors
+from ctx.project.anchors import Anchor
+from ctx.sessions import state
 from ctx.sessions import steps as taken
-from ctx.sessions.anchors import Anchor
 from ctx.sessions.state import Session
 from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import junk, unwanted

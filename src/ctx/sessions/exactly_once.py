@@ -13,7 +13,7 @@ from ctx.memory import claims, records
 from ctx.memory.changes import Change, Who
 from ctx.memory.claims import AlreadyDone, Claim
 from ctx.memory.graph import Graph
-from ctx.sessions.project_memory import ProjectMemory
+from ctx.project.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction
 
 

@@ -12,10 +12,10 @@ from contextlib import closing, contextmanager, suppress
 from ctx.errors import CtxError
 from ctx.ids import ObjectId
 from ctx.memory.graph import PROJECT, Graph
-from ctx.memory.index import Index
-from ctx.memory.present import Fingerprint, State, replaced
-from ctx.sessions import documents
-from ctx.sessions.project_memory import ProjectMemory
+from ctx.project import documents
+from ctx.project.index import Index
+from ctx.project.present import Fingerprint, State, replaced
+from ctx.project.project_memory import ProjectMemory
 from ctx.sqlite.connection import transaction
 
 _NO_FILE = Fingerprint(0, 0, 0)

@@ -318,7 +318,7 @@ def _event(hook: "Hook", said: bytes) -> "dict[str, Any] | None":
 
 def _place(hook: "Hook", event: "dict[str, Any]") -> Place:
     def trusts(project: "layout.Project") -> bool:
-        from ctx.sessions import trust
+        from ctx.project import trust
 
         return trust.is_trusted(hook.home, project)
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import git
 from ctx.errors import GitFailure
-from ctx.sessions import trust
-from ctx.sessions.trust import Trusted
+from ctx.project import trust
+from ctx.project.trust import Trusted
 
 if TYPE_CHECKING:
     from ctx.layout import Project

@@ -16,7 +16,7 @@ import msgspec
 from ctx import clock, disk, git
 from ctx.errors import NewerFormat, ObjectNotFound, UsageError
 from ctx.ids import ObjectId, SessionId, short
-from ctx.memory import batches, disputes, withheld
+from ctx.memory import disputes
 from ctx.memory.graph import Graph
 from ctx.memory.records import Record
 from ctx.narrative import files as documents
@@ -27,8 +27,8 @@ from ctx.objects.model import Commit, NarrativeRef, RecordBatch
 from ctx.objects.repository import Repository
 from ctx.objects.store import DAMAGE, Object, decode, typed
 from ctx.objects.work import Step
-from ctx.sessions import changelog, relations, reports, staging, surveys
-from ctx.sessions.changelog import Changes
+from ctx.project import batches, changelog, relations, reports, staging, surveys, withheld
+from ctx.project.changelog import Changes
 
 _MOST_PENDING = 32 * 1024 * 1024
 _NOTHING = Changes((), (), (), 0)

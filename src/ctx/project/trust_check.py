@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import disk, git, interrupts, layout
 from ctx.errors import DiskFailure, GitFailure, LockConflict
-from ctx.sessions import repository_identity, trust
-from ctx.sessions.repository_identity import Identity, Snapshot, owner_differs, roots_differ
-from ctx.sessions.trust import Trusted
+from ctx.project import repository_identity, trust
+from ctx.project.repository_identity import Identity, Snapshot, owner_differs, roots_differ
+from ctx.project.trust import Trusted
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

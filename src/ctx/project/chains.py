@@ -7,14 +7,13 @@ from ctx import clock, tokens
 from ctx.errors import CtxError
 from ctx.hook_files import live
 from ctx.ids import ObjectId, SessionId
-from ctx.memory import batches
 from ctx.memory.records import Record, as_json
 from ctx.objects import commits, refs, work
 from ctx.objects.model import RecordBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import Kind, decode
 from ctx.objects.work import Step
-from ctx.sessions import staging, waiting
+from ctx.project import batches, staging, waiting
 
 ACTIVE = "active"
 STALE = "stale"

@@ -9,7 +9,7 @@ like that one. Where it does not, and outside of git, trust is for the one folde
 The path alone is not enough: something else may be cloned there later. `ctx trust` puts a random
 marker into the list and into a file in the git folder, which no clone and no archive brings along.
 A hook compares the two and who owns the folder, which takes no process. Whether it is still the
-same repository (`sessions/trust_check.py`) is for processes that have the time to ask git; they
+same repository (`project/trust_check.py`) is for processes that have the time to ask git; they
 remove the file where it is not.
 
 A list that cannot be read trusts nobody. Hooks load this module: it imports little, and they

@@ -17,7 +17,7 @@ from ctx.objects.model import Edge, EdgeBatch, Endpoint, Evidence, EvidenceTool,
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, decode, typed
 from ctx.objects.work import Step
-from ctx.sessions import staging
+from ctx.project import staging
 
 SURE = 600
 """In per mille. What is less certain stays a record alone."""

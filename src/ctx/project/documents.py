@@ -16,12 +16,12 @@ from ctx import clock, ids, layout
 from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records
-from ctx.memory.index import Document
-from ctx.memory.present import Fingerprint
 from ctx.memory.records import Record
 from ctx.narrative import documents, roles, scan, snapshots
+from ctx.project import anchors
+from ctx.project.index import Document
+from ctx.project.present import Fingerprint
 from ctx.redaction import redact
-from ctx.sessions import anchors
 
 ACTION = "narrative"
 

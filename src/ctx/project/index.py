@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx import clock, disk
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import INDEX_KEY, Project
-from ctx.memory import held, history, records
-from ctx.memory.bringing import Bringing, History, note, parents_of, told_heads
-from ctx.memory.present import (
+from ctx.memory import history, records
+from ctx.memory.records import Record
+from ctx.project import held
+from ctx.project.bringing import Bringing, History, note, parents_of, told_heads
+from ctx.project.present import (
     APPLICATION_ID,
     FILE,
     VERSION,
@@ -39,7 +41,6 @@ from ctx.memory.present import (
     path_for,
     replaced_in,
 )
-from ctx.memory.records import Record
 from ctx.sqlite.connection import connect, execute_script, mark, transaction
 from ctx.sqlite.truth import connect_for_reading
 

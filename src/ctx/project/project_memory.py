@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from ctx.errors import CtxError, DiskFailure, IndexCorrupt, StagingConflict
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import Project
-from ctx.memory import present
 from ctx.memory.graph import PROJECT, Graph
-from ctx.memory.present import Fingerprint
 from ctx.narrative import scan
 from ctx.objects import untracked
+from ctx.project import present
+from ctx.project.present import Fingerprint
 from ctx.sqlite.connection import explained, integrity_problems, transaction
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from ctx.config.resolve import Config
     from ctx.ids import Ulid
     from ctx.memory.changes import Change, Who
-    from ctx.memory.index import Index
     from ctx.objects.repository import Repository
-    from ctx.sessions import compaction
-    from ctx.sessions.trust_check import Verdict
+    from ctx.project import compaction
+    from ctx.project.index import Index
+    from ctx.project.trust_check import Verdict
 
 
 _ATTEMPTS = 20
@@ -109,7 +109,7 @@ class ProjectMemory:
     def _up_to_date(self) -> "Index":
         """The index, brought to what the project is at."""
         # What only reads an index that fits loads nothing of this.
-        from ctx.memory import index
+        from ctx.project import index
 
         if self.withheld:
             if self._index is None:
@@ -133,7 +133,7 @@ class ProjectMemory:
 
     def _brought(self) -> "Index | None":
         """None where the heads have moved meanwhile, so that another index is the right one."""
-        from ctx.memory import index
+        from ctx.project import index
 
         is_fresh = self._index is None
         if is_fresh:
@@ -163,7 +163,7 @@ class ProjectMemory:
 
     def _give_documents_back(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
         """A document may belong to another node than before, now that there are other records."""
-        from ctx.sessions import documents
+        from ctx.project import documents
 
         for path, node_id in opened.owners().items():
             if path in seen and documents.owner(opened.connection, path) != node_id:
@@ -172,7 +172,7 @@ class ProjectMemory:
 
     def _take_documents(self, opened: "Index", seen: Mapping[str, Fingerprint]) -> None:
         """Put in what documents say that are not what they were."""
-        from ctx.sessions import documents
+        from ctx.project import documents
 
         seen = {path: seen[path] for path in seen if path not in self._not_ours}
         changed = sorted(opened.changed_documents(seen))
@@ -191,7 +191,7 @@ class ProjectMemory:
     ) -> Iterator["Change"]:
         """Make a change: a step of the session, all of it or nothing."""
         from ctx.memory.changes import Change
-        from ctx.sessions import staging
+        from ctx.project import staging
 
         session = SessionId(who.session)
         with self.repository.locked(f"ctx {action}"):
@@ -216,10 +216,9 @@ class ProjectMemory:
 
     def _stage(self, opened: "Index", change: "Change", session: SessionId) -> None:
         """Write a change down as a step. Once this returns, it cannot be lost."""
-        from ctx.memory import batches
         from ctx.objects.model import StepKind
         from ctx.objects.store import Kind
-        from ctx.sessions import staging
+        from ctx.project import batches, staging
 
         kind = change.kind or (StepKind.COMMAND_RUN if change.objects else StepKind.NOTE)
         objects = [*change.objects, *change.versions]
@@ -236,9 +235,8 @@ class ProjectMemory:
 
     def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
         """Turn a session's chain into a commit."""
-        from ctx.memory import index, staged
         from ctx.objects import untracked_survey
-        from ctx.sessions import compaction
+        from ctx.project import compaction, index, staged
 
         if self.withheld:
             with closing(self._whole()) as whole:
@@ -286,7 +284,7 @@ class ProjectMemory:
 
     def discard(self) -> None:
         """Throw the index away: it is made anew when it is needed."""
-        from ctx.memory import index
+        from ctx.project import index
 
         self.close()
         if self._keeps_index and not self.withheld:

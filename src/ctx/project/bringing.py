@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from ctx import clock
 from ctx.ids import ObjectId
-from ctx.memory import held, present, records
-from ctx.memory.held import Batch
-from ctx.memory.present import State
+from ctx.memory import records
 from ctx.memory.records import Record
+from ctx.project import held, present
+from ctx.project.held import Batch
+from ctx.project.present import State
 
 if TYPE_CHECKING:
     from ctx.objects.repository import Repository
@@ -188,9 +189,9 @@ class Bringing:
         A step's payload has other objects too: they say nothing here.
         """
         from ctx.errors import ObjectNotFound
-        from ctx.memory import batches
         from ctx.objects.model import RecordBatch
         from ctx.objects.store import DAMAGE, decode
+        from ctx.project import batches
 
         try:
             found = self._repository.everything.read(ObjectId(batch_id))
