@@ -19,6 +19,7 @@ server
 operations
 workspace
 sessions
+agent_commands
 project | team
 retrieval
 memory | narrative | code | search | llm

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ctx import ids
+from ctx.agent_commands import commands as grammar
 from ctx.memory import pending
 from ctx.memory.model import Node
 from ctx.operations import add, apply, commands
 from ctx.operations.commands import Outcome
-from ctx.sessions import commands as grammar
 from ctx.workspace import Memory
 from tests.conftest import Ctx
 from tests.sessions.conversations import SESSION, Client, context_of

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctx.agent_commands.commands import LONGEST_WRITTEN, Command, Wrong, parse
 from ctx.memory import model
-from ctx.sessions.commands import LONGEST_WRITTEN, Command, Wrong, parse
 from tests import effort
 
 FACT, END = "<ctx:remember type=fact>", "</ctx:remember>"

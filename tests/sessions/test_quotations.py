@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ctx.sessions.commands import Command, parse
+from ctx.agent_commands.commands import Command, parse
 from tests import effort
 from tests.sessions.test_commands import at_most
 

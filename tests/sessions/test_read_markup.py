@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ctx.agent_commands.commands import Command, parse
 from ctx.sessions import read_markup
-from ctx.sessions.commands import Command, parse
 from ctx.sessions.read_markup import digest, digests_in, in_transcript
 from tests.sessions.test_commands import at_most
 

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ctx import clock
+from ctx.agent_commands import commands as grammar
+from ctx.agent_commands.commands import Command, Wrong
 from ctx.hook_files import spool
 from ctx.memory import claims
 from ctx.memory.claims import Claim
-from ctx.sessions import commands as grammar
 from ctx.sessions import transcript
-from ctx.sessions.commands import Command, Wrong
 from ctx.sessions.events import Event
 from ctx.sessions.transcript import Message, Turn
 from ctx.sqlite.connection import transaction

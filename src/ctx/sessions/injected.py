@@ -69,7 +69,7 @@ def _without_blocks(text: str) -> str:
 def _without_commands(text: str) -> str:
     if _COMMAND not in text:
         return text
-    from ctx.sessions import commands
+    from ctx.agent_commands import commands
 
     kept: list[str] = []
     at = 0

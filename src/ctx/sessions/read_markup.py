@@ -24,9 +24,9 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.sessions.commands import Command
-from ctx.sessions.markup import read_opening
-from ctx.sessions.prose import MARK
+from ctx.agent_commands.commands import Command
+from ctx.agent_commands.markup import read_opening
+from ctx.agent_commands.prose import MARK
 from ctx.sessions.transcript import is_error
 from ctx.sessions.transcript_events import lines
 

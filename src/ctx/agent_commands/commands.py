@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from ctx.agent_commands.markup import Closings, Opening, read_opening, stands_alone
+from ctx.agent_commands.prose import MARK, Paragraph, Prose, RawHtml
+from ctx.agent_commands.quotations import Backticks, Quotations, QuotedPlaces, Span
 from ctx.errors import UsageError
 from ctx.memory import model
-from ctx.sessions.markup import Closings, Opening, read_opening, stands_alone
-from ctx.sessions.prose import MARK, Paragraph, Prose, RawHtml
-from ctx.sessions.quotations import Backticks, Quotations, QuotedPlaces, Span
 
 LONGEST_WRITTEN = 120
 _MOST_READINGS = 4

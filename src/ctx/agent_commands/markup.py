@@ -12,8 +12,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ctx.sessions.prose import ESCAPED, MARK
-from ctx.sessions.quotations import Backticks, Span
+from ctx.agent_commands.prose import ESCAPED, MARK
+from ctx.agent_commands.quotations import Backticks, Span
 
 _LONGEST_DETOUR = 1000
 """How far an opening may go on behind the next `<ctx:`, which then stands in one of its values.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from html import unescape
 from typing import NamedTuple
 
-from ctx.sessions.prose import ESCAPED, MARK, Paragraph, RawHtml
+from ctx.agent_commands.prose import ESCAPED, MARK, Paragraph, RawHtml
 
 Span = tuple[int, int]
 
