@@ -19,6 +19,7 @@ server
 operations
 workspace
 sessions
+capture
 agent_commands
 project | team
 retrieval

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.sessions import pausing
+from ctx.capture import pausing
 from tests.conftest import Ctx, git
 
 AT = 1_794_700_000_000

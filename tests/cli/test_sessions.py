@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
+from ctx.capture import state
 from ctx.operations import capture, reconcile
-from ctx.sessions import state
 from ctx.sqlite.connection import transaction
 from tests.conftest import Ctx
 from tests.llm import serving

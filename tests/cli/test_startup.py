@@ -43,7 +43,7 @@ def test_without_the_store_only_the_standard_library_is_loaded(
 ) -> None:
     loaded = loaded_by(*words)
     assert not THIRD_PARTY & loaded
-    heavy = ("ctx.objects", "ctx.project", "ctx.sessions")
+    heavy = ("ctx.objects", "ctx.project", "ctx.capture", "ctx.sessions")
     assert not {name for name in loaded if name.startswith(heavy)}
 
 

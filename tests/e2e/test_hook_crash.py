@@ -33,7 +33,7 @@ from tests.sessions.conversations import (
 PROGRAM = """
 import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
-import ctx.agents.claude_code.answers, ctx.agents.claude_code.waiting, ctx.sessions.transcript
+import ctx.agents.claude_code.answers, ctx.agents.claude_code.waiting, ctx.capture.transcript
 from ctx.agents.claude_code.hook import Hook, answer
 from ctx.cli.main import main
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from ctx import clock
+from ctx.capture import state, switched_off
 from ctx.memory.graph import USER
 from ctx.operations import backfill, capture, learnings, synthesise, tend
 from ctx.operations.backfill import Backfilled, Wanted
-from ctx.sessions import state, switched_off
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.agents.claude_code.running import SAMPLES

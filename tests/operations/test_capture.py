@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from ctx import clock
+from ctx.capture import capture as policy
+from ctx.capture import events, pausing, state, steps
+from ctx.capture.capture import Dropped
+from ctx.capture.events import Event
+from ctx.capture.steps import Step
 from ctx.hook_files import spool
 from ctx.operations import apply, capture
 from ctx.operations.capture import Skipped, Taken
-from ctx.sessions import capture as policy
-from ctx.sessions import events, pausing, state, steps
-from ctx.sessions.capture import Dropped
-from ctx.sessions.events import Event
-from ctx.sessions.steps import Step
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.conftest import git

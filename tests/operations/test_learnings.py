@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
+from ctx.capture import steps
+from ctx.capture.steps import Step
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.memory.graph import USER
 from ctx.operations import learnings
 from ctx.operations.learnings import Learning, Learnt
-from ctx.sessions import steps
-from ctx.sessions.steps import Step
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import Ctx

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
+from ctx.capture import state
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.ids import NodeId
@@ -21,7 +22,6 @@ from ctx.operations.model_synthesis import Asking
 from ctx.operations.synthesise import synthesise
 from ctx.operations.synthesise_now import planned, synthesise_now
 from ctx.redaction import needle
-from ctx.sessions import state
 from ctx.sessions.synthesis.by_model import answers
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
+from ctx.capture import events, pausing, state, switched_off, transcript_events
+from ctx.capture.events import Event
 from ctx.hook_files import live, spool
 from ctx.operations import capture, reconcile
-from ctx.sessions import events, pausing, state, switched_off, transcript_events
-from ctx.sessions.events import Event
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests import effort

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ctx import clock, tokens
+from ctx.capture.injected import without_injected
 from ctx.memory import event_log
 from ctx.memory.changes import changing
 from ctx.operations.relevant import MOST_TOKENS, NOTHING, Given, relevant
-from ctx.sessions.injected import without_injected
 from ctx.workspace import Memory
 from tests.memory import graphs
 from tests.retrieval.worked import node, observation

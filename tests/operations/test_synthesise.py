@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from ctx.capture import steps as taken
+from ctx.capture.steps import Step
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
 from ctx.operations.synthesise import Written, synthesise
-from ctx.sessions import steps as taken
-from ctx.sessions.steps import Step
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import Ctx

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ctx import clock
+from ctx.capture import state
 from ctx.operations import learnings, reconcile, synthesise, tend
 from ctx.operations.apply import NOTHING
 from ctx.operations.tend import Tending
-from ctx.sessions import state
 from tests.conftest import Ctx
 from tests.sessions.conversations import SESSION, Client, Conversation
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctx.capture.steps import Finding, SymbolChange
 from ctx.memory.graph import Graph
 from ctx.retrieval import layers, where_you_were
 from ctx.retrieval.layers import Wanted, Where
-from ctx.sessions.steps import Finding, SymbolChange
 from tests import effort
 from tests.memory import graphs
 from tests.retrieval.worked import node, step

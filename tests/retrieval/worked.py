@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ctx import clock
+from ctx.capture import steps
+from ctx.capture.steps import Step
 from ctx.ids import NodeId, Ulid
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
-from ctx.sessions import steps
-from ctx.sessions.steps import Step
 from tests.memory import graphs
 
 DAY_MS = 86_400_000

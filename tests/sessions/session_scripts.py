@@ -16,8 +16,8 @@
 What stands indented belongs to the step above it. `@sub` behind the word is what a subagent did.
 """
 
-from ctx.sessions.state import Session
-from ctx.sessions.steps import Finding, Kind, Step, SymbolChange
+from ctx.capture.state import Session
+from ctx.capture.steps import Finding, Kind, Step, SymbolChange
 
 KINDS: dict[str, Kind] = {
     "prompt": "prompt",

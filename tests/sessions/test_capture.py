@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ctx.capture import bodies, capture, events, policy, steps
+from ctx.capture.capture import Dropped
+from ctx.capture.events import Event
+from ctx.capture.policy import EVERYTHING, Rules
+from ctx.capture.steps import Finding, Step, SymbolChange
 from ctx.config.resolve import survey
 from ctx.hook_files import spool
 from ctx.layout import Place
-from ctx.sessions import bodies, capture, events, policy, steps
-from ctx.sessions.capture import Dropped
-from ctx.sessions.events import Event
-from ctx.sessions.policy import EVERYTHING, Rules
-from ctx.sessions.steps import Finding, Step, SymbolChange
 from tests import effort
 from tests.agents.claude_code.running import SAMPLES
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctx.capture import events
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
-from ctx.sessions import events
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory import graphs

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.sessions.injected import is_all_injected, without_injected
+from ctx.capture.injected import is_all_injected, without_injected
 from tests.conftest import Ctx
 from tests.sessions.conversations import Client, context_of
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.sessions import pausing
+from ctx.capture import pausing
 from tests import effort
 
 

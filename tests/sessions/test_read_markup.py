@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ctx.agent_commands.commands import Command, parse
-from ctx.sessions import read_markup
-from ctx.sessions.read_markup import digest, digests_in, in_transcript
+from ctx.capture import read_markup
+from ctx.capture.read_markup import digest, digests_in, in_transcript
 from tests.sessions.test_commands import at_most
 
 CONTENT = "Always run the build, twice."

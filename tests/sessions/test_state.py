@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import checkouts, clock, layout
+from ctx.capture import events, state
+from ctx.capture.events import Event
+from ctx.capture.state import Session, Status
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live
 from ctx.layout import Place
 from ctx.memory import store
-from ctx.sessions import events, state
-from ctx.sessions.events import Event
-from ctx.sessions.state import Session, Status
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.conftest import git

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.sessions import steps
-from ctx.sessions.steps import Done, Step
+from ctx.capture import steps
+from ctx.capture.steps import Done, Step
 from ctx.sqlite.connection import transaction
 from tests.memory import graphs
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ctx.capture import symbols
+from ctx.capture.steps import SymbolChange
+from ctx.capture.writes import Written
 from ctx.code import changes, kinds, language, parse
-from ctx.sessions import symbols
-from ctx.sessions.steps import SymbolChange
-from ctx.sessions.writes import Written
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 FILES = [

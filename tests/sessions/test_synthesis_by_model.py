@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis.by_model import merging, questions, reading, stretches
 from ctx.sessions.synthesis.by_model.answers import Kept
 from ctx.sessions.synthesis.by_model.questions import KINDS, Kind, Question, Voice

@@ -5,7 +5,7 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.sessions.steps import Finding, Kind, Step, SymbolChange
+from ctx.capture.steps import Finding, Kind, Step, SymbolChange
 from ctx.sessions.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.sessions.transcript import (
+from ctx.capture.transcript import (
     FURTHEST,
     LONGEST_LINE,
     Message,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.sessions import transcript_events, transcript_files
-from ctx.sessions.events import Event
-from ctx.sessions.transcript_events import Found, read
+from ctx.capture import transcript_events, transcript_files
+from ctx.capture.events import Event
+from ctx.capture.transcript_events import Found, read
 from tests import effort
 from tests.sessions.transcripts import Transcript, fix
 

@@ -3,12 +3,12 @@
 import argparse
 
 from ctx import clock
+from ctx.capture.pausing import EVERYWHERE
 from ctx.cli.output import Block, Line, Output, Table
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.memory.query import times
 from ctx.operations.pause import Pause, Paused, pause, place_of
-from ctx.sessions.pausing import EVERYWHERE
 
 EXAMPLES = """
 ctx pause              take in nothing of what agents do, wherever that is

@@ -3,6 +3,8 @@
 import argparse
 from collections.abc import Iterator
 
+from ctx.capture.state import STATUSES
+from ctx.capture.steps import Finding, Step
 from ctx.cli import arguments, opening, session_synthesis
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, Table, count
@@ -10,8 +12,6 @@ from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.operations import sessions
 from ctx.operations.sessions import Deleted, Replayed, Sessions, Told
-from ctx.sessions.state import STATUSES
-from ctx.sessions.steps import Finding, Step
 
 EXAMPLES = """
 ctx sessions list              what agents have worked on in this project

@@ -17,6 +17,10 @@ from typing import NamedTuple
 from ctx import clock, disk, ids, locks
 from ctx.agent_commands import commands as grammar
 from ctx.agent_commands.commands import Command, Wrong
+from ctx.capture import deleted, pausing, read_markup, switched_off
+from ctx.capture import events as kept
+from ctx.capture.events import Event
+from ctx.capture.read_markup import ReadMarkup
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
 from ctx.layout import Place
@@ -32,10 +36,6 @@ from ctx.operations.why import read_receipt
 from ctx.project import trust_check
 from ctx.retrieval import contexts, default_view, layers, limits
 from ctx.retrieval.contexts import Beside
-from ctx.sessions import deleted, pausing, read_markup, switched_off
-from ctx.sessions import events as kept
-from ctx.sessions.events import Event
-from ctx.sessions.read_markup import ReadMarkup
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, for_agents
 

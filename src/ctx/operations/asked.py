@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from ctx import clock
 from ctx.agent_commands import commands as grammar
 from ctx.agent_commands.commands import Command, Wrong
+from ctx.capture import transcript
+from ctx.capture.events import Event
+from ctx.capture.transcript import Message, Turn
 from ctx.hook_files import spool
 from ctx.memory import claims
 from ctx.memory.claims import Claim
-from ctx.sessions import transcript
-from ctx.sessions.events import Event
-from ctx.sessions.transcript import Message, Turn
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

@@ -12,6 +12,9 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ctx import clock, disk, interrupts, layout
+from ctx.capture import deleted, policy, state, switched_off, transcript_events, transcript_files
+from ctx.capture.state import Session
+from ctx.capture.steps import SAID, STEP
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
 from ctx.hook_files import live
 from ctx.layout import Place
@@ -19,9 +22,6 @@ from ctx.memory.foreign import incoming
 from ctx.memory.query import times
 from ctx.operations import apply, capture, learnings, reconcile, synthesise, tend
 from ctx.project import trust_check
-from ctx.sessions import deleted, policy, state, switched_off, transcript_events, transcript_files
-from ctx.sessions.state import Session
-from ctx.sessions.steps import SAID, STEP
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

@@ -16,14 +16,14 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.capture import capture, events, state, steps, switched_off, symbols
+from ctx.capture.capture import Dropped
+from ctx.capture.events import Event
+from ctx.capture.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange
 from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
 from ctx.hook_files import spool
 from ctx.layout import Place
 from ctx.operations.places import Places
-from ctx.sessions import capture, events, state, steps, switched_off, symbols
-from ctx.sessions.capture import Dropped
-from ctx.sessions.events import Event
-from ctx.sessions.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

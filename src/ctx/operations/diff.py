@@ -11,7 +11,7 @@ from ctx.memory.graph import Graph
 from ctx.memory.model import Edge, Node, View
 from ctx.objects.model import Commit
 from ctx.objects.store import read_typed
-from ctx.sessions import past
+from ctx.project import past
 from ctx.workspace import Workspace
 
 HEAD, STAGED = "HEAD", "STAGED"

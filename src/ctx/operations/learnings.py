@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import clock
+from ctx.capture import steps
 from ctx.errors import NodeNotFound
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
@@ -16,7 +17,7 @@ from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import OFF_CONTEXT, Node
 from ctx.sessions import learnings as recurring
-from ctx.sessions import meaning, steps
+from ctx.sessions import meaning
 from ctx.sessions.learnings import CERTAIN, HUMAN, INFERRED, Candidate, Told, Worked
 from ctx.workspace import Memory
 

@@ -11,13 +11,13 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
+from ctx.capture import state
+from ctx.capture import steps as taken
+from ctx.capture.state import Session
+from ctx.capture.steps import Step
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
 from ctx.memory import event_log
 from ctx.redaction import redact
-from ctx.sessions import state
-from ctx.sessions import steps as taken
-from ctx.sessions.state import Session
-from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import synthesise as extractive
 from ctx.sessions.synthesis.by_model import answers, merging, questions, reading, stretches
 from ctx.sessions.synthesis.by_model.answers import Kept

@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, layout
+from ctx.capture import pausing
+from ctx.capture.pausing import EVERYWHERE
 from ctx.layout import Place
 from ctx.project import trust_check
-from ctx.sessions import pausing
-from ctx.sessions.pausing import EVERYWHERE
 
 _LARGEST = 16_384
 

@@ -4,11 +4,11 @@ import os
 from contextlib import suppress
 
 from ctx import checkouts, layout, repositories
+from ctx.capture import left_out, pausing, policy, writes
+from ctx.capture.events import Event
+from ctx.capture.policy import Rules
 from ctx.layout import Place, Project
 from ctx.project import trust_check
-from ctx.sessions import left_out, pausing, policy, writes
-from ctx.sessions.events import Event
-from ctx.sessions.policy import Rules
 from ctx.workspace import Memory
 
 # Of an event that is left out, what its session is known by.

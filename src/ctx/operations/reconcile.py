@@ -14,12 +14,12 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.capture import deleted, events, state, switched_off, transcript_events, transcript_files
+from ctx.capture.events import Event
+from ctx.capture.state import Session
 from ctx.hook_files import spool
 from ctx.memory import pending
 from ctx.operations.places import Places
-from ctx.sessions import deleted, events, state, switched_off, transcript_events, transcript_files
-from ctx.sessions.events import Event
-from ctx.sessions.state import Session
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

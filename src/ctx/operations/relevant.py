@@ -11,6 +11,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
+from ctx.capture.injected import without_injected
 from ctx.errors import ContentRefused
 from ctx.hook_files import shown, spool
 from ctx.memory import model
@@ -26,7 +27,6 @@ from ctx.retrieval.contexts import Item
 from ctx.retrieval.relevance import Chosen
 from ctx.retrieval.remembered import Remembered
 from ctx.search import entities
-from ctx.sessions.injected import without_injected
 from ctx.workspace import Memory, for_agents
 
 MOST_TOKENS = 400

@@ -11,6 +11,9 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, disk
+from ctx.capture import deleted, state, steps
+from ctx.capture.state import STATUSES, Session, Status
+from ctx.capture.steps import DROPPED, NEW, SKIPPED, STEP, Step
 from ctx.errors import CtxError, UsageError
 from ctx.hook_files import live
 from ctx.ids import NodeId, short
@@ -18,9 +21,6 @@ from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query import times
-from ctx.sessions import deleted, state, steps
-from ctx.sessions.state import STATUSES, Session, Status
-from ctx.sessions.steps import DROPPED, NEW, SKIPPED, STEP, Step
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

@@ -5,9 +5,9 @@ Nobody notices what is not remembered: a pause that was forgotten is told wherev
 
 from typing import NamedTuple
 
+from ctx.capture import policy
+from ctx.capture.pausing import EVERYWHERE
 from ctx.operations.pause import Pause, held, place_of
-from ctx.sessions import policy
-from ctx.sessions.pausing import EVERYWHERE
 from ctx.sqlite.connection import shown
 from ctx.workspace import Surroundings
 

@@ -16,6 +16,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from ctx import ids
+from ctx.capture import state
+from ctx.capture import steps as taken
+from ctx.capture.state import Session
+from ctx.capture.steps import Step
 from ctx.errors import UsageError
 from ctx.hook_files import spool
 from ctx.ids import NodeId
@@ -27,10 +31,6 @@ from ctx.operations import told
 from ctx.operations.told import Told
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
-from ctx.sessions import state
-from ctx.sessions import steps as taken
-from ctx.sessions.state import Session
-from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import junk, unwanted
 from ctx.sessions.synthesis import synthesise as extractive
 from ctx.sessions.synthesis.decisions import contradicts

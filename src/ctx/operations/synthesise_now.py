@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from ctx import clock, interrupts
+from ctx.capture import state
+from ctx.capture.state import Session
 from ctx.llm.ledger import SessionSpent
 from ctx.operations import apply, model_synthesis, synthesise, tend
 from ctx.operations.model_synthesis import Asking, Left
 from ctx.operations.synthesise import Written
-from ctx.sessions import state
-from ctx.sessions.state import Session
 from ctx.sessions.synthesis.by_model import questions
 from ctx.sessions.synthesis.by_model.answers import Kept
 from ctx.sessions.synthesis.by_model.questions import Question, Voice

@@ -20,15 +20,15 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, locks
+from ctx.capture.steps import STEP
 from ctx.hook_files import live, spool
 from ctx.operations import apply
 from ctx.operations.apply import NOTHING, Applied
-from ctx.sessions.steps import STEP
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    from ctx.sessions.state import Session
+    from ctx.capture.state import Session
 
 Guard = Callable[[str], AbstractContextManager[None]]
 """Around a part, which it is given in words: what becomes of an error there."""
@@ -114,7 +114,7 @@ class Tending:
 
     def _due(self, memory: Memory) -> "list[Session]":
         """The sessions of which something new can be told."""
-        from ctx.sessions import state
+        from ctx.capture import state
 
         connection, now_ms = memory.user.connection, clock.now_ms()
         found: list[Session] = []
@@ -167,7 +167,7 @@ class Tending:
         return missed
 
     def _synthesise(self, memory: Memory, due: "Sequence[Session]") -> "list[Session]":
-        from ctx.sessions import state
+        from ctx.capture import state
 
         connection = memory.user.connection
         made: list[Session] = []

@@ -10,11 +10,11 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import ids
+from ctx.capture.steps import Step
 from ctx.ids import NodeId
 from ctx.memory import records
 from ctx.memory.graph import Graph
 from ctx.memory.model import from_json
-from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import junk
 from ctx.sessions.synthesis.decisions import contradicts
 from ctx.sessions.synthesis.observations import Observation, Synthesis

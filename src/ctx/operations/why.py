@@ -6,13 +6,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import clock, disk
+from ctx.capture.state import SHORTEST_PREFIX
 from ctx.errors import AmbiguousId, ContentRefused, ReceiptNotFound
 from ctx.hook_files import spool
 from ctx.ids import NodeId
 from ctx.memory import receipts
 from ctx.memory.model import Node
 from ctx.memory.receipts import Handed, Item, Packed, Receipt
-from ctx.sessions.state import SHORTEST_PREFIX
 from ctx.workspace import Memory
 
 _ALL = 2**31

@@ -117,7 +117,7 @@ def query(asked: Asked) -> Any:
 
 
 def sessions(asked: Asked) -> Any:
-    from ctx.sessions import state
+    from ctx.capture import state
 
     with _reading(asked) as memory:
         project = asked.text("project") or None

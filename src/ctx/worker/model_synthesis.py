@@ -23,9 +23,9 @@ from ctx.hook_files import spool
 from ctx.workspace import Memory, Surroundings
 
 if TYPE_CHECKING:
+    from ctx.capture.state import Session
     from ctx.config.resolve import Config
     from ctx.operations.model_synthesis import Asking
-    from ctx.sessions.state import Session
     from ctx.sessions.synthesis.by_model.questions import Name, Question, Voice
 
 _SOONEST_S = 60.0

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from ctx.agents.claude_code import hook, registration
 from ctx.agents.claude_code.hook import Hook
+from ctx.capture import switched_off
 from ctx.hook_files import hook_log, live, spool
-from ctx.sessions import switched_off
 from tests.agents.claude_code.running import (
     ENTRY,
     NOTHING,

@@ -13,9 +13,9 @@ import pytest
 
 from ctx import clock
 from ctx.agents.claude_code.hook import Hook, answer
+from ctx.capture import events
 from ctx.errors import ContentRefused
 from ctx.hook_files import live, spool
-from ctx.sessions import events
 from tests.agents.claude_code.running import NOTHING, SAMPLES, SILENT, WORDS, reap
 from tests.conftest import Ctx
 

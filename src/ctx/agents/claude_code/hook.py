@@ -130,7 +130,7 @@ class Hook:
         """Whether nothing is to be taken in here, because a person said so."""
         if not os.path.lexists(f"{self.home}/paused"):
             return False
-        from ctx.sessions import pausing
+        from ctx.capture import pausing
 
         return pausing.is_paused(self.home, field(said, b"cwd"), self.now_ms())
 
@@ -219,7 +219,7 @@ def _stay_off(hook: Hook, read: "Callable[[], bytes]") -> None:
         return
     session = field(read(), b"session_id")
     if live.is_session(session):
-        from ctx.sessions import switched_off
+        from ctx.capture import switched_off
 
         try:
             switched_off.off(hook.home, session, hook.now_ms())
@@ -232,7 +232,7 @@ def _go_on(hook: Hook, said: bytes) -> None:
     session = field(said, b"session_id")
     if not live.is_session(session) or not os.path.lexists(f"{hook.home}/off/{session}"):
         return
-    from ctx.sessions import switched_off
+    from ctx.capture import switched_off
 
     try:
         if switched_off.on(hook.home, session, hook.now_ms()) and hook.word != "stop":

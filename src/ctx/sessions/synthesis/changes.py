@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import closing, junk, wording
 from ctx.sessions.synthesis.course import Course, Goal, last_name
 from ctx.sessions.synthesis.items import Net, moved, net, net_of, taken_back

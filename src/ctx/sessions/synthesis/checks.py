@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctx.sessions import shell
+from ctx.capture import shell
 from ctx.sessions.synthesis import options
 
 _LONGEST = 2_000

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence, Set
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import cues, junk
 from ctx.sessions.synthesis.course import Course, Said
 from ctx.sessions.synthesis.sentences import Sentence

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.sessions.steps import Finding, Step
+from ctx.capture.steps import Finding, Step
 from ctx.sessions.synthesis import wording
 from ctx.sessions.synthesis.checks import Check, checks, covers, is_run_by, looks_at
 

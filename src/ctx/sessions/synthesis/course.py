@@ -7,9 +7,9 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from ctx.sessions.injected import without_injected
-from ctx.sessions.private import without_private
-from ctx.sessions.steps import Step
+from ctx.capture.injected import without_injected
+from ctx.capture.private import without_private
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import cues, junk, sentences
 from ctx.sessions.synthesis.sentences import Sentence
 from ctx.sessions.synthesis.shell_edits import shell_edit

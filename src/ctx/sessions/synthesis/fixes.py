@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import cues, junk, wording
 from ctx.sessions.synthesis.changes import changed_in_words, symbols_of
 from ctx.sessions.synthesis.checks import checks

@@ -6,7 +6,7 @@ Only what is left at the end counts: an item that was made and deleted again was
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ctx.sessions.steps import Step, SymbolChange
+from ctx.capture.steps import Step, SymbolChange
 from ctx.sessions.synthesis import wording
 from ctx.sessions.synthesis.course import Course, last_name
 

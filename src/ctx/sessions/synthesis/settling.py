@@ -7,7 +7,7 @@ which the session did not make itself.
 
 from collections.abc import Sequence
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import wording
 from ctx.sessions.synthesis.complaints import Complaint, name_of_test
 from ctx.sessions.synthesis.course import Course

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from ctx.sessions import shell
+from ctx.capture import shell
 
 _MOVERS = frozenset("mv git".split())
 _LONGEST = 2_000

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import asked, closing, junk, wording
 from ctx.sessions.synthesis.checks import checks
 from ctx.sessions.synthesis.complaints import is_failing

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from ctx.sessions.state import Session
-from ctx.sessions.steps import Step
+from ctx.capture.state import Session
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import junk
 from ctx.sessions.synthesis.changes import changes
 from ctx.sessions.synthesis.course import Course

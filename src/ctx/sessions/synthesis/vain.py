@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import wording
 from ctx.sessions.synthesis.changes import changed_in_words
 from ctx.sessions.synthesis.complaints import Complaint

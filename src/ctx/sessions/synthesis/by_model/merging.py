@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis import closing, junk, wording
 from ctx.sessions.synthesis.by_model import answers as stored
 from ctx.sessions.synthesis.by_model.answers import Kept

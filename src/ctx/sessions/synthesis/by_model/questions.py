@@ -10,8 +10,8 @@ from functools import cache
 from string import Template
 from typing import Any, Literal, NamedTuple
 
+from ctx.capture.steps import Step
 from ctx.llm.model import Request
-from ctx.sessions.steps import Step
 from ctx.sessions.synthesis import junk, wording
 from ctx.sessions.synthesis.by_model.showing import indented
 from ctx.sessions.synthesis.by_model.stretches import MOST_TOKENS, Stretch

@@ -9,9 +9,9 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ctx.capture.injected import without_injected
+from ctx.capture.private import without_private
 from ctx.redaction import redact
-from ctx.sessions.injected import without_injected
-from ctx.sessions.private import without_private
 from ctx.sessions.synthesis import junk, wording
 from ctx.sessions.synthesis.by_model import questions
 from ctx.sessions.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question

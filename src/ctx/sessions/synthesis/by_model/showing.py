@@ -7,9 +7,9 @@ another step or like words of ours.
 
 from collections.abc import Iterator
 
-from ctx.sessions.injected import without_injected
-from ctx.sessions.private import without_private
-from ctx.sessions.steps import Finding, Step
+from ctx.capture.injected import without_injected
+from ctx.capture.private import without_private
+from ctx.capture.steps import Finding, Step
 from ctx.sessions.synthesis import wording
 
 _LONGEST_TEXT = 60_000

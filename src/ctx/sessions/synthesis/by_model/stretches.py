@@ -7,7 +7,7 @@ each step is asked about once; one that comes late is in a later stretch.
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from ctx.sessions.steps import Step
+from ctx.capture.steps import Step
 from ctx.sessions.synthesis.by_model.showing import shown
 from ctx.sessions.synthesis.complaints import is_failing
 from ctx.tokens import estimate

@@ -19,13 +19,13 @@ from sqlite3 import Connection
 from typing import Any, Literal, NamedTuple
 
 from ctx import checkouts, clock
+from ctx.capture import injected, private
+from ctx.capture.events import Event
+from ctx.capture.steps import NEW, SAID, STEP
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live, spool
 from ctx.layout import Place
 from ctx.redaction import redact
-from ctx.sessions import injected, private
-from ctx.sessions.events import Event
-from ctx.sessions.steps import NEW, SAID, STEP
 
 Status = Literal["active", "completed", "interrupted", "failed", "aborted"]
 

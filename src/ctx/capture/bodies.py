@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
+from ctx.capture import secret_files, writes
+from ctx.capture.command_steps import STEERING
+from ctx.capture.private import without_private
 from ctx.redaction import redact
-from ctx.sessions import secret_files, writes
-from ctx.sessions.command_steps import STEERING
-from ctx.sessions.private import without_private
 
 _LONGEST_TEXT = 16_000
 # No secret is longer.

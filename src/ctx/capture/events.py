@@ -8,9 +8,9 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
+from ctx.capture import bodies
 from ctx.errors import ContentRefused, UsageError
 from ctx.hook_files import spool
-from ctx.sessions import bodies
 
 SAME_MS = 3_000
 """Where hooks are registered in two places, the client says everything twice within this time."""

@@ -27,8 +27,8 @@ from ctx import clock
 from ctx.agent_commands.commands import Command
 from ctx.agent_commands.markup import read_opening
 from ctx.agent_commands.prose import MARK
-from ctx.sessions.transcript import is_error
-from ctx.sessions.transcript_events import lines
+from ctx.capture.transcript import is_error
+from ctx.capture.transcript_events import lines
 
 WRITING = ("remember", "summarize", "link", "task", "supersede")
 """The commands that change memory. To repeat one that only asks does no harm."""

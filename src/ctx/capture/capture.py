@@ -11,11 +11,11 @@ import posixpath
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from ctx.sessions import command_steps, injected, left_out, secret_files, steps, symbols, writes
-from ctx.sessions.events import Event
-from ctx.sessions.policy import Rules
-from ctx.sessions.private import without_private
-from ctx.sessions.steps import SAID, Kind, Step
+from ctx.capture import command_steps, injected, left_out, secret_files, steps, symbols, writes
+from ctx.capture.events import Event
+from ctx.capture.policy import Rules
+from ctx.capture.private import without_private
+from ctx.capture.steps import SAID, Kind, Step
 
 BEGAN = "began"
 WENT_ON = "went on"

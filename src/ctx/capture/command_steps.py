@@ -11,11 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx.sessions import shell, writes
-from ctx.sessions.injected import without_injected
-from ctx.sessions.private import without_private
-from ctx.sessions.shell import Line
-from ctx.sessions.steps import Finding
+from ctx.capture import shell, writes
+from ctx.capture.injected import without_injected
+from ctx.capture.private import without_private
+from ctx.capture.shell import Line
+from ctx.capture.steps import Finding
 
 if TYPE_CHECKING:
     from ctx.code.diagnostics.model import Diagnostic, Report

@@ -24,11 +24,11 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
+from ctx.capture import state, transcript_files
+from ctx.capture.events import Event
+from ctx.capture.steps import SAID
+from ctx.capture.transcript import LONGEST_LINE, is_error, storable
 from ctx.hook_files import live
-from ctx.sessions import state, transcript_files
-from ctx.sessions.events import Event
-from ctx.sessions.steps import SAID
-from ctx.sessions.transcript import LONGEST_LINE, is_error, storable
 
 MOST = 4 * 1024 * 1024
 """Bytes that one reading takes; the next one goes on behind them."""

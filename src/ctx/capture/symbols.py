@@ -10,8 +10,8 @@ it can be told that it stands for itself: alone, it was read before as it was re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.sessions.steps import SymbolChange
-from ctx.sessions.writes import Written
+from ctx.capture.steps import SymbolChange
+from ctx.capture.writes import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
