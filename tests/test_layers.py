@@ -19,6 +19,7 @@ server
 operations
 workspace
 sessions
+synthesis
 capture
 agent_commands
 project | team

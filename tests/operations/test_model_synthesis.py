@@ -22,8 +22,8 @@ from ctx.operations.model_synthesis import Asking
 from ctx.operations.synthesise import synthesise
 from ctx.operations.synthesise_now import planned, synthesise_now
 from ctx.redaction import needle
-from ctx.sessions.synthesis.by_model import answers
 from ctx.sqlite.connection import transaction
+from ctx.synthesis.by_model import answers
 from ctx.workspace import Memory
 from tests.operations.test_synthesise import FIX, count, had, nodes, opened
 from tests.sessions import session_scripts

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.sessions import learnings
-from ctx.sessions.learnings import Told, Worked, candidates, confidence
-from ctx.sessions.meaning import contradicts
+from ctx.synthesis import learnings
+from ctx.synthesis.learnings import Told, Worked, candidates, confidence
+from ctx.synthesis.meaning import contradicts
 
 
 def day(number: int) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.sessions.synthesis.summary import markdown
-from ctx.sessions.synthesis.synthesise import synthesise
+from ctx.synthesis.summary import markdown
+from ctx.synthesis.synthesise import synthesise
 from tests.sessions.session_scripts import session, steps
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "synthesis"

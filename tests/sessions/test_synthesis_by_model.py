@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis.by_model import merging, questions, reading, stretches
-from ctx.sessions.synthesis.by_model.answers import Kept
-from ctx.sessions.synthesis.by_model.questions import KINDS, Kind, Question, Voice
-from ctx.sessions.synthesis.observations import Observation, Synthesis
-from ctx.sessions.synthesis.synthesise import is_at_rest, synthesise
+from ctx.synthesis.by_model import merging, questions, reading, stretches
+from ctx.synthesis.by_model.answers import Kept
+from ctx.synthesis.by_model.questions import KINDS, Kind, Question, Voice
+from ctx.synthesis.observations import Observation, Synthesis
+from ctx.synthesis.synthesise import is_at_rest, synthesise
 from ctx.tokens import estimate
 from tests import effort
 from tests.sessions.session_scripts import session, steps

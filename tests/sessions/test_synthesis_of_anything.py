@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.capture.steps import Finding, Kind, Step, SymbolChange
-from ctx.sessions.synthesis.observations import (
+from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
     LONGEST_TEXT,
@@ -15,8 +15,8 @@ from ctx.sessions.synthesis.observations import (
     MOST_FILES,
     Synthesis,
 )
-from ctx.sessions.synthesis.summary import markdown
-from ctx.sessions.synthesis.synthesise import synthesise
+from ctx.synthesis.summary import markdown
+from ctx.synthesis.synthesise import synthesise
 from tests import effort
 from tests.sessions.session_scripts import session
 

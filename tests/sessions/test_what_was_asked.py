@@ -2,8 +2,8 @@
 
 import pytest
 
-from ctx.sessions.synthesis.observations import Summary
-from ctx.sessions.synthesis.synthesise import synthesise
+from ctx.synthesis.observations import Summary
+from ctx.synthesis.synthesise import synthesise
 from tests.sessions.session_scripts import session, steps
 
 WORK = (

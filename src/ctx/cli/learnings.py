@@ -9,7 +9,7 @@ from ctx.cli.output import Block, Line, Output, Table, count, since
 from ctx.cli.settings import Settings
 from ctx.operations import learnings
 from ctx.operations.learnings import Learning, Learnings
-from ctx.sessions.learnings import CATEGORIES, HUMAN
+from ctx.synthesis.learnings import CATEGORIES, HUMAN
 
 EXAMPLES = """
 ctx learnings list                                     what sessions have shown here

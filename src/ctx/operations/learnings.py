@@ -16,9 +16,9 @@ from ctx.memory import model
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import OFF_CONTEXT, Node
-from ctx.sessions import learnings as recurring
-from ctx.sessions import meaning
-from ctx.sessions.learnings import CERTAIN, HUMAN, INFERRED, Candidate, Told, Worked
+from ctx.synthesis import learnings as recurring
+from ctx.synthesis import meaning
+from ctx.synthesis.learnings import CERTAIN, HUMAN, INFERRED, Candidate, Told, Worked
 from ctx.workspace import Memory
 
 TAG = "learning:"

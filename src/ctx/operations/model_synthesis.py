@@ -18,12 +18,12 @@ from ctx.capture.steps import Step
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
 from ctx.memory import event_log
 from ctx.redaction import redact
-from ctx.sessions.synthesis import synthesise as extractive
-from ctx.sessions.synthesis.by_model import answers, merging, questions, reading, stretches
-from ctx.sessions.synthesis.by_model.answers import Kept
-from ctx.sessions.synthesis.by_model.questions import Question, Voice
-from ctx.sessions.synthesis.by_model.reading import Read
 from ctx.sqlite.connection import transaction
+from ctx.synthesis import synthesise as extractive
+from ctx.synthesis.by_model import answers, merging, questions, reading, stretches
+from ctx.synthesis.by_model.answers import Kept
+from ctx.synthesis.by_model.questions import Question, Voice
+from ctx.synthesis.by_model.reading import Read
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:

@@ -31,18 +31,18 @@ from ctx.operations import told
 from ctx.operations.told import Told
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
-from ctx.sessions.synthesis import junk, unwanted
-from ctx.sessions.synthesis import synthesise as extractive
-from ctx.sessions.synthesis.decisions import contradicts
-from ctx.sessions.synthesis.observations import (
+from ctx.sqlite.connection import transaction
+from ctx.synthesis import junk, unwanted
+from ctx.synthesis import synthesise as extractive
+from ctx.synthesis.decisions import contradicts
+from ctx.synthesis.observations import (
     MODEL,
     MOST_EVIDENCE,
     MOST_FILES,
     Observation,
     Summary,
 )
-from ctx.sessions.synthesis.summary import markdown
-from ctx.sqlite.connection import transaction
+from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory, for_agents
 
 AUTHOR = "synthesis"

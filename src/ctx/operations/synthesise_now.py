@@ -9,9 +9,9 @@ from ctx.llm.ledger import SessionSpent
 from ctx.operations import apply, model_synthesis, synthesise, tend
 from ctx.operations.model_synthesis import Asking, Left
 from ctx.operations.synthesise import Written
-from ctx.sessions.synthesis.by_model import questions
-from ctx.sessions.synthesis.by_model.answers import Kept
-from ctx.sessions.synthesis.by_model.questions import Question, Voice
+from ctx.synthesis.by_model import questions
+from ctx.synthesis.by_model.answers import Kept
+from ctx.synthesis.by_model.questions import Question, Voice
 from ctx.workspace import Memory
 
 _MEANWHILE = (

@@ -15,9 +15,9 @@ from ctx.ids import NodeId
 from ctx.memory import records
 from ctx.memory.graph import Graph
 from ctx.memory.model import from_json
-from ctx.sessions.synthesis import junk
-from ctx.sessions.synthesis.decisions import contradicts
-from ctx.sessions.synthesis.observations import Observation, Synthesis
+from ctx.synthesis import junk
+from ctx.synthesis.decisions import contradicts
+from ctx.synthesis.observations import Observation, Synthesis
 
 _MOST_COMPARED = 200
 _LONGEST_TITLE = 400
@@ -141,7 +141,7 @@ def with_models(
     """
     if not said:
         return found
-    from ctx.sessions.synthesis.by_model import answers, merging
+    from ctx.synthesis.by_model import answers, merging
 
     return merging.merged(found, steps, [*map(answers.read, said)], is_whole=is_whole)
 

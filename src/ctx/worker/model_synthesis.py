@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ctx.capture.state import Session
     from ctx.config.resolve import Config
     from ctx.operations.model_synthesis import Asking
-    from ctx.sessions.synthesis.by_model.questions import Name, Question, Voice
+    from ctx.synthesis.by_model.questions import Name, Question, Voice
 
 _SOONEST_S = 60.0
 _LATEST_S = 3_600.0

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import closing, junk, wording
-from ctx.sessions.synthesis.course import Course, Goal, last_name
-from ctx.sessions.synthesis.items import Net, moved, net, net_of, taken_back
-from ctx.sessions.synthesis.observations import (
+from ctx.synthesis import closing, junk, wording
+from ctx.synthesis.course import Course, Goal, last_name
+from ctx.synthesis.items import Net, moved, net, net_of, taken_back
+from ctx.synthesis.observations import (
     LONGEST_TEXT,
     LONGEST_TITLE,
     MOST_EVIDENCE,

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from ctx.sessions.synthesis import closing, junk, wording
-from ctx.sessions.synthesis.course import Course, Said, agrees, is_about_fixing
-from ctx.sessions.synthesis.decisions import settles
-from ctx.sessions.synthesis.observations import LONGEST_LINE, LONGEST_NAME
-from ctx.sessions.synthesis.sentences import Sentence
+from ctx.synthesis import closing, junk, wording
+from ctx.synthesis.course import Course, Said, agrees, is_about_fixing
+from ctx.synthesis.decisions import settles
+from ctx.synthesis.observations import LONGEST_LINE, LONGEST_NAME
+from ctx.synthesis.sentences import Sentence
 
 _MOST_GOALS = 3
 _MOST_SENTENCES = 4

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import cues, junk, wording
-from ctx.sessions.synthesis.changes import changed_in_words, symbols_of
-from ctx.sessions.synthesis.checks import checks
-from ctx.sessions.synthesis.complaints import Complaint, complaints, is_failing, name_of_test
-from ctx.sessions.synthesis.course import Course
-from ctx.sessions.synthesis.observations import (
+from ctx.synthesis import cues, junk, wording
+from ctx.synthesis.changes import changed_in_words, symbols_of
+from ctx.synthesis.checks import checks
+from ctx.synthesis.complaints import Complaint, complaints, is_failing, name_of_test
+from ctx.synthesis.course import Course
+from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_TEXT,
     LONGEST_TITLE,
@@ -18,8 +18,8 @@ from ctx.sessions.synthesis.observations import (
     MOST_SYMBOLS,
     Observation,
 )
-from ctx.sessions.synthesis.settling import is_of_tests, settling, worth
-from ctx.sessions.synthesis.vain import changed_lines, in_vain
+from ctx.synthesis.settling import is_of_tests, settling, worth
+from ctx.synthesis.vain import changed_lines, in_vain
 
 _FLAKY = 500
 _MOST_FILES = 5

@@ -15,13 +15,13 @@ from hashlib import blake2b
 from typing import Any
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import closing, junk, wording
-from ctx.sessions.synthesis.by_model import answers as stored
-from ctx.sessions.synthesis.by_model.answers import Kept
-from ctx.sessions.synthesis.by_model.questions import KINDS, SECTIONS, last_of
-from ctx.sessions.synthesis.by_model.reading import in_one_line
-from ctx.sessions.synthesis.complaints import is_failing
-from ctx.sessions.synthesis.observations import (
+from ctx.synthesis import closing, junk, wording
+from ctx.synthesis.by_model import answers as stored
+from ctx.synthesis.by_model.answers import Kept
+from ctx.synthesis.by_model.questions import KINDS, SECTIONS, last_of
+from ctx.synthesis.by_model.reading import in_one_line
+from ctx.synthesis.complaints import is_failing
+from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
     LONGEST_TEXT,

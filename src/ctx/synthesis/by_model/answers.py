@@ -6,7 +6,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx.redaction import redact
-from ctx.sessions.synthesis.by_model.questions import Kind, Question
+from ctx.synthesis.by_model.questions import Kind, Question
 
 _COLUMNS = "session, kind, first, steps, at, model, body, problem"
 _LONGEST_PROBLEM = 300

@@ -8,10 +8,10 @@ which the session did not make itself.
 from collections.abc import Sequence
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import wording
-from ctx.sessions.synthesis.complaints import Complaint, name_of_test
-from ctx.sessions.synthesis.course import Course
-from ctx.sessions.synthesis.items import net
+from ctx.synthesis import wording
+from ctx.synthesis.complaints import Complaint, name_of_test
+from ctx.synthesis.course import Course
+from ctx.synthesis.items import net
 
 _FOUND_BROKEN, _ASKED_FOR, _BROKE_IT = 900, 800, 700
 

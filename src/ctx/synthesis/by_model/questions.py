@@ -1,6 +1,6 @@
 """The questions that a model is asked: of a stretch of steps, of the whole session, and to mend.
 
-Their words are in `sessions/prompts`.
+Their words are in `synthesis/prompts`.
 """
 
 import json
@@ -12,11 +12,11 @@ from typing import Any, Literal, NamedTuple
 
 from ctx.capture.steps import Step
 from ctx.llm.model import Request
-from ctx.sessions.synthesis import junk, wording
-from ctx.sessions.synthesis.by_model.showing import indented
-from ctx.sessions.synthesis.by_model.stretches import MOST_TOKENS, Stretch
-from ctx.sessions.synthesis.course import Course
-from ctx.sessions.synthesis.observations import (
+from ctx.synthesis import junk, wording
+from ctx.synthesis.by_model.showing import indented
+from ctx.synthesis.by_model.stretches import MOST_TOKENS, Stretch
+from ctx.synthesis.course import Course
+from ctx.synthesis.observations import (
     LONGEST_LINE,
     Observation,
     ObservationKind,
@@ -242,7 +242,7 @@ def _own_phrases() -> tuple[str, ...]:
 def _prompt(name: str) -> Template:
     from importlib import resources
 
-    folder = resources.files("ctx.sessions").joinpath("prompts")
+    folder = resources.files("ctx.synthesis").joinpath("prompts")
     return Template(folder.joinpath(f"{name}.md").read_text("utf-8").strip())
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Step, SymbolChange
-from ctx.sessions.synthesis import wording
-from ctx.sessions.synthesis.course import Course, last_name
+from ctx.synthesis import wording
+from ctx.synthesis.course import Course, last_name
 
 
 class Net(NamedTuple):

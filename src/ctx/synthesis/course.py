@@ -10,9 +10,9 @@ from typing import NamedTuple
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import cues, junk, sentences
-from ctx.sessions.synthesis.sentences import Sentence
-from ctx.sessions.synthesis.shell_edits import shell_edit
+from ctx.synthesis import cues, junk, sentences
+from ctx.synthesis.sentences import Sentence
+from ctx.synthesis.shell_edits import shell_edit
 
 _LONGEST_TEXT = 60_000
 _FIRST, _LAST = 60, 440

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ctx import terms
-from ctx.sessions.synthesis import junk
+from ctx.synthesis import junk
 
 _ALIKE = 0.6
 _LONGEST = 960

@@ -21,9 +21,9 @@ from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 from ctx import terms
-from ctx.sessions import meaning
-from ctx.sessions.synthesis.checks import Check, checks, covers
-from ctx.sessions.synthesis.wording import is_test
+from ctx.synthesis import meaning
+from ctx.synthesis.checks import Check, checks, covers
+from ctx.synthesis.wording import is_test
 
 _Shown = TypeVar("_Shown")
 

@@ -7,10 +7,10 @@ one (`let's do that`) is taken together with what was proposed, or not at all.
 import re
 from typing import NamedTuple
 
-from ctx.sessions.synthesis import cues, junk, proposals, sentences, wording
-from ctx.sessions.synthesis.course import Course, Said, agrees
-from ctx.sessions.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
-from ctx.sessions.synthesis.sentences import Sentence
+from ctx.synthesis import cues, junk, proposals, sentences, wording
+from ctx.synthesis.course import Course, Said, agrees
+from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
+from ctx.synthesis.sentences import Sentence
 
 _MOST = 8
 _MOST_AT_ONCE = 3

@@ -1,4 +1,4 @@
-"""Synthesis: what a session leaves behind, made of its steps, without a model.
+"""Synthesis: what a session leaves behind, made of its steps.
 
     observations    what comes out: observations, and the session summary
     sentences       what was said, as sentences without markdown, code and quotations
@@ -21,7 +21,11 @@
     closing         what the agent said at the end: what was done, what remains
     asked           what was asked for, in one line
     summary         the session in eight sections
+    unwanted        what a person has deleted, and is not told again
     synthesise      all of it together
+    by_model/       the same in the words of a model, where one is configured; prompts/: what it
+                    is asked
+    learnings       what several sessions have shown; meaning: whether two sentences say the same
 
 Everything here is a function of values: the same steps give the same memory. It knows no store.
 What comes out says what was done; it is never a copy of what was printed. Texts come from

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ctx.capture import shell
-from ctx.sessions.synthesis import options
+from ctx.synthesis import options
 
 _LONGEST = 2_000
 _MOST_PARTS = 12

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence, Set
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import cues, junk
-from ctx.sessions.synthesis.course import Course, Said
-from ctx.sessions.synthesis.sentences import Sentence
+from ctx.synthesis import cues, junk
+from ctx.synthesis.course import Course, Said
+from ctx.synthesis.sentences import Sentence
 
 _MOST = 6
 _MOST_LOOKED_AT = 3

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ctx.sessions.synthesis.observations import Observation, Summary
+from ctx.synthesis.observations import Observation, Summary
 
 
 def without(found: Summary, deleted: Sequence[Observation]) -> Summary:

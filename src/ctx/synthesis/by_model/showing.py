@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.capture.steps import Finding, Step
-from ctx.sessions.synthesis import wording
+from ctx.synthesis import wording
 
 _LONGEST_TEXT = 60_000
 _LONGEST_SAID = 900

@@ -3,11 +3,11 @@
 import re
 from typing import NamedTuple
 
-from ctx.sessions.synthesis import cues, junk, wording
-from ctx.sessions.synthesis.closing import is_done
-from ctx.sessions.synthesis.course import Course, Said
-from ctx.sessions.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
-from ctx.sessions.synthesis.sentences import Sentence
+from ctx.synthesis import cues, junk, wording
+from ctx.synthesis.closing import is_done
+from ctx.synthesis.course import Course, Said
+from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
+from ctx.synthesis.sentences import Sentence
 
 _MOST = 5
 _FEWEST_WORDS = 6

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.redaction import redact
-from ctx.sessions.synthesis import junk, wording
-from ctx.sessions.synthesis.by_model import questions
-from ctx.sessions.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
-from ctx.sessions.synthesis.observations import (
+from ctx.synthesis import junk, wording
+from ctx.synthesis.by_model import questions
+from ctx.synthesis.by_model.questions import KINDS, MOST_OBSERVATIONS, SECTIONS, Question
+from ctx.synthesis.observations import (
     LONGEST_LINE,
     LONGEST_NAME,
     LONGEST_TEXT,

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ctx.capture.steps import Finding, Step
-from ctx.sessions.synthesis import wording
-from ctx.sessions.synthesis.checks import Check, checks, covers, is_run_by, looks_at
+from ctx.synthesis import wording
+from ctx.synthesis.checks import Check, checks, covers, is_run_by, looks_at
 
 _MOST_FINDINGS = 20
 _MOST_OPEN = 100

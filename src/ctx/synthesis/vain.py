@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import wording
-from ctx.sessions.synthesis.changes import changed_in_words
-from ctx.sessions.synthesis.complaints import Complaint
-from ctx.sessions.synthesis.course import Course
-from ctx.sessions.synthesis.observations import LONGEST_LINE
+from ctx.synthesis import wording
+from ctx.synthesis.changes import changed_in_words
+from ctx.synthesis.complaints import Complaint
+from ctx.synthesis.course import Course
+from ctx.synthesis.observations import LONGEST_LINE
 
 _MOST_IN_VAIN = 3
 _SOME = 50

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 from ctx.capture.state import Session
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import junk
-from ctx.sessions.synthesis.changes import changes
-from ctx.sessions.synthesis.course import Course
-from ctx.sessions.synthesis.decisions import decisions
-from ctx.sessions.synthesis.discoveries import discoveries
-from ctx.sessions.synthesis.fixes import fixes
-from ctx.sessions.synthesis.observations import NOTHING, Observation, Synthesis
-from ctx.sessions.synthesis.summary import summarise
+from ctx.synthesis import junk
+from ctx.synthesis.changes import changes
+from ctx.synthesis.course import Course
+from ctx.synthesis.decisions import decisions
+from ctx.synthesis.discoveries import discoveries
+from ctx.synthesis.fixes import fixes
+from ctx.synthesis.observations import NOTHING, Observation, Synthesis
+from ctx.synthesis.summary import summarise
 
 MOST_STEPS = 20_000
 """Of a session that is longer, the last ones count."""

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ctx.capture.steps import Step
-from ctx.sessions.synthesis import asked, closing, junk, wording
-from ctx.sessions.synthesis.checks import checks
-from ctx.sessions.synthesis.complaints import is_failing
-from ctx.sessions.synthesis.course import Course
-from ctx.sessions.synthesis.fixes import Fixes
-from ctx.sessions.synthesis.items import taken_back
-from ctx.sessions.synthesis.observations import (
+from ctx.synthesis import asked, closing, junk, wording
+from ctx.synthesis.checks import checks
+from ctx.synthesis.complaints import is_failing
+from ctx.synthesis.course import Course
+from ctx.synthesis.fixes import Fixes
+from ctx.synthesis.items import taken_back
+from ctx.synthesis.observations import (
     LONGEST_LINE,
     MOST_FILES,
     Observation,
