@@ -23,6 +23,7 @@ synthesis
 capture
 agent_commands
 project | team
+exchange
 retrieval
 memory | narrative | code | search | llm
 objects

@@ -10,8 +10,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ctx.errors import CtxError
+from ctx.exchange import integrity
 from ctx.ids import NodeId, derived_ulid
-from ctx.memory import integrity, records, undo
+from ctx.memory import records, undo
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.migrations import MIGRATIONS

@@ -12,12 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import ContentRefused, NewerFormat
-from ctx.memory import exchange, model, store
+from ctx.exchange import exchange
+from ctx.exchange.exchange import Written, require_no_conflict
+from ctx.exchange.foreign.incoming import Skipped
+from ctx.exchange.intake import Intake
+from ctx.memory import model, store
 from ctx.memory.changes import Change, Who, changing
-from ctx.memory.exchange import Written, require_no_conflict
-from ctx.memory.foreign.incoming import Skipped
 from ctx.memory.graph import Graph
-from ctx.memory.intake import Intake
 from ctx.memory.model import Draft, Edge, Evidence, View
 from tests import effort
 

@@ -10,7 +10,8 @@ from sqlite3 import Connection
 import pytest
 
 from ctx import clock
-from ctx.memory import integrity, migrations, records, store
+from ctx.exchange import integrity
+from ctx.memory import migrations, records, store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.sqlite.connection import execute_script
 from tests.conftest import Ctx

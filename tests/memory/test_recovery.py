@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from ctx.exchange import recovery, salvaged
+from ctx.exchange.recovery import Recovered
 from ctx.ids import NodeId, derived_ulid
-from ctx.memory import migrations, pending, recovery, salvaged, store
+from ctx.memory import migrations, pending, store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
-from ctx.memory.recovery import Recovered
 from tests.memory.graphs import WHO, all_records, assert_sound, live, tables
 
 PAGE = 4096

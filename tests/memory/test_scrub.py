@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ctx.memory import migrations, scrub, store
+from ctx.exchange import scrub
+from ctx.memory import migrations, store
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from ctx.redaction import needle

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import DatabaseFailure, DiskFailure
+from ctx.exchange.foreign import go_ctx
 from ctx.memory import store
-from ctx.memory.foreign import go_ctx
 from ctx.memory.graph import Graph
 from ctx.operations.adopt import adopt
 from tests.conftest import Ctx

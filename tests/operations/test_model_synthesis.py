@@ -12,11 +12,11 @@ from ctx import clock
 from ctx.capture import state
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, ModelFailure
+from ctx.exchange import scrub as scrubbing
 from ctx.ids import NodeId
 from ctx.llm.ledger import Ledger, Purpose
 from ctx.llm.model import Answer, Seen, Usage
 from ctx.llm.scripted import Scripted
-from ctx.memory import scrub as scrubbing
 from ctx.operations import capture, model_synthesis, sessions
 from ctx.operations.model_synthesis import Asking
 from ctx.operations.synthesise import synthesise

@@ -12,8 +12,8 @@ from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.output import MOST_ROWS, Block, Line, Output, Table, count, listing
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
-from ctx.memory.foreign import claude_mem, recognise
-from ctx.memory.foreign.recognise import Kind
+from ctx.exchange.foreign import claude_mem, recognise
+from ctx.exchange.foreign.recognise import Kind
 from ctx.memory.graph import PROJECT
 from ctx.operations.import_ import Imported, Options, Source, import_
 

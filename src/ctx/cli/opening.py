@@ -211,7 +211,7 @@ def _warn_of_settings(memory: Memory, output: Output) -> None:
 
 def _took_over(settings: Settings, output: Output) -> bool:
     """Make a store of ours out of one that the Go program left at our place, if it is one."""
-    from ctx.memory.foreign import go_ctx
+    from ctx.exchange.foreign import go_ctx
 
     path = settings.database
     if not go_ctx.is_go_store(path):

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     try:
         return _run(options, settings, output)
     except DatabaseFailure as error:
-        from ctx.memory.foreign import go_ctx
+        from ctx.exchange.foreign import go_ctx
 
         if not go_ctx.is_go_store(settings.database):
             raise

@@ -10,16 +10,15 @@
     changes     writing: one change at a time, through redaction, into records
     succession  which nodes are superseded, and by which
     materialise brings the tables to what the records say
-    integrity   whether the tables are what the records say
-    recovery    what can be saved from a damaged store
     pending     what one command leaves for a later one
+    claims      which command of an agent was done: each once
+    receipts    what an agent was given, and why
+    event_log   what ctx itself did, and what that cost
     undo        what takes a change back
     census      how much there is of everything
     walk        along the edges: trace, related
-    batches     records as objects, with `shapes`: which of a stranger's records are sound
-    index       the tables of a project; `bringing`, `held`: how batches make them
-    present     what a project is at, as the names of files say it
-    history     which commit holds what; `staged`: what no commit holds yet
+    shapes      which of a stranger's records are sound
+    history     which commit holds what
     disputes    what was changed on two branches at once
     numbered    nodes by the numbers of their documents
     query/      the query language, from text to one SQL statement

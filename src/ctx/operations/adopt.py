@@ -12,12 +12,12 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock, disk, locks
+from ctx.exchange.foreign import go_ctx
+from ctx.exchange.foreign.incoming import Skipped
+from ctx.exchange.intake import ACTION, Intake
 from ctx.memory import store
 from ctx.memory.changes import Who, changing
-from ctx.memory.foreign import go_ctx
-from ctx.memory.foreign.incoming import Skipped
 from ctx.memory.graph import Graph
-from ctx.memory.intake import ACTION, Intake
 from ctx.memory.model import Redaction
 from ctx.sqlite.connection import connect, explained, folder_of, temporary_file, transaction
 

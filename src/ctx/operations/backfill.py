@@ -16,9 +16,9 @@ from ctx.capture import deleted, policy, state, switched_off, transcript_events,
 from ctx.capture.state import Session
 from ctx.capture.steps import SAID, STEP
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
+from ctx.exchange.foreign import incoming
 from ctx.hook_files import live
 from ctx.layout import Place
-from ctx.memory.foreign import incoming
 from ctx.memory.query import times
 from ctx.operations import apply, capture, learnings, reconcile, synthesise, tend
 from ctx.project import trust_check

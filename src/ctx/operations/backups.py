@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError, PathRefused, UsageError
+from ctx.exchange import recovery, salvaged
 from ctx.hook_files import spool
-from ctx.memory import recovery, salvaged, store
+from ctx.memory import store
 from ctx.operations import store as looking_after
 from ctx.operations.store import Candidate
 from ctx.sqlite import backups

@@ -12,9 +12,9 @@ import ctx
 from ctx import clock, disk, layout
 from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
+from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
 from ctx.memory import records, store
-from ctx.memory.foreign import go_ctx
 from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository

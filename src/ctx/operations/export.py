@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.exchange import exchange
+from ctx.exchange.exchange import Written
 from ctx.ids import NodeId
-from ctx.memory import exchange
-from ctx.memory.exchange import Written
 from ctx.memory.graph import Graph
 from ctx.operations import output_file
 

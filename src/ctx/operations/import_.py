@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.errors import ContentRefused
+from ctx.exchange import exchange
+from ctx.exchange.foreign import claude_code, claude_mem, database, go_ctx, incoming, jsonl
+from ctx.exchange.foreign.claude_code import Folders
+from ctx.exchange.foreign.incoming import Item, Located, Reading, Skipped, Whole
+from ctx.exchange.foreign.recognise import Kind
+from ctx.exchange.intake import ACTION, Intake
 from ctx.ids import NodeId
-from ctx.memory import exchange
 from ctx.memory.changes import Change
-from ctx.memory.foreign import claude_code, claude_mem, database, go_ctx, incoming, jsonl
-from ctx.memory.foreign.claude_code import Folders
-from ctx.memory.foreign.incoming import Item, Located, Reading, Skipped, Whole
-from ctx.memory.foreign.recognise import Kind
 from ctx.memory.graph import USER, Graph
-from ctx.memory.intake import ACTION, Intake
 from ctx.memory.model import Draft, Edge, Redaction, View
 from ctx.sqlite.connection import shown
 from ctx.workspace import Memory

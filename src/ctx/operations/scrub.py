@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, interrupts, layout, repositories
 from ctx.errors import CtxError, LockConflict
+from ctx.exchange import scrub
 from ctx.llm import ledger
-from ctx.memory import scrub, store
+from ctx.memory import store
 from ctx.objects.repository import Repository
 from ctx.operations import apply, scrub_files, tend
 from ctx.operations.scrub_files import Left, Place, holds

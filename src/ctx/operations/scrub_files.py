@@ -16,9 +16,10 @@ from typing import Literal, NamedTuple
 
 from ctx import disk, layout, repositories
 from ctx.errors import CtxError
+from ctx.exchange import scrub
 from ctx.hook_files import spool
 from ctx.llm import ledger
-from ctx.memory import scrub, store
+from ctx.memory import store
 from ctx.redaction.needle import Needle
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, connect, discard

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ctx import clock, disk, git
+from ctx.exchange.scrubbed_objects import rewritten
 from ctx.layout import CONFIG_NAME, INDEX_KEY
-from ctx.memory.scrubbed_objects import rewritten
 from ctx.objects import scrub
 from ctx.objects.repository import Repository
 from ctx.objects.staged import StagedStore

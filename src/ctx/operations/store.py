@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from ctx import clock, disk, interrupts
 from ctx.errors import DatabaseFailure, PathRefused, UsageError
+from ctx.exchange import integrity, recovery, salvaged
+from ctx.exchange.integrity import Difference
+from ctx.exchange.recovery import Recovered
 from ctx.hook_files import spool
-from ctx.memory import integrity, recovery, salvaged, store
-from ctx.memory.integrity import Difference
-from ctx.memory.recovery import Recovered
+from ctx.memory import store
 from ctx.sqlite import backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,

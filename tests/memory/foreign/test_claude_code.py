@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from ctx.errors import PathRefused
-from ctx.memory.foreign import claude_code
-from ctx.memory.foreign.claude_code import Folders
-from ctx.memory.foreign.incoming import Item, Skipped, Whole
+from ctx.exchange.foreign import claude_code
+from ctx.exchange.foreign.claude_code import Folders
+from ctx.exchange.foreign.incoming import Item, Skipped, Whole
 from ctx.memory.model import Draft
 from tests.conftest import git
 

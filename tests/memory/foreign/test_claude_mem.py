@@ -4,9 +4,9 @@ import pytest
 
 from ctx import ids
 from ctx.errors import DatabaseFailure
+from ctx.exchange.foreign import claude_mem
+from ctx.exchange.foreign.incoming import Item, Skipped
 from ctx.ids import Ulid
-from ctx.memory.foreign import claude_mem
-from ctx.memory.foreign.incoming import Item, Skipped
 from ctx.memory.model import Draft
 from tests.memory.foreign import databases
 from tests.memory.foreign.databases import EPOCH, insert, make, observation, summary

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ctx.errors import CtxError, DatabaseFailure, PathRefused
-from ctx.memory.foreign import database, go_ctx
-from ctx.memory.foreign.incoming import Item
+from ctx.exchange.foreign import database, go_ctx
+from ctx.exchange.foreign.incoming import Item
 from ctx.memory.model import Draft
 from tests.memory.foreign.databases import FACT, go_store
 

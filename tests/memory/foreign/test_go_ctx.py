@@ -6,8 +6,8 @@ import pytest
 
 from ctx import ids
 from ctx.errors import DatabaseFailure
-from ctx.memory.foreign import go_ctx
-from ctx.memory.foreign.incoming import Item, Skipped
+from ctx.exchange.foreign import go_ctx
+from ctx.exchange.foreign.incoming import Item, Skipped
 from ctx.memory.model import Draft, Edge, View
 from tests.memory.foreign import databases
 from tests.memory.foreign.databases import (

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from ctx import ids
 from ctx.errors import UsageError
+from ctx.exchange.foreign import incoming
 from ctx.memory import model
-from ctx.memory.foreign import incoming
 
 MS = 1_705_312_800_000
 

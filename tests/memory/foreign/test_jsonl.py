@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from ctx import ids
-from ctx.memory.foreign import jsonl
-from ctx.memory.foreign.incoming import Item, Located, Skipped
+from ctx.exchange.foreign import jsonl
+from ctx.exchange.foreign.incoming import Item, Located, Skipped
 from ctx.memory.model import Draft
 
 

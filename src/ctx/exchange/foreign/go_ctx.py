@@ -12,10 +12,10 @@ from typing import Any
 
 from ctx import ids
 from ctx.errors import CtxError, DatabaseFailure, UsageError
+from ctx.exchange.foreign import database, incoming
+from ctx.exchange.foreign.incoming import Item, Reading, Skipped
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.foreign import database, incoming
-from ctx.memory.foreign.incoming import Item, Reading, Skipped
 from ctx.memory.model import Draft, Edge, Evidence, View
 from ctx.sqlite.connection import pragma, shown, size_of
 from ctx.sqlite.truth import application_id_of

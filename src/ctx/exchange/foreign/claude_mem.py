@@ -15,10 +15,10 @@ from sqlite3 import Connection
 from typing import Any
 
 from ctx.errors import DatabaseFailure
+from ctx.exchange.foreign import database, incoming
+from ctx.exchange.foreign.database import Row
+from ctx.exchange.foreign.incoming import Item, Reading, Skipped
 from ctx.ids import NodeId
-from ctx.memory.foreign import database, incoming
-from ctx.memory.foreign.database import Row
-from ctx.memory.foreign.incoming import Item, Reading, Skipped
 from ctx.memory.model import Draft
 from ctx.sqlite.connection import shown
 

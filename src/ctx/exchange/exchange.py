@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 from ctx import clock, ids
 from ctx.errors import ContentRefused, ImportConflict, NewerFormat, UsageError
+from ctx.exchange.foreign import go_ctx, incoming
+from ctx.exchange.foreign.incoming import Item, Skipped
+from ctx.exchange.intake import ACTION, is_untouched
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
 from ctx.memory.changes import Change, Who
-from ctx.memory.foreign import go_ctx, incoming
-from ctx.memory.foreign.incoming import Item, Skipped
 from ctx.memory.graph import Graph
-from ctx.memory.intake import ACTION, is_untouched
 from ctx.memory.model import Draft, Edge, Evidence, Node, View, from_json
 
 FORMAT = "ctx-graph"

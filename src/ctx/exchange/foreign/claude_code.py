@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 
 from ctx import checkouts, clock, disk
 from ctx.errors import PathRefused
+from ctx.exchange.foreign import incoming, markdown
+from ctx.exchange.foreign.incoming import Item, Reading, Skipped, Whole
+from ctx.exchange.foreign.markdown import Section
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.foreign import incoming, markdown
-from ctx.memory.foreign.incoming import Item, Reading, Skipped, Whole
-from ctx.memory.foreign.markdown import Section
 from ctx.memory.model import Draft
 from ctx.sqlite.connection import shown
 

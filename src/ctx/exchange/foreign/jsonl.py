@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, BinaryIO
 
 from ctx import disk
+from ctx.exchange.foreign import incoming
+from ctx.exchange.foreign.database import require_file
+from ctx.exchange.foreign.incoming import Item, Located, Reading, Skipped
 from ctx.memory import model
-from ctx.memory.foreign import incoming
-from ctx.memory.foreign.database import require_file
-from ctx.memory.foreign.incoming import Item, Located, Reading, Skipped
 from ctx.memory.model import Draft
 
 PROGRAM = "jsonl"

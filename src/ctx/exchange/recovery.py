@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.errors import CtxError
+from ctx.exchange.salvaged import EdgeRow, NodeRow, Salvaged, as_node
 from ctx.ids import NodeId, new_ulid
 from ctx.memory import records, replay, store
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.materialise import materialise, materialise_all
 from ctx.memory.records import Record
-from ctx.memory.salvaged import EdgeRow, NodeRow, Salvaged, as_node
 from ctx.sqlite.connection import transaction
 
 _WHO = Who("cli", "ctx")

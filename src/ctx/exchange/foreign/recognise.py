@@ -5,7 +5,7 @@ from typing import Literal
 
 from ctx import disk
 from ctx.errors import ContentRefused, DatabaseFailure, UsageError
-from ctx.memory.foreign import claude_mem, database, go_ctx, incoming, jsonl
+from ctx.exchange.foreign import claude_mem, database, go_ctx, incoming, jsonl
 from ctx.memory.store import APPLICATION_ID
 from ctx.sqlite.connection import shown
 from ctx.sqlite.truth import application_id_of

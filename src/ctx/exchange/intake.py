@@ -27,11 +27,11 @@ from ctx.errors import (
     UsageError,
     ViewNotFound,
 )
+from ctx.exchange.foreign import incoming
+from ctx.exchange.foreign.incoming import Item, Located, Skipped, Whole
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records, replay, undo
 from ctx.memory.changes import Change, Who
-from ctx.memory.foreign import incoming
-from ctx.memory.foreign.incoming import Item, Located, Skipped, Whole
 from ctx.memory.graph import Graph
 from ctx.memory.model import (
     DEFAULT_QUERY,
