@@ -37,8 +37,8 @@ from ctx.code.vocabulary import LARGEST_FILE
 from ctx.layout import CodePlace, Project
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
-from ctx.retrieval import files as ranking
-from ctx.retrieval import seeds
+from ctx.packs import files as ranking
+from ctx.packs import seeds
 from ctx.search import entities, question
 
 OURS = "ours"

@@ -22,9 +22,9 @@ from ctx import clock
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CALLS, IMPORTS, KINDS, MEDIUM, SLOTS
 from ctx.memory.graphs import Graphs
-from ctx.retrieval import pipeline
-from ctx.retrieval.pack import Chunk
-from ctx.retrieval.pipeline import RetrievalConfig, Sources
+from ctx.packs import pipeline
+from ctx.packs.pack import Chunk
+from ctx.packs.pipeline import RetrievalConfig, Sources
 
 BUDGETS = (2_000, 8_000)
 FIRST = 5

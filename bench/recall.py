@@ -35,7 +35,7 @@ from ctx.layout import UserStore
 from ctx.memory.query.parse import parse
 from ctx.operations import import_, link, recall, vectors
 from ctx.operations.compose import Visible, scope_of
-from ctx.retrieval import remembered
+from ctx.packs import remembered
 from ctx.workspace import Memory, Surroundings, open_memory
 
 FIRST = 10

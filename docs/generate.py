@@ -94,7 +94,7 @@ from ctx.operations import (
     walked,
     why,
 )
-from ctx.retrieval import pack
+from ctx.packs import pack
 
 FOLDER = Path(__file__).parent / "reference"
 

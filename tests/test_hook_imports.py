@@ -32,16 +32,16 @@ ANSWERING = {
     "ctx.agents.claude_code.given",
     "ctx.agents.claude_code.lineage",
     "ctx.agents.claude_code.store",
+    "ctx.checkouts",
     "ctx.clock",
+    "ctx.context",
+    "ctx.context.contexts",
     "ctx.disk",
     "ctx.errors",
-    "ctx.checkouts",
+    "ctx.hook_files.shown",
     "ctx.ids",
     "ctx.layout",
-    "ctx.hook_files.shown",
     "ctx.repositories",
-    "ctx.retrieval",
-    "ctx.retrieval.contexts",
 }
 CONTEXT = {*ANSWERING, "ctx.agents.claude_code.session_context"}
 TOLD = {"ctx.agents.claude_code.notices"}
@@ -52,21 +52,21 @@ STARTING = {"ctx.worker", "ctx.worker.starting"}
 """What is loaded beside where a process is started."""
 COMPOSING = {
     *CONTEXT,
+    "ctx.context.compose",
+    "ctx.context.default_view",
+    "ctx.context.entries",
+    "ctx.context.layer_lines",
+    "ctx.context.layers",
+    "ctx.context.limits",
+    "ctx.context.page",
+    "ctx.context.session_layers",
+    "ctx.markdown",
     "ctx.memory",
     "ctx.memory.model",
     "ctx.memory.naming",
-    "ctx.retrieval.compose",
-    "ctx.retrieval.default_view",
-    "ctx.retrieval.entries",
-    "ctx.retrieval.layer_lines",
-    "ctx.retrieval.layers",
-    "ctx.retrieval.limits",
-    "ctx.retrieval.markdown",
-    "ctx.retrieval.page",
-    "ctx.retrieval.session_layers",
     "ctx.tokens",
 }
-WHERE = {"ctx.retrieval.where_you_were"}
+WHERE = {"ctx.context.where_you_were"}
 """What is loaded beside for a conversation that is compacted."""
 CONFIGURED = {
     *COMPOSING,
@@ -78,6 +78,7 @@ CONFIGURED = {
 }
 
 IN_PROJECT = {
+    "ctx.context.beside",
     "ctx.interrupts",
     "ctx.narrative",
     "ctx.narrative.roles",
@@ -89,8 +90,6 @@ IN_PROJECT = {
     "ctx.project",
     "ctx.project.present",
     "ctx.project.trust",
-    "ctx.sessions",
-    "ctx.sessions.beside",
 }
 """What is loaded beside where there is a project's store."""
 
@@ -230,7 +229,7 @@ def test_settings_are_read_where_there_are_some(hooks: Hooks) -> None:
 def test_in_a_project(hooks: Hooks, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     assert ctx("add", "--type=fact", "--tag=tier:reference", "What is ours.").code == 0
-    composed = {*COMPOSING, *STARTING, *TOLD, *IN_PROJECT, "ctx.retrieval.authors"}
+    composed = {*COMPOSING, *STARTING, *TOLD, *IN_PROJECT, "ctx.project.authors"}
     modules = loaded(hooks, "session-start")
     assert ours(modules) == composed
     assert modules - composed <= of_library(hooks, f"{COMPOSING_LIBRARY}, {PROJECT_LIBRARY}")

@@ -18,16 +18,16 @@ worker
 server
 operations
 workspace
-sessions
+context
+packs
 synthesis
 capture
 agent_commands
 project | team
 exchange
-retrieval
 memory | narrative | code | search | llm
 objects
-sqlite | config | hook_files | ids | tokens | terms | redaction
+sqlite | config | hook_files | ids | tokens | terms | redaction | markdown
 layout | locks
 clock | git | repositories
 git_settings
@@ -95,9 +95,9 @@ def test_an_import_inside_a_function_counts_too() -> None:
     hidden = "def f():\n    from ctx.project import staging\n"
     assert violations(hidden, "objects") == ["line 2: objects must not import project"]
     assert violations("import ctx.git\n", "clock") == ["line 1: clock must not import git"]
-    assert violations("from ctx import workspace\n", "sessions")
+    assert violations("from ctx import workspace\n", "project")
     assert violations("def f():\n    import_module('ctx.cli.main')\n", "objects")
-    assert violations("from ctx.objects import store\n", "sessions") == []
+    assert violations("from ctx.objects import store\n", "project") == []
 
 
 def imported_modules(path: Path, names: frozenset[str]) -> set[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.retrieval import layers
+from ctx.context import layers
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
 from tests.retrieval.worked import change, learning, session, step

@@ -43,7 +43,7 @@ def test_without_the_store_only_the_standard_library_is_loaded(
 ) -> None:
     loaded = loaded_by(*words)
     assert not THIRD_PARTY & loaded
-    heavy = ("ctx.objects", "ctx.project", "ctx.capture", "ctx.sessions")
+    heavy = ("ctx.objects", "ctx.project", "ctx.capture", "ctx.synthesis")
     assert not {name for name in loaded if name.startswith(heavy)}
 
 
@@ -83,7 +83,7 @@ def test_a_list_of_nodes_loads_no_more_than_it_shows(folder: Path) -> None:
 def test_filters_load_nothing_of_packs(folder: Path) -> None:
     loaded = loaded_by("query", "type:fact AND tag:tier:reference")
     ours = {name for name in loaded if name.split(".")[0] == "ctx"}
-    assert not {name for name in ours if name.startswith(("ctx.retrieval", "ctx.search"))}
+    assert not {name for name in ours if name.startswith(("ctx.packs", "ctx.search"))}
     assert not {name for name in ours if name.startswith(("ctx.code", "ctx.config", "ctx.objects"))}
     assert not THIRD_PARTY & loaded
 
@@ -112,5 +112,5 @@ def test_a_pack_of_few_nodes_loads_no_vectors(repo: Path, ctx: Ctx) -> None:
     (repo / "net.py").write_text("def connect():\n    pass\n")
     loaded_by("query", "how do we connect")
     loaded = loaded_by("query", "how do we connect")
-    assert "ctx.retrieval.pipeline" in loaded
+    assert "ctx.packs.pipeline" in loaded
     assert not {"numpy", "rustworkx"} & loaded

@@ -10,12 +10,12 @@ import pytest
 
 from ctx.cli.main import main
 from ctx.config.resolve import load
+from ctx.context import beside
 from ctx.hook_files import spool
 from ctx.layout import project_at
 from ctx.objects.repository import Repository
 from ctx.objects.store import from_payload
 from ctx.project.project_memory import ProjectMemory
-from ctx.sessions import beside
 from tests.conftest import Ctx, git
 from tests.e2e.planting import Planted, a_project, holding
 from tests.faults import Disk, Stopped

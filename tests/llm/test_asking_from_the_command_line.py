@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from ctx.cli.output import plain
-from ctx.retrieval import prompt
+from ctx.packs import prompt
 from tests.conftest import Ctx
 from tests.llm import llama
 from tests.retrieval.test_pack_text import CALLED

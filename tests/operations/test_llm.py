@@ -18,7 +18,7 @@ from ctx.llm.scripted import Scripted
 from ctx.operations import llm, respond
 from ctx.operations.llm import Question, Wish
 from ctx.operations.respond import Response
-from ctx.retrieval import prompt
+from ctx.packs import prompt
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import git
 from tests.retrieval.test_pack_text import PACK

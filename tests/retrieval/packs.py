@@ -16,9 +16,9 @@ from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.memory.query.compile import Scope
-from ctx.retrieval import pack_text, pipeline, remembered
-from ctx.retrieval.pack import PromptPack
-from ctx.retrieval.pipeline import RetrievalConfig, Sources
+from ctx.packs import pack_text, pipeline, remembered
+from ctx.packs.pack import PromptPack
+from ctx.packs.pipeline import RetrievalConfig, Sources
 from tests.memory.graphs import WHO, graph
 
 NOW_MS = 1_800_000_000_000

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.retrieval import authors
-from ctx.retrieval.compose import Entry, item, short_item
+from ctx.context.compose import Entry, item, short_item
+from ctx.project import authors
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.errors import BudgetExceeded
-from ctx.retrieval import budget
-from ctx.retrieval.budget import Offer, fill
-from ctx.retrieval.pack import Chunk
+from ctx.packs import budget
+from ctx.packs.budget import Offer, fill
+from ctx.packs.pack import Chunk
 from tests import effort
 
 

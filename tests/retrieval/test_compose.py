@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import tokens
+from ctx.context.compose import Composed, Entry, Frame, LeftOut, compose
 from ctx.errors import BudgetExceeded
-from ctx.retrieval.compose import Composed, Entry, Frame, LeftOut, compose
 from tests import effort
 
 AT = "2026-01-20T10:00:00Z"
@@ -197,7 +197,7 @@ def test_nothing_is_left_out_where_there_is_room(entries: list[Entry]) -> None:
 
 def test_the_composer_loads_next_to_nothing() -> None:
     script = (
-        "import sys; before = set(sys.modules); import ctx.retrieval.compose;"
+        "import sys; before = set(sys.modules); import ctx.context.compose;"
         " print(*sorted(name for name in set(sys.modules) - before if name.startswith('ctx')))"
     )
     done = subprocess.run(
@@ -207,7 +207,7 @@ def test_the_composer_loads_next_to_nothing() -> None:
         "ctx",
         "ctx.errors",
         "ctx.retrieval",
-        "ctx.retrieval.compose",
-        "ctx.retrieval.markdown",
+        "ctx.context.compose",
+        "ctx.markdown",
         "ctx.tokens",
     ]

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ctx import clock, layout
+from ctx.context import contexts, layers
+from ctx.context.contexts import Context, Item, Key
 from ctx.ids import NodeId, Ulid
 from ctx.layout import Place
 from ctx.memory import pending
 from ctx.memory.changes import Change, changing
 from ctx.memory.graph import Graph
-from ctx.retrieval import contexts, layers
-from ctx.retrieval.contexts import Context, Item, Key
 from ctx.sqlite.connection import transaction
 from tests.conftest import git
 from tests.memory import graphs

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ctx import tokens
 from ctx.code import build, index_file
-from ctx.retrieval import excerpts
-from ctx.retrieval.excerpts import Text, Texts
+from ctx.packs import excerpts
+from ctx.packs.excerpts import Text, Texts
 from tests import effort
 
 FUNCTION = """\

@@ -11,8 +11,8 @@ from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
-from ctx.retrieval import expand
-from ctx.retrieval.expand import Limits
+from ctx.packs import expand
+from ctx.packs.expand import Limits
 from tests.memory.graphs import WHO, graph
 from tests.retrieval.packs import packing
 

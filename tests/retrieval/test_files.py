@@ -10,8 +10,8 @@ from ctx.code.build import Place
 from ctx.code.history import refresh as history
 from ctx.code.segments import FILES
 from ctx.layout import Project
-from ctx.retrieval import files
-from ctx.retrieval.files import RankedFile
+from ctx.packs import files
+from ctx.packs.files import RankedFile
 from ctx.search import question
 from ctx.sqlite.connection import snapshot
 from tests.code.histories import Made, make

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from ctx import clock, tokens
 from ctx.config.schema import SETTINGS
+from ctx.context import contexts, default_view, layers
+from ctx.context.contexts import NOTHING, Context
+from ctx.context.layers import Wanted, Where
 from ctx.ids import NodeId, Ulid
 from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.operations import compose, task
-from ctx.retrieval import contexts, default_view, layers
-from ctx.retrieval.contexts import NOTHING, Context
-from ctx.retrieval.layers import Wanted, Where
 from tests import effort
 from tests.conftest import Ctx, git
 from tests.memory import graphs

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ctx.retrieval.compose import Entry, Frame, LeftOut, compose, item
-from ctx.retrieval.markdown import code, contained, defused
+from ctx.context.compose import Entry, Frame, LeftOut, compose, item
+from ctx.markdown import code, contained, defused
 from tests import effort
 
 PARSER = MarkdownIt("commonmark")

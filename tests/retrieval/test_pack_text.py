@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx import tokens
-from ctx.retrieval import pack_text
-from ctx.retrieval.pack import (
+from ctx.packs import pack_text
+from ctx.packs.pack import (
     Chunk,
     FoundFile,
     GraphContext,

@@ -13,8 +13,8 @@ from ctx.errors import BudgetExceeded
 from ctx.ids import anchor_id
 from ctx.memory.changes import changing
 from ctx.memory.model import Evidence
-from ctx.retrieval import pack_text
-from ctx.retrieval.pack import PromptPack
+from ctx.packs import pack_text
+from ctx.packs.pack import PromptPack
 from tests import effort
 from tests.memory.graphs import WHO
 from tests.retrieval.packs import Packing, index, packing

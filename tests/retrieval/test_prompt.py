@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from ctx.cli.output import plain
 from ctx.errors import ContentRefused
 from ctx.llm.model import Request
-from ctx.retrieval import prompt
-from ctx.retrieval.pack import PromptPack
-from ctx.retrieval.prompt import Frame
+from ctx.packs import prompt
+from ctx.packs.pack import PromptPack
+from ctx.packs.prompt import Frame
 from tests.retrieval.test_pack_text import CALLED, CODE, DECISION, PACK
 
 FRAME = Frame("You are careful.", "Answer the task.", 500, 0.2)

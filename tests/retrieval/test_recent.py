@@ -9,8 +9,8 @@ from ctx import clock, tokens
 from ctx.ids import NodeId, derived_ulid, short
 from ctx.memory.model import Node
 from ctx.narrative import blocks, log
-from ctx.retrieval import recent
-from ctx.retrieval.pack import Chunk
+from ctx.packs import recent
+from ctx.packs.pack import Chunk
 from tests.retrieval.packs import DAY_MS, NOW_MS
 
 TODAY, YESTERDAY, LONG_AGO = (clock.iso(NOW_MS - n * DAY_MS)[:10] for n in (0, 1, 9))

@@ -14,8 +14,8 @@ from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse
-from ctx.retrieval import remembered
-from ctx.retrieval.remembered import Nearness, Remembered
+from ctx.packs import remembered
+from ctx.packs.remembered import Nearness, Remembered
 from tests import effort
 from tests.memory.graphs import WHO, graph
 

@@ -19,12 +19,12 @@ import pytest
 
 from ctx import tokens
 from ctx.config.schema import SETTINGS
+from ctx.context import layers
+from ctx.context.layers import Wanted
+from ctx.context.limits import Limits
 from ctx.layout import UserStore
 from ctx.memory import event_log
 from ctx.memory.graph import Graph
-from ctx.retrieval import layers
-from ctx.retrieval.layers import Wanted
-from ctx.retrieval.limits import Limits
 from tests.memory import graphs
 from tests.retrieval.worked import change, learning, node, observation, session
 from tests.sessions.conversations import Client, context_of

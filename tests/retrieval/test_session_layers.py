@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock, tokens
+from ctx.context import contexts, layers
+from ctx.context.contexts import LAYERS
+from ctx.context.layers import Wanted
+from ctx.context.limits import Limits
 from ctx.layout import Place
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
-from ctx.retrieval import contexts, layers
-from ctx.retrieval.contexts import LAYERS
-from ctx.retrieval.layers import Wanted
-from ctx.retrieval.limits import Limits
 from tests import effort
 from tests.memory import graphs
 from tests.retrieval import worked

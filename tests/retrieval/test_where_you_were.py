@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.capture.steps import Finding, SymbolChange
+from ctx.context import layers, where_you_were
+from ctx.context.layers import Wanted, Where
 from ctx.memory.graph import Graph
-from ctx.retrieval import layers, where_you_were
-from ctx.retrieval.layers import Wanted, Where
 from tests import effort
 from tests.memory import graphs
 from tests.retrieval.worked import node, step

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ctx import layout
+from ctx.context import beside
+from ctx.context.contexts import Beside
 from ctx.layout import Project
 from ctx.project import trust_check
-from ctx.retrieval.contexts import Beside
-from ctx.sessions import beside
 from tests.conftest import Ctx, git
 
 

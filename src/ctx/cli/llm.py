@@ -22,7 +22,7 @@ from ctx.operations import commit, llm, respond
 from ctx.operations.commit import Committed
 from ctx.operations.llm import Question, Wish
 from ctx.operations.respond import Kept, Response
-from ctx.retrieval import prompt
+from ctx.packs import prompt
 from ctx.workspace import Workspace
 
 if TYPE_CHECKING:

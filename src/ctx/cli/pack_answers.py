@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ctx import tokens
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
-from ctx.retrieval.pack import Chunk, IndexState, PromptPack, Signal
+from ctx.packs.pack import Chunk, IndexState, PromptPack, Signal
 
 _LINES = 4
 """Lines of a chunk in the overview: enough to know it again."""
@@ -104,13 +104,13 @@ def saved(pack: PromptPack, path: str) -> str:
 
 
 def render_markdown(pack: PromptPack) -> list[Block]:
-    from ctx.retrieval.pack_text import as_markdown
+    from ctx.packs.pack_text import as_markdown
 
     return [Markdown(as_markdown(pack))]
 
 
 def render_markdown_explained(pack: PromptPack) -> list[Block]:
-    from ctx.retrieval.pack_text import explained
+    from ctx.packs.pack_text import explained
 
     return [Markdown(explained(pack))]
 

@@ -9,6 +9,7 @@ from ctx.cli.compose import budget, note_other_projects, projects, visible
 from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
+from ctx.markdown import code, contained
 from ctx.operations import vectors
 from ctx.operations.recall import (
     DEFAULT_LIMIT,
@@ -18,7 +19,6 @@ from ctx.operations.recall import (
     as_markdown,
     recall_everything,
 )
-from ctx.retrieval.markdown import code, contained
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,5 +3,5 @@
 Files are listed, read by a grammar of their language (`languages/`), and resolved against each
 other (`resolve/`). What comes of it lies in one derived file, `code.db`: deleting it loses nothing.
 
-It knows files, git and the grammars. It does not know memory; the two meet as ids in retrieval.
+It knows files, git and the grammars. It does not know memory; the two meet as ids in `packs`.
 """

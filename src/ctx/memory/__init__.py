@@ -24,8 +24,8 @@
     query/      the query language, from text to one SQL statement
 
 It knows SQLite and objects and nothing above them: no session's life, no command. What is shown
-to an agent, and in which order, is decided in `retrieval`; what a verb such as `supersede` or
-`summarize` means is in `operations`.
+to an agent, and in which order, is decided in `context` and `packs`; what a verb such as
+`supersede` or `summarize` means is in `operations`.
 
 It does not know `code`, `narrative` or `search`, its neighbours. They meet as ids.
 """

@@ -21,6 +21,8 @@ from ctx.capture import deleted, pausing, read_markup, switched_off
 from ctx.capture import events as kept
 from ctx.capture.events import Event
 from ctx.capture.read_markup import ReadMarkup
+from ctx.context import contexts, default_view, layers, limits
+from ctx.context.contexts import Beside
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
 from ctx.layout import Place
@@ -34,8 +36,6 @@ from ctx.operations.context import own_store
 from ctx.operations.places import Places
 from ctx.operations.why import read_receipt
 from ctx.project import trust_check
-from ctx.retrieval import contexts, default_view, layers, limits
-from ctx.retrieval.contexts import Beside
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, for_agents
 

@@ -26,7 +26,7 @@ from ctx.errors import (
 )
 from ctx.operations import code_index
 from ctx.operations.code_index import Codebase
-from ctx.retrieval.pack import IndexState
+from ctx.packs.pack import IndexState
 from ctx.workspace import Memory
 
 FEW_FILES = 2_000

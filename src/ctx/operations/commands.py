@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from ctx import tokens
 from ctx.agent_commands.commands import Command, Wrong, right_form, written
+from ctx.context import layers
 from ctx.errors import (
     CtxError,
     DatabaseFailure,
@@ -32,7 +33,6 @@ from ctx.operations import add, link, proposals, recall, status, summarize, task
 from ctx.operations.compose import Visible
 from ctx.operations.proposals import NO_WISH, Wish
 from ctx.redaction import redact
-from ctx.retrieval import layers
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

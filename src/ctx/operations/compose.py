@@ -6,6 +6,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.context import compose as composer
+from ctx.context.compose import Entry, Frame, LeftOut
+from ctx.context.entries import ContextNode, load
 from ctx.ids import NodeId
 from ctx.memory import model, pending, walk
 from ctx.memory.model import Node
@@ -13,9 +16,6 @@ from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import PROJECT, Elsewhere
 from ctx.memory.query.parse import And, Query, parse
-from ctx.retrieval import compose as composer
-from ctx.retrieval.compose import Entry, Frame, LeftOut
-from ctx.retrieval.entries import ContextNode, load
 from ctx.workspace import Memory
 
 MOST_COUNTED = 500

@@ -5,13 +5,12 @@ from typing import Literal, NamedTuple
 
 from ctx import clock, layout
 from ctx.capture import state
+from ctx.context import beside, contexts, default_view, layers, limits, where_you_were
+from ctx.context.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
+from ctx.context.layers import Wanted
+from ctx.context.page import Made
 from ctx.hook_files import live, shown
 from ctx.memory import pending
-from ctx.retrieval import contexts, default_view, layers, limits, where_you_were
-from ctx.retrieval.contexts import CODE, LEARNINGS, MEMORY, NO_STORE, PAST_WORK, SESSIONS, Beside
-from ctx.retrieval.layers import Wanted
-from ctx.retrieval.page import Made
-from ctx.sessions import beside
 from ctx.workspace import Memory
 
 Source = Literal["startup", "resume", "compact"]

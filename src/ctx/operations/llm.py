@@ -18,9 +18,9 @@ from ctx.memory.query.parse import parse
 from ctx.operations import respond
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing
-from ctx.retrieval import prompt, recent
-from ctx.retrieval.pack import Chunk, PromptPack
-from ctx.retrieval.prompt import Frame
+from ctx.packs import prompt, recent
+from ctx.packs.pack import Chunk, PromptPack
+from ctx.packs.prompt import Frame
 from ctx.workspace import Memory
 
 PURPOSE = "llm"

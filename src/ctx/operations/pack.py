@@ -20,19 +20,19 @@ from ctx.operations import code_at_hand
 from ctx.operations.code_at_hand import AtHand
 from ctx.operations.code_index import Codebase
 from ctx.operations.compose import Visible, scope_of
+from ctx.packs import pipeline
+from ctx.packs.chunks import Section
+from ctx.packs.expand import InSight
+from ctx.packs.pack import PromptPack, Signal
+from ctx.packs.pipeline import RetrievalConfig, Sources
 from ctx.redaction import redact
-from ctx.retrieval import pipeline
-from ctx.retrieval.chunks import Section
-from ctx.retrieval.expand import InSight
-from ctx.retrieval.pack import PromptPack, Signal
-from ctx.retrieval.pipeline import RetrievalConfig, Sources
 from ctx.sqlite import truth
 from ctx.sqlite.connection import explained, transaction
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.operations.passages import Kind
-    from ctx.retrieval.remembered import Remembered
+    from ctx.packs.remembered import Remembered
 
 FEW_NODES = 200
 """Among so many, a pack finds by words alone."""
@@ -150,7 +150,7 @@ def _remembering(
     memory: Memory, query: Query, scope: Scope
 ) -> "Callable[[str, int], Sequence[Remembered]]":
     """What ranks the nodes for a question; filters hold for all of them."""
-    from ctx.retrieval import remembered
+    from ctx.packs import remembered
 
     def rank(question: str, limit: int) -> "Sequence[Remembered]":
         asked = query._replace(words=question)

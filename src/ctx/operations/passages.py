@@ -14,8 +14,8 @@ from ctx.layout import STORE_NAME
 from ctx.narrative import index
 from ctx.operations import code_at_hand
 from ctx.operations.code_at_hand import AtHand
-from ctx.retrieval import files
-from ctx.retrieval.pack import IndexState, Signal
+from ctx.packs import files
+from ctx.packs.pack import IndexState, Signal
 from ctx.search import entities
 from ctx.search import question as questions
 from ctx.search.question import Question

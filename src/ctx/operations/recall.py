@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
+from ctx.context.compose import Entry, item, short_item
 from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
+from ctx.markdown import code
 from ctx.memory import model
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
@@ -13,11 +15,10 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import Query, parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.operations.query import first
-from ctx.retrieval import authors, remembered
-from ctx.retrieval.compose import Entry, item, short_item
-from ctx.retrieval.markdown import code
-from ctx.retrieval.pack import IndexState, Signal
-from ctx.retrieval.remembered import Nearness, Remembered
+from ctx.packs import remembered
+from ctx.packs.pack import IndexState, Signal
+from ctx.packs.remembered import Nearness, Remembered
+from ctx.project import authors
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:

@@ -12,6 +12,10 @@ from typing import NamedTuple
 
 from ctx import clock, disk, ids, tokens
 from ctx.capture.injected import without_injected
+from ctx.context import compose, relevance
+from ctx.context.compose import Entry, Frame, LeftOut
+from ctx.context.contexts import Item
+from ctx.context.relevance import Chosen
 from ctx.errors import ContentRefused
 from ctx.hook_files import shown, spool
 from ctx.memory import model
@@ -21,11 +25,9 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse_words
 from ctx.operations.compose import Visible, scope_of
 from ctx.operations.why import read_receipt
-from ctx.retrieval import authors, compose, relevance, remembered
-from ctx.retrieval.compose import Entry, Frame, LeftOut
-from ctx.retrieval.contexts import Item
-from ctx.retrieval.relevance import Chosen
-from ctx.retrieval.remembered import Remembered
+from ctx.packs import remembered
+from ctx.packs.remembered import Remembered
+from ctx.project import authors
 from ctx.search import entities
 from ctx.workspace import Memory, for_agents
 

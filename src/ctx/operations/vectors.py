@@ -14,7 +14,7 @@ from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory.graph import PROJECT, Graph
-from ctx.retrieval.remembered import Nearness
+from ctx.packs.remembered import Nearness
 from ctx.search import embedders
 from ctx.search.embedders import Embedder
 from ctx.search.vectors import Vectors

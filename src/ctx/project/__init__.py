@@ -10,6 +10,7 @@
     surveys, reports        what programs said about the code, in a step
     compaction              the commit that it becomes; changelog, relations: what that tells
     past                    a project's memory as a commit has it
+    authors                 who wrote what was not written here
     recover_commits         commits that git threw away, brought back
     trust, trust_check,
     repository_identity     whose store is trusted, and whether it is still the same repository

@@ -20,8 +20,8 @@ import pytest
 
 from ctx import disk
 from ctx.agents.claude_code.hook import Hook, answer
+from ctx.context import layers
 from ctx.hook_files import live, spool
-from ctx.retrieval import layers
 from tests import effort
 from tests.agents.claude_code.inputs import LONE, Inputs
 from tests.agents.claude_code.running import NOTHING, SILENT, WORDS, Hooks, Ran, reap, sample

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ctx import layout, locks
+from ctx.context import beside
 from ctx.errors import LockConflict
-from ctx.sessions import beside
 from tests.conftest import Ctx, git
 from tests.sessions.conversations import SESSION, Client, Conversation, context_of
 

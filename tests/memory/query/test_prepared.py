@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
+from ctx.context import default_view, layers
+from ctx.context.compose import Frame, LeftOut, compose
+from ctx.context.contexts import Context
+from ctx.context.entries import load
+from ctx.context.layers import Wanted
 from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.query import evaluate
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse
 from ctx.memory.query.prepared import prepare_views, prepared
-from ctx.retrieval import default_view, layers
-from ctx.retrieval.compose import Frame, LeftOut, compose
-from ctx.retrieval.contexts import Context
-from ctx.retrieval.entries import load
-from ctx.retrieval.layers import Wanted
 from tests import effort
 from tests.memory import graphs
 from tests.memory.query import oracle

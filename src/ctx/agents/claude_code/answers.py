@@ -13,10 +13,10 @@ from sqlite3 import Connection
 from ctx import clock, layout
 from ctx.agents.claude_code import applying, given, lineage
 from ctx.agents.claude_code.store import for_reading
+from ctx.context import contexts
+from ctx.context.contexts import NO_STORE, Beside, Context, Item
 from ctx.hook_files import live, spool
 from ctx.layout import Place
-from ctx.retrieval import contexts
-from ctx.retrieval.contexts import NO_STORE, Beside, Context, Item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _prompt_submit(hook: "Hook", event: "dict[str, Any]") -> bytes:
     more = _relevant(hook, event)
     text, items = _taken(hook, event)
     if more.text and text:
-        from ctx.retrieval import layers
+        from ctx.context import layers
 
         # What was asked for comes first, and a client takes only so much.
         if layers.units(text) + layers.units(more.text) >= layers.LARGEST_ANSWER:
@@ -368,7 +368,7 @@ def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[Beside]":
     project = None if hook.is_alone else layout.find_project(_folder(hook, event), hook.home)
     own = NO_STORE
     if project is not None:
-        from ctx.sessions import beside
+        from ctx.context import beside
 
         own = beside.read(hook.home, project)
     try:

@@ -2,9 +2,9 @@
 
 import json
 
+from ctx.context.contexts import Context, Item
 from ctx.hook_files import shown, spool
 from ctx.layout import Place
-from ctx.retrieval.contexts import Context, Item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import sqlite3
 from contextlib import closing
 
 from ctx.agents.claude_code.store import for_reading
+from ctx.context import contexts
+from ctx.context.contexts import Item
 from ctx.hook_files import spool
-from ctx.retrieval import contexts
-from ctx.retrieval.contexts import Item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from typing import Literal, NamedTuple
 
 from ctx import disk, interrupts
 from ctx.agents.claude_code import foreign_file
+from ctx.context import compose as composer
 from ctx.errors import ContentRefused, PathRefused
 from ctx.memory.model import PINNED, REFERENCE
 from ctx.operations.compose import Composition, Options, compose
-from ctx.retrieval import compose as composer
 from ctx.sqlite.connection import shown
 from ctx.workspace import Memory
 

@@ -16,8 +16,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ctx.context import layers
 from ctx.hook_files.spool import EVENTS
-from ctx.retrieval import layers
 
 ENTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "entry.py")
 """The script that a user's settings name."""

@@ -1,6 +1,6 @@
 """The context that a session is given when it starts, and where it was when it was compacted.
 
-A context that is ready is given as it is. One that is not is composed by `retrieval.layers`, which
+A context that is ready is given as it is. One that is not is composed by `context.layers`, which
 loads nothing that a hook cannot afford; the text is the same.
 """
 
@@ -8,10 +8,10 @@ import json
 from sqlite3 import Connection
 
 from ctx.agents.claude_code import applying, lineage
+from ctx.context import contexts
+from ctx.context.contexts import Beside, Context, Key
 from ctx.hook_files import live, shown
 from ctx.layout import Place
-from ctx.retrieval import contexts
-from ctx.retrieval.contexts import Beside, Context, Key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ctx.agents.claude_code.hook import Hook
-    from ctx.retrieval.layers import Where
-    from ctx.retrieval.limits import Limits
+    from ctx.context.layers import Where
+    from ctx.context.limits import Limits
 
 _DEFAULT_BUDGET = 2_000
 
@@ -39,7 +39,7 @@ def starting(
     goes_on = source in ("resume", "compact")
     if not goes_on and (ready := contexts.ready(connection, key)):
         return ready
-    from ctx.retrieval import layers
+    from ctx.context import layers
 
     stores = stores_of(own, connection)
     budget, most = _limits(hook, key)
@@ -91,7 +91,7 @@ def task_of(connection: Connection, place: Place) -> "str | None":
 def _where(
     stores: "Sequence[Connection]", place: Place, task: "str | None", session: str
 ) -> "Where":
-    from ctx.retrieval import layers, where_you_were
+    from ctx.context import layers, where_you_were
 
     nodes = layers.state(stores, place.project, task, session)
     return layers.Where(nodes, where_you_were.lines(stores[-1], session))
@@ -116,7 +116,7 @@ def _with_saved(hook: "Hook", session: str, now: "Where") -> "Where":
 
 
 def _limits(hook: "Hook", key: Key) -> "tuple[int, Limits]":
-    from ctx.retrieval import limits
+    from ctx.context import limits
 
     if contexts.is_default(key.settings):
         return _DEFAULT_BUDGET, limits.Limits()

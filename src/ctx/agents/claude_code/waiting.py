@@ -14,9 +14,9 @@ from sqlite3 import Connection
 
 from ctx import clock
 from ctx.agents.claude_code.store import for_writing
+from ctx.context import layers
+from ctx.context.contexts import Item
 from ctx.hook_files import live
-from ctx.retrieval import layers
-from ctx.retrieval.contexts import Item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ctx import tokens
-from ctx.retrieval.markdown import code, flat
-from ctx.retrieval.pack import Chunk, LeftOut, PromptPack, Signal, TokenBudget
+from ctx.markdown import code, flat
+from ctx.packs.pack import Chunk, LeftOut, PromptPack, Signal, TokenBudget
 
 UNSURE = 0.5
 """Below this an agent is told to look further."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ctx import clock, tokens
 from ctx.ids import short
 from ctx.memory.model import Node
-from ctx.retrieval.pack import Chunk
+from ctx.packs.pack import Chunk
 
 _DAY_MS = 86_400_000
 _LEAST = 40

@@ -23,13 +23,13 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock
+from ctx.context import contexts
+from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS
+from ctx.context.layer_lines import Layer, Line, cut, digest, plain, sentence
+from ctx.context.limits import Limits
 from ctx.ids import NodeId
+from ctx.markdown import flat
 from ctx.memory import model
-from ctx.retrieval import contexts
-from ctx.retrieval.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS
-from ctx.retrieval.layer_lines import Layer, Line, cut, digest, plain, sentence
-from ctx.retrieval.limits import Limits
-from ctx.retrieval.markdown import flat
 
 # The forms of a line, in characters.
 _LENGTHS = (300, 160, 80)
@@ -370,7 +370,7 @@ def _authors(connections: Sequence[Connection], node_ids: Sequence[str]) -> dict
     """Who wrote what came from somewhere else, as it stands in a line."""
     if len(connections) == 1 or not node_ids:
         return {}
-    from ctx.retrieval import authors
+    from ctx.project import authors
 
     known = authors.strangers(connections[:-1], [NodeId(each) for each in node_ids])  # type: ignore[arg-type]
     return {node_id: f"(by {name}) " for node_id, name in known.items()}

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from ctx import terms
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CONTAINERS, KINDS, SLOTS, item_id
-from ctx.retrieval import excerpts
-from ctx.retrieval.excerpts import Text, Texts
-from ctx.retrieval.files import RankedFile
+from ctx.packs import excerpts
+from ctx.packs.excerpts import Text, Texts
+from ctx.packs.files import RankedFile
 
 _WORD = re.compile(r"\w+")
 _LONGEST_TEXT = 400_000

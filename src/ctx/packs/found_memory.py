@@ -8,16 +8,17 @@ from ctx.ids import NodeId
 from ctx.memory import numbered
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
-from ctx.retrieval import authors, chunks, expand, seeds
-from ctx.retrieval.budget import Offer
-from ctx.retrieval.found_code import Led
-from ctx.retrieval.pack import LeftOut, Signal
-from ctx.retrieval.remembered import Remembered
+from ctx.packs import chunks, expand, seeds
+from ctx.packs.budget import Offer
+from ctx.packs.found_code import Led
+from ctx.packs.pack import LeftOut, Signal
+from ctx.packs.remembered import Remembered
+from ctx.project import authors
 from ctx.search.entities import Entities
 from ctx.search.question import Question
 
 if TYPE_CHECKING:
-    from ctx.retrieval.pipeline import RetrievalConfig, Sources
+    from ctx.packs.pipeline import RetrievalConfig, Sources
 
 _NODES = 20
 _SECTIONS = 8

@@ -6,10 +6,10 @@ from typing import NamedTuple
 from ctx import tokens
 from ctx.code.lookup import Located
 from ctx.memory.model import Node
-from ctx.retrieval import pack_text
-from ctx.retrieval.budget import Offer
-from ctx.retrieval.items import Part
-from ctx.retrieval.pack import Chunk, ChunkKind, Signal
+from ctx.packs import pack_text
+from ctx.packs.budget import Offer
+from ctx.packs.items import Part
+from ctx.packs.pack import Chunk, ChunkKind, Signal
 
 _KINDS: Mapping[str, ChunkKind] = {"decision": "Decision", "diagnostic": "DiagnosticOutput"}
 _TYPES = ("struct", "class", "enum", "trait", "interface", "type_alias")

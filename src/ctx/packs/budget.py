@@ -11,9 +11,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
+from ctx.packs import pack_text
+from ctx.packs.pack import Chunk, LeftOut
 from ctx.redaction import redact
-from ctx.retrieval import pack_text
-from ctx.retrieval.pack import Chunk, LeftOut
 
 THRESHOLD = 0.12
 """What has less than this part of the best one's score does not help, whatever room there is."""

@@ -8,17 +8,17 @@ from ctx import terms
 from ctx.code import roles
 from ctx.code.lookup import Located
 from ctx.code.vocabulary import CONFIDENCES, LABELS, file_of, item_id
-from ctx.retrieval import budget, chunks, expand, files, items, seeds
-from ctx.retrieval.budget import Offer
-from ctx.retrieval.excerpts import Texts
-from ctx.retrieval.files import RankedFile
-from ctx.retrieval.items import Candidate, Sought
-from ctx.retrieval.pack import FoundFile, Signal
+from ctx.packs import budget, chunks, expand, files, items, seeds
+from ctx.packs.budget import Offer
+from ctx.packs.excerpts import Texts
+from ctx.packs.files import RankedFile
+from ctx.packs.items import Candidate, Sought
+from ctx.packs.pack import FoundFile, Signal
 from ctx.search.entities import Entities
 from ctx.search.question import Question
 
 if TYPE_CHECKING:
-    from ctx.retrieval.pipeline import RetrievalConfig, Sources
+    from ctx.packs.pipeline import RetrievalConfig, Sources
 
 _RANKED = 50
 _FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 1_200

@@ -1,4 +1,4 @@
-"""What retrieval compiled for a task: chunks under a budget, and why each is there."""
+"""What was compiled for a task: chunks under a budget, and why each is there."""
 
 from typing import Literal, NamedTuple
 

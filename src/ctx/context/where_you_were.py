@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
+from ctx.context.layer_lines import cut
+from ctx.markdown import code, flat
 from ctx.memory import model
-from ctx.retrieval.layer_lines import cut
-from ctx.retrieval.markdown import code, flat
 
 _MOST_STEPS = 400
 _LARGEST_STEP = 60_000

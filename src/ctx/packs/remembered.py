@@ -28,7 +28,7 @@ from ctx.memory.query import candidates
 from ctx.memory.query.candidates import Text, Vocabulary
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import Query, parse_words
-from ctx.retrieval.pack import Signal
+from ctx.packs.pack import Signal
 from ctx.search import question as questions
 from ctx.search import times
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ctx import tokens
+from ctx.context.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS, Item
 from ctx.ids import NodeId
-from ctx.retrieval.contexts import CODE, LEARNINGS, PAST_WORK, SESSIONS, Item
-from ctx.retrieval.markdown import code, flat
+from ctx.markdown import code, flat
 
 HEADINGS = {
     SESSIONS: "## Recent Sessions",

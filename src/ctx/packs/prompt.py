@@ -28,9 +28,9 @@ from typing import Any, NamedTuple
 
 from ctx.errors import ContentRefused
 from ctx.llm.model import Request
-from ctx.retrieval.markdown import flat
-from ctx.retrieval.pack import Chunk, GraphContext, IndexState, PromptPack, TokenBudget
-from ctx.retrieval.pack_text import fenced
+from ctx.markdown import flat
+from ctx.packs.pack import Chunk, GraphContext, IndexState, PromptPack, TokenBudget
+from ctx.packs.pack_text import fenced
 
 LARGEST_PACK = 32 * 1024 * 1024
 """Bytes of a pack that comes from elsewhere."""

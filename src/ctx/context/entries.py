@@ -9,9 +9,9 @@ from itertools import islice
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
+from ctx.context.compose import Entry
 from ctx.ids import NodeId
 from ctx.memory import model, naming
-from ctx.retrieval.compose import Entry
 
 _FIRST_PART = 50
 _LARGEST_PART = 200
@@ -127,7 +127,7 @@ def _nodes(connections: Sequence[Connection], part: Sequence[NodeId]) -> list[Co
     written_by: Mapping[NodeId, str] = {}
     if len(connections) > 1:
         # Where there is no project's store, a hook does not load what it is for.
-        from ctx.retrieval import authors
+        from ctx.project import authors
 
         written_by = authors.strangers(connections[:-1], part)
     return [

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 from ctx import tokens
 from ctx.errors import BudgetExceeded
-from ctx.retrieval.markdown import contained, defused, flat
+from ctx.markdown import contained, defused, flat
 
 END = "<!-- ctx:end -->"
 

@@ -18,19 +18,19 @@ from ctx.config.schema import EXPAND_LABELS
 from ctx.errors import BudgetExceeded
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
-from ctx.retrieval import budget, pack_text, recent
-from ctx.retrieval.chunks import Section
-from ctx.retrieval.expand import InSight
-from ctx.retrieval.found_code import FoundCode
-from ctx.retrieval.found_memory import FoundMemory
-from ctx.retrieval.pack import (
+from ctx.packs import budget, pack_text, recent
+from ctx.packs.chunks import Section
+from ctx.packs.expand import InSight
+from ctx.packs.found_code import FoundCode
+from ctx.packs.found_memory import FoundMemory
+from ctx.packs.pack import (
     GraphContext,
     IndexState,
     PromptPack,
     TokenBudget,
 )
-from ctx.retrieval.recent import Lately
-from ctx.retrieval.remembered import Remembered
+from ctx.packs.recent import Lately
+from ctx.packs.remembered import Remembered
 from ctx.search import entities
 from ctx.search import question as questions
 

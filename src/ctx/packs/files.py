@@ -20,7 +20,7 @@ from ctx.code.history import questions
 from ctx.code.history.tables import unpack
 from ctx.code.segments import FILES
 from ctx.code.words import BODY, NAMES, PATH, SUBJECT
-from ctx.retrieval.pack import Signal
+from ctx.packs.pack import Signal
 from ctx.search.question import Question
 from ctx.sqlite.connection import snapshot
 

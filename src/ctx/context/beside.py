@@ -13,13 +13,13 @@ from sqlite3 import Connection
 from zlib import crc32
 
 from ctx import disk, layout
+from ctx.context.contexts import Beside
 from ctx.errors import CtxError
 from ctx.layout import Project
 from ctx.narrative import scan
 from ctx.narrative.scan import Seen
 from ctx.project import present, trust
 from ctx.project.present import FILE, State
-from ctx.retrieval.contexts import Beside
 
 NOT_TRUSTED = (
     " This project has a memory of its own in `.ctx/`, which is not trusted: nothing of it is"

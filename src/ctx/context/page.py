@@ -15,14 +15,14 @@ from typing import NamedTuple
 from zlib import crc32
 
 from ctx import tokens
+from ctx.context import compose
+from ctx.context.compose import STATE, Body, Entry, Frame, LeftOut
+from ctx.context.contexts import LAYERS, MEMORY, Context, Item
+from ctx.context.entries import Loaded, load
+from ctx.context.layer_lines import Fitted, Layer, fit
+from ctx.context.layer_lines import wanted as tokens_wanted
+from ctx.context.limits import Limits
 from ctx.ids import NodeId
-from ctx.retrieval import compose
-from ctx.retrieval.compose import STATE, Body, Entry, Frame, LeftOut
-from ctx.retrieval.contexts import LAYERS, MEMORY, Context, Item
-from ctx.retrieval.entries import Loaded, load
-from ctx.retrieval.layer_lines import Fitted, Layer, fit
-from ctx.retrieval.layer_lines import wanted as tokens_wanted
-from ctx.retrieval.limits import Limits
 
 # The budget for which caps are set.
 _USUAL = 2_000

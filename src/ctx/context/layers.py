@@ -16,10 +16,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import tokens
-from ctx.ids import NodeId, Ulid
-from ctx.retrieval import default_view, session_layers
-from ctx.retrieval.compose import item, short_item
-from ctx.retrieval.contexts import (
+from ctx.context import default_view, session_layers
+from ctx.context.compose import item, short_item
+from ctx.context.contexts import (
     CODE,
     LEARNINGS,
     MEMORY,
@@ -30,11 +29,12 @@ from ctx.retrieval.contexts import (
     Context,
     Item,
 )
-from ctx.retrieval.default_view import Seen
-from ctx.retrieval.entries import load
-from ctx.retrieval.layer_lines import Layer
-from ctx.retrieval.limits import Limits
-from ctx.retrieval.page import Made, Page, item_of
+from ctx.context.default_view import Seen
+from ctx.context.entries import load
+from ctx.context.layer_lines import Layer
+from ctx.context.limits import Limits
+from ctx.context.page import Made, Page, item_of
+from ctx.ids import NodeId, Ulid
 
 LARGEST_ANSWER = 10_000
 """What the client takes of one hook, in UTF-16 units; what is longer it cuts."""

@@ -1,1 +1,0 @@
-"""What an agent is given of a project's store."""
