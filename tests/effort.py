@@ -21,7 +21,7 @@ SLOW = frozenset(
     cli/test_completion cli/test_documents cli/test_doctor cli/test_hook cli/test_install
     cli/test_llm cli/test_move cli/test_query cli/test_rebuild cli/test_review cli/test_stage
     code/test_build code/test_follow code/test_parse_fuzz llm/test_llama_cpp
-    memory/query/test_oracle memory/query/test_fuzz memory/test_recovery operations/test_adopt
+    memory/query/test_oracle memory/query/test_fuzz exchange/test_recovery operations/test_adopt
     worker/test_worker worker/test_model_synthesis test_redaction test_layers test_docs
     """.split()
 )

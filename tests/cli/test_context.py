@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from ctx.context import layers
+from tests.capture.conversations import Client, context_of
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
-from tests.retrieval.worked import change, learning, session, step
-from tests.sessions.conversations import Client, context_of
+from tests.packs.worked import change, learning, session, step
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ from ctx.hook_files import live, spool
 from ctx.memory import pending
 from ctx.operations import apply
 from tests.agents.claude_code.running import Hooks
+from tests.capture.conversations import SESSION, Client, Conversation, context_of
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
-from tests.sessions.conversations import SESSION, Client, Conversation, context_of
 
 DAY_MS = 86_400_000
 RECALL = '<ctx:recall query="type:fact"/>'

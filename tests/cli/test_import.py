@@ -14,8 +14,8 @@ import pytest
 
 from tests.cli.conftest import Add
 from tests.conftest import Ctx
-from tests.memory.foreign import databases
-from tests.memory.foreign.databases import DECISION, FACT, OLDER
+from tests.exchange.foreign import databases
+from tests.exchange.foreign.databases import DECISION, FACT, OLDER
 
 SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY1zA3"
 

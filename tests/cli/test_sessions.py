@@ -9,11 +9,11 @@ from ctx import clock
 from ctx.capture import state
 from ctx.operations import capture, reconcile
 from ctx.sqlite.connection import transaction
+from tests.capture.conversations import Client
+from tests.capture.transcripts import Transcript, fix
 from tests.conftest import Ctx
 from tests.llm import serving
 from tests.llm.serving import Asked, Says
-from tests.sessions.conversations import Client
-from tests.sessions.transcripts import Transcript, fix
 
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
 OTHER = "9a1c0b7e-11d2-4c44-8f0e-2b7c6d5e4f3a"

@@ -6,9 +6,9 @@ import pytest
 
 from ctx import clock
 from ctx.hook_files import spool
+from tests.capture.conversations import SESSION, Client, context_of
 from tests.cli.conftest import Add, ageless
 from tests.conftest import Ctx
-from tests.sessions.conversations import SESSION, Client, context_of
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.capture.conversations import Client, Conversation
 from tests.conftest import Ctx, git
 from tests.llm import serving
-from tests.sessions.conversations import Client, Conversation
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -13,8 +13,8 @@ import pytest
 
 from ctx.hook_files import spool
 from tests.agents.claude_code.running import Hooks, Ran, line
+from tests.capture.conversations import Client, Conversation, context_of
 from tests.conftest import Ctx
-from tests.sessions.conversations import Client, Conversation, context_of
 
 APPLIERS = 8
 SESSIONS = 4

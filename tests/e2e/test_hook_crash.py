@@ -18,15 +18,15 @@ from ctx.agents.claude_code.hook import Hook, answer
 from ctx.hook_files import live, spool
 from ctx.memory import store
 from tests import effort
-from tests.conftest import Ctx
-from tests.faults import Disk, Stopped
-from tests.sessions.conversations import (
+from tests.capture.conversations import (
     SESSION,
     Client,
     Conversation,
     context_of,
     nothing_started,
 )
+from tests.conftest import Ctx
+from tests.faults import Disk, Stopped
 
 # One process has everything imported. For each run it forks, and the fork kills itself before its
 # so-manieth step: an operation of the file system, or a statement of SQL.

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from ctx.memory import pending, records
+from tests.capture.conversations import Client
 from tests.conftest import Ctx
 from tests.e2e.test_hook_crash import PROGRAM, Killer, check_spool, remember
-from tests.sessions.conversations import Client
 
 # What is imported only there is imported before the process is forked.
 IN_PROJECT = """

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ctx.cli.commands import COMMANDS
+from tests.capture.conversations import Client
 from tests.conftest import Ctx, git
 from tests.e2e.hostile_repository import HostileRepository
-from tests.sessions.conversations import Client
 from tests.worker.running import until
 
 # Every command, in an order that makes something for the later ones to work on.

@@ -8,7 +8,7 @@ from ctx.cli.output import plain
 from ctx.packs import prompt
 from tests.conftest import Ctx
 from tests.llm import llama
-from tests.retrieval.test_pack_text import CALLED
+from tests.packs.test_pack_text import CALLED
 
 
 def test_a_pack_is_asked_about_twice(ctx: Ctx, repo: Path, llama_server: llama.Server) -> None:

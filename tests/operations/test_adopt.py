@@ -17,8 +17,8 @@ from ctx.memory import store
 from ctx.memory.graph import Graph
 from ctx.operations.adopt import adopt
 from tests.conftest import Ctx
+from tests.exchange.foreign.databases import DECISION, FACT, OLDER, go_store
 from tests.faults import NO_SPACE, Disk, Stopped
-from tests.memory.foreign.databases import DECISION, FACT, OLDER, go_store
 
 
 def ours(path: Path) -> dict[str, str]:

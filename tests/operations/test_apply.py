@@ -26,8 +26,8 @@ from ctx.operations import apply, asked
 from ctx.operations.apply import Applied, Refused, Stop
 from ctx.workspace import Memory
 from tests import effort
+from tests.capture.conversations import SESSION, TIMEOUT_S, Client, Conversation, context_of
 from tests.conftest import Ctx
-from tests.sessions.conversations import SESSION, TIMEOUT_S, Client, Conversation, context_of
 
 DAY_MS = 86_400_000
 

@@ -16,9 +16,9 @@ from ctx.operations.backfill import Backfilled, Wanted
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.agents.claude_code.running import SAMPLES
+from tests.capture.conversations import Client
+from tests.capture.transcripts import Transcript, fix, session_ids
 from tests.conftest import Ctx
-from tests.sessions.conversations import Client
-from tests.sessions.transcripts import Transcript, fix, session_ids
 
 
 @pytest.fixture

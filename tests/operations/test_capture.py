@@ -20,8 +20,8 @@ from ctx.operations import apply, capture
 from ctx.operations.capture import Skipped, Taken
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
+from tests.capture.conversations import SESSION, Client
 from tests.conftest import git
-from tests.sessions.conversations import SESSION, Client
 
 AT = 1_794_700_000_000
 DAY_MS = 86_400_000

@@ -17,7 +17,7 @@ from ctx.operations import backups
 from ctx.operations.checkup import Check, check_up
 from ctx.workspace import Surroundings
 from tests.conftest import Ctx
-from tests.memory.foreign.databases import go_store
+from tests.exchange.foreign.databases import go_store
 
 Said = Callable[[str], list[tuple[str, str]]]
 

@@ -14,8 +14,8 @@ from ctx.memory.model import Node
 from ctx.operations import add, apply, commands
 from ctx.operations.commands import Outcome
 from ctx.workspace import Memory
+from tests.capture.conversations import SESSION, Client, context_of
 from tests.conftest import Ctx
-from tests.sessions.conversations import SESSION, Client, context_of
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 

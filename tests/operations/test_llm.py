@@ -21,7 +21,7 @@ from ctx.operations.respond import Response
 from ctx.packs import prompt
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import git
-from tests.retrieval.test_pack_text import PACK
+from tests.packs.test_pack_text import PACK
 
 SECRET = "ghp" + "_" + "k9Xw2Lq7Rt4Vb8Nz3Mf6Hj1Pd5Sc0YgTuAeQ"
 

@@ -15,8 +15,8 @@ from ctx.operations import capture, reconcile
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests import effort
-from tests.sessions.conversations import Client
-from tests.sessions.transcripts import Transcript, fix
+from tests.capture.conversations import Client
+from tests.capture.transcripts import Transcript, fix
 
 SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
 

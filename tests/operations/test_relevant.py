@@ -11,9 +11,9 @@ from ctx.memory import event_log
 from ctx.memory.changes import changing
 from ctx.operations.relevant import MOST_TOKENS, NOTHING, Given, relevant
 from ctx.workspace import Memory
+from tests.capture.conversations import Client, context_of
 from tests.memory import graphs
-from tests.retrieval.worked import node, observation
-from tests.sessions.conversations import Client, context_of
+from tests.packs.worked import node, observation
 
 FIX = "Fixed test_refresh_twice in auth/service.py: the lock was taken twice"
 WHY = "Session.refresh held the lock while it called itself; it hands the lock on now."

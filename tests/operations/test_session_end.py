@@ -9,8 +9,8 @@ from ctx.layout import project_at
 from ctx.objects import commits
 from ctx.objects.repository import Repository
 from ctx.operations import asked, compact
+from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx, git
-from tests.sessions.conversations import SESSION, Client, Conversation
 
 OTHER = "0b7c1f6e-2f0f-4a52-9e8e-1d1f1c1f0a11"
 

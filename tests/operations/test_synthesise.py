@@ -18,7 +18,7 @@ from ctx.operations.synthesise import Written, synthesise
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import Ctx
-from tests.sessions import session_scripts
+from tests.synthesis import session_scripts
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "synthesis"
 FIX = """

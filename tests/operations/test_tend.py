@@ -12,8 +12,8 @@ from ctx.capture import state
 from ctx.operations import learnings, reconcile, synthesise, tend
 from ctx.operations.apply import NOTHING
 from ctx.operations.tend import Tending
+from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
-from tests.sessions.conversations import SESSION, Client, Conversation
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from ctx.memory.receipts import Item, Receipt
 from ctx.operations import add
 from ctx.operations.why import Explained, Given, Receipts, last, why
 from ctx.workspace import Memory
+from tests.capture.conversations import SESSION, Client
 from tests.memory import graphs
-from tests.sessions.conversations import SESSION, Client
 
 AT = 1_768_906_800_123
 WHEN = "2026-01-20T11:00:00Z"

@@ -14,8 +14,8 @@ from ctx.layout import UserStore
 from ctx.server import app as server
 from ctx.server.app import About, Served
 from ctx.workspace import Surroundings
+from tests.capture.conversations import Client
 from tests.conftest import Ctx
-from tests.sessions.conversations import Client
 
 ABOUT = About(4242, "0.1.0", 31.5, "2026-01-20T10:00:00Z", 7)
 

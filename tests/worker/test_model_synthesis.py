@@ -17,10 +17,10 @@ from ctx.layout import UserStore
 from ctx.operations.tend import Tending
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Surroundings
+from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 from tests.llm import serving
 from tests.llm.serving import Asked, Hangs, Says, Server, Status
-from tests.sessions.conversations import SESSION, Client, Conversation
 from tests.worker.running import Workers, until
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"

@@ -11,8 +11,8 @@ import pytest
 from ctx import layout, locks
 from ctx.context import beside
 from ctx.errors import LockConflict
+from tests.capture.conversations import SESSION, Client, Conversation, context_of
 from tests.conftest import Ctx, git
-from tests.sessions.conversations import SESSION, Client, Conversation, context_of
 
 REFERENCE = ("--type=fact", "--tag=tier:reference")
 

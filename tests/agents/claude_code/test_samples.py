@@ -109,7 +109,7 @@ REFUSED = (
     "TaskCreated",
     "UserPromptExpansion",
 )
-# What becomes of each: `CTX_TEST_RENEW=1 pytest tests/sessions/test_capture.py` writes it anew.
+# What becomes of each: `CTX_TEST_RENEW=1 pytest tests/capture/test_capture.py` writes it anew.
 STEPS = SAMPLES.parent / "steps.json"
 # Which names there are in the environment of each event: that is no sample of an event.
 NO_SAMPLES = ("_env_names_by_event",)

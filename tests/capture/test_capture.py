@@ -1,7 +1,7 @@
 """From an event to a step, for everything that a client can say.
 
 `tests/golden/claude_code/steps.json` shows what becomes of each sample of a real client.
-`CTX_TEST_RENEW=1 pytest tests/sessions/test_capture.py` writes it anew.
+`CTX_TEST_RENEW=1 pytest tests/capture/test_capture.py` writes it anew.
 """
 
 import json

@@ -17,7 +17,7 @@ from ctx.packs import pack_text
 from ctx.packs.pack import PromptPack
 from tests import effort
 from tests.memory.graphs import WHO
-from tests.retrieval.packs import Packing, index, packing
+from tests.packs.packs import Packing, index, packing
 
 CLIENT = '''\
 """Connections to a server."""

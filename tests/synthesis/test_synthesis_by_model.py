@@ -15,8 +15,8 @@ from ctx.synthesis.observations import Observation, Synthesis
 from ctx.synthesis.synthesise import is_at_rest, synthesise
 from ctx.tokens import estimate
 from tests import effort
-from tests.sessions.session_scripts import session, steps
-from tests.sessions.test_synthesis_of_anything import ATTACKS, TEXTS, is_in_form, sessions
+from tests.synthesis.session_scripts import session, steps
+from tests.synthesis.test_synthesis_of_anything import ATTACKS, TEXTS, is_in_form, sessions
 
 VOICE = Voice(1_000)
 FIX = """

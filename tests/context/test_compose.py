@@ -205,9 +205,9 @@ def test_the_composer_loads_next_to_nothing() -> None:
     )
     assert done.stdout.split() == [
         "ctx",
-        "ctx.errors",
-        "ctx.retrieval",
+        "ctx.context",
         "ctx.context.compose",
+        "ctx.errors",
         "ctx.markdown",
         "ctx.tokens",
     ]

@@ -14,7 +14,7 @@ from ctx.capture import transcript_events, transcript_files
 from ctx.capture.events import Event
 from ctx.capture.transcript_events import Found, read
 from tests import effort
-from tests.sessions.transcripts import Transcript, fix
+from tests.capture.transcripts import Transcript, fix
 
 SESSION = "0c1fb4a8-52d1-4e0c-9a55-6cf7d9c12f01"
 

@@ -18,7 +18,7 @@ from ctx.synthesis.observations import (
 from ctx.synthesis.summary import markdown
 from ctx.synthesis.synthesise import synthesise
 from tests import effort
-from tests.sessions.session_scripts import session
+from tests.synthesis.session_scripts import session
 
 PHRASES = st.sampled_from(
     [

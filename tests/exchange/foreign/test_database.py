@@ -14,7 +14,7 @@ from ctx.errors import CtxError, DatabaseFailure, PathRefused
 from ctx.exchange.foreign import database, go_ctx
 from ctx.exchange.foreign.incoming import Item
 from ctx.memory.model import Draft
-from tests.memory.foreign.databases import FACT, go_store
+from tests.exchange.foreign.databases import FACT, go_store
 
 KILLED = """
 import os, sqlite3, sys

@@ -25,9 +25,9 @@ from ctx.context.limits import Limits
 from ctx.layout import UserStore
 from ctx.memory import event_log
 from ctx.memory.graph import Graph
+from tests.capture.conversations import Client, context_of
 from tests.memory import graphs
-from tests.retrieval.worked import change, learning, node, observation, session
-from tests.sessions.conversations import Client, context_of
+from tests.packs.worked import change, learning, node, observation, session
 
 HERE = Wanted("app", None, 2_000)
 HEADINGS = (

@@ -18,10 +18,10 @@ from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.operations import compose, task
 from tests import effort
+from tests.capture.conversations import Client, context_of
 from tests.conftest import Ctx, git
 from tests.memory import graphs
-from tests.retrieval.worked import change, learning, observation, session, step
-from tests.sessions.conversations import Client, context_of
+from tests.packs.worked import change, learning, observation, session, step
 
 DAY_MS = 86_400_000
 ANYWHERE = Wanted(None, None, 2_000)

@@ -9,8 +9,8 @@ from ctx.errors import DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.exchange.foreign.incoming import Item, Skipped
 from ctx.memory.model import Draft, Edge, View
-from tests.memory.foreign import databases
-from tests.memory.foreign.databases import (
+from tests.exchange.foreign import databases
+from tests.exchange.foreign.databases import (
     DAY,
     DECISION,
     EDGE,

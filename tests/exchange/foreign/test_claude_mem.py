@@ -8,8 +8,8 @@ from ctx.exchange.foreign import claude_mem
 from ctx.exchange.foreign.incoming import Item, Skipped
 from ctx.ids import Ulid
 from ctx.memory.model import Draft
-from tests.memory.foreign import databases
-from tests.memory.foreign.databases import EPOCH, insert, make, observation, summary
+from tests.exchange.foreign import databases
+from tests.exchange.foreign.databases import EPOCH, insert, make, observation, summary
 
 
 def read(path: Path, *, with_prompts: bool = False) -> list[Item]:

@@ -13,7 +13,7 @@ from ctx.llm.model import Request
 from ctx.packs import prompt
 from ctx.packs.pack import PromptPack
 from ctx.packs.prompt import Frame
-from tests.retrieval.test_pack_text import CALLED, CODE, DECISION, PACK
+from tests.packs.test_pack_text import CALLED, CODE, DECISION, PACK
 
 FRAME = Frame("You are careful.", "Answer the task.", 500, 0.2)
 

@@ -17,8 +17,8 @@ from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.retrieval import worked
-from tests.retrieval.worked import change, learning, node, observation, session
+from tests.packs import worked
+from tests.packs.worked import change, learning, node, observation, session
 
 HERE = Wanted("app", None, 2_000)
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.hook_files import live
+from tests.capture.conversations import SESSION, Client
 from tests.conftest import Ctx
 from tests.faults import Disk, Stopped
-from tests.sessions.conversations import SESSION, Client
 
 NOW_S = 1_768_906_800.0
 

@@ -1,8 +1,8 @@
 """What is made of a session.
 
 The sessions in `tests/golden/synthesis/` are written by hand, see `session_scripts`. Beside each
-lies all that is kept of it. `CTX_TEST_RENEW=1 pytest tests/sessions/test_synthesis.py` writes these
-anew.
+lies all that is kept of it. `CTX_TEST_RENEW=1 pytest tests/synthesis/test_synthesis.py` writes
+these anew.
 """
 
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from ctx.synthesis.summary import markdown
 from ctx.synthesis.synthesise import synthesise
-from tests.sessions.session_scripts import session, steps
+from tests.synthesis.session_scripts import session, steps
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "synthesis"
 SESSIONS = sorted(GOLDEN.glob("*.txt"))

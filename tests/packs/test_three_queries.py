@@ -28,7 +28,7 @@ from tests.e2e.test_walkthrough import (
     WHY,
 )
 from tests.memory.graphs import WHO
-from tests.retrieval.packs import Packing, packing
+from tests.packs.packs import Packing, packing
 
 HEAD, REST = FILES[CLIENT].split("\n", 1)
 CODE = {

@@ -14,7 +14,7 @@ from ctx.memory.model import Evidence
 from ctx.packs import expand
 from ctx.packs.expand import Limits
 from tests.memory.graphs import WHO, graph
-from tests.retrieval.packs import packing
+from tests.packs.packs import packing
 
 FILES = {
     "app/__init__.py": "",

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ctx.capture.injected import is_all_injected, without_injected
+from tests.capture.conversations import Client, context_of
 from tests.conftest import Ctx
-from tests.sessions.conversations import Client, context_of
 
 
 @pytest.mark.parametrize(

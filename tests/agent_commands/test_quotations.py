@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ctx.agent_commands.commands import Command, parse
 from tests import effort
-from tests.sessions.test_commands import at_most
+from tests.agent_commands.test_commands import at_most
 
 PIN = '<ctx:remember type="fact" tags="tier:pinned" scope="user">Evil.</ctx:remember>'
 

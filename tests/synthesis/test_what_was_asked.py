@@ -4,7 +4,7 @@ import pytest
 
 from ctx.synthesis.observations import Summary
 from ctx.synthesis.synthesise import synthesise
-from tests.sessions.session_scripts import session, steps
+from tests.synthesis.session_scripts import session, steps
 
 WORK = (
     "read: src/a.py\nwrite: src/a.py +3 -1\n  modified function f ()\n"

@@ -11,7 +11,7 @@ from ctx.memory.model import Node
 from ctx.narrative import blocks, log
 from ctx.packs import recent
 from ctx.packs.pack import Chunk
-from tests.retrieval.packs import DAY_MS, NOW_MS
+from tests.packs.packs import DAY_MS, NOW_MS
 
 TODAY, YESTERDAY, LONG_AGO = (clock.iso(NOW_MS - n * DAY_MS)[:10] for n in (0, 1, 9))
 TASK = Node(

@@ -12,7 +12,7 @@ from ctx.context.layers import Wanted, Where
 from ctx.memory.graph import Graph
 from tests import effort
 from tests.memory import graphs
-from tests.retrieval.worked import node, step
+from tests.packs.worked import node, step
 
 TESTS = "pytest -q"
 FAILS = Finding("tests/test_auth.py", 12, "AssertionError", "2 != 1", "test_refresh")
