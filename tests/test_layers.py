@@ -17,12 +17,12 @@ mcp | agents | library
 worker
 server
 operations
-workspace
 context
 packs
 synthesis
 capture
 agent_commands
+workspace
 project | team
 exchange
 memory | narrative | code | search | llm

@@ -144,7 +144,7 @@ class Memory:
             from ctx.memory.changes import changing
 
             return changing(self.user, action, self.who)
-        from ctx.agent_commands.exactly_once import changing_once
+        from ctx.project.exactly_once import changing_once
 
         return changing_once(self.beside, self.user, action, self.who)
 

@@ -1,8 +1,7 @@
-"""Commands of an agent: `<ctx:…>` in an answer, read and done once.
+"""Commands of an agent: `<ctx:…>` in an answer, and which of it an agent says itself.
 
     commands, markup    what an answer asks of memory
     prose, quotations   which of it the agent says itself, and what it only quotes
-    exactly_once        a command's change to a project, done once
 
 What an agent shows, or repeats from what it read, is not a command.
 """
