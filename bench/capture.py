@@ -21,11 +21,12 @@ from typing import Any
 from bench import timing
 from bench.timing import Cost, Figure, times
 from ctx import clock
+from ctx.capture import pipeline
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.memory import store
-from ctx.operations import apply, capture
+from ctx.operations import apply
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Surroundings, open_memory
 
@@ -52,7 +53,7 @@ def main() -> int:
             surroundings = Surroundings(str(project), UserStore(home), {}, (), CLI_SESSION)
             with open_memory(surroundings, writing=True) as memory:
                 return timing.of_call(
-                    lambda: (apply.events(memory, home, 5.0), capture.take(memory, home))
+                    lambda: (apply.events(memory, home, 5.0), pipeline.take(memory, home))
                 )
 
         def floor() -> Cost:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from ctx import clock
-from ctx.capture import state
-from ctx.operations import capture, reconcile
+from ctx.capture import pipeline, reconcile, state
 from ctx.sqlite.connection import transaction
 from tests.capture.conversations import Client
 from tests.capture.transcripts import Transcript, fix
@@ -28,7 +27,7 @@ def take_in(client: Client, transcript: Transcript, status: state.Status = "comp
     with client.memory() as memory:
         path = str(transcript.path)
         for _ in reconcile.taking_in(memory, client.home, transcript.session, path):
-            capture.take(memory, client.home)
+            pipeline.take(memory, client.home)
         with transaction(memory.user.connection):
             state.end(memory.user.connection, transcript.session, status)
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.capture import state, switched_off
+from ctx.capture import pipeline, state, switched_off
 from ctx.memory.graph import USER
-from ctx.operations import backfill, capture, learnings, synthesise, tend
+from ctx.operations import backfill, learnings, synthesise, tend
 from ctx.operations.backfill import Backfilled, Wanted
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -131,7 +131,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_doubled(
         expected = content(memory)
     other = Client(surroundings / "other", client.folder)
     for point in (
-        (capture, "take"),
+        (pipeline, "take"),
         (synthesise, "synthesise"),
         (learnings, "learn"),
         (state, "saw"),

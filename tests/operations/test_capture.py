@@ -11,13 +11,13 @@ import pytest
 
 from ctx import clock
 from ctx.capture import capture as policy
-from ctx.capture import events, pausing, state, steps
+from ctx.capture import events, pausing, pipeline, state, steps
 from ctx.capture.capture import Dropped
 from ctx.capture.events import Event
+from ctx.capture.pipeline import Skipped, Taken
 from ctx.capture.steps import Step
 from ctx.hook_files import spool
-from ctx.operations import apply, capture
-from ctx.operations.capture import Skipped, Taken
+from ctx.operations import apply
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests.capture.conversations import SESSION, Client
@@ -67,7 +67,7 @@ class Heard:
         return event
 
     def take(self) -> Taken:
-        return capture.take(self.memory, self.home)
+        return pipeline.take(self.memory, self.home)
 
     def steps(self) -> list[tuple[str, str, str]]:
         rows = self.connection.execute(
@@ -291,7 +291,7 @@ def test_an_event_that_cannot_be_taken(heard: Heard, monkeypatch: pytest.MonkeyP
     assert heard.take() == Taken(0, 0, 1, ())
     assert heard.take() == Taken()
     event = found[1]
-    assert capture.skipped(heard.connection) == [
+    assert pipeline.skipped(heard.connection) == [
         Skipped(event.id, SESSION, "UserPromptSubmit", event.at, None, "KeyError: 'poison'")
     ]
     assert [step[2] for step in heard.steps()] == ["one", "two"]
@@ -322,7 +322,7 @@ def test_an_event_that_ends_the_process(heard: Heard, monkeypatch: pytest.Monkey
             deaths += 1
     assert deaths == 3
     assert [step[2] for step in heard.steps()] == ["one", "two", "three"]
-    assert [each.reason for each in capture.skipped(heard.connection)] == [
+    assert [each.reason for each in pipeline.skipped(heard.connection)] == [
         "It was tried three times."
     ]
 
@@ -355,23 +355,23 @@ def test_old_steps_are_forgotten_and_new_events_are_not(
     heard.keep(heard.event("UserPromptSubmit", prompt="Two."))
     monkeypatch.setattr(clock, "now_ms", lambda: AT + 31 * DAY_MS)
     # Nothing was made of it yet: it may have come from a transcript of last month.
-    assert capture.forget(heard.memory) == 0
+    assert pipeline.forget(heard.memory) == 0
     heard.connection.execute(
         "UPDATE sessions SET synthesised = (SELECT min(id) FROM events WHERE status = 'step')"
     )
     for days, gone in ((29, 0), (31, 1)):
         monkeypatch.setattr(clock, "now_ms", lambda days=days: AT + days * DAY_MS)
-        assert capture.forget(heard.memory) == gone
+        assert pipeline.forget(heard.memory) == gone
     assert heard.connection.execute("SELECT status FROM events").fetchall() == [("new",)]
     assert heard.take() == Taken(1, 0, 0, (SESSION,))
     Path(client.home, "config.toml").write_text("[capture]\nkeep_days = 365\n")
-    assert capture.forget(heard.memory) == 0
+    assert pipeline.forget(heard.memory) == 0
 
 
 def test_where_there_is_too_much_what_memory_was_made_of_goes_first(
     heard: Heard, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(capture, "_MEGABYTE", 1_000)
+    monkeypatch.setattr(pipeline, "_MEGABYTE", 1_000)
     monkeypatch.setattr(clock, "now_ms", lambda: AT)
     Path(client.home, "config.toml").write_text("[capture]\nmax_mb = 1\n")
     first, second = "older", "newer"
@@ -384,8 +384,8 @@ def test_where_there_is_too_much_what_memory_was_made_of_goes_first(
         heard.connection.execute("UPDATE sessions SET synthesised = 'z' WHERE id = ?", (second,))
     waiting = heard.event("UserPromptSubmit", prompt="x" * 2_000)
     heard.keep(waiting)
-    assert capture.forget(heard.memory) == 3
-    assert capture.forget(heard.memory) == 0
+    assert pipeline.forget(heard.memory) == 3
+    assert pipeline.forget(heard.memory) == 0
     rows = heard.connection.execute("SELECT session, count(*) FROM events GROUP BY 1 ORDER BY 1")
     assert rows.fetchall() == [(SESSION, 1), (second, 1), (first, 4)]
 

@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.capture import events, pausing, state, switched_off, transcript_events
+from ctx.capture import events, pausing, pipeline, reconcile, state, switched_off, transcript_events
 from ctx.capture.events import Event
 from ctx.hook_files import live, spool
-from ctx.operations import capture, reconcile
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests import effort
@@ -57,7 +56,7 @@ def started(client: Client, transcript: Transcript, at_ms: int) -> Event:
 
 
 def take(client: Client, memory: Memory) -> None:
-    capture.take(memory, client.home)
+    pipeline.take(memory, client.home)
 
 
 def known(memory: Memory) -> list[tuple[str, str | None]]:

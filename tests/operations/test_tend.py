@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.capture import state
-from ctx.operations import learnings, reconcile, synthesise, tend
+from ctx.capture import reconcile, state
+from ctx.operations import learnings, synthesise, tend
 from ctx.operations.apply import NOTHING
 from ctx.operations.tend import Tending
 from tests.capture.conversations import SESSION, Client, Conversation

@@ -1,5 +1,7 @@
 """Capture: from what a hook reported to a step that is kept.
 
+    pipeline                from events to steps, as rounds run it; reconcile: what transcripts add
+    places                  where agents work, and what may be taken in there
     events, bodies          what a hook reported, as it is kept until a step is made of it
     capture, policy, steps  the step that it becomes, and what is left out; command_steps, shell,
                             writes, symbols, secret_files: how each kind of event is read

@@ -20,6 +20,7 @@ from ctx.agent_commands.commands import Command, Wrong
 from ctx.capture import deleted, pausing, read_markup, switched_off
 from ctx.capture import events as kept
 from ctx.capture.events import Event
+from ctx.capture.places import Places
 from ctx.capture.read_markup import ReadMarkup
 from ctx.context import contexts, default_view, layers, limits
 from ctx.context.contexts import Beside
@@ -33,7 +34,6 @@ from ctx.operations import compact, proposals
 from ctx.operations.asked import asked_in
 from ctx.operations.commands import Outcome
 from ctx.operations.context import own_store
-from ctx.operations.places import Places
 from ctx.operations.why import read_receipt
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction

@@ -12,7 +12,16 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ctx import clock, disk, interrupts, layout
-from ctx.capture import deleted, policy, state, switched_off, transcript_events, transcript_files
+from ctx.capture import (
+    deleted,
+    pipeline,
+    policy,
+    reconcile,
+    state,
+    switched_off,
+    transcript_events,
+    transcript_files,
+)
 from ctx.capture.state import Session
 from ctx.capture.steps import SAID, STEP
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
@@ -20,7 +29,7 @@ from ctx.exchange.foreign import incoming
 from ctx.hook_files import live
 from ctx.layout import Place
 from ctx.memory.query import times
-from ctx.operations import apply, capture, learnings, reconcile, synthesise, tend
+from ctx.operations import apply, learnings, synthesise, tend
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -259,7 +268,7 @@ class _Work:
         before = state.find(self._connection, past.session)
         news = steps = 0
         for piece in reconcile.taking_in(self._memory, self._home, past.session, past.path):
-            steps += capture.take(self._memory, self._home).steps
+            steps += pipeline.take(self._memory, self._home).steps
             news += piece.events
             self._size += piece.size
             if piece.problem:

@@ -105,10 +105,10 @@ class Tending:
     def _take(self, memory: Memory) -> int:
         counts = [0]
         with self._guard("steps"):
-            from ctx.operations import capture
+            from ctx.capture import pipeline
 
             _expect_again(memory.user.connection)
-            found = capture.take(memory, self._home)
+            found = pipeline.take(memory, self._home)
             counts = [found.steps, found.dropped, found.skipped]
         return sum(counts)
 
@@ -159,7 +159,7 @@ class Tending:
             if self._is_stopping():
                 break
             with self._guard(f"the transcript of {session.id}"):
-                from ctx.operations import reconcile
+                from ctx.capture import reconcile
 
                 missed += reconcile.reconcile(
                     memory, self._home, session.id, lambda: not self._is_stopping()
@@ -202,9 +202,9 @@ class Tending:
             return
         self._upkept_s = now_s
         with self._guard("retention"):
-            from ctx.operations import capture
+            from ctx.capture import pipeline
 
-            capture.forget(memory)
+            pipeline.forget(memory)
         with self._guard("the daily backup"):
             from ctx.operations import backups
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.capture import deleted, events, state, switched_off, transcript_events, transcript_files
 from ctx.capture.events import Event
+from ctx.capture.places import Places
 from ctx.capture.state import Session
 from ctx.hook_files import spool
 from ctx.memory import pending
-from ctx.operations.places import Places
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 

@@ -19,11 +19,11 @@ from ctx import clock
 from ctx.capture import capture, events, state, steps, switched_off, symbols
 from ctx.capture.capture import Dropped
 from ctx.capture.events import Event
+from ctx.capture.places import Places
 from ctx.capture.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange
 from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
 from ctx.hook_files import spool
 from ctx.layout import Place
-from ctx.operations.places import Places
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 
