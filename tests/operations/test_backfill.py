@@ -11,9 +11,10 @@ import pytest
 from ctx import clock
 from ctx.capture import pipeline, state, switched_off
 from ctx.memory.graph import USER
-from ctx.operations import backfill, learnings, synthesise, tend
+from ctx.operations import backfill, learnings, tend
 from ctx.operations.backfill import Backfilled, Wanted
 from ctx.sqlite.connection import transaction
+from ctx.synthesis import writing
 from ctx.workspace import Memory
 from tests.agents.claude_code.running import SAMPLES
 from tests.capture.conversations import Client
@@ -132,7 +133,7 @@ def test_interrupted_anywhere_nothing_is_lost_and_nothing_doubled(
     other = Client(surroundings / "other", client.folder)
     for point in (
         (pipeline, "take"),
-        (synthesise, "synthesise"),
+        (writing, "synthesise"),
         (learnings, "learn"),
         (state, "saw"),
     ):

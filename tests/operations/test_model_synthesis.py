@@ -19,11 +19,11 @@ from ctx.llm.model import Answer, Seen, Usage
 from ctx.llm.scripted import Scripted
 from ctx.operations import model_synthesis, sessions
 from ctx.operations.model_synthesis import Asking
-from ctx.operations.synthesise import synthesise
 from ctx.operations.synthesise_now import planned, synthesise_now
 from ctx.redaction import needle
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.by_model import answers
+from ctx.synthesis.writing import synthesise
 from ctx.workspace import Memory
 from tests.operations.test_synthesise import FIX, count, had, nodes, opened
 from tests.synthesis import session_scripts

@@ -14,8 +14,8 @@ from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
-from ctx.operations.synthesise import Written, synthesise
 from ctx.sqlite.connection import transaction
+from ctx.synthesis.writing import Written, synthesise
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts

@@ -9,9 +9,10 @@ import pytest
 
 from ctx import clock
 from ctx.capture import reconcile, state
-from ctx.operations import learnings, synthesise, tend
+from ctx.operations import learnings, tend
 from ctx.operations.apply import NOTHING
 from ctx.operations.tend import Tending
+from ctx.synthesis import writing
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 
@@ -199,7 +200,7 @@ def test_a_session_that_cannot_be_told_is_given_up(
     conversation.submit("Fix it.")
     conversation.end()
     with monkeypatch.context() as patch:
-        patch.setattr(synthesise, "synthesise", fails)
+        patch.setattr(writing, "synthesise", fails)
         for _ in range(5):
             assert round_of(client, tending) == ()
     assert problems == [f"what is told of {SESSION}: not today"] * 3

@@ -29,9 +29,10 @@ from ctx.exchange.foreign import incoming
 from ctx.hook_files import live
 from ctx.layout import Place
 from ctx.memory.query import times
-from ctx.operations import apply, learnings, synthesise, tend
+from ctx.operations import apply, learnings, tend
 from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
+from ctx.synthesis import writing
 from ctx.workspace import Memory
 
 PROJECTS = "projects"
@@ -286,7 +287,7 @@ class _Work:
             with transaction(self._connection):
                 state.end(self._connection, session.id, self._closing(session.id))
         try:
-            written = synthesise.synthesise(self._memory, session.id, is_over=is_over)
+            written = writing.synthesise(self._memory, session.id, is_over=is_over)
         except _FAULTS as error:
             self._skipped.append(Skipped(past.path, f"{type(error).__name__}: {error}"[:300]))
             return

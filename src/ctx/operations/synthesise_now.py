@@ -6,12 +6,13 @@ from ctx import clock, interrupts
 from ctx.capture import state
 from ctx.capture.state import Session
 from ctx.llm.ledger import SessionSpent
-from ctx.operations import apply, model_synthesis, synthesise, tend
+from ctx.operations import apply, model_synthesis, tend
 from ctx.operations.model_synthesis import Asking, Left
-from ctx.operations.synthesise import Written
+from ctx.synthesis import writing
 from ctx.synthesis.by_model import questions
 from ctx.synthesis.by_model.answers import Kept
 from ctx.synthesis.by_model.questions import Question, Voice
+from ctx.synthesis.writing import Written
 from ctx.workspace import Memory
 
 _MEANWHILE = (
@@ -133,7 +134,7 @@ def _tell_anew(memory: Memory, session: Session) -> Written | None:
         if not held:
             return None
         is_over = session.status != state.ACTIVE
-        written = synthesise.synthesise(memory, session.id, is_over=is_over)
+        written = writing.synthesise(memory, session.id, is_over=is_over)
     apply.refresh(memory, [session.folder], home)
     return written
 

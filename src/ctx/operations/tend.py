@@ -177,11 +177,11 @@ class Tending:
                 continue
             self._tries[tried] = self._tries.get(tried, 0) + 1
             with self._guard(f"what is told of {session.id}"):
-                from ctx.operations import synthesise
+                from ctx.synthesis import writing
 
                 now = state.find(connection, session.id) or session
                 is_over = now.status != state.ACTIVE
-                synthesise.synthesise(memory, session.id, is_over=is_over)
+                writing.synthesise(memory, session.id, is_over=is_over)
                 del self._tries[tried]
                 made.append(now)
         self._learn(memory, {each.project for each in made if each.status != state.ACTIVE})

@@ -25,9 +25,11 @@
     synthesise      all of it together
     by_model/       the same in the words of a model, where one is configured; prompts/: what it
                     is asked
+    writing         all of it as nodes of the graph; previous: what memory has of it already
     learnings       what several sessions have shown; meaning: whether two sentences say the same
 
-Everything here is a function of values: the same steps give the same memory. It knows no store.
+But for `writing` and `previous`, everything here is a function of values and knows no store: the
+same steps give the same memory.
 What comes out says what was done; it is never a copy of what was printed. Texts come from
 strangers: everything is cut to a length before anything looks at it, and no pattern takes more
 than linear time.

@@ -27,12 +27,10 @@ from ctx.memory import model, records
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import Evidence
-from ctx.operations import told
-from ctx.operations.told import Told
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.sqlite.connection import transaction
-from ctx.synthesis import junk, unwanted
+from ctx.synthesis import junk, previous, unwanted
 from ctx.synthesis import synthesise as extractive
 from ctx.synthesis.decisions import contradicts
 from ctx.synthesis.observations import (
@@ -42,6 +40,7 @@ from ctx.synthesis.observations import (
     Observation,
     Summary,
 )
+from ctx.synthesis.previous import Told
 from ctx.synthesis.summary import markdown
 from ctx.workspace import Memory, for_agents
 
@@ -76,9 +75,9 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     if session is None or not steps:
         return Written(session_id, (), (), (), (), None)
     found = extractive.synthesise(session, steps, is_over=is_over)
-    said = told.by_models(connection, session_id)
+    said = previous.by_models(connection, session_id)
     is_whole = is_over or extractive.is_at_rest(steps)
-    found = told.with_models(found, steps, said, is_whole=is_whole)
+    found = previous.with_models(found, steps, said, is_whole=is_whole)
     with _there(memory, session) as there:
         observed, summarised = _scopes(there)
         with there.changing(_ACTION, observed) as change:
@@ -92,7 +91,7 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
                 writing.summary(found.summary)
     with transaction(connection):
         # What a model said meanwhile is told the next time.
-        is_all = told.by_models(connection, session_id) == said
+        is_all = previous.by_models(connection, session_id) == said
         # The row may be gone, or newer than what was read.
         connection.execute(
             "UPDATE sessions SET synthesised = max(synthesised, ?), summary = coalesce(?, summary)"
@@ -126,7 +125,7 @@ class _Writing:
         self._session = session
         self._steps = steps
         self._tag = "" if change.graph.scope == PROJECT else _project_tag(session.project)
-        self._known = {each.key: each for each in told.of_session(change.graph, session.id)}
+        self._known = {each.key: each for each in previous.of_session(change.graph, session.id)}
         self._new: list[NodeId] = []
         self._changed: list[NodeId] = []
         self._again: list[NodeId] = []
@@ -157,7 +156,9 @@ class _Writing:
         fresh = [each for each in found if each.key not in self._known]
         others = self._others([each.key for each in fresh]) if fresh else []
         is_by_model = any(each.said_by == MODEL for each in fresh)
-        settled = told.settled(self._change.graph, self._session.id, AUTHOR) if is_by_model else []
+        settled = (
+            previous.settled(self._change.graph, self._session.id, AUTHOR) if is_by_model else []
+        )
         for each in found:
             known = self._known.get(each.key)
             if known is not None:
@@ -165,9 +166,9 @@ class _Writing:
             elif each.said_by == MODEL and any(junk.is_same(each.title, it) for it in settled):
                 # A model says it in other words the next time. What a person did to it holds.
                 self._unwanted.append(each)
-            elif same := told.same(each, others):
+            elif same := previous.same(each, others):
                 self._see_again(same, each)
-            elif not told.is_stated(each, others):
+            elif not previous.is_stated(each, others):
                 self._add(each)
         if fresh:
             self._supersede([each for each in fresh if each.kind == "decision"], others)
@@ -355,7 +356,7 @@ class _Writing:
 
     def _others(self, keys: Sequence[str]) -> list[Told]:
         """What the project knows beside this session: the newest, and what has the same key."""
-        return told.of_project(self._change.graph, self._tag, keys, set(self._known))
+        return previous.of_project(self._change.graph, self._tag, keys, set(self._known))
 
 
 def _content(found: Observation) -> str:
