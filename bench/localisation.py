@@ -34,9 +34,9 @@ from ctx.code import index_file
 from ctx.code.history import refresh as history
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
 from ctx.layout import CodePlace, Project
-from ctx.operations import code_index
-from ctx.operations.code_index import Codebase
 from ctx.packs import files as ranking
 from ctx.packs import seeds
 from ctx.search import entities, question

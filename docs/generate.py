@@ -31,6 +31,7 @@ from ctx.cli import (
 )
 from ctx.cli import add_file as add_file_command
 from ctx.cli.commands import COMMANDS, module_of
+from ctx.codebase import code_index
 from ctx.config import edit, resolve, schema, setting
 from ctx.hook_files import spool
 from ctx.objects import verify
@@ -48,7 +49,6 @@ from ctx.operations import (
     code_cycles,
     code_history,
     code_imports,
-    code_index,
     code_outline,
     code_packages,
     commit,

@@ -22,6 +22,7 @@ packs
 synthesis
 capture
 agent_commands
+codebase
 workspace
 project | team
 exchange

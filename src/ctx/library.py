@@ -236,7 +236,8 @@ class Project:
     def rebuild_index(self, tick: Tick = no_tick) -> Coverage:
         """Bring all indexes to what the project is now, and make damaged ones anew. What is known
         of the code then."""
-        from ctx.operations import code_index, rebuild
+        from ctx.codebase import code_index
+        from ctx.operations import rebuild
         from ctx.project import trust_check
 
         with self._open():

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from ctx.codebase import code_at_hand
 from ctx.ids import ObjectId
 from ctx.layout import project_at
 from ctx.objects.model import Commit, EdgeBatch, StepKind, WorkCommit
 from ctx.objects.repository import Repository
 from ctx.objects.store import read_typed
-from ctx.operations import code_at_hand
 from tests.conftest import Ctx
 
 RETRY = """\

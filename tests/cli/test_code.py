@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ctx import locks
-from ctx.operations import code_index
+from ctx.codebase import code_index
 from tests.conftest import Ctx, git
 
 FILES = {

@@ -14,7 +14,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from ctx import tokens
-from ctx.operations import code_at_hand, code_background
+from ctx.codebase import code_at_hand, code_background
 from ctx.packs.pack import PromptPack
 from tests.cli.conftest import Add, Piped
 from tests.cli.test_colours import seen_by_a_terminal

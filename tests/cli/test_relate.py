@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from ctx.codebase import code_at_hand
 from ctx.layout import project_at
-from ctx.operations import code_at_hand
 from tests.cli.conftest import Add
 from tests.conftest import Ctx, git
 

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from ctx import layout
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
 from ctx.ids import CLI_SESSION
 from ctx.objects import verify
-from ctx.operations import add_code, code_index
+from ctx.operations import add_code
 from ctx.operations.add_code import Options, Snapshot
-from ctx.operations.code_index import Codebase
 from ctx.workspace import Surroundings, Workspace, open_project
 from tests.conftest import Ctx
 

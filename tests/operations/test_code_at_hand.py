@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from ctx import clock, locks
+from ctx.codebase import code_at_hand, code_background, code_index
+from ctx.codebase.code_index import Codebase
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations import code_at_hand, code_background, code_index
-from ctx.operations.code_index import Codebase
 from ctx.workspace import Surroundings
 from tests.conftest import git
 

@@ -11,9 +11,9 @@ import pytest
 
 from ctx import locks
 from ctx.code import lookup
+from ctx.codebase import code_background, code_index
+from ctx.codebase.code_index import Codebase
 from ctx.layout import UserStore
-from ctx.operations import code_background, code_index
-from ctx.operations.code_index import Codebase
 from ctx.workspace import Surroundings
 from tests.conftest import git
 
@@ -62,7 +62,7 @@ def test_nobody_is_started_beside_one_who_is_at_it(codebase: Codebase) -> None:
     with locks.held(codebase.place.lock, "a test", 1):
         assert code_background.start(codebase) is None
         # Also where both began at once: the later one goes away without a word.
-        start = "import sys; from ctx.operations.code_background import run; run(sys.argv[1])"
+        start = "import sys; from ctx.codebase.code_background import run; run(sys.argv[1])"
         words = [sys.executable, "-c", start, code_background._told(codebase)]
         done = subprocess.run(words, capture_output=True, timeout=60, check=True)
         assert (done.stdout, done.stderr) == (b"", b"")

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx import tokens
+from ctx.codebase.index_state import IndexState
 from ctx.packs import pack_text
 from ctx.packs.pack import (
     Chunk,
     FoundFile,
     GraphContext,
-    IndexState,
     LeftOut,
     PromptPack,
     Signal,

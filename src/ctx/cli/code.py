@@ -13,8 +13,8 @@ from ctx.errors import UsageError
 from ctx.ids import CLI_SESSION
 
 if TYPE_CHECKING:
+    from ctx.codebase.code_index import Age, Codebase, Opened
     from ctx.operations.code_cycles import Between
-    from ctx.operations.code_index import Age, Codebase, Opened
 
 EXAMPLES = """
 ctx code outline src/net.py           what is in a file
@@ -153,7 +153,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.cli import code_answers
-    from ctx.operations import code_index
+    from ctx.codebase import code_index
 
     codebase = at(settings)
     match options.subcommand:
@@ -187,7 +187,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def at(settings: Settings) -> "Codebase":
     """The code that a command is about."""
-    from ctx.operations import code_index
+    from ctx.codebase import code_index
     from ctx.workspace import Surroundings
 
     return code_index.at(
@@ -203,7 +203,7 @@ def at(settings: Settings) -> "Codebase":
 
 def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "Opened":
     """The index, brought up to date if it is to be."""
-    from ctx.operations import code_index
+    from ctx.codebase import code_index
 
     return code_index.refreshed(codebase, tick) if refresh else code_index.as_it_is(codebase, tick)
 
@@ -219,7 +219,7 @@ def _answer(
     options: argparse.Namespace, codebase: "Codebase", code: "Opened"
 ) -> tuple[Any, Callable[[Any], list[Any]]]:
     from ctx.cli import code_answers
-    from ctx.operations import code_index
+    from ctx.codebase import code_index
 
     match options.subcommand:
         case "outline":

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from ctx.code.coverage import Coverage
     from ctx.code.lookup import Located, Outlined
     from ctx.code.packages.known import Known, Needed
+    from ctx.codebase.code_index import Indexed, Status
     from ctx.operations.code_calls import Call, Calls
     from ctx.operations.code_changed import Changed, ChangedFile
     from ctx.operations.code_cycles import Cycle, Cycles
     from ctx.operations.code_history import History
     from ctx.operations.code_imports import Import, Imports
-    from ctx.operations.code_index import Indexed, Status
     from ctx.operations.code_outline import Outline
     from ctx.operations.code_packages import Packages
 

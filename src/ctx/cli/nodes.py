@@ -11,7 +11,7 @@ from ctx.memory.model import Edge, Node, Redaction
 from ctx.operations.listing import Listing
 
 if TYPE_CHECKING:
-    from ctx.operations.code_names import Unknown
+    from ctx.codebase.code_names import Unknown
 
 PREVIEW = 100
 """Characters of a node's content in a list."""

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from ctx import tokens
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
-from ctx.packs.pack import Chunk, IndexState, PromptPack, Signal
+from ctx.codebase.index_state import IndexState
+from ctx.packs.pack import Chunk, PromptPack, Signal
 
 _LINES = 4
 """Lines of a chunk in the overview: enough to know it again."""

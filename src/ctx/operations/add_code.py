@@ -16,13 +16,13 @@ from ctx.code.coverage import Languages, NotRead
 from ctx.code.listing import LeftOut
 from ctx.code.snapshots import Indexed, Snapshots
 from ctx.code.vocabulary import KINDS
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
 from ctx.objects.model import StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, typed
-from ctx.operations import code_index
-from ctx.operations.code_index import Codebase
 from ctx.project import staging, surveys
 from ctx.workspace import Workspace
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, redaction
 from ctx.code import files
+from ctx.codebase.extracted import Extracted
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
 from ctx.objects.commits import Head
@@ -13,14 +14,13 @@ from ctx.objects.model import FileVersion, StepKind
 from ctx.objects.repository import Repository
 from ctx.objects.store import Object, blob, derived_id, typed
 from ctx.objects.work import Step
-from ctx.operations.extracted import Extracted
 from ctx.project import staging
 from ctx.workspace import Workspace
 
 if TYPE_CHECKING:
     from ctx.code.lookup import Code
+    from ctx.codebase.extracting import Extraction
     from ctx.config.resolve import Config
-    from ctx.operations.extracting import Extraction
 
 # A large tree is written in parts, so that it need not fit into memory.
 _MOST_PENDING = 32 * 1024 * 1024
@@ -80,7 +80,7 @@ def add_file(
         known = Known(repository, heads, steps)
         taking = _Taking(workspace, known, allow_secrets=options.allow_secrets)
         if options.extract_semantics:
-            from ctx.operations.extracting import Extraction
+            from ctx.codebase.extracting import Extraction
 
             taking.extraction = Extraction(workspace, code, known.committed, steps)
         for number, candidate in enumerate(chosen):
@@ -117,7 +117,7 @@ def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]"
     if not paths:
         yield None
         return
-    from ctx.operations import extracting
+    from ctx.codebase import extracting
 
     code = extracting.opened(workspace, paths)
     with code or nullcontext():

@@ -6,8 +6,8 @@ from typing import Literal, NamedTuple
 from ctx.code.edges import Edge
 from ctx.code.lookup import Located
 from ctx.code.vocabulary import CONFIDENCES
-from ctx.operations import code_items
-from ctx.operations.code_index import Age, Opened
+from ctx.codebase import code_items
+from ctx.codebase.code_index import Age, Opened
 
 _CALLS = ("CALLS",)
 

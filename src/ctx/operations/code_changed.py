@@ -12,8 +12,8 @@ from ctx.checkouts import Checkout
 from ctx.code import changes, encoding, kinds, language, listing, parse, reading
 from ctx.code.changes import Change
 from ctx.code.model import Parsed
+from ctx.codebase.code_index import Codebase
 from ctx.errors import GitFailure, UsageError
-from ctx.operations.code_index import Codebase
 
 _LARGE = 400_000
 """A file of so many bytes is not compared: nobody knows how long a grammar takes."""

@@ -8,8 +8,8 @@ from ctx.code import cycles as condensing
 from ctx.code.cycles import Condensed, View
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import MEDIUM, file_of, item_id
+from ctx.codebase.code_index import Age, Codebase, Opened
 from ctx.errors import DiskFailure
-from ctx.operations.code_index import Age, Codebase, Opened
 
 Between = Literal["files", "items"]
 

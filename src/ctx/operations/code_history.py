@@ -11,9 +11,9 @@ from ctx.code.history import questions
 from ctx.code.history import refresh as history
 from ctx.code.history.questions import CoChange
 from ctx.code.lookup import Code
+from ctx.codebase.code_index import Codebase
 from ctx.errors import LockConflict, PathRefused, UsageError
 from ctx.layout import Project
-from ctx.operations.code_index import Codebase
 from ctx.sqlite.connection import explained
 
 _WAIT_SECONDS = 2.0

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from ctx.code.lookup import Located
 from ctx.code.vocabulary import file_of
-from ctx.operations import code_items
-from ctx.operations.code_index import Age, Opened
+from ctx.codebase import code_items
+from ctx.codebase.code_index import Age, Opened
 
 _IMPORTS = ("IMPORTS",)
 

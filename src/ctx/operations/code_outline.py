@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from ctx.code.lookup import Outlined
-from ctx.operations import code_items
-from ctx.operations.code_index import Age, Opened
+from ctx.codebase import code_items
+from ctx.codebase.code_index import Age, Opened
 
 
 class Outline(NamedTuple):

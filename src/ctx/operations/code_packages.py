@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 from ctx.code.packages import known
 from ctx.code.packages.known import Known, Needed
+from ctx.codebase import code_items
+from ctx.codebase.code_index import Age, Opened
 from ctx.errors import NodeNotFound
-from ctx.operations import code_items
-from ctx.operations.code_index import Age, Opened
 
 
 class Needing(NamedTuple):

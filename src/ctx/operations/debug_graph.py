@@ -10,13 +10,13 @@ from typing import NamedTuple
 from ctx.code import lookup, near
 from ctx.code.lookup import Code, Located
 from ctx.code.vocabulary import SLOTS, file_of, item_id
+from ctx.codebase import code_items
+from ctx.codebase.code_index import Age
 from ctx.errors import AmbiguousId, NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory.graph import USER
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
-from ctx.operations import code_items
-from ctx.operations.code_index import Age
 from ctx.project.anchors import Anchor
 
 _LABEL = 60

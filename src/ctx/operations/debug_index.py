@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 from ctx.code import coverage, lookup, near
 from ctx.code.lookup import Located
 from ctx.code.packages import known as packages
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Age, Codebase, Opened
 from ctx.errors import IndexCorrupt, UsageError
 from ctx.ids import ObjectId
 from ctx.objects import index
-from ctx.operations import code_index
-from ctx.operations.code_index import Age, Codebase, Opened
 from ctx.workspace import Workspace
 
 _IN_OBJECTS = ("path", "file", "commit", "narrative")

@@ -11,6 +11,7 @@ from sqlite3 import DatabaseError
 from typing import NamedTuple
 
 from ctx import clock, disk, git, ids
+from ctx.codebase.code_names import Unknown
 from ctx.errors import ContentRefused, CtxError, PathRefused, StagingConflict, UsageError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records, replay
@@ -19,7 +20,6 @@ from ctx.memory.graph import PROJECT
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import documents, files, naming, roles, scan, streams
 from ctx.operations import relate
-from ctx.operations.code_names import Unknown
 from ctx.project import anchors
 from ctx.project.documents import content_of, digest, owner
 from ctx.redaction import redact

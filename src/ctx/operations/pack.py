@@ -6,6 +6,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
+from ctx.codebase import code_at_hand
+from ctx.codebase.code_at_hand import AtHand
+from ctx.codebase.code_index import Codebase
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
@@ -16,9 +19,6 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import Path, Tag, Type
 from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
 from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
-from ctx.operations import code_at_hand
-from ctx.operations.code_at_hand import AtHand
-from ctx.operations.code_index import Codebase
 from ctx.operations.compose import Visible, scope_of
 from ctx.packs import pipeline
 from ctx.packs.chunks import Section

@@ -10,12 +10,13 @@ from typing import Literal, NamedTuple
 from ctx import clock
 from ctx.code.history import questions as history
 from ctx.code.lookup import Code
+from ctx.codebase import code_at_hand
+from ctx.codebase.code_at_hand import AtHand
+from ctx.codebase.index_state import IndexState
 from ctx.layout import STORE_NAME
 from ctx.narrative import index
-from ctx.operations import code_at_hand
-from ctx.operations.code_at_hand import AtHand
 from ctx.packs import files
-from ctx.packs.pack import IndexState, Signal
+from ctx.packs.pack import Signal
 from ctx.search import entities
 from ctx.search import question as questions
 from ctx.search.question import Question

@@ -8,10 +8,11 @@ from typing import Literal, NamedTuple
 
 from ctx import clock, disk
 from ctx.code.coverage import Coverage
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
 from ctx.layout import Project
-from ctx.operations import code_cycles, code_index, vectors
+from ctx.operations import code_cycles, vectors
 from ctx.operations.code_cycles import Condensation
-from ctx.operations.code_index import Codebase
 from ctx.project import index, present
 from ctx.sqlite.connection import explained, size_of, transaction
 from ctx.sqlite.truth import connect_for_reading

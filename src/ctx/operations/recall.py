@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
+from ctx.codebase.index_state import IndexState
 from ctx.context.compose import Entry, item, short_item
 from ctx.errors import BudgetExceeded
 from ctx.ids import NodeId
@@ -16,7 +17,7 @@ from ctx.memory.query.parse import Query, parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.operations.query import first
 from ctx.packs import remembered
-from ctx.packs.pack import IndexState, Signal
+from ctx.packs.pack import Signal
 from ctx.packs.remembered import Nearness, Remembered
 from ctx.project import authors
 from ctx.workspace import Memory

@@ -20,13 +20,13 @@ from contextlib import suppress
 from typing import NamedTuple, overload
 
 from ctx import checkouts, git
+from ctx.codebase.code_names import CodeNames, Unknown
 from ctx.errors import AmbiguousId, GitFailure, NodeNotFound, PathRefused, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.graph import USER
 from ctx.memory.model import Edge, Evidence, Redaction
 from ctx.operations import link
-from ctx.operations.code_names import CodeNames, Unknown
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.workspace import Memory

@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 from ctx import clock
+from ctx.codebase.code_names import CodeNames
 from ctx.errors import AmbiguousId, ContentRefused
 from ctx.ids import NodeId, ObjectId
 from ctx.llm import answers
@@ -23,7 +24,6 @@ from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import log, naming, roles, streams
 from ctx.operations import document
 from ctx.operations.add_note import of_task_and_project
-from ctx.operations.code_names import CodeNames
 from ctx.project import anchors
 from ctx.project.anchors import Anchor
 from ctx.redaction import redact

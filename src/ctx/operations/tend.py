@@ -307,7 +307,7 @@ def _last_event(connection: Connection, session: str) -> str:
 
 
 def _freshen_code_at(memory: Memory, folder: str) -> None:
-    from ctx.operations import code_background, code_index
+    from ctx.codebase import code_background, code_index
 
     codebase = code_index.at(memory.surroundings._replace(folder=folder))
     if os.path.exists(codebase.place.database):

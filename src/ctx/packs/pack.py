@@ -2,6 +2,8 @@
 
 from typing import Literal, NamedTuple
 
+from ctx.codebase.index_state import IndexState
+
 ChunkKind = Literal[
     "FileContent", "NarrativeExcerpt", "Decision", "DiagnosticOutput", "SymbolDefinition", "Memory"
 ]
@@ -66,18 +68,6 @@ class TokenBudget(NamedTuple):
     total: int
     used: int
     reserved_for_response: int
-
-
-class IndexState(NamedTuple):
-    """How far the answer can be relied on, as far as the index goes."""
-
-    state: str
-    """`fresh`, `as it was`, `busy`, `not writable`, `scanned`, `none`; `refused` where git does not
-    let anybody look."""
-    refreshed_at: str | None
-    files: int
-    history: int
-    """Commits that are known."""
 
 
 class PromptPack(NamedTuple):

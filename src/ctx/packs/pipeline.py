@@ -14,6 +14,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx.code.lookup import Code
+from ctx.codebase.index_state import IndexState
 from ctx.config.schema import EXPAND_LABELS
 from ctx.errors import BudgetExceeded
 from ctx.memory.graphs import Graphs
@@ -25,7 +26,6 @@ from ctx.packs.found_code import FoundCode
 from ctx.packs.found_memory import FoundMemory
 from ctx.packs.pack import (
     GraphContext,
-    IndexState,
     PromptPack,
     TokenBudget,
 )

@@ -26,10 +26,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ctx.codebase.index_state import IndexState
 from ctx.errors import ContentRefused
 from ctx.llm.model import Request
 from ctx.markdown import flat
-from ctx.packs.pack import Chunk, GraphContext, IndexState, PromptPack, TokenBudget
+from ctx.packs.pack import Chunk, GraphContext, PromptPack, TokenBudget
 from ctx.packs.pack_text import fenced
 
 LARGEST_PACK = 32 * 1024 * 1024

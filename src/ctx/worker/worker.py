@@ -147,8 +147,8 @@ class Worker:
 
 
 def end_children() -> None:
-    if "ctx.operations.code_background" in sys.modules:
-        from ctx.operations import code_background
+    if "ctx.codebase.code_background" in sys.modules:
+        from ctx.codebase import code_background
 
         code_background.end()
 

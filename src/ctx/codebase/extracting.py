@@ -13,15 +13,15 @@ from ctx import clock, disk, redaction
 from ctx.code import semantics, snapshots
 from ctx.code.lookup import Code
 from ctx.code.semantics import Semantics, Version
+from ctx.codebase import code_at_hand, code_index
+from ctx.codebase.code_index import Codebase
+from ctx.codebase.extracted import Extracted, FileRead, ItemRead
 from ctx.errors import CtxError
 from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
 from ctx.objects.model import Edge, EdgeBatch, Endpoint
 from ctx.objects.store import Object, derived_id, typed
 from ctx.objects.work import Step
-from ctx.operations import code_at_hand, code_index
-from ctx.operations.code_index import Codebase
-from ctx.operations.extracted import Extracted, FileRead, ItemRead
 from ctx.project import anchors, relations, staging
 from ctx.workspace import Workspace
 

@@ -5,8 +5,8 @@ from typing import NoReturn
 
 from ctx.code import listing, lookup, near
 from ctx.code.lookup import Code, File, Located, without_impls
+from ctx.codebase.code_index import Age, Opened
 from ctx.errors import NodeNotFound, PathRefused
-from ctx.operations.code_index import Age, Opened
 
 _MOST_LISTED = 5
 

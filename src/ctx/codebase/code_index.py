@@ -16,9 +16,9 @@ from ctx.code.coverage import Coverage
 from ctx.code.listing import LeftOut
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
+from ctx.codebase import code_left_behind
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
-from ctx.operations import code_left_behind
 from ctx.project import trust_check
 from ctx.sqlite.connection import discard, explained, size_of
 from ctx.workspace import Surroundings, Workspace

@@ -16,6 +16,9 @@ from typing import NamedTuple, TypeVar
 from ctx import clock, disk
 from ctx.code import index_file, lookup
 from ctx.code.lookup import Code
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
+from ctx.codebase.index_state import IndexState
 from ctx.errors import (
     CtxError,
     DiskFailure,
@@ -24,9 +27,6 @@ from ctx.errors import (
     LockConflict,
     PathRefused,
 )
-from ctx.operations import code_index
-from ctx.operations.code_index import Codebase
-from ctx.packs.pack import IndexState
 from ctx.workspace import Memory
 
 FEW_FILES = 2_000
@@ -154,7 +154,7 @@ def _known(codebase: Codebase) -> tuple[Code, str] | None:
 def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     """A first index if there is little to read, else a first look."""
     from ctx.code import listing, scan
-    from ctx.operations import code_background
+    from ctx.codebase import code_background
     from ctx.search import question as questions
 
     began = clock.monotonic()
@@ -197,13 +197,13 @@ def _refreshed(
 
 
 def _refresh_behind(codebase: Codebase) -> None:
-    from ctx.operations import code_background
+    from ctx.codebase import code_background
 
     code_background.start(codebase)
 
 
 def _without_refresh(codebase: Codebase) -> str:
-    from ctx.operations import code_background
+    from ctx.codebase import code_background
 
     return "as it was" if code_background.can_be_written(codebase.place) else "not writable"
 

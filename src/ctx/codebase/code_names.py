@@ -18,7 +18,7 @@ from ctx.workspace import Memory
 if TYPE_CHECKING:
     # Most commands that name something name a file or a node, and need nothing of this.
     from ctx.code.lookup import Code, Located
-    from ctx.operations.code_index import Codebase
+    from ctx.codebase.code_index import Codebase
 
 _PLACE = re.compile(r"[^\s:]+:\d{1,9}", re.ASCII)
 _MOST_NAMED = 8
@@ -83,7 +83,7 @@ class CodeNames:
 
     @cached_property
     def _codebase(self) -> "Codebase | None":
-        from ctx.operations import code_index
+        from ctx.codebase import code_index
 
         memory = self._memory
         is_somewhere = memory.beside or checkouts.find_checkout(memory.folder)
@@ -100,7 +100,7 @@ class CodeNames:
 
     @cached_property
     def _code(self) -> "Code | None":
-        from ctx.operations import code_at_hand
+        from ctx.codebase import code_at_hand
 
         return code_at_hand.open_if_quick(self._codebase) if self._codebase else None
 

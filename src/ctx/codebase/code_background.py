@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from ctx import checkouts, clock, locks
 from ctx.code.vocabulary import LARGEST_FILE
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
 from ctx.errors import CtxError
 from ctx.layout import CodePlace, UserStore
-from ctx.operations import code_index
-from ctx.operations.code_index import Codebase
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NICE = 10
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from ctx.operations.code_background import run; run(sys.argv[2])"
+    "from ctx.codebase.code_background import run; run(sys.argv[2])"
 )
 
 _started: "dict[str, subprocess.Popen[bytes]]" = {}
