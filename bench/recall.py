@@ -33,9 +33,9 @@ from ctx import clock
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.memory.query.parse import parse
-from ctx.operations import import_, link, recall, vectors
+from ctx.operations import import_, link, recall
 from ctx.operations.compose import Visible, scope_of
-from ctx.packs import remembered
+from ctx.packs import node_vectors, remembered
 from ctx.workspace import Memory, Surroundings, open_memory
 
 FIRST = 10
@@ -257,7 +257,7 @@ def ours(memory: Memory, *, with_vectors: bool, without: Sequence[str] = ()) -> 
 
     def answer(case: Case) -> list[str]:
         query = parse(" ".join([*case.beside, case.question]))
-        near = vectors.nearness(memory, case.question) if with_vectors else None
+        near = node_vectors.nearness(memory, case.question) if with_vectors else None
         found = remembered.rank(
             memory.graph, query, scope, clock.now_ms(), FIRST, near, frozenset(without)
         )
@@ -272,7 +272,7 @@ def shown(memory: Memory, *, with_vectors: bool) -> Answering:
     def answer(case: Case) -> list[str]:
         asked = " ".join([*case.beside, case.question])
         options = recall.Options(asked, FIRST, visible=Visible(all_projects=True))
-        near = vectors.nearness(memory, case.question) if with_vectors else None
+        near = node_vectors.nearness(memory, case.question) if with_vectors else None
         found = recall.recall(memory, options, near)
         return [node.metadata["unit"] for node in found.nodes]
 
@@ -287,7 +287,7 @@ def measured(histories: Iterator[History], without: Sequence[str]) -> Figures:
     figures: Figures = {}
     for history in histories:
         with filled(history) as memory:
-            vectors.fill(memory)
+            node_vectors.fill(memory)
             ways = {
                 "BM25": bm25(history),
                 "ctx, text": ours(memory, with_vectors=False, without=without),
@@ -353,7 +353,7 @@ def print_precision(histories: Sequence[History]) -> None:
     ways: dict[str, list[Precision]] = {}
     for history in histories:
         with filled(history) as memory:
-            vectors.fill(memory)
+            node_vectors.fill(memory)
             answers = {
                 "BM25, first ten": bm25(history),
                 "ctx recall, text": shown(memory, with_vectors=False),

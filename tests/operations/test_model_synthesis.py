@@ -25,8 +25,8 @@ from ctx.sqlite.connection import transaction
 from ctx.synthesis.by_model import answers
 from ctx.synthesis.writing import synthesise
 from ctx.workspace import Memory
-from tests.operations.test_synthesise import FIX, count, had, nodes, opened
 from tests.synthesis import session_scripts
+from tests.synthesis.test_writing import FIX, count, had, nodes, opened
 
 SECRET = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
 SAID = "say: The lock was taken after the check, so two threads refreshed the token.\n"

@@ -10,7 +10,6 @@ from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.markdown import code, contained
-from ctx.operations import vectors
 from ctx.operations.recall import (
     DEFAULT_LIMIT,
     NODES,
@@ -19,6 +18,7 @@ from ctx.operations.recall import (
     as_markdown,
     recall_everything,
 )
+from ctx.packs import node_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -63,7 +63,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     kinds = [kind for kind in _KINDS if kind in (options.only or _KINDS)]
     with opening.reading(settings, output) as opened:
         memory = arguments.within(opened, options)
-        found = recall_everything(memory, wanted, kinds, vectors.nearness(memory, wanted.query))
+        found = recall_everything(
+            memory, wanted, kinds, node_vectors.nearness(memory, wanted.query)
+        )
     if options.only and NODES not in options.only:
         found = _without_nodes(found)
     if wanted.budget is not None:

@@ -5,7 +5,9 @@
     integrity            whether the tables are what the records say
     recovery, salvaged   what can be saved from a damaged store
     scrub,
-    scrubbed_objects     a word taken out of everything that was stored
+    scrubbed_objects,
+    scrub_files,
+    scrub_project        a word taken out of everything that was stored
 
 What comes from outside passes the same checks as what a person types.
 """

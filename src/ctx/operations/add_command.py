@@ -14,15 +14,15 @@ from ctx.ids import ObjectId
 from ctx.memory import model
 from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
-from ctx.operations import printed as output
 from ctx.operations.add_note import of_task_and_project
-from ctx.operations.printed import Printed
+from ctx.project import printed as output
+from ctx.project.printed import Printed
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.memory.changes import Change
-    from ctx.operations import diagnosed
+    from ctx.project import diagnosed
 
 TAG = "command"
 
@@ -107,7 +107,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
         for tag in (*tags, *given):
             change.tag(node_id, tag)
         if project and ended.errors:
-            from ctx.operations import diagnosed
+            from ctx.project import diagnosed
 
             diagnosed.relate(change, node_id, ended.errors, project)
     graph = memory.graph
@@ -133,7 +133,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
 def _project(memory: Memory) -> "diagnosed.Project | None":
     if memory.beside is None:
         return None
-    from ctx.operations import diagnosed
+    from ctx.project import diagnosed
 
     root = memory.beside.project.root
     return diagnosed.Project(
@@ -152,14 +152,14 @@ def _report(printed: Printed, name: str, project: "diagnosed.Project | None") ->
     report = diagnostics.read(redact("\n".join(printed.uncut)).text, name)
     if project is None:
         return report
-    from ctx.operations import diagnosed
+    from ctx.project import diagnosed
 
     return diagnosed.placed(report, project)
 
 
 def _keep(change: "Change", report: Report, project: "diagnosed.Project") -> ObjectId:
     """Put a report beside the records of a change."""
-    from ctx.operations import diagnosed
+    from ctx.project import diagnosed
 
     kept = diagnosed.snapshot(report, project)
     change.objects += [*kept.blobs, kept.snapshot]

@@ -81,11 +81,11 @@ def _first_line(node: Node) -> str:
 
 def _forget_vectors(memory: Memory, gone: Sequence[NodeId]) -> None:
     """What is known of the meaning of a node goes with it, and comes back with it."""
-    from ctx.operations import vectors
+    from ctx.packs import node_vectors
 
     # It is gone all the same: the next filling finds what could not be done now.
     with suppress(CtxError):
-        vectors.forget(memory, gone)
+        node_vectors.forget(memory, gone)
 
 
 def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:

@@ -156,9 +156,9 @@ def _remembering(
         asked = query._replace(words=question)
         nearness = None
         if _are_many(memory, query, scope):
-            from ctx.operations import vectors
+            from ctx.packs import node_vectors
 
-            nearness = vectors.nearness(memory, question)
+            nearness = node_vectors.nearness(memory, question)
         return remembered.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
 
     def newest(_question: str, limit: int) -> "Sequence[Remembered]":

@@ -11,8 +11,9 @@ from ctx.code.coverage import Coverage
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
 from ctx.layout import Project
-from ctx.operations import code_cycles, vectors
+from ctx.operations import code_cycles
 from ctx.operations.code_cycles import Condensation
+from ctx.packs import node_vectors
 from ctx.project import index, present
 from ctx.sqlite.connection import explained, size_of, transaction
 from ctx.sqlite.truth import connect_for_reading
@@ -49,7 +50,7 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
             removed += 1
     codebase = code_index.of_project(workspace)
     indexed = code_index.index(codebase, tick)
-    vectors.fill_project(workspace)
+    node_vectors.fill_project(workspace)
     told = _told(workspace, "incremental", removed)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
@@ -65,7 +66,7 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
             told = _counted(connection, "full", path, removed)
     codebase = code_index.of_project(workspace)
     indexed = code_index.index_anew(codebase, tick)
-    vectors.fill_project_anew(workspace)
+    node_vectors.fill_project_anew(workspace)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 

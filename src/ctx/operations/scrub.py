@@ -16,13 +16,13 @@ from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, interrupts, layout, repositories
 from ctx.errors import CtxError, LockConflict
-from ctx.exchange import scrub
+from ctx.exchange import scrub, scrub_files
+from ctx.exchange.scrub_files import Left, Place, holds
+from ctx.exchange.scrub_project import ScrubbedProject
 from ctx.llm import ledger
 from ctx.memory import store
 from ctx.objects.repository import Repository
-from ctx.operations import apply, scrub_files, tend
-from ctx.operations.scrub_files import Left, Place, holds
-from ctx.operations.scrub_project import ScrubbedProject
+from ctx.operations import apply, tend
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard, explained
 from ctx.workspace import Memory

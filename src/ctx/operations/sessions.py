@@ -299,11 +299,11 @@ def _delete_nodes(memory: Memory, nodes: Sequence[Node]) -> str | None:
 
     there = [node.id for node in nodes]
     memory.change_each("sessions delete", memory.by_scope(there), remove)
-    from ctx.operations import vectors
+    from ctx.packs import node_vectors
 
     # They are gone all the same: the next filling finds what could not be done now.
     with suppress(CtxError):
-        vectors.forget(memory, there)
+        node_vectors.forget(memory, there)
     return changes[0] if changes else None
 
 

@@ -247,9 +247,9 @@ class Tending:
     def _fill_vectors(self, memory: Memory) -> None:
         nodes = memory.user.connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
         if nodes > _FEW_NODES and memory.surroundings.person_config.flag("search.vectors"):
-            from ctx.operations import vectors
+            from ctx.packs import node_vectors
 
-            vectors.fill_slice(memory, _SLICE_S)
+            node_vectors.fill_slice(memory, _SLICE_S)
 
 
 def drain(memory: Memory, home: str) -> Applied:

@@ -8,6 +8,7 @@
     documents, anchors      what documents say, and what stands in the graph for a thing in the code
     staging, chains         a session's work in a project; joining, waiting, mending: its life
     surveys, reports        what programs said about the code, in a step
+    printed, diagnosed      what a command printed, and what it found wrong with the code
     compaction              the commit that it becomes; changelog, relations: what that tells
     past                    a project's memory as a commit has it
     authors                 who wrote what was not written here

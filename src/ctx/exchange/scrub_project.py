@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from ctx import clock, disk, git
+from ctx.exchange import scrub_files
+from ctx.exchange.scrub_files import Left, Place, holds, plain_files
 from ctx.exchange.scrubbed_objects import rewritten
 from ctx.layout import CONFIG_NAME, INDEX_KEY
 from ctx.objects import scrub
 from ctx.objects.repository import Repository
 from ctx.objects.staged import StagedStore
 from ctx.objects.store import Object
-from ctx.operations import scrub_files
-from ctx.operations.scrub_files import Left, Place, holds, plain_files
 from ctx.redaction.needle import Needle
 from ctx.sqlite.connection import JOURNALS, discard
 

@@ -11,8 +11,8 @@ import pytest
 
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.operations import vectors
 from ctx.operations.recall import Options, recall
+from ctx.packs import node_vectors
 from ctx.search.vectors import Vectors
 from ctx.workspace import Memory, Surroundings, open_memory
 from tests.cli.conftest import Add, add, project
@@ -44,7 +44,7 @@ def keys(path: Path | str) -> set[str]:
 
 
 def nearest(memory: Memory) -> list[str]:
-    near = vectors.nearness(memory, QUESTION)
+    near = node_vectors.nearness(memory, QUESTION)
     assert near is not None
     found = near(None)
     assert near(list(found)) == pytest.approx(dict(found))
@@ -97,18 +97,18 @@ def test_a_rebuild_makes_all_of_them(project: Path, surroundings: Path, ctx: Ctx
 def test_without_vectors(folder: Path, surroundings: Path, ctx: Ctx, add: Add) -> None:
     ctx("delete", add("--type=fact", "Users log in"), "-y")
     with opened(surroundings, folder) as memory:
-        assert vectors.nearness(memory, QUESTION) is None
+        assert node_vectors.nearness(memory, QUESTION) is None
     add("--type=fact", "Users log in")
     assert ctx("config", "set", "search.vectors", "false").code == 0
     with opened(surroundings, folder) as memory:
-        assert vectors.nearness(memory, QUESTION) is None
-        assert vectors.fill(memory) == 0
+        assert node_vectors.nearness(memory, QUESTION) is None
+        assert node_vectors.fill(memory) == 0
         assert len(recall(memory, Options("log in")).nodes) == 1
     # A file that was named stands alone: nothing is written beside it.
     other = folder / "other.db"
     assert ctx("--db", str(other), "add", "--type=fact", "Users log in").code == 0
     with opened(surroundings, folder, str(other)) as memory:
-        assert vectors.nearness(memory, QUESTION) is None
+        assert node_vectors.nearness(memory, QUESTION) is None
     assert not (folder / "vectors.db").exists()
 
 
@@ -117,15 +117,15 @@ def test_they_follow_what_was_changed_elsewhere(folder: Path, surroundings: Path
     lines.write_text("".join(f'{{"content": "Bananas, kind {n}"}}\n' for n in range(300)))
     assert ctx("import", str(lines)).code == 0
     with opened(surroundings, folder) as memory:
-        assert vectors.fill(memory) == 300
+        assert node_vectors.fill(memory) == 300
     # All of them at once, and long ago.
     with closing(sqlite3.connect(surroundings / ".ctx" / "store.db")) as store, store:
         long_ago = "2020-01-01T00:00:00Z"
         store.execute("UPDATE nodes SET content = 'Pools of sockets', updated_at = ?", (long_ago,))
     with opened(surroundings, folder) as memory:
-        assert vectors.fill(memory) == 300
-        assert vectors.fill(memory) == 0
-        near = vectors.nearness(memory, "Bananas")
+        assert node_vectors.fill(memory) == 300
+        assert node_vectors.fill(memory) == 0
+        near = node_vectors.nearness(memory, "Bananas")
         assert near is not None
         assert max(near(None).values()) < 0.5
 
@@ -137,14 +137,14 @@ def test_a_server_is_asked_for_a_question_once(
     for setting in ("embedder=openai", f"url={fake.url}", "model=small"):
         assert ctx("config", "set", *f"search.{setting}".split("=", 1)).code == 0
     with opened(surroundings, folder) as memory:
-        near = vectors.nearness(memory, QUESTION)
+        near = node_vectors.nearness(memory, QUESTION)
         assert near is not None
         # From here on it fails, and what it has said is enough.
         fake.says = (500, b"")
         assert near(None) == near(list(near(None)))
         assert len(near(None)) == 1
         assert [body["input"] for _, _, body in fake.asked].count([QUESTION]) == 1
-        assert vectors.nearness(memory, QUESTION) is None
+        assert node_vectors.nearness(memory, QUESTION) is None
 
 
 class Another:
@@ -166,12 +166,12 @@ def test_another_model_begins_anew(folder: Path, surroundings: Path, ctx: Ctx) -
     lines.write_text("".join(f'{{"content": "Fact {number}"}}\n' for number in range(130)))
     assert ctx("import", str(lines)).code == 0
     with opened(surroundings, folder) as memory:
-        assert vectors.fill(memory) == 130
-        assert vectors.fill(memory) == 0
+        assert node_vectors.fill(memory) == 130
+        assert node_vectors.fill(memory) == 0
         file = Vectors(str(surroundings / ".ctx" / "vectors.db"))
         try:
             for expected in (130, 0):
-                assert vectors.bring_up_to_date(memory.user, file, Another()) == expected
+                assert node_vectors.bring_up_to_date(memory.user, file, Another()) == expected
             assert len(file.keys(Another())) == 130
         finally:
             file.close()
