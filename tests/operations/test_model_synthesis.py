@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.capture import pipeline, state
+from ctx.capture import state
 from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, ModelFailure
 from ctx.exchange import scrub as scrubbing
@@ -407,11 +407,11 @@ def test_a_session_that_is_deleted_takes_its_answers_along(memory: Memory, ledge
 def test_answers_go_with_the_last_step(memory: Memory, ledger: Ledger) -> None:
     had(memory, FIX + SAID)
     now(memory, asking(memory, ledger, FIXED))
-    pipeline.forget(memory)
+    model_synthesis.forget(memory.user.connection)
     assert len(kept(memory)) == 1
     with transaction(memory.user.connection):
         memory.user.connection.execute("DELETE FROM events")
-    pipeline.forget(memory)
+    model_synthesis.forget(memory.user.connection)
     assert kept(memory) == []
     # What was made of them stays.
     assert MENDED in titles(memory)

@@ -8,6 +8,8 @@
     private, injected       what is nobody's business, and what ctx itself gave to an agent
     left_out                what is said instead of what was left out
     pausing, switched_off   where and when nothing is taken in
+    event_table,
+    session_table           what is asked about events and sessions in the store
     state, deleted          what is known of a session, and which ones somebody has deleted
     transcript              what the agent said, as its client wrote it down; transcript_events,
                             transcript_files: what happened in a session, by the same files

@@ -16,7 +16,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import capture, events, state, steps, switched_off, symbols
+from ctx.capture import capture, event_table, events, state, steps, switched_off, symbols
 from ctx.capture.capture import Dropped
 from ctx.capture.events import Event
 from ctx.capture.places import Places
@@ -65,7 +65,7 @@ class Skipped(NamedTuple):
 def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Taken:
     """Make steps of all that waits."""
     connection = memory.user.connection
-    total = _waiting(connection)
+    total = event_table.waiting(connection)
     taking = _Taking(memory, home)
     done, after = 0, ""
     while found := events.waiting(connection, after, _BATCH):
@@ -117,17 +117,7 @@ def forget(memory: Memory) -> int:
                 " WHERE e.status <> 'new') WHERE so_far < ?)",
                 (size - most,),
             ).rowcount
-        # What a model said of steps goes with the last of them.
-        connection.execute(
-            "DELETE FROM model_answers WHERE NOT EXISTS"
-            " (SELECT 1 FROM events WHERE session = model_answers.session)"
-        )
     return int(gone)
-
-
-def _waiting(connection: Connection) -> int:
-    row = connection.execute("SELECT count(*) FROM events WHERE status = 'new'").fetchone()
-    return int(row[0])
 
 
 def _batch(found: Sequence[tuple[Event, int]]) -> list[tuple[Event, int]]:

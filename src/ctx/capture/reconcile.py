@@ -193,8 +193,8 @@ def _seen(connection: Connection, origin: _Origin) -> int:
     if origin.is_main:
         known = state.find(connection, origin.session)
         return known.seen if known and known.transcript == origin.path else 0
-    row = connection.execute("SELECT value FROM pending WHERE key = ?", (_key(origin),)).fetchone()
-    return int(row[0]) if row and row[0].isdecimal() else 0
+    found = pending.read(connection, _key(origin)) or ""
+    return int(found) if found.isdecimal() else 0
 
 
 def _saw(connection: Connection, origin: _Origin, seen: int) -> None:

@@ -229,6 +229,11 @@ def keep(connection: Connection, key: Key, context: Context, made_at: str) -> No
     )
 
 
+def forget(connection: Connection) -> None:
+    """Inside a transaction: all of them. Whoever needs one makes it anew."""
+    connection.execute("DELETE FROM contexts")
+
+
 def forget_old(connection: Connection) -> None:
     """Inside a transaction."""
     before = clock.iso(clock.now_ms() - _KEPT_S * 1000)

@@ -1,5 +1,6 @@
 """How much there is of everything, counted without reading what need not be read."""
 
+from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.memory import model
@@ -132,3 +133,7 @@ def _tier(graph: Graph, tier: str) -> TierCount:
 
 def _number(graph: Graph, sql: str) -> int:
     return int(graph.connection.execute(sql).fetchone()[0])
+
+
+def has_nodes(connection: Connection) -> bool:
+    return connection.execute("SELECT 1 FROM nodes LIMIT 1").fetchone() is not None

@@ -40,3 +40,17 @@ def take(connection: Connection, claim: Claim, problem: str | None = None) -> No
         raise AlreadyDone(claim.id) from None
     if claim.notice:
         pending.append(connection, pending.notices(claim.session), claim.notice)
+
+
+def beginning(connection: Connection, session: str, text: str) -> list[str]:
+    """The ids of a session's claims that begin so, in the order in which they were taken."""
+    rows = connection.execute(
+        "SELECT id FROM commands WHERE session = ? AND substr(id, 1, ?) = ? ORDER BY rowid",
+        (session, len(text), text),
+    )
+    return [row[0] for row in rows]
+
+
+def drop(connection: Connection, claim_id: str) -> None:
+    """Inside a transaction: it has another name now."""
+    connection.execute("DELETE FROM commands WHERE id = ?", (claim_id,))

@@ -68,6 +68,12 @@ def since(
     return [Entry._make((*row[:3], _read(row[3]), *row[4:])) for row in rows]
 
 
+def last_id(connection: Connection, type: str) -> int:
+    """Of the last entry of this kind; 0 where there is none."""
+    found = connection.execute("SELECT max(id) FROM event_log WHERE type = ?", (type,))
+    return found.fetchone()[0] or 0
+
+
 def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:
     """How many tokens agents were given on each day since then, `2026-11-15` → 4,812."""
     rows = connection.execute(
@@ -76,6 +82,11 @@ def tokens_by_day(connection: Connection, at: str) -> dict[str, int]:
         (CONTEXT, RELEVANT, at),
     )
     return dict(rows.fetchall())
+
+
+def forget_session(connection: Connection, session: str) -> None:
+    """Inside a transaction."""
+    connection.execute("DELETE FROM event_log WHERE session = ?", (session,))
 
 
 def forget_old(connection: Connection) -> None:

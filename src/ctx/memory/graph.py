@@ -283,6 +283,14 @@ class Graph:
         ).fetchone()
         return _edge(row) if row else None
 
+    def is_outside(self, edge: Edge) -> bool:
+        """Whether it leads to a node of another store."""
+        row = self.connection.execute(
+            "SELECT 1 FROM outside WHERE from_id = ? AND to_id = ? AND type = ?",
+            (edge.from_id, edge.to_id, edge.type),
+        ).fetchone()
+        return row is not None
+
     def source_of(self, path: str) -> Node | None:
         """The newest node that holds what a file said."""
         row = self.connection.execute(

@@ -34,8 +34,8 @@ def write(connection: Connection, key: str, value: str, created_at: str) -> None
 def append(connection: Connection, key: str, *more: Any) -> None:
     """Add to a list of JSON values, inside a transaction. The same value is added once."""
     _expire(connection)
-    row = connection.execute("SELECT value FROM pending WHERE key = ?", (key,)).fetchone()
-    waiting = json.loads(row[0]) if row else []
+    found = read(connection, key)
+    waiting = json.loads(found) if found else []
     # Compare as they will be read: a tuple comes back as a list.
     new = [each for each in json.loads(json.dumps(more)) if each not in waiting]
     # No agent could be given more than this.
@@ -49,7 +49,11 @@ def notices(session: str) -> str:
 
 
 def get(graph: "Graph", key: str) -> str | None:
-    row = graph.connection.execute("SELECT value FROM pending WHERE key = ?", (key,)).fetchone()
+    return read(graph.connection, key)
+
+
+def read(connection: Connection, key: str) -> str | None:
+    row = connection.execute("SELECT value FROM pending WHERE key = ?", (key,)).fetchone()
     return row[0] if row else None
 
 
@@ -67,6 +71,11 @@ def _expire(connection: Connection) -> None:
         "DELETE FROM pending WHERE created_at < ? AND key NOT LIKE 'current\\_task%' ESCAPE '\\'",
         (clock.iso(clock.now_ms() - _KEPT_MS),),
     )
+
+
+def forget_session(connection: Connection, session: str) -> None:
+    """Inside a transaction: what waits for a session, or is known of it."""
+    connection.execute("DELETE FROM pending WHERE instr(key, ?)", (f":{session}",))
 
 
 def current_task(graph: "Graph", key: str) -> str | None:

@@ -134,15 +134,20 @@ def sessions(connection: Connection) -> set[str]:
     return {row[0] for row in connection.execute("SELECT DISTINCT session FROM receipts")}
 
 
-def of_session(connection: Connection, session: str) -> list[Receipt]:
+def of_session(connection: Connection, session: str, most: int = 20) -> list[Receipt]:
     """Those of a session, the newest first."""
-    return _rows(connection, "WHERE session = ?1", session)
+    return _rows(connection, "WHERE session = ?1", session, most)
 
 
 def newest(connection: Connection, project: str | None, limit: int) -> list[Receipt]:
     """The last ones that were given in a project, the newest first; in any where it is None."""
     where = "WHERE project = ?1" if project else "WHERE ?1 IS NULL"
     return _rows(connection, where, project, limit)
+
+
+def forget_session(connection: Connection, session: str) -> None:
+    """Inside a transaction."""
+    connection.execute("DELETE FROM receipts WHERE session = ?", (session,))
 
 
 def forget_old(connection: Connection) -> None:

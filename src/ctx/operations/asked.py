@@ -118,11 +118,7 @@ def _name(memory: Memory, session: str, turn: Turn) -> None:
     """Claim what was done by its words alone, now that the transcript has it and names it."""
     connection = memory.user.connection
     unnamed: dict[str, list[str]] = {}
-    prefix = f"{session} {_UNNAMED}"
-    for (claim,) in connection.execute(
-        "SELECT id FROM commands WHERE session = ? AND substr(id, 1, ?) = ? ORDER BY rowid",
-        (session, len(prefix), prefix),
-    ):
+    for claim in claims.beginning(connection, session, f"{session} {_UNNAMED}"):
         unnamed.setdefault(claim.split(" ")[-3], []).append(claim)
     for message in turn.messages if unnamed else ():
         # The client calls only the end of a message its last words.
@@ -143,7 +139,7 @@ def _claim_named(memory: Memory, session: str, message: Message, claim: str) -> 
         if name.split(" ")[-2] == what and not claims.is_taken(connection, name):
             claims.take(connection, Claim(name, session, "?"))
             break
-    connection.execute("DELETE FROM commands WHERE id = ?", (claim,))
+    claims.drop(connection, claim)
 
 
 def _found(identity: str, text: str) -> list[Asked]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ctx import clock, disk, interrupts, layout
 from ctx.capture import (
     deleted,
+    event_table,
     pipeline,
     policy,
     reconcile,
@@ -23,7 +24,7 @@ from ctx.capture import (
     transcript_files,
 )
 from ctx.capture.state import Session
-from ctx.capture.steps import SAID, STEP
+from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
 from ctx.exchange.foreign import incoming
 from ctx.hook_files import live
@@ -245,12 +246,8 @@ class _Work:
 
     def _has_more(self, known: Session) -> bool:
         """Whether there are steps of which nothing was made."""
-        return bool(
-            self._connection.execute(
-                "SELECT 1 FROM events WHERE session = ? AND id > ? AND +status = ? LIMIT 1",
-                (known.id, known.synthesised, STEP),
-            ).fetchone()
-        )
+        found = event_table.first_step(self._connection, known.id, known.synthesised)
+        return found is not None
 
     def _foresee(self, past: Past) -> None:
         known = state.find(self._connection, past.session)
@@ -315,10 +312,7 @@ class _Work:
 
     def _closing(self, session_id: str) -> state.Status:
         """How a session ended of which no hook said so."""
-        row = self._connection.execute(
-            "SELECT event FROM events WHERE session = ? ORDER BY id DESC LIMIT 1", (session_id,)
-        ).fetchone()
-        if row and row[0] in (SAID, "Stop"):
+        if event_table.last_name(self._connection, session_id) in (SAID, "Stop"):
             return state.COMPLETED
         return state.closing_status(self._connection, session_id)
 

@@ -6,15 +6,17 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from typing import Any, Literal, NamedTuple
+from sqlite3 import Connection
+from typing import Literal, NamedTuple, TypeVar
 
 import ctx
 from ctx import clock, disk, layout
+from ctx.capture import event_table
 from ctx.config.resolve import survey
 from ctx.errors import CtxError, DatabaseFailure
 from ctx.exchange.foreign import go_ctx
 from ctx.hook_files import hook_log, spool
-from ctx.memory import records, store
+from ctx.memory import census, records, store
 from ctx.memory.migrations import MIGRATIONS
 from ctx.objects.model import Commit
 from ctx.objects.repository import Repository
@@ -32,11 +34,8 @@ _DAY_MS = 86_400_000
 _LONG_MS = 10 * 60_000
 """What hooks have left is taken in within minutes, or nobody is at it."""
 _LOG_TAIL = 64 * 1024
-_SKIPPED = (
-    "SELECT coalesce(reason, ''), count(*), max(at), session, event, tool FROM events"
-    " WHERE status = 'skipped' GROUP BY 1 ORDER BY 3 DESC LIMIT 5"
-)
-"""By reason; what stands beside a `max` is of the same row."""
+_MOST_REASONS = 5
+_Answer = TypeVar("_Answer")
 
 
 class Check(NamedTuple):
@@ -116,13 +115,8 @@ def _clock(surroundings: Surroundings) -> Iterator[Check]:
 
 def _newest_ms(surroundings: Surroundings) -> int:
     """The time of the newest record in the user store, or of the newest commit of the project."""
-    found = [
-        clock.stamp_ms(row[0])
-        for row in _rows(
-            surroundings.graph, f"SELECT max(stamp) FROM records WHERE stamp < {records.BEYOND}"
-        )
-        if row[0]
-    ]
+    last = _asked(surroundings.graph, records.last_stamp)
+    found = [clock.stamp_ms(last)] if last else []
     if project := layout.find_project(surroundings.folder, surroundings.user_store.home):
         repository = Repository(project)
         for head in repository.heads.named():
@@ -158,7 +152,7 @@ def _store(surroundings: Surroundings) -> Iterator[Check]:
         yield Check("store", "problem", f"{shown(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
-    if not _rows(path, "SELECT 1 FROM nodes LIMIT 1"):
+    if not _asked(path, census.has_nodes):
         yield from _lost(path)
 
 
@@ -303,7 +297,8 @@ def _capture(surroundings: Surroundings) -> Iterator[Check]:
 def _skipped(path: str) -> Iterator[Check]:
     """Events that are in the store, and of which nothing could be made. Old ones are no news."""
     since = clock.iso(clock.now_ms() - _DAY_MS)
-    for reason, count, at, session, event, tool in _rows(path, _SKIPPED):
+    found = _asked(path, lambda store: event_table.given_up(store, _MOST_REASONS)) or ()
+    for reason, count, at, session, event, tool in found:
         what = f"{event} of {tool}" if tool else event
         many = "1 event was" if count == 1 else f"{count:,} events were"
         seen = f"{many} given up, the last at {at} ({what}, session {session}): {reason}"
@@ -317,19 +312,18 @@ def _skipped(path: str) -> Iterator[Check]:
 
 def _last_event(path: str) -> int:
     """When the newest event in the store came; 0 where there is none."""
-    rows = _rows(path, "SELECT max(at) FROM events")
-    return clock.parse_iso(rows[0][0] or "") or 0 if rows else 0
+    return clock.parse_iso(_asked(path, lambda store: event_table.last_at(store) or "") or "") or 0
 
 
-def _rows(path: str, sql: str) -> list[Any]:
-    """What the store says; nothing where it is none. What is wrong with it is said elsewhere."""
+def _asked(path: str, question: Callable[[Connection], _Answer]) -> _Answer | None:
+    """What the store says; None where it is none. What is wrong with it is said elsewhere."""
     if truth.application_id_of(path) != store.APPLICATION_ID:
-        return []
+        return None
     try:
         with explained(path), closing(truth.connect_for_reading(path)) as connection:
-            return connection.execute(sql).fetchall()
+            return question(connection)
     except CtxError:
-        return []
+        return None
 
 
 def _trouble(surroundings: Surroundings) -> Iterator[Check]:

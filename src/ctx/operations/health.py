@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ctx import clock, disk, locks
+from ctx.capture import event_table, session_table
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.memory import event_log
@@ -64,7 +65,7 @@ def health(memory: Memory) -> Health:
     worker = _worker(store.worker_lock)
     models = _models(memory, today)
     return Health(
-        sessions=connection.execute("SELECT count(*) FROM sessions").fetchone()[0],
+        sessions=session_table.count(connection),
         queue=waits,
         worker=worker,
         tokens_today=given.get(today, 0),
@@ -158,9 +159,7 @@ def _given_up_lately(memory: Memory, waits: Queue) -> int:
     failed = spool.failed(home) if waits.failed else []
     lately = sum(spool.made_ms(spool.id_of(name)) >= since_ms for name in failed)
     if waits.skipped:
-        sql = "SELECT count(*) FROM events WHERE status = 'skipped' AND at >= ?"
-        row = memory.user.connection.execute(sql, (clock.iso(since_ms),)).fetchone()
-        lately += row[0]
+        lately += event_table.skipped(memory.user.connection, clock.iso(since_ms))
     return lately
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.capture import steps
+from ctx.capture import session_table, steps
 from ctx.errors import NodeNotFound
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model
@@ -179,12 +179,8 @@ def learn(memory: Memory, project: str | None) -> Learnt:
 
 def _worked(memory: Memory, project: str | None) -> list[Worked]:
     """The newest sessions of a project, the oldest of them first."""
-    connection = memory.user.connection
-    rows = connection.execute(
-        "SELECT id, last_at FROM sessions WHERE project IS ? ORDER BY last_at DESC LIMIT ?",
-        (project, _MOST_SESSIONS),
-    ).fetchall()
-    return [_session(memory, session, at) for session, at in reversed(rows)]
+    found = session_table.newest(memory.user.connection, project, _MOST_SESSIONS)
+    return [_session(memory, session, at) for session, at in reversed(found)]
 
 
 def _session(memory: Memory, session: str, at: str) -> Worked:

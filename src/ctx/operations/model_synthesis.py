@@ -11,7 +11,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
-from ctx.capture import state
+from ctx.capture import event_table, session_table, state
 from ctx.capture import steps as taken
 from ctx.capture.state import Session
 from ctx.capture.steps import Step
@@ -168,21 +168,14 @@ def recent(connection: Connection) -> list[Session]:
 
 
 def _is_behind(connection: Connection, session: Session) -> bool:
-    more = connection.execute(
-        "SELECT 1 FROM events WHERE session = ? AND id > ? AND status = ? LIMIT 1",
-        (session.id, session.synthesised, taken.STEP),
-    )
-    return more.fetchone() is not None
+    return event_table.first_step(connection, session.id, session.synthesised) is not None
 
 
 def standing(connection: Connection, session: Session) -> tuple[str, ...]:
     """Changes whenever there may be something new to ask about a session."""
-    heard = connection.execute("SELECT count(*) FROM events WHERE session = ?", (session.id,))
-    asked = connection.execute(
-        "SELECT count(*), max(at) FROM model_answers WHERE session = ?", (session.id,)
-    )
-    told = (*heard.fetchone(), *asked.fetchone())
-    return session.status, session.synthesised, *map(str, told)
+    heard = event_table.count(connection, session.id)
+    answered = answers.standing(connection, session.id)
+    return session.status, session.synthesised, str(heard), *map(str, answered)
 
 
 def due(
@@ -236,10 +229,7 @@ def _last(summary: Kept) -> str:
 
 def last_scrub(connection: Connection) -> int:
     """Changes whenever something was taken out of the store. Read it before a question is made."""
-    found = connection.execute(
-        "SELECT max(id) FROM event_log WHERE type = ?", (event_log.SCRUBBED,)
-    )
-    return found.fetchone()[0] or 0
+    return event_log.last_id(connection, event_log.SCRUBBED)
 
 
 def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
@@ -254,7 +244,7 @@ def keep(memory: Memory, answer: Kept, scrub: int) -> bool:
         if not is_there or last_scrub(connection) != scrub:
             return False
         answers.put(connection, answer)
-        connection.execute("UPDATE sessions SET synthesised = '' WHERE id = ?", (answer.session,))
+        session_table.expect_again(connection, answer.session)
     return True
 
 
@@ -266,9 +256,17 @@ def note(connection: Connection, session: str, error: CtxError) -> None:
     )
 
 
+def forget(connection: Connection) -> None:
+    """What was said of steps goes with the last of them."""
+    with transaction(connection):
+        for session in answers.sessions(connection):
+            if not event_table.count(connection, session):
+                answers.forget_session(connection, session)
+
+
 def last_problem(connection: Connection) -> event_log.Entry | None:
     """Why a model could not be asked, if that is the last that was heard of one."""
-    answered = connection.execute("SELECT max(at) FROM model_answers").fetchone()[0] or ""
+    answered = answers.last_at(connection)
     found = event_log.since(connection, "", event_log.MODEL_FAILED, limit=1)
     return found[0] if found and found[0].at > answered else None
 

@@ -244,13 +244,5 @@ def _draw(change: Change, ways: Sequence[_Way], said: Mapping[Ulid, Record], sco
             if way.outside:
                 body["outside"] = True
             present = change.graph.edge(edge.from_id, edge.to_id, edge.type)
-            if present is None or _is_outside(change.graph, edge) != way.outside:
+            if present is None or change.graph.is_outside(edge) != way.outside:
                 change.repeat(said[edge.id], "edge.put", body)
-
-
-def _is_outside(graph: Graph, edge: Edge) -> bool:
-    row = graph.connection.execute(
-        "SELECT 1 FROM outside WHERE from_id = ? AND to_id = ? AND type = ?",
-        (edge.from_id, edge.to_id, edge.type),
-    ).fetchone()
-    return row is not None

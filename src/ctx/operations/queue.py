@@ -1,9 +1,9 @@
 """What hooks reported, on its way to memory: what waits, what is new, what was given up."""
 
-from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
+from ctx.capture import event_table
 from ctx.hook_files import live, spool
 from ctx.workspace import Memory
 
@@ -26,9 +26,9 @@ class Queue(NamedTuple):
 def queue(memory: Memory) -> Queue:
     connection = memory.user.connection
     return without_store(memory.surroundings.user_store.home)._replace(
-        new=_count(connection, "status = 'new'"),
-        skipped=_count(connection, "status = 'skipped'"),
-        last_stored=connection.execute("SELECT max(at) FROM events").fetchone()[0],
+        new=event_table.waiting(connection),
+        skipped=event_table.skipped(connection),
+        last_stored=event_table.last_at(connection),
     )
 
 
@@ -43,9 +43,3 @@ def without_store(home: str) -> Queue:
         last_stored=None,
         live=sum(live.is_live(home, each, now_s) for each in live.sessions(home)),
     )
-
-
-def _count(connection: Connection, where: str) -> int:
-    """The words of the index: only so is it used."""
-    found: int = connection.execute(f"SELECT count(*) FROM events WHERE {where}").fetchone()[0]
-    return found

@@ -3,7 +3,6 @@
 Nobody asked, so it is little and seldom, and it is there in time or not at all.
 """
 
-import json
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +17,7 @@ from ctx.context.contexts import Item
 from ctx.context.relevance import Chosen
 from ctx.errors import ContentRefused
 from ctx.hook_files import shown, spool
-from ctx.memory import model
+from ctx.memory import model, receipts
 from ctx.memory.model import Node
 from ctx.memory.query import candidates
 from ctx.memory.query.compile import Scope
@@ -121,13 +120,8 @@ def _known(there: Memory, session: str) -> set[str]:
     """The nodes that a session was given before, at its start or at a prompt."""
     home = there.surroundings.user_store.home
     known = {key.rpartition(":")[2] for key in shown.before(home, session)}
-    rows = there.user.connection.execute(
-        "SELECT items FROM receipts WHERE session = ? ORDER BY id DESC LIMIT ?",
-        (session, _MOST_RECEIPTS),
-    )
-    for (kept,) in rows:
-        told = json.loads(kept)
-        known.update(each[0] for each in (told["items"] if isinstance(told, dict) else told))
+    for receipt in receipts.of_session(there.user.connection, session, _MOST_RECEIPTS):
+        known.update(each.id for each in receipt.items)
     for name in spool.waiting(home)[-_MOST_RECEIPTS:]:
         if spool.kind_of(name) == spool.RECEIPT:
             # It may be taken in at this moment.

@@ -15,6 +15,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import checkouts, clock, disk, interrupts, layout, repositories
+from ctx.capture import session_table
 from ctx.errors import CtxError, LockConflict
 from ctx.exchange import scrub, scrub_files
 from ctx.exchange.scrub_files import Left, Place, holds
@@ -267,12 +268,8 @@ def _in_free_pages(scope: Scope, needle: Needle) -> bool:
 
 def _transcripts(opened: Connection, needle: Needle) -> tuple[str, ...]:
     """The transcripts of sessions that hold it. A rule is not asked: it would find much."""
-    rows = opened.execute(
-        "SELECT DISTINCT transcript FROM sessions WHERE transcript <> ''"
-        " ORDER BY last_at DESC LIMIT ?",
-        (_MOST_TRANSCRIPTS,),
-    ).fetchall()
-    found = [row[0] for row in rows if os.path.isabs(row[0]) and holds(row[0], needle)]
+    known = session_table.transcripts(opened, _MOST_TRANSCRIPTS)
+    found = [path for path in known if os.path.isabs(path) and holds(path, needle)]
     return tuple(map(needle.name, found))
 
 
@@ -281,8 +278,7 @@ def _folders(scope: Scope, needle: Needle) -> tuple[str, ...]:
     every = [scope.folder]
     if scope.database and store.is_there(scope.database):
         with explained(scope.database), closing(store.open_for_reading(scope.database)) as opened:
-            rows = opened.execute("SELECT DISTINCT folder FROM sessions ORDER BY folder")
-            every += [row[0] for row in rows]
+            every += session_table.folders(opened)
     found = [path for path in every if os.path.isabs(path) and os.path.isdir(path)]
     return tuple(dict.fromkeys(needle.name(path) for path in found if needle.is_in(path)))
 

@@ -11,12 +11,14 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, disk
-from ctx.capture import deleted, state, steps
+from ctx.capture import deleted, event_table, session_table, state, steps
 from ctx.capture.state import STATUSES, Session, Status
 from ctx.capture.steps import DROPPED, NEW, SKIPPED, STEP, Step
+from ctx.context import contexts
 from ctx.errors import CtxError, UsageError
 from ctx.hook_files import live
 from ctx.ids import NodeId, short
+from ctx.memory import event_log, pending, receipts
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
@@ -80,15 +82,6 @@ class Touched(NamedTuple):
     """Lines."""
 
 
-class Changed(NamedTuple):
-    """What a session did to an item of code."""
-
-    path: str
-    name: str
-    kind: str
-    change: str
-
-
 class Given(NamedTuple):
     """What the agent was given by ctx."""
 
@@ -107,7 +100,7 @@ class Told(NamedTuple):
     summary_id: str | None
     observations: tuple[Observed, ...]
     files: tuple[Touched, ...]
-    changes: tuple[Changed, ...]
+    changes: tuple[event_table.Changed, ...]
     steps: Mapping[str, int]
     """By kind."""
     events: Mapping[str, int]
@@ -183,7 +176,7 @@ def show(memory: Memory, text: str) -> Told:
         short_ids[summaries[-1].id] if summaries else None,
         tuple(_observed(each, short_ids) for each in nodes if each.type == "observation"),
         _files(kept),
-        _changes(connection, session.id),
+        event_table.changed(connection, session.id),
         dict(Counter(step.kind for step in kept)),
         _events(connection, session.id),
         given,
@@ -224,22 +217,22 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
         tuple(_observed(node, short_ids) for node in nodes),
         len(marked) - len(nodes),
         sum(_events(connection, session.id).values()),
-        len(_changes(connection, session.id)),
+        len(event_table.changed(connection, session.id)),
         len(_given(connection, session.id)),
         _logs(memory, nodes),
     )
     if dry_run:
         return done
+    from ctx.synthesis.by_model import answers
+
     # First: whatever happens now, its transcript does not bring it back.
     deleted.add(home, session.id, clock.now_ms())
     change = _delete_nodes(memory, nodes)
     with transaction(connection):
-        for table in ("events", "symbol_changes", "receipts", "event_log", "model_answers"):
-            connection.execute(f"DELETE FROM {table} WHERE session = ?", (session.id,))
-        connection.execute("DELETE FROM pending WHERE instr(key, ?)", (f":{session.id}",))
-        connection.execute("DELETE FROM sessions WHERE id = ?", (session.id,))
-        # Some of them tell of it; whoever needs one makes it anew.
-        connection.execute("DELETE FROM contexts")
+        for table in (event_table, receipts, event_log, answers, pending, session_table):
+            table.forget_session(connection, session.id)
+        # Some of them tell of it.
+        contexts.forget(connection)
     for name in disk.names(live.path_of(home, "")):
         if name == session.id or name.startswith(f"{session.id}."):
             live.remove(home, name)
@@ -247,9 +240,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
 
 
 def _line(connection: Connection, session: Session) -> Line:
-    number = connection.execute(
-        "SELECT count(*) FROM events WHERE session = ? AND +status = ?", (session.id, STEP)
-    ).fetchone()[0]
+    number = event_table.by_status(connection, session.id).get(STEP, 0)
     row = connection.execute(
         "SELECT json_extract(metadata, '$.title') FROM nodes WHERE id = ?", (session.summary,)
     ).fetchone()
@@ -355,31 +346,16 @@ def _files(kept: Sequence[Step]) -> tuple[Touched, ...]:
     return tuple(sorted(found.values(), key=lambda each: (not each.writes, each.path)))
 
 
-def _changes(connection: Connection, session: str) -> tuple[Changed, ...]:
-    rows = connection.execute(
-        "SELECT path, name, kind, change FROM symbol_changes WHERE session = ? ORDER BY path, line",
-        (session,),
-    )
-    return tuple(Changed._make(row) for row in rows)
-
-
 def _events(connection: Connection, session: str) -> dict[str, int]:
-    rows = connection.execute(
-        "SELECT status, count(*) FROM events WHERE session = ? GROUP BY status", (session,)
-    )
-    found = dict(rows.fetchall())
+    found = event_table.by_status(connection, session)
     return {status: found.get(status, 0) for status in (STEP, DROPPED, SKIPPED, NEW)}
 
 
 def _given(connection: Connection, session: str) -> tuple[Given, ...]:
-    rows = connection.execute(
-        "SELECT id, event, at, tokens FROM receipts WHERE session = ? ORDER BY id", (session,)
-    )
-    return tuple(Given._make(row) for row in rows)
+    found = receipts.of_session(connection, session, most=-1)
+    return tuple(Given(each.id, each.event, each.at, each.tokens) for each in reversed(found))
 
 
 def _is_forgotten(connection: Connection, session: Session) -> bool:
-    row = connection.execute(
-        "SELECT at FROM events WHERE session = ? ORDER BY id LIMIT 1", (session.id,)
-    ).fetchone()
-    return row is None or row[0] > session.started_at
+    first = event_table.first_at(connection, session.id)
+    return first is None or first > session.started_at

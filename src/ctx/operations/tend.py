@@ -20,7 +20,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, locks
-from ctx.capture.steps import STEP
+from ctx.capture import event_table, session_table
 from ctx.hook_files import live, spool
 from ctx.operations import apply
 from ctx.operations.apply import NOTHING, Applied
@@ -34,8 +34,6 @@ Guard = Callable[[str], AbstractContextManager[None]]
 """Around a part, which it is given in words: what becomes of an error there."""
 
 _LOCK = "tend.lock"
-_RESTING = ("Stop", "PreCompact", "SessionEnd", "SubagentStop")
-"""After these an agent waits, and there is something whole to tell."""
 _QUIET_S = 20
 _RECENT_MS = 2 * 86_400_000
 _MOST_TRIES = 3
@@ -107,7 +105,8 @@ class Tending:
         with self._guard("steps"):
             from ctx.capture import pipeline
 
-            _expect_again(memory.user.connection)
+            with transaction(memory.user.connection):
+                session_table.expect_late(memory.user.connection)
             found = pipeline.take(memory, self._home)
             counts = [found.steps, found.dropped, found.skipped]
         return sum(counts)
@@ -134,21 +133,12 @@ class Tending:
         return found
 
     def _is_due(self, connection: Connection, session: "Session", now_ms: int) -> bool:
-        first = connection.execute(
-            "SELECT min(id) FROM events WHERE session = ? AND id > ? AND status = ?",
-            (session.id, session.synthesised, STEP),
-        ).fetchone()[0]
+        first = event_table.first_step(connection, session.id, session.synthesised)
         if first is None:
             return False
         if session.status != "active":
             return True
-        marks = ", ".join("?" * len(_RESTING))
-        rests = connection.execute(
-            "SELECT 1 FROM events WHERE session = ? AND id >= ?"
-            f" AND (event IN ({marks}) OR body LIKE '%\"passed\":true%') LIMIT 1",
-            (session.id, first, *_RESTING),
-        ).fetchone()
-        if rests:
+        if event_table.has_rested(connection, session.id, first):
             return True
         is_quiet = session.last_at < clock.iso(now_ms - _QUIET_S * 1000)
         return is_quiet and not live.is_live(self._home, session.id, clock.wall_s())
@@ -172,7 +162,7 @@ class Tending:
         connection = memory.user.connection
         made: list[Session] = []
         for session in due:
-            tried = session.id, _last_step(connection, session.id)
+            tried = session.id, event_table.last_step(connection, session.id)
             if self._is_stopping() or self._tries.get(tried, 0) >= _MOST_TRIES:
                 continue
             self._tries[tried] = self._tries.get(tried, 0) + 1
@@ -203,8 +193,10 @@ class Tending:
         self._upkept_s = now_s
         with self._guard("retention"):
             from ctx.capture import pipeline
+            from ctx.operations import model_synthesis
 
             pipeline.forget(memory)
+            model_synthesis.forget(memory.user.connection)
         with self._guard("the daily backup"):
             from ctx.operations import backups
 
@@ -233,7 +225,7 @@ class Tending:
         """Where a session is live, has done something, and somebody once asked for the index."""
         now_s = clock.monotonic()
         for session in live.sessions(self._home):
-            last = _last_event(memory.user.connection, session)
+            last = event_table.last(memory.user.connection, session)
             before, at_s = self._freshened.get(session, ("", 0))
             if last == before or now_s - at_s < _FRESH_S:
                 continue
@@ -284,26 +276,6 @@ def alone(home: str, seconds: float = 0) -> Iterator[bool]:
     """Whether nobody else makes memory of sessions, until the block ends. A round is waited for."""
     with locks.taken(f"{home}/{_LOCK}", seconds) as fd:
         yield fd is not None
-
-
-def _expect_again(connection: Connection) -> None:
-    """What comes late has its place among what was told already: that is told anew."""
-    with transaction(connection):
-        connection.execute(
-            "UPDATE sessions SET synthesised = '' WHERE id IN"
-            " (SELECT session FROM events WHERE status = 'new') AND EXISTS (SELECT 1 FROM events e"
-            " WHERE e.status = 'new' AND e.session = sessions.id AND e.id <= sessions.synthesised)"
-        )
-
-
-def _last_step(connection: Connection, session: str) -> str:
-    sql = "SELECT max(id) FROM events WHERE session = ? AND status = ?"
-    return connection.execute(sql, (session, STEP)).fetchone()[0] or ""
-
-
-def _last_event(connection: Connection, session: str) -> str:
-    sql = "SELECT max(id) FROM events WHERE session = ?"
-    return connection.execute(sql, (session,)).fetchone()[0] or ""
 
 
 def _freshen_code_at(memory: Memory, folder: str) -> None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, ids
+from ctx.capture import event_table
 from ctx.errors import CtxError, UsageError
 from ctx.operations.apply import AUTHOR
 from ctx.workspace import Memory, Surroundings, for_agents, open_memory
@@ -54,21 +55,8 @@ class Context(NamedTuple):
     build_ms: int
 
 
-class EventRow(NamedTuple):
-    id: str
-    session: str
-    event: str
-    at: str
-    folder: str
-    tool: str | None
-    tool_use: str | None
-    status: str
-    attempts: int
-    reason: str | None
-
-
 class Events(NamedTuple):
-    events: tuple[EventRow, ...]
+    events: tuple[event_table.EventRow, ...]
     total: int
 
 
@@ -129,17 +117,10 @@ def sessions(asked: Asked) -> Any:
 def events(asked: Asked) -> Events:
     """The newest first, without what they say."""
     wanted = {name: asked.text(name) for name in ("session", "status") if asked.text(name)}
-    where = " AND ".join(f"{name} = ?" for name in wanted)
-    where = f"WHERE {where}" if where else ""
-    columns = ", ".join(EventRow._fields)
     with _reading(asked) as memory:
-        connection = memory.user.connection
-        count = connection.execute(f"SELECT count(*) FROM events {where}", (*wanted.values(),))
-        rows = connection.execute(
-            f"SELECT {columns} FROM events {where} ORDER BY id DESC LIMIT ?",
-            (*wanted.values(), asked.number("limit", _USUAL)),
-        )
-        return Events(tuple(EventRow._make(row) for row in rows), count.fetchone()[0])
+        limit = asked.number("limit", _USUAL)
+        found, count = event_table.newest(memory.user.connection, wanted, limit)
+    return Events(tuple(found), count)
 
 
 def nodes(asked: Asked) -> Any:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from ctx import ids
-from ctx.capture import state
+from ctx.capture import session_table, state
 from ctx.capture import steps as taken
 from ctx.capture.state import Session
 from ctx.capture.steps import Step
@@ -92,12 +92,8 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     with transaction(connection):
         # What a model said meanwhile is told the next time.
         is_all = previous.by_models(connection, session_id) == said
-        # The row may be gone, or newer than what was read.
-        connection.execute(
-            "UPDATE sessions SET synthesised = max(synthesised, ?), summary = coalesce(?, summary)"
-            " WHERE id = ?",
-            (steps[-1].id if is_all else "", writing.node, session_id),
-        )
+        upto = steps[-1].id if is_all else ""
+        session_table.made_memory(connection, session_id, upto, writing.node)
     return writing.written()
 
 

@@ -8,10 +8,9 @@ import json
 import os
 import sqlite3
 from contextlib import closing, contextmanager
-from sqlite3 import Connection
 
 from ctx import clock, layout
-from ctx.agents.claude_code import applying, given, lineage
+from ctx.agents.claude_code import applying, given, lineage, store
 from ctx.agents.claude_code.store import for_reading
 from ctx.context import contexts
 from ctx.context.contexts import NO_STORE, Beside, Context, Item
@@ -81,7 +80,7 @@ def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) ->
             found = session_context.starting(hook, connection, own, place, event)
             text, tokens, items = found[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
-            if part == 1 and _expands(connection):
+            if part == 1 and store.are_nodes_expanded(connection):
                 from ctx.agents.claude_code import waiting
 
                 stores = session_context.stores_of(own, connection)
@@ -166,7 +165,7 @@ def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[Item]]":
         # It is made when there is something to keep.
         return "", []
     with closing(for_reading(hook)) as connection:
-        if not _has_waiting(connection):
+        if not store.is_anything_pending(connection):
             return "", []
         # What is taken and not given is lost: it is worth waiting for on a busy machine.
         hook.limit = hook.WORK_S
@@ -262,17 +261,12 @@ def _failures_since(hook: "Hook", session: str, began_ms: int) -> str:
     """The same where another process was faster, as far as it has come."""
     since = clock.iso(began_ms - 1000)
     with closing(for_reading(hook)) as connection:
-        rows = connection.execute(
-            "SELECT problem IS NOT NULL FROM commands WHERE session = ? AND at >= ?",
-            (session, since),
-        ).fetchall()
+        commands = store.commands_since(connection, session, since)
         # What the agent is told with its next prompt is of this answer.
-        waiting = connection.execute(
-            "SELECT value FROM pending WHERE key = ?", (f"command_problems:{session}",)
-        ).fetchone()
-    failed = sum(row[0] for row in rows)
-    proposed = waiting[0].count(_PROPOSED) if waiting else 0
-    return _failures([{"done": len(rows) - failed, "failed": failed, "proposed": proposed}])
+        waiting = store.pending(connection, f"command_problems:{session}") or ""
+    failed = sum(commands)
+    proposed = waiting.count(_PROPOSED)
+    return _failures([{"done": len(commands) - failed, "failed": failed, "proposed": proposed}])
 
 
 def _failures(stops: "Iterable[dict[str, Any]]") -> str:
@@ -379,16 +373,6 @@ def _beside(hook: "Hook", event: "dict[str, Any]") -> "Iterator[Beside]":
     finally:
         if own.connection is not None:
             own.connection.close()
-
-
-def _has_waiting(connection: Connection) -> bool:
-    sql = "SELECT 1 FROM pending WHERE key NOT LIKE 'current\\_task%' ESCAPE '\\' LIMIT 1"
-    return connection.execute(sql).fetchone() is not None
-
-
-def _expands(connection: Connection) -> bool:
-    sql = "SELECT 1 FROM pending WHERE key LIKE 'expand\\_nodes:%' ESCAPE '\\' LIMIT 1"
-    return connection.execute(sql).fetchone() is not None
 
 
 def _additional(event: str, text: str, message: str) -> bytes:

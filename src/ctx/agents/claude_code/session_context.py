@@ -7,7 +7,7 @@ loads nothing that a hook cannot afford; the text is the same.
 import json
 from sqlite3 import Connection
 
-from ctx.agents.claude_code import applying, lineage
+from ctx.agents.claude_code import applying, lineage, store
 from ctx.context import contexts
 from ctx.context.contexts import Beside, Context, Key
 from ctx.hook_files import live, shown
@@ -83,9 +83,7 @@ def save_where(hook: "Hook", stores: "Sequence[Connection]", place: Place, sessi
 
 
 def task_of(connection: Connection, place: Place) -> "str | None":
-    found = connection.execute("SELECT value FROM pending WHERE key = ?", (place.task_key,))
-    row = found.fetchone()
-    return row[0] if row else None
+    return store.pending(connection, place.task_key)
 
 
 def _where(

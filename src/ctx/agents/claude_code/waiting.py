@@ -9,11 +9,10 @@
 """
 
 import json
-from contextlib import closing
 from sqlite3 import Connection
 
 from ctx import clock
-from ctx.agents.claude_code.store import for_writing
+from ctx.agents.claude_code import store
 from ctx.context import layers
 from ctx.context.contexts import Item
 from ctx.hook_files import live
@@ -66,14 +65,8 @@ def _take(
     oldest = clock.iso(hook.now_ms() - _KEPT_MS)
     for each, until in _chain(hook, session):
         keys = [f"{kind}:{each}" for kind in kinds]
-        places = ", ".join("?" * len(keys))
-        where = f"FROM pending WHERE key IN ({places}) AND created_at BETWEEN ? AND ?"
-        values = [*keys, oldest, until]
-        # To look costs nobody anything; to take needs the lock.
-        if connection.execute(f"SELECT 1 {where}", values).fetchone():
-            with closing(for_writing(hook)) as writing:
-                rows = writing.execute(f"DELETE {where} RETURNING key, value", values).fetchall()
-            found += [(key.partition(":")[0], value) for key, value in rows]
+        rows = store.take_pending(hook, connection, keys, oldest, until)
+        found += [(key.partition(":")[0], value) for key, value in rows]
     return sorted(found, key=lambda row: kinds.index(row[0]))
 
 

@@ -65,6 +65,30 @@ def of_session(connection: Connection, session: str) -> list[Kept]:
     return [read(row) for row in rows]
 
 
+def standing(connection: Connection, session: str) -> tuple[int, str | None]:
+    """How many answers there are about a session, and when the last of them came."""
+    found: tuple[int, str | None] = connection.execute(
+        "SELECT count(*), max(at) FROM model_answers WHERE session = ?", (session,)
+    ).fetchone()
+    return found
+
+
+def last_at(connection: Connection) -> str:
+    """When the last answer came; empty where there is none."""
+    return connection.execute("SELECT max(at) FROM model_answers").fetchone()[0] or ""
+
+
+def forget_session(connection: Connection, session: str) -> None:
+    """Inside a transaction."""
+    connection.execute("DELETE FROM model_answers WHERE session = ?", (session,))
+
+
+def sessions(connection: Connection) -> list[str]:
+    """Those that a model was asked about."""
+    rows = connection.execute("SELECT DISTINCT session FROM model_answers")
+    return [row[0] for row in rows]
+
+
 def asked_about(answers: Sequence[Kept]) -> set[str]:
     """The steps that a model was asked about, whatever it said."""
     return {step for answer in answers if answer.kind == "steps" for step in answer.steps}

@@ -1,0 +1,169 @@
+"""What is asked about the events in the store: how many, which was the last, what is to be done.
+
+`events` writes them and `pipeline` makes steps of them; the table is theirs and this module's.
+"""
+
+from collections.abc import Mapping
+from sqlite3 import Connection
+from typing import NamedTuple
+
+_RESTING = ("Stop", "PreCompact", "SessionEnd", "SubagentStop")
+"""After these an agent waits, and there is something whole to tell."""
+
+
+class EventRow(NamedTuple):
+    """An event without what it says."""
+
+    id: str
+    session: str
+    event: str
+    at: str
+    folder: str
+    tool: str | None
+    tool_use: str | None
+    status: str
+    attempts: int
+    reason: str | None
+
+
+class GivenUp(NamedTuple):
+    """Events of which nothing could be made, for one reason; the last of them."""
+
+    reason: str
+    events: int
+    at: str
+    session: str
+    event: str
+    tool: str | None
+
+
+class Changed(NamedTuple):
+    """What a session did to an item of code."""
+
+    path: str
+    name: str
+    kind: str
+    change: str
+
+
+# All of them
+
+
+def waiting(connection: Connection) -> int:
+    """How many there are of which nothing was made yet."""
+    # The words of the index: only so is it used.
+    return _number(connection, "SELECT count(*) FROM events WHERE status = 'new'")
+
+
+def skipped(connection: Connection, since: str = "") -> int:
+    """How many were given up."""
+    sql = "SELECT count(*) FROM events WHERE status = 'skipped' AND at >= ?"
+    return _number(connection, sql, since)
+
+
+def given_up(connection: Connection, most: int) -> list[GivenUp]:
+    # What stands beside a `max` is of the same row.
+    rows = connection.execute(
+        "SELECT coalesce(reason, ''), count(*), max(at), session, event, tool FROM events"
+        " WHERE status = 'skipped' GROUP BY 1 ORDER BY 3 DESC LIMIT ?",
+        (most,),
+    )
+    return [GivenUp._make(row) for row in rows]
+
+
+def last_at(connection: Connection) -> str | None:
+    """When the newest of them happened."""
+    found: str | None = connection.execute("SELECT max(at) FROM events").fetchone()[0]
+    return found
+
+
+def newest(
+    connection: Connection, wanted: Mapping[str, str], most: int
+) -> tuple[list[EventRow], int]:
+    """The newest first, and how many there are; `wanted` has a `session`, a `status`, or both."""
+    where = " AND ".join(f"{name} = ?" for name in ("session", "status") if name in wanted)
+    where = f"WHERE {where}" if where else ""
+    values = [wanted[name] for name in ("session", "status") if name in wanted]
+    rows = connection.execute(
+        f"SELECT {', '.join(EventRow._fields)} FROM events {where} ORDER BY id DESC LIMIT ?",
+        (*values, most),
+    )
+    count = _number(connection, f"SELECT count(*) FROM events {where}", *values)
+    return [EventRow._make(row) for row in rows], count
+
+
+# Those of a session
+
+
+def count(connection: Connection, session: str) -> int:
+    return _number(connection, "SELECT count(*) FROM events WHERE session = ?", session)
+
+
+def by_status(connection: Connection, session: str) -> dict[str, int]:
+    rows = connection.execute(
+        "SELECT status, count(*) FROM events WHERE session = ? GROUP BY status", (session,)
+    )
+    return dict(rows.fetchall())
+
+
+def first_step(connection: Connection, session: str, after: str = "") -> str | None:
+    """The id of the first step behind an event; None where there is none."""
+    sql = "SELECT min(id) FROM events WHERE session = ? AND id > ? AND +status = 'step'"
+    found: str | None = connection.execute(sql, (session, after)).fetchone()[0]
+    return found
+
+
+def last_step(connection: Connection, session: str) -> str:
+    sql = "SELECT max(id) FROM events WHERE session = ? AND +status = 'step'"
+    return connection.execute(sql, (session,)).fetchone()[0] or ""
+
+
+def last(connection: Connection, session: str) -> str:
+    """The id of the last event."""
+    sql = "SELECT max(id) FROM events WHERE session = ?"
+    return connection.execute(sql, (session,)).fetchone()[0] or ""
+
+
+def last_name(connection: Connection, session: str) -> str:
+    """What the last event is called; empty where there is none."""
+    row = connection.execute(
+        "SELECT event FROM events WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
+    ).fetchone()
+    return row[0] if row else ""
+
+
+def first_at(connection: Connection, session: str) -> str | None:
+    """When the first of them happened that is still there."""
+    row = connection.execute(
+        "SELECT at FROM events WHERE session = ? ORDER BY id LIMIT 1", (session,)
+    ).fetchone()
+    return row[0] if row else None
+
+
+def has_rested(connection: Connection, session: str, since: str) -> bool:
+    """Whether from an event on the agent has waited, or something was found to be well."""
+    marks = ", ".join("?" * len(_RESTING))
+    found = connection.execute(
+        "SELECT 1 FROM events WHERE session = ? AND id >= ?"
+        f" AND (event IN ({marks}) OR body LIKE '%\"passed\":true%') LIMIT 1",
+        (session, since, *_RESTING),
+    )
+    return found.fetchone() is not None
+
+
+def changed(connection: Connection, session: str) -> tuple[Changed, ...]:
+    rows = connection.execute(
+        "SELECT path, name, kind, change FROM symbol_changes WHERE session = ? ORDER BY path, line",
+        (session,),
+    )
+    return tuple(Changed._make(row) for row in rows)
+
+
+def forget_session(connection: Connection, session: str) -> None:
+    """Inside a transaction: all that was heard of a session."""
+    for table in ("events", "symbol_changes"):
+        connection.execute(f"DELETE FROM {table} WHERE session = ?", (session,))
+
+
+def _number(connection: Connection, sql: str, *values: str) -> int:
+    return int(connection.execute(sql, values).fetchone()[0])
