@@ -425,12 +425,13 @@ def test_a_page_whose_name_is_not_utf_8(ctx: Ctx, folder: Path) -> None:
 
 def test_what_has_no_date_is_as_new_as_its_import(ctx: Ctx, add: Add, tmp_path: Path) -> None:
     add("--type=fact", "Before")
+    time.sleep(0.02)  # Items are dated a millisecond apart.
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"content": "{word}"}}\n' for word in ("One", "Two", "Three")))
     assert answer(ctx, str(path))["added"] == {"fact": 3}
     assert contents(ctx) == ["Three", "Two", "One", "Before"]
     first = nodes(ctx)
-    time.sleep(0.02)  # Items are dated a millisecond apart.
+    time.sleep(0.02)
     path.write_text('{"content": "Four"}\n' + path.read_text())
     again = answer(ctx, str(path))
     assert (again["added"], again["unchanged"]) == ({"fact": 1}, 3)

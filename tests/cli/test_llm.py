@@ -51,9 +51,9 @@ def project(shop: Path, ctx: Ctx) -> Path:
 
 def told(text: str) -> str:
     """Without what differs from run to run."""
+    text = re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", text)
     text = re.sub(r"[0-9A-HJKMNP-TV-Z]{12}", "ID", text)
     text = re.sub(r"http://127\.0\.0\.1:\d+(/v1)?", "URL", text)
-    text = re.sub(r"\b[0-9a-f]{12}\b", "COMMIT", text)
     text = re.sub(r"\d{4}-\d\d-\d\d-\d{4}-\w+", "TIME", text)
     text = re.sub(r"[\d,]+ tokens", "N tokens", text)
     return re.sub(r"\d+\.\d s\b", "N s", text)

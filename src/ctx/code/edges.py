@@ -137,6 +137,15 @@ class Graph:
             (IMPORTS,),
         ).fetchall()
 
+    def leading_to(self, items: Iterable[int], most: int) -> dict[int, int]:
+        """How many edges lead to each item, counted as far as this."""
+        rows = self.connection.execute(
+            "SELECT value, (SELECT count(*) FROM"
+            " (SELECT 1 FROM edges WHERE target = value LIMIT ?)) FROM json_each(?)",
+            (most, str(list(items))),
+        )
+        return dict(rows)
+
     def calling_items(self, least: int) -> list[tuple[int, int]]:
         """Which item calls which."""
         self.have_all_followed()

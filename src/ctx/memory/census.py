@@ -135,5 +135,9 @@ def _number(graph: Graph, sql: str) -> int:
     return int(graph.connection.execute(sql).fetchone()[0])
 
 
+def count_nodes(connection: Connection) -> int:
+    return int(connection.execute("SELECT count(*) FROM nodes").fetchone()[0])
+
+
 def has_nodes(connection: Connection) -> bool:
     return connection.execute("SELECT 1 FROM nodes LIMIT 1").fetchone() is not None

@@ -256,3 +256,8 @@ def _write_current_task(connection: Connection, place: str) -> None:
         connection.execute("DELETE FROM pending WHERE key = ?", (place,))
     else:
         pending.write(connection, place, task.word, task.at)
+
+
+def index_words(connection: Connection) -> None:
+    """Make the index of words anew. SQLite keeps those of a deleted text until there is reason."""
+    connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")

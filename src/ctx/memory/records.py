@@ -189,6 +189,21 @@ def end_of_change(connection: Connection, change: str) -> tuple[int, str]:
     return (row[0], row[1]) if row else (0, "")
 
 
+def ids(connection: Connection) -> set[str]:
+    """Of all records."""
+    return {row[0] for row in connection.execute("SELECT id FROM records")}
+
+
+def nodes_said_by(connection: Connection, session: str, author: str) -> list[str]:
+    """The nodes that somebody put in a session."""
+    rows = connection.execute(
+        "SELECT DISTINCT subject FROM records"
+        " WHERE session = ? AND author = ? AND kind = 'node.put'",
+        (session, author),
+    )
+    return [row[0] for row in rows]
+
+
 def last_stamp(connection: Connection) -> int:
     """The last one that the next has to come after."""
     row = connection.execute("SELECT max(stamp) FROM records WHERE stamp < ?", (BEYOND,)).fetchone()

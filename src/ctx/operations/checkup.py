@@ -178,7 +178,7 @@ def _contents(path: str) -> Check:
                 truth.read_truth(path, application_id=store.APPLICATION_ID, migrations=MIGRATIONS)
             ) as connection,
         ):
-            nodes = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+            nodes = census.count_nodes(connection)
     except DatabaseFailure as error:
         return Check("store", "warning", error.message, "`ctx status` brings it up to date.")
     size = (size_of(path) + size_of(f"{path}-wal")) / 1_000_000

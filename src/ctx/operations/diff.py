@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, NamedTuple
 
 from ctx.errors import UsageError
-from ctx.ids import NodeId, ObjectId, short
-from ctx.memory import history
+from ctx.ids import ObjectId, short
+from ctx.memory import history, lookups
 from ctx.memory.graph import Graph
 from ctx.memory.model import Edge, Node, View
 from ctx.objects.model import Commit
@@ -130,7 +130,7 @@ def _graph(workspace: Workspace, side: Side) -> AbstractContextManager[Graph]:
 
 
 def _nodes(old: Graph, new: Graph) -> Iterator[NodeDifference]:
-    rows = [_rows(graph) for graph in (old, new)]
+    rows = [lookups.hashes(graph.connection) for graph in (old, new)]
     differing = sorted(
         node_id
         for node_id in rows[0].keys() | rows[1].keys()
@@ -141,16 +141,6 @@ def _nodes(old: Graph, new: Graph) -> Iterator[NodeDifference]:
         before, after = ({node.id: node for node in graph.nodes(part)} for graph in (old, new))
         for node_id in part:
             yield _node(before.get(node_id), after.get(node_id))
-
-
-def _rows(graph: Graph) -> dict[NodeId, int]:
-    """What tells whether a node is the same on both sides, by its id."""
-    rows = graph.connection.execute(
-        "SELECT id, type, content, summary, metadata,"
-        " (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tags WHERE node_id = nodes.id"
-        " ORDER BY tag)) FROM nodes"
-    )
-    return {row[0]: hash(row) for row in rows}
 
 
 def _node(before: Node | None, after: Node | None) -> NodeDifference:

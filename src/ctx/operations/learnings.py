@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from ctx import clock
 from ctx.capture import session_table, steps
 from ctx.errors import NodeNotFound
-from ctx.ids import NodeId, Ulid
-from ctx.memory import model
+from ctx.ids import NodeId
+from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER
+from ctx.memory.lookups import Observed
 from ctx.memory.model import OFF_CONTEXT, Node
 from ctx.synthesis import learnings as recurring
 from ctx.synthesis import meaning
@@ -199,45 +200,32 @@ def _session(memory: Memory, session: str, at: str) -> Worked:
 
 def _told(memory: Memory, tag: str | None) -> list[Told]:
     """The newest observations that can recur, the oldest of them first."""
-    return [_observation(row) for row in reversed(_observations(memory, tag))]
+    return [_observation(each) for each in reversed(_observations(memory, tag))]
 
 
 def _said_alike(memory: Memory, node: Node) -> list[NodeId]:
     """The observations that say what a learning says."""
     tag = next((each for each in node.tags if each.startswith("project:")), None)
     return [
-        NodeId(Ulid(row[0]))
-        for row in _observations(memory, tag)
-        if meaning.alike(_observation(row).text, node.content)
+        each.id
+        for each in _observations(memory, tag)
+        if meaning.alike(_observation(each).text, node.content)
     ]
 
 
-def _observations(memory: Memory, tag: str | None) -> list[tuple[str, str, str, str, str]]:
-    places = ", ".join("?" * len(_KINDS))
-    # From the newest node on, until there are enough: the cross and the sign keep SQLite from
-    # looking at all that were ever made, and sorting them.
-    return memory.user.connection.execute(
-        "SELECT n.id, n.content, n.created_at, n.metadata, k.tag FROM nodes AS n"
-        " CROSS JOIN tags AS k ON k.node_id = n.id"
-        f" WHERE k.tag IN ({places}) AND +n.type = 'observation' AND n.superseded_by IS NULL"
-        " AND CASE WHEN ? IS NULL THEN NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id"
-        "  AND tag >= 'project:' AND tag < 'project;')"
-        "  ELSE EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = ?) END"
-        " ORDER BY n.created_at DESC, n.id DESC LIMIT ?",
-        (*(f"kind:{kind}" for kind in _KINDS), tag, tag, _MOST_TOLD),
-    ).fetchall()
+def _observations(memory: Memory, tag: str | None) -> list[Observed]:
+    return lookups.observations(memory.user.connection, _KINDS, tag, _MOST_TOLD)
 
 
-def _observation(row: tuple[str, str, str, str, str]) -> Told:
-    _, content, at, text, kind = row
-    metadata: dict[str, Any] = json.loads(text)
+def _observation(found: Observed) -> Told:
+    metadata: dict[str, Any] = json.loads(found.metadata)
     sessions = _texts(metadata.get("sessions")) or _texts([metadata.get("session")])
     said = metadata.get("title")
     return Told(
-        kind.removeprefix("kind:"),
-        said if isinstance(said, str) and said else content.partition("\n")[0],
+        found.kind.removeprefix("kind:"),
+        said if isinstance(said, str) and said else found.content.partition("\n")[0],
         sessions,
-        at,
+        found.created_at,
         _texts(metadata.get("files")),
         metadata.get("said_by") == "user",
     )
@@ -349,14 +337,9 @@ def _nodes(memory: Memory, tag: str | None, *, everywhere: bool = False) -> list
     """Learnings: of all projects, or of one with those that belong to none."""
     found: list[Node] = []
     for graph in memory.graph.graphs:
-        rows = graph.connection.execute(
-            "SELECT DISTINCT node_id FROM tags AS k WHERE tag >= 'learning:' AND tag < 'learning;'"
-            " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = k.node_id"
-            "  AND tag >= 'project:' AND tag < 'project;') IS NOT 1)",
-            (everywhere or graph.scope != USER, tag or ""),
-        ).fetchall()
-        nodes = graph.nodes([row[0] for row in rows])
-        found += [node for node in nodes if node.superseded_by is None]
+        everything = everywhere or graph.scope != USER
+        there = lookups.learnings(graph.connection, tag, everywhere=everything)
+        found += [node for node in graph.nodes(there) if node.superseded_by is None]
     return found
 
 

@@ -11,6 +11,7 @@ from ctx.code.coverage import Coverage
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
 from ctx.layout import Project
+from ctx.memory import materialise
 from ctx.operations import code_cycles
 from ctx.operations.code_cycles import Condensation
 from ctx.packs import node_vectors
@@ -86,7 +87,7 @@ def text(workspace: Workspace) -> Rebuilt:
         with explained(told.path), closing(sqlite3.connect(told.path)) as connection:
             connection.isolation_level = None
             with transaction(connection):
-                connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")
+                materialise.index_words(connection)
     return told
 
 

@@ -17,7 +17,7 @@ from ctx.context.contexts import Item
 from ctx.context.relevance import Chosen
 from ctx.errors import ContentRefused
 from ctx.hook_files import shown, spool
-from ctx.memory import model, receipts
+from ctx.memory import lookups, model, receipts
 from ctx.memory.model import Node
 from ctx.memory.query import candidates
 from ctx.memory.query.compile import Scope
@@ -101,14 +101,8 @@ def _about_files(
     """What was fixed or decided in files that the prompt names, whatever words it has for it."""
     connections = there.graph.connections
     wanted = [*paths][:_MOST_FILES]
-    # By type there are many, by path one: the sign keeps SQLite from going by type.
-    sql = (
-        "SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id AND e.type = 'MENTIONS'"
-        " JOIN tags AS t ON t.node_id = e.from_id AND t.tag IN ('kind:bugfix', 'kind:decision')"
-        f" WHERE json_extract(f.metadata, '$.path') IN ({', '.join('?' * len(wanted))})"
-        f" AND +f.type = 'file' ORDER BY e.from_id DESC LIMIT {_MOST_ABOUT_FILES}"
-    )
-    ids = {row[0] for each in connections for row in each.execute(sql, wanted)} - set(known)
+    about = (lookups.settled_in_files(each, wanted, _MOST_ABOUT_FILES) for each in connections)
+    ids = {node_id for found in about for node_id in found} - set(known)
     seen = candidates.in_sight(connections, parse_words(""), scope, now_ms, ids) if ids else ids
     return [
         Remembered(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)

@@ -18,7 +18,7 @@ from ctx.ids import NodeId, ObjectId
 from ctx.llm import answers
 from ctx.llm.answers import CodeBlock, Spoken
 from ctx.llm.model import Stop, Usage
-from ctx.memory import model
+from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import log, naming, roles, streams
@@ -112,7 +112,7 @@ def respond(memory: Memory, response: Response) -> Kept:
     cut = 0 if is_whole else max(0, len(whole) - LONGEST_TEXT)
     with memory.changing("llm") as change:
         key = sha256(f"{task}\0{text}".encode()).hexdigest()[:32]
-        node_id = _same(change, key)
+        node_id = lookups.source_of_answer(change.graph.connection, key)
         is_new = node_id is None
         given: list[str] = []
         if node_id is None:
@@ -160,14 +160,6 @@ def write_to_log(memory: Memory, kept: Kept) -> str | None:
 def _sound(text: str) -> str:
     """A text that can be kept: what no file and no store takes is marked as lost."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
-
-
-def _same(change: Change, key: str) -> NodeId | None:
-    row = change.graph.connection.execute(
-        "SELECT id FROM nodes WHERE type = 'source' AND json_extract(metadata, '$.answer') = ?",
-        (key,),
-    ).fetchone()
-    return row[0] if row else None
 
 
 def _blob(change: Change, text: str) -> ObjectId:

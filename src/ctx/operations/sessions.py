@@ -18,7 +18,7 @@ from ctx.context import contexts
 from ctx.errors import CtxError, UsageError
 from ctx.hook_files import live
 from ctx.ids import NodeId, short
-from ctx.memory import event_log, pending, receipts
+from ctx.memory import event_log, lookups, pending, receipts
 from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
@@ -241,10 +241,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
 
 def _line(connection: Connection, session: Session) -> Line:
     number = event_table.by_status(connection, session.id).get(STEP, 0)
-    row = connection.execute(
-        "SELECT json_extract(metadata, '$.title') FROM nodes WHERE id = ?", (session.summary,)
-    ).fetchone()
-    title = row[0] if row and isinstance(row[0], str) else ""
+    title = lookups.title_of(connection, session.summary)
     return Line(
         *(session.id, session.project, session.branch, session.status),
         *(session.started_at, session.last_at, number, title or session.request),
@@ -253,14 +250,8 @@ def _line(connection: Connection, session: Session) -> Line:
 
 def _marked(memory: Memory, session: str) -> list[Node]:
     """The nodes that carry the tag of a session."""
-    found = [
-        NodeId(row[0])
-        for connection in memory.graph.connections
-        for row in connection.execute(
-            "SELECT node_id FROM tags WHERE tag = ? ORDER BY node_id", (f"{_TAG}{session}",)
-        )
-    ]
-    return list(memory.graph.nodes(found))
+    found = [lookups.with_tag(each, f"{_TAG}{session}") for each in memory.graph.connections]
+    return list(memory.graph.nodes([node_id for ids in found for node_id in ids]))
 
 
 def _made_of(memory: Memory, session: Session) -> list[Node]:

@@ -13,7 +13,7 @@ from ctx.exchange import integrity, recovery, salvaged
 from ctx.exchange.integrity import Difference
 from ctx.exchange.recovery import Recovered
 from ctx.hook_files import spool
-from ctx.memory import store
+from ctx.memory import census, records, store
 from ctx.sqlite import backups, truth
 from ctx.sqlite.connection import (
     IMMUTABLE,
@@ -159,7 +159,7 @@ def back_up(path: str, target: str | None) -> BackedUp:
     with explained(path), disk.explained("making a backup"), temporary_file(backup) as temporary:
         _refuse_existing(backup)
         with closing(store.open_for_reading(path)) as connection:
-            nodes = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+            nodes = census.count_nodes(connection)
             truth.copy(connection, temporary)
         if problems := truth.check_truth(temporary):
             raise DatabaseFailure(
@@ -204,7 +204,7 @@ def candidate(path: str, source: str) -> Iterator[Candidate]:
                     f"{shown(source)} is damaged: {problems[0]}", hint="Choose another backup."
                 )
             with explained(source), closing(store.open_for_writing(copy)) as connection:
-                nodes = connection.execute("SELECT count(*) FROM nodes").fetchone()[0]
+                nodes = census.count_nodes(connection)
             for made in truth.backups(copy):
                 disk.discard(made)
             yield Candidate(source, copy, nodes)
@@ -268,7 +268,7 @@ def _filled(path: str, found: salvaged.Salvaged) -> list[Step]:
         try:
             with closing(truth.connect_for_reading(backup.path)) as connection:
                 missing = found.fill_from(connection)
-                there = {row[0] for row in connection.execute("SELECT id FROM records")}
+                there = records.ids(connection)
         except (sqlite3.Error, UnicodeDecodeError, ValueError):
             steps.append(Step("newest backup", f"{backup.name} cannot be read either"))
             continue

@@ -119,7 +119,7 @@ def _forward(edge: Edge) -> _Way:
 def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Way]:
     """Who leads to these items. Who only imports one is not asked: it says so in its body too."""
     wanted = [label for label in labels if label != "IMPORTS"]
-    leading_to = _leading_to(code, items)
+    leading_to = code.leading_to(items, _MOST_LEADING + 1)
     quiet = [item for item in items if leading_to[item] <= _MOST_LEADING]
     edges = code.edges_to(quiet, wanted, least) if wanted else []
     tests = _in_tests(code, {edge.source for edge in edges})
@@ -150,7 +150,9 @@ def _step(
 ) -> list[int]:
     """Follow one ring of edges; the items that were reached for the first time."""
     new: dict[int, None] = {}
-    leading_to = _leading_to(code, {way.target for way in ways if way.target not in scores})
+    leading_to = code.leading_to(
+        {way.target for way in ways if way.target not in scores}, _MOST_LEADING + 1
+    )
     for way in sorted(ways, key=lambda way: (-way.weight * scores.get(way.source, 0.0), way)):
         score = scores.get(way.source, 0.0) * way.weight
         if score < _LEAST or way.target in scores:
@@ -199,16 +201,6 @@ def _reached(start: int, leads: Mapping[int, Sequence[int]]) -> set[int]:
                 found.add(other)
                 waiting.append(other)
     return found
-
-
-def _leading_to(code: Code, items: Iterable[int]) -> dict[int, int]:
-    """How many lead to each item, as far as that is telling."""
-    rows = code.connection.execute(
-        "SELECT value, (SELECT count(*) FROM (SELECT 1 FROM edges WHERE target = value LIMIT ?))"
-        " FROM json_each(?)",
-        (_MOST_LEADING + 1, str(list(items))),
-    )
-    return dict(rows)
 
 
 def _in_tests(code: Code, items: Collection[int]) -> set[int]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ctx import clock
 from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
+from ctx.memory import census, lookups
 from ctx.memory.graph import PROJECT, Graph
 from ctx.packs.remembered import Nearness
 from ctx.search import embedders
@@ -79,7 +80,7 @@ class _Near:
 def nearness(memory: Memory, question: str) -> Nearness | None:
     """What tells how near nodes are in meaning; None where there are no vectors to tell it."""
     # Nothing is loaded for stores without a node.
-    stores = [(graph, path) for graph, path in _stores(memory) if _has_nodes(graph)]
+    stores = [each for each in _stores(memory) if census.has_nodes(each[0].connection)]
     embedder = _embedder(memory, _PATIENCE_S) if stores else None
     if embedder is None:
         return None
@@ -162,10 +163,6 @@ def _stores(memory: Memory) -> list[tuple[Graph, str]]:
     return found
 
 
-def _has_nodes(graph: Graph) -> bool:
-    return graph.connection.execute("SELECT 1 FROM nodes LIMIT 1").fetchone() is not None
-
-
 def _embedder(memory: Memory, patience_s: float | None = None) -> Embedder | None:
     with suppress(CtxError):
         return embedders.configured(memory.config, memory.surroundings.environment, patience_s)
@@ -185,7 +182,7 @@ def bring_up_to_date(
 ) -> int:
     """Embed what is new and what has changed, forget what is gone; how many were embedded."""
     connection = graph.connection
-    stamps = dict(connection.execute("SELECT id, updated_at FROM nodes"))
+    stamps = lookups.changed_at(connection)
     # Who asks needs all vectors in memory anyway.
     known = file.stamps(embedder)
     # What came from elsewhere may have been changed long ago: each node is compared with its own.
@@ -194,23 +191,14 @@ def bring_up_to_date(
     if known.keys() != stamps.keys() and (gone := set(file.keys()) - stamps.keys()):
         file.forget(gone)
     # Within one second a text can change twice, and documents do not tell when they did.
-    looked_at = (
-        "SELECT id FROM nodes ORDER BY updated_at DESC, id DESC LIMIT ?",
-        "SELECT id FROM nodes WHERE type IN ('task', 'decision') ORDER BY id DESC LIMIT ?",
-    )
-    wanted = {row[0]: None for sql in looked_at for row in connection.execute(sql, (_NEWEST,))}
+    wanted: dict[str, None] = dict.fromkeys(lookups.changed_last(connection, _NEWEST))
+    wanted.update(dict.fromkeys(lookups.newest_documents(connection, _NEWEST)))
     wanted.update(dict.fromkeys(changed))
     texts = _texts(graph, list(wanted))
     return file.fill(embedder, texts, stamps, limit=len(wanted), go_on=go_on)
 
 
-def _texts(graph: Graph, node_ids: Sequence[NodeId]) -> Iterator[tuple[str, str]]:
+def _texts(graph: Graph, node_ids: Sequence[str]) -> Iterator[tuple[str, str]]:
     for begin in range(0, len(node_ids), _PART):
         part = node_ids[begin : begin + _PART]
-        rows = graph.connection.execute(
-            "SELECT id, substr(CASE WHEN summary IS NULL THEN content"
-            f" ELSE summary || char(10) || content END, 1, {_LONGEST_TEXT})"
-            f" FROM nodes WHERE id IN ({', '.join('?' * len(part))})",
-            part,
-        )
-        yield from rows.fetchall()
+        yield from lookups.texts(graph.connection, part, _LONGEST_TEXT)

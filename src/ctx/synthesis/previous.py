@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any, NamedTuple
 
-from ctx import ids
 from ctx.capture.steps import Step
 from ctx.ids import NodeId
-from ctx.memory import records
+from ctx.memory import lookups, records
 from ctx.memory.graph import Graph
+from ctx.memory.lookups import Statement
 from ctx.memory.model import from_json
 from ctx.synthesis import junk
 from ctx.synthesis.decisions import contradicts
@@ -24,10 +24,6 @@ _LONGEST_TITLE = 400
 _FEWEST_WORDS = 4
 _MOST_LEAD = 8
 _WORD = re.compile(r"\w+")
-_COLUMNS = (
-    "n.id, n.metadata, n.content, (SELECT tag FROM tags"
-    " WHERE node_id = n.id AND tag >= 'kind:' AND tag < 'kind;' LIMIT 1)"
-)
 
 
 class Told(NamedTuple):
@@ -50,14 +46,7 @@ class Told(NamedTuple):
 
 def of_session(graph: Graph, session_id: str) -> list[Told]:
     """What was told of a session."""
-    # Of a type there are many, of a session few: the sign keeps SQLite from going by type.
-    rows = graph.connection.execute(
-        f"SELECT {_COLUMNS} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
-        " WHERE t.tag = ? AND +n.type IN ('observation', 'summary')"
-        " AND json_extract(n.metadata, '$.key') NOT NULL ORDER BY n.id DESC",
-        (f"session:{session_id}",),
-    )
-    return [_told(row) for row in rows]
+    return [_told(each) for each in lookups.of_session(graph.connection, session_id)]
 
 
 def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[str]) -> list[Told]:
@@ -65,23 +54,10 @@ def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[st
 
     What is superseded is left out, and so are other keys that were asked to be.
     """
-    where = "n.id IN (SELECT node_id FROM tags WHERE tag = ?)" if tag else "? = ''"
-    marks = ", ".join("?" * len(keys))
-    rows = graph.connection.execute(
-        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.superseded_by IS NULL"
-        f" AND n.type = 'observation' AND {where}"
-        f" AND json_extract(n.metadata, '$.key') IN ({marks})",
-        (tag, *keys),
-    ).fetchall()
-    # The sign again: from the newest on, it may stop after some.
-    rows += graph.connection.execute(
-        f"SELECT {_COLUMNS} FROM nodes AS n WHERE n.superseded_by IS NULL"
-        f" AND +n.type IN ('observation', 'decision', 'fact') AND {where}"
-        " ORDER BY n.id DESC LIMIT ?",
-        (tag, _MOST_COMPARED),
-    ).fetchall()
+    found = lookups.with_keys(graph.connection, tag, keys)
+    found += lookups.newest_statements(graph.connection, tag, _MOST_COMPARED)
     left_out = set(without)
-    return [each for each in map(_told, rows) if each.key not in left_out]
+    return [each for each in map(_told, found) if each.key not in left_out]
 
 
 def same(found: Observation, others: Sequence[Told]) -> Told | None:
@@ -109,13 +85,8 @@ def is_stated(found: Observation, others: Sequence[Told]) -> bool:
 
 def settled(graph: Graph, session_name: str, author: str) -> list[str]:
     """Titles of what was told of a session, and that somebody else has changed or deleted since."""
-    subjects = graph.connection.execute(
-        "SELECT DISTINCT subject FROM records"
-        " WHERE session = ? AND author = ? AND kind = 'node.put'",
-        (session_name, author),
-    ).fetchall()
     found = []
-    for (subject,) in subjects:
+    for subject in records.nodes_said_by(graph.connection, session_name, author):
         about = records.about(graph.connection, subject, "node.")
         if max(about, key=lambda record: record.order).author != author:
             metadata = [each.body.get("metadata") for each in about if each.author == author]
@@ -161,9 +132,8 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _told(row: tuple[str, str, str, str | None]) -> Told:
-    node_id, metadata, content, kind = row
-    said = from_json(metadata)
+def _told(found: Statement) -> Told:
+    said = from_json(found.metadata)
     title = said.get("title")
-    shown = title if isinstance(title, str) else content.partition("\n")[0][:_LONGEST_TITLE]
-    return Told(NodeId(ids.Ulid(node_id)), said, shown, (kind or "").removeprefix("kind:"))
+    shown = title if isinstance(title, str) else found.content.partition("\n")[0][:_LONGEST_TITLE]
+    return Told(found.id, said, shown, (found.kind or "").removeprefix("kind:"))

@@ -1,0 +1,182 @@
+"""Nodes by what they carry: a tag, a key, a path, a place among the newest.
+
+Each is one statement, for whoever needs exactly that; the query language is for everything else.
+"""
+
+from collections.abc import Iterable, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.ids import NodeId
+
+_PROJECTS = "tag >= 'project:' AND tag < 'project;'"
+
+
+class Statement(NamedTuple):
+    """What a node says, for whoever compares it with others."""
+
+    id: NodeId
+    metadata: str
+    """JSON."""
+    content: str
+    kind: str | None
+    """Its tag `kind:…`."""
+
+
+_STATEMENT = (
+    "n.id, n.metadata, n.content, (SELECT tag FROM tags"
+    " WHERE node_id = n.id AND tag >= 'kind:' AND tag < 'kind;' LIMIT 1)"
+)
+
+
+class Observed(NamedTuple):
+    """An observation, once for each of its kinds that was asked for."""
+
+    id: NodeId
+    content: str
+    created_at: str
+    metadata: str
+    """JSON."""
+    kind: str
+    """The tag."""
+
+
+def with_tag(connection: Connection, tag: str) -> list[NodeId]:
+    rows = connection.execute("SELECT node_id FROM tags WHERE tag = ? ORDER BY node_id", (tag,))
+    return [row[0] for row in rows]
+
+
+def title_of(connection: Connection, node_id: str | None) -> str:
+    """What its metadata calls it; empty where it says nothing, or there is no such node."""
+    row = connection.execute(
+        "SELECT json_extract(metadata, '$.title') FROM nodes WHERE id = ?", (node_id,)
+    ).fetchone()
+    return row[0] if row and isinstance(row[0], str) else ""
+
+
+def source_of_answer(connection: Connection, key: str) -> NodeId | None:
+    """The node that keeps a model's answer."""
+    row = connection.execute(
+        "SELECT id FROM nodes WHERE type = 'source' AND json_extract(metadata, '$.answer') = ?",
+        (key,),
+    ).fetchone()
+    return row[0] if row else None
+
+
+def hashes(connection: Connection) -> dict[NodeId, int]:
+    """What tells within this process whether a node says the same elsewhere, by its id."""
+    rows = connection.execute(
+        "SELECT id, type, content, summary, metadata,"
+        " (SELECT group_concat(tag, ' ') FROM (SELECT tag FROM tags WHERE node_id = nodes.id"
+        " ORDER BY tag)) FROM nodes"
+    )
+    return {row[0]: hash(row) for row in rows}
+
+
+def observations(
+    connection: Connection, kinds: Sequence[str], project: str | None, most: int
+) -> list[Observed]:
+    """The newest of some kinds, with the tag of a project; None: of no project."""
+    marks = ", ".join("?" * len(kinds))
+    # From the newest node on, until there are enough: the cross and the sign keep SQLite from
+    # looking at all that were ever made, and sorting them.
+    rows = connection.execute(
+        "SELECT n.id, n.content, n.created_at, n.metadata, k.tag FROM nodes AS n"
+        " CROSS JOIN tags AS k ON k.node_id = n.id"
+        f" WHERE k.tag IN ({marks}) AND +n.type = 'observation' AND n.superseded_by IS NULL"
+        " AND CASE WHEN ? IS NULL"
+        f"  THEN NOT EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND {_PROJECTS})"
+        "  ELSE EXISTS (SELECT 1 FROM tags WHERE node_id = n.id AND tag = ?) END"
+        " ORDER BY n.created_at DESC, n.id DESC LIMIT ?",
+        (*(f"kind:{kind}" for kind in kinds), project, project, most),
+    )
+    return [Observed._make(row) for row in rows]
+
+
+def learnings(connection: Connection, project: str | None, *, everywhere: bool) -> list[NodeId]:
+    """All of them, or those with the tag of a project and those of none."""
+    rows = connection.execute(
+        "SELECT DISTINCT node_id FROM tags AS k WHERE tag >= 'learning:' AND tag < 'learning;'"
+        " AND (?1 OR (SELECT min(tag <> ?2) FROM tags WHERE node_id = k.node_id"
+        f"  AND {_PROJECTS}) IS NOT 1)",
+        (everywhere, project or ""),
+    )
+    return [row[0] for row in rows]
+
+
+def settled_in_files(connection: Connection, paths: Sequence[str], most: int) -> list[NodeId]:
+    """The newest nodes that tell of something fixed or decided in one of these files."""
+    # By type there are many, by path one: the sign keeps SQLite from going by type.
+    rows = connection.execute(
+        "SELECT e.from_id FROM nodes AS f JOIN edges AS e ON e.to_id = f.id AND e.type = 'MENTIONS'"
+        " JOIN tags AS t ON t.node_id = e.from_id AND t.tag IN ('kind:bugfix', 'kind:decision')"
+        f" WHERE json_extract(f.metadata, '$.path') IN ({', '.join('?' * len(paths))})"
+        " AND +f.type = 'file' ORDER BY e.from_id DESC LIMIT ?",
+        (*paths, most),
+    )
+    return [row[0] for row in rows]
+
+
+def of_session(connection: Connection, session: str) -> list[Statement]:
+    """What synthesis said of a session, the newest first."""
+    # Of a type there are many, of a session few: the sign keeps SQLite from going by type.
+    rows = connection.execute(
+        f"SELECT {_STATEMENT} FROM tags AS t JOIN nodes AS n ON n.id = t.node_id"
+        " WHERE t.tag = ? AND +n.type IN ('observation', 'summary')"
+        " AND json_extract(n.metadata, '$.key') NOT NULL ORDER BY n.id DESC",
+        (f"session:{session}",),
+    )
+    return [Statement._make(row) for row in rows]
+
+
+def with_keys(connection: Connection, tag: str, keys: Sequence[str]) -> list[Statement]:
+    """Observations with one of these keys that hold, and have a tag, unless that is empty."""
+    rows = connection.execute(
+        f"SELECT {_STATEMENT} FROM nodes AS n WHERE n.superseded_by IS NULL"
+        f" AND n.type = 'observation' AND {_tagged(tag)}"
+        f" AND json_extract(n.metadata, '$.key') IN ({', '.join('?' * len(keys))})",
+        (tag, *keys),
+    )
+    return [Statement._make(row) for row in rows]
+
+
+def newest_statements(connection: Connection, tag: str, most: int) -> list[Statement]:
+    """The newest observations, decisions and facts that hold, and have a tag, if one is given."""
+    # From the newest on, it may stop after some: the sign keeps SQLite from going by type.
+    rows = connection.execute(
+        f"SELECT {_STATEMENT} FROM nodes AS n WHERE n.superseded_by IS NULL"
+        f" AND +n.type IN ('observation', 'decision', 'fact') AND {_tagged(tag)}"
+        " ORDER BY n.id DESC LIMIT ?",
+        (tag, most),
+    )
+    return [Statement._make(row) for row in rows]
+
+
+def changed_at(connection: Connection) -> dict[str, str]:
+    """When each node was changed last."""
+    return dict(connection.execute("SELECT id, updated_at FROM nodes"))
+
+
+def changed_last(connection: Connection, most: int) -> list[NodeId]:
+    sql = "SELECT id FROM nodes ORDER BY updated_at DESC, id DESC LIMIT ?"
+    return [row[0] for row in connection.execute(sql, (most,))]
+
+
+def newest_documents(connection: Connection, most: int) -> list[NodeId]:
+    sql = "SELECT id FROM nodes WHERE type IN ('task', 'decision') ORDER BY id DESC LIMIT ?"
+    return [row[0] for row in connection.execute(sql, (most,))]
+
+
+def texts(connection: Connection, node_ids: Iterable[str], longest: int) -> list[tuple[str, str]]:
+    """The beginning of what each says, the summary first."""
+    wanted = list(node_ids)
+    return connection.execute(
+        "SELECT id, substr(CASE WHEN summary IS NULL THEN content"
+        " ELSE summary || char(10) || content END, 1, ?)"
+        f" FROM nodes WHERE id IN ({', '.join('?' * len(wanted))})",
+        (longest, *wanted),
+    ).fetchall()
+
+
+def _tagged(tag: str) -> str:
+    return "n.id IN (SELECT node_id FROM tags WHERE tag = ?)" if tag else "? = ''"
