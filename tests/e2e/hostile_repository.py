@@ -26,6 +26,7 @@ class HostileRepository:
         self.top = top
         self.ran = ran
         self.config = top / ".git" / "config"
+        self._lost = top
         ran.mkdir()
 
     def markers(self) -> set[str]:
@@ -59,9 +60,11 @@ class HostileRepository:
             (self.top / name).write_text("x\n")
         git("add", "-f", ".", cwd=self.top)
         git("commit", "-qm", "Traps", cwd=self.top)
+        lost = git("rev-parse", "HEAD:app.py", cwd=self.top).strip()
+        self._lost = self.top / ".git" / "objects" / lost[:2] / lost[2:]
         self._write_hooks()
         self._write_settings()
-        self._drop_an_object()
+        self.drop_an_object()
         self.touch()
 
     def touch(self) -> None:
@@ -169,7 +172,6 @@ class HostileRepository:
             # A version that lets `extensions` count.
             file.write("\n".join(["[core]", " repositoryformatversion = 1", *lines, ""]))
 
-    def _drop_an_object(self) -> None:
-        objects = self.top / ".git" / "objects"
-        lost = git("-c", "core.hooksPath=/dev/null", "rev-parse", "HEAD:app.py", cwd=self.top)
-        (objects / lost[:2] / lost[2:].strip()).unlink()
+    def drop_an_object(self) -> None:
+        """Take away what git then looks for at its server. `git add` writes it again."""
+        self._lost.unlink(missing_ok=True)
