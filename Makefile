@@ -16,13 +16,13 @@ tour: $(STAMP)
 	@scripts/tour $(BIN)/ctx
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 quick: $(STAMP)
-	CTX_TEST_EFFORT=0.2 $(BIN)/python -m pytest -n 2 -m "not slow"
+	CTX_TEST_EFFORT=0.2 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 thorough: $(STAMP)
-	CTX_TEST_EFFORT=10 $(BIN)/python -m pytest -n 2
+	CTX_TEST_EFFORT=10 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(STAMP)
 	$(BIN)/ruff check .
