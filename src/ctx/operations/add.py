@@ -63,9 +63,11 @@ def add(memory: Memory, options: Options) -> Added:
             change.tag(node_id, tag)
         for old in replaced:
             change.link(node_id, old.id, "SUPERSEDES", Evidence(memory.who.author))
-    graph = memory.graph
-    short = graph.shown([node_id])[node_id]
-    return Added(graph.node(node_id), short, tuple(given), tuple(change.redacted))
+        # What is answered is read before anybody else can change it, or restore a backup.
+        change.write()
+        node = change.graph.node(node_id)
+        short = memory.graph.shown([node_id])[node_id]
+    return Added(node, short, tuple(given), tuple(change.redacted))
 
 
 def inherited_tags(replaced: Sequence[Node], tags: Sequence[str]) -> list[str]:
