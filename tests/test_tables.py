@@ -39,7 +39,7 @@ ELSEWHERE = {
     "exchange/intake.py": {"records", "nodes", "edges"},
     "exchange/integrity.py": {"records"},
     "exchange/recovery.py": {"pending", "records", "nodes", "tags", "views"},
-    "exchange/scrub.py": {"contexts", "records", "nodes", "nodes_fts", "tags", "views"},
+    "exchange/scrub.py": {"contexts", "records", "nodes", "tags", "views"},
     # A hook loads no more than it must.
     "agents/claude_code/store.py": {"commands", "pending"},
     "context/contexts.py": {"sessions", "symbol_changes", "records"},

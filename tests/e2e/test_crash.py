@@ -172,7 +172,8 @@ def stop_everywhere(stage: Stage, *, power_loss: bool, every: int = 1) -> int:
 
 @pytest.mark.parametrize("power_loss", [False, True], ids=["killed", "power lost"])
 def test_stopped_at_every_operation(stage: Stage, power_loss: bool) -> None:
-    assert stop_everywhere(stage, power_loss=power_loss, every=effort.every(3)) > 60
+    step_size = effort.every(3)
+    assert stop_everywhere(stage, power_loss=power_loss, every=step_size) > 200 // step_size
 
 
 def test_stopped_in_a_git_checkout(stage: Stage) -> None:

@@ -197,7 +197,8 @@ def test_an_answer_that_cannot_be_printed(
     program: Interrupter, commands: dict[str, list[str]], repo: Path
 ) -> None:
     failed = 0
-    for name, words in effort.share(list(commands.items()), 3):
+    tried = effort.share(list(commands.items()), 3)
+    for name, words in tried:
         ran = program.run(words, repo, streams=("", "/dev/full", ""))
         check(ran, name)
         if name.startswith("hook ") and name != "hook apply":
@@ -207,7 +208,7 @@ def test_an_answer_that_cannot_be_printed(
             failed += 1
         else:
             assert not program.run(words, repo).out, f"{name}: {ran.err}"
-    assert failed > 25
+    assert failed > 80 * len(tried) // len(commands)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +223,9 @@ def test_nobody_reads(
     streams: tuple[str, str, str],
 ) -> None:
     done = 0
-    for name, words in effort.share(list(commands.items()), 3, 1 + streams.count("closed")):
+    tried = effort.share(list(commands.items()), 3, 1 + streams.count("closed"))
+    for name, words in tried:
         ran = program.run(words, repo, streams=streams)
         check(ran, name)
         done += ran.code == 0
-    assert done > 25
+    assert done > 90 * len(tried) // len(commands)

@@ -8,7 +8,7 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, ids
-from ctx.capture import bodies
+from ctx.capture import bodies, event_table
 from ctx.errors import ContentRefused, UsageError
 from ctx.hook_files import spool
 
@@ -103,10 +103,7 @@ def waiting(connection: Connection, after: str, most: int) -> list[tuple[Event, 
 
 def is_over(connection: Connection, session: str) -> bool:
     """Whether the last thing that was heard of a session is that it ended."""
-    row = connection.execute(
-        "SELECT event FROM events WHERE session = ? ORDER BY id DESC LIMIT 1", (session,)
-    ).fetchone()
-    return row is not None and row[0] == "SessionEnd"
+    return event_table.last_name(connection, session) == "SessionEnd"
 
 
 def _text(said: dict[str, Any], name: str) -> str:

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from ctx import clock, terms
 from ctx.errors import DatabaseFailure
 from ctx.memory import event_log
-from ctx.memory.materialise import materialise
+from ctx.memory.materialise import index_words, materialise
 from ctx.memory.records import Record, as_json
 from ctx.redaction.needle import Needle
-from ctx.sqlite.connection import execute_script, transaction
+from ctx.sqlite.connection import transaction
 
 _FIXED = ("type", "created_at", "updated_at", "id", "over", "outside", "budget", "file")
 """Fields of a record's body that are no text."""
@@ -110,8 +110,7 @@ def scrub(connection: Connection, needle: Needle, tick: clock.Tick = clock.no_ti
             )
         # A context that is ready would not be what the records say any more.
         connection.execute("DELETE FROM contexts")
-        # SQLite keeps the words of a deleted text until it has reason to write them anew.
-        execute_script(connection, "INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")
+        index_words(connection)
         # Whoever has read it before, and is about to write, is to know.
         event_log.add(connection, event_log.SCRUBBED, "", {})
     return found

@@ -259,5 +259,6 @@ def _write_current_task(connection: Connection, place: str) -> None:
 
 
 def index_words(connection: Connection) -> None:
-    """Make the index of words anew. SQLite keeps those of a deleted text until there is reason."""
+    """Make the index of words anew. SQLite keeps those of a deleted text until it has reason to
+    write them again."""
     connection.execute("INSERT INTO nodes_fts(nodes_fts) VALUES ('rebuild')")

@@ -134,9 +134,28 @@ def sessions(connection: Connection) -> set[str]:
     return {row[0] for row in connection.execute("SELECT DISTINCT session FROM receipts")}
 
 
-def of_session(connection: Connection, session: str, most: int = 20) -> list[Receipt]:
+def of_session(connection: Connection, session: str) -> list[Receipt]:
     """Those of a session, the newest first."""
-    return _rows(connection, "WHERE session = ?1", session, most)
+    return _rows(connection, "WHERE session = ?1", session)
+
+
+def heads(connection: Connection, session: str) -> list[tuple[str, str, str, int]]:
+    """Those of a session in order, without what was given: id, event, when, and how many tokens."""
+    return connection.execute(
+        "SELECT id, event, at, tokens FROM receipts WHERE session = ? ORDER BY id", (session,)
+    ).fetchall()
+
+
+def nodes_given(connection: Connection, session: str, most: int) -> set[str]:
+    """The nodes in the last receipts of a session. Whoever asks answers a prompt: nothing else of
+    the receipts is read."""
+    rows = connection.execute(
+        "SELECT items FROM receipts WHERE session = ? ORDER BY id DESC LIMIT ?", (session, most)
+    )
+    kept = (json.loads(row[0]) for row in rows)
+    return {
+        each[0] for told in kept for each in (told["items"] if isinstance(told, dict) else told)
+    }
 
 
 def newest(connection: Connection, project: str | None, limit: int) -> list[Receipt]:

@@ -115,7 +115,7 @@ def _clock(surroundings: Surroundings) -> Iterator[Check]:
 
 def _newest_ms(surroundings: Surroundings) -> int:
     """The time of the newest record in the user store, or of the newest commit of the project."""
-    last = _asked(surroundings.graph, records.last_stamp)
+    last = _ask_store(surroundings.graph, records.last_stamp)
     found = [clock.stamp_ms(last)] if last else []
     if project := layout.find_project(surroundings.folder, surroundings.user_store.home):
         repository = Repository(project)
@@ -152,7 +152,7 @@ def _store(surroundings: Surroundings) -> Iterator[Check]:
         yield Check("store", "problem", f"{shown(path)}: {problems[0]}", advice)
     else:
         yield _contents(path)
-    if not _asked(path, census.has_nodes):
+    if not _ask_store(path, census.has_nodes):
         yield from _lost(path)
 
 
@@ -297,7 +297,7 @@ def _capture(surroundings: Surroundings) -> Iterator[Check]:
 def _skipped(path: str) -> Iterator[Check]:
     """Events that are in the store, and of which nothing could be made. Old ones are no news."""
     since = clock.iso(clock.now_ms() - _DAY_MS)
-    found = _asked(path, lambda store: event_table.given_up(store, _MOST_REASONS)) or ()
+    found = _ask_store(path, lambda store: event_table.given_up(store, _MOST_REASONS)) or ()
     for reason, count, at, session, event, tool in found:
         what = f"{event} of {tool}" if tool else event
         many = "1 event was" if count == 1 else f"{count:,} events were"
@@ -312,10 +312,12 @@ def _skipped(path: str) -> Iterator[Check]:
 
 def _last_event(path: str) -> int:
     """When the newest event in the store came; 0 where there is none."""
-    return clock.parse_iso(_asked(path, lambda store: event_table.last_at(store) or "") or "") or 0
+    return (
+        clock.parse_iso(_ask_store(path, lambda store: event_table.last_at(store) or "") or "") or 0
+    )
 
 
-def _asked(path: str, question: Callable[[Connection], _Answer]) -> _Answer | None:
+def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer | None:
     """What the store says; None where it is none. What is wrong with it is said elsewhere."""
     if truth.application_id_of(path) != store.APPLICATION_ID:
         return None

@@ -260,7 +260,7 @@ def forget(connection: Connection) -> None:
     """What was said of steps goes with the last of them."""
     with transaction(connection):
         for session in answers.sessions(connection):
-            if not event_table.count(connection, session):
+            if not event_table.last(connection, session):
                 answers.forget_session(connection, session)
 
 

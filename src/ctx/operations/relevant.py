@@ -114,8 +114,7 @@ def _known(there: Memory, session: str) -> set[str]:
     """The nodes that a session was given before, at its start or at a prompt."""
     home = there.surroundings.user_store.home
     known = {key.rpartition(":")[2] for key in shown.before(home, session)}
-    for receipt in receipts.of_session(there.user.connection, session, _MOST_RECEIPTS):
-        known.update(each.id for each in receipt.items)
+    known |= receipts.nodes_given(there.user.connection, session, _MOST_RECEIPTS)
     for name in spool.waiting(home)[-_MOST_RECEIPTS:]:
         if spool.kind_of(name) == spool.RECEIPT:
             # It may be taken in at this moment.

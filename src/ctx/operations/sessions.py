@@ -343,8 +343,7 @@ def _events(connection: Connection, session: str) -> dict[str, int]:
 
 
 def _given(connection: Connection, session: str) -> tuple[Given, ...]:
-    found = receipts.of_session(connection, session, most=-1)
-    return tuple(Given(each.id, each.event, each.at, each.tokens) for each in reversed(found))
+    return tuple(Given._make(head) for head in receipts.heads(connection, session))
 
 
 def _is_forgotten(connection: Connection, session: Session) -> bool:

@@ -46,7 +46,7 @@ class Told(NamedTuple):
 
 def of_session(graph: Graph, session_id: str) -> list[Told]:
     """What was told of a session."""
-    return [_told(each) for each in lookups.of_session(graph.connection, session_id)]
+    return [_read(each) for each in lookups.of_session(graph.connection, session_id)]
 
 
 def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[str]) -> list[Told]:
@@ -57,7 +57,7 @@ def of_project(graph: Graph, tag: str, keys: Sequence[str], without: Iterable[st
     found = lookups.with_keys(graph.connection, tag, keys)
     found += lookups.newest_statements(graph.connection, tag, _MOST_COMPARED)
     left_out = set(without)
-    return [each for each in map(_told, found) if each.key not in left_out]
+    return [each for each in map(_read, found) if each.key not in left_out]
 
 
 def same(found: Observation, others: Sequence[Told]) -> Told | None:
@@ -132,7 +132,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _told(found: Statement) -> Told:
+def _read(found: Statement) -> Told:
     said = from_json(found.metadata)
     title = said.get("title")
     shown = title if isinstance(title, str) else found.content.partition("\n")[0][:_LONGEST_TITLE]
