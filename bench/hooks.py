@@ -32,7 +32,7 @@ from typing import Any
 from bench import timing
 from bench.memory import vocabulary
 from bench.timing import Cost, Figure, ms, times
-from ctx.agents.claude_code import hook
+from ctx.agents.claude_code import registration
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
@@ -50,7 +50,7 @@ TYPES = ("fact", "decision", "pattern", "observation")
 PATIENCE_S = 60
 
 PYTHON = [sys.executable, "-I", "-S"]
-ENTRY = str(Path(hook.__file__).with_name("entry.py"))
+ENTRY = registration.ENTRY
 CTX = str(Path(sys.executable).with_name("ctx"))
 
 EMPTY = "python -I -S -c pass"

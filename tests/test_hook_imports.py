@@ -17,8 +17,8 @@ from tests.conftest import Ctx
 CAPTURING = {
     "ctx",
     "ctx.agents",
-    "ctx.agents.claude_code",
-    "ctx.agents.claude_code.hook",
+    "ctx.agents.runtime",
+    "ctx.agents.runtime.hook",
     "ctx.clock",
     "ctx.hook_files",
     "ctx.hook_files.hook_log",
@@ -27,11 +27,12 @@ CAPTURING = {
 }
 ANSWERING = {
     *CAPTURING,
-    "ctx.agents.claude_code.answers",
-    "ctx.agents.claude_code.applying",
-    "ctx.agents.claude_code.given",
+    "ctx.agents.claude_code",
     "ctx.agents.claude_code.lineage",
-    "ctx.agents.claude_code.store",
+    "ctx.agents.runtime.answers",
+    "ctx.agents.runtime.applying",
+    "ctx.agents.runtime.given",
+    "ctx.agents.runtime.store",
     "ctx.checkouts",
     "ctx.clock",
     "ctx.context",
@@ -43,10 +44,10 @@ ANSWERING = {
     "ctx.layout",
     "ctx.repositories",
 }
-CONTEXT = {*ANSWERING, "ctx.agents.claude_code.session_context"}
-TOLD = {"ctx.agents.claude_code.notices"}
+CONTEXT = {*ANSWERING, "ctx.agents.runtime.session_context"}
+TOLD = {"ctx.agents.runtime.notices"}
 """What is loaded beside for what a person reads."""
-ASKING = {*ANSWERING, "ctx.agents.claude_code.asking"}
+ASKING = {*ANSWERING, "ctx.agents.runtime.asking"}
 """The worker is asked, also where there is none."""
 STARTING = {"ctx.worker", "ctx.worker.starting"}
 """What is loaded beside where a process is started."""
@@ -192,7 +193,7 @@ def test_a_prompt_for_which_something_waits(hooks: Hooks) -> None:
     hooks.run("stop", hooks.event("stop", last_assistant_message=asked))
     hooks.settle()
     modules = loaded(hooks, "prompt-submit")
-    expected = {*COMPOSING, *ASKING, "ctx.agents.claude_code.waiting"}
+    expected = {*COMPOSING, *ASKING, "ctx.agents.runtime.waiting"}
     assert ours(modules) == expected
     assert modules - expected <= of_library(hooks, f"{COMPOSING_LIBRARY}, _socket")
 

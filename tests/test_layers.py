@@ -145,14 +145,14 @@ def test_every_package_says_what_it_is_and_exports_nothing() -> None:
 
 
 # Who may do what only one place does.
-HOOK = "agents/claude_code/hook.py"
+HOOK = "agents/runtime/hook.py"
 ONLY = {
     "reads the environment": (("os.environ", "os.getenv"), {"cli/settings.py", "git.py", HOOK}),
     "prints": (("print(", "sys.stdout", "sys.stderr"), {"cli/output.py", "cli/main.py"}),
     # A hook cannot afford what `clock` imports.
     "asks the time": (
         ("time.time", "datetime.now", "time.monotonic"),
-        {"clock.py", HOOK, "agents/claude_code/applying.py"},
+        {"clock.py", HOOK, "agents/runtime/applying.py"},
     ),
     "runs git": (('"git"',), {"git.py", "code/files.py"}),
     "catches everything": (("except Exception",), {"cli/main.py", HOOK, "worker/worker.py"}),

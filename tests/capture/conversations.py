@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from ctx import ids
-from ctx.agents.claude_code import hook
-from ctx.agents.claude_code.hook import Hook
+from ctx.agents.runtime import hook
+from ctx.agents.runtime.hook import Hook
 from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.operations import apply

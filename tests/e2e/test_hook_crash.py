@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ctx.agents.claude_code.hook import Hook, answer
+from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import live, spool
 from ctx.memory import store
 from tests import effort
@@ -33,8 +33,8 @@ from tests.faults import Disk, Stopped
 PROGRAM = """
 import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
-import ctx.agents.claude_code.answers, ctx.agents.claude_code.waiting, ctx.capture.transcript
-from ctx.agents.claude_code.hook import Hook, answer
+import ctx.agents.runtime.answers, ctx.agents.runtime.waiting, ctx.capture.transcript
+from ctx.agents.runtime.hook import Hook, answer
 from ctx.cli.main import main
 
 class Steps:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from ctx import interrupts
-from ctx.agents.claude_code import hook
+from ctx.agents.runtime import hook
 from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, ReaderGone, Verbatim, count

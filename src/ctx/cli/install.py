@@ -20,8 +20,8 @@ from ctx.agents.claude_code import (
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part, Place
-from ctx.agents.claude_code.notices import CAPTURED
 from ctx.agents.claude_code.registration import Group
+from ctx.agents.runtime.notices import CAPTURED
 from ctx.cli import opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings

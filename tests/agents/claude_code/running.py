@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ctx.agents.claude_code import hook
+from ctx.agents.claude_code import registration
 from ctx.hook_files import spool
 
-ENTRY = Path(hook.__file__).with_name("entry.py")
+ENTRY = Path(registration.ENTRY)
 SAMPLES = Path(__file__).parents[2] / "golden" / "claude_code" / "hooks"
 
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"

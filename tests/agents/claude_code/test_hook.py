@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ctx.agents.claude_code import hook, registration
-from ctx.agents.claude_code.hook import Hook
+from ctx.agents.claude_code import registration
+from ctx.agents.runtime import hook
+from ctx.agents.runtime.hook import Hook
 from ctx.capture import switched_off
 from ctx.hook_files import hook_log, live, spool
 from tests.agents.claude_code.running import (

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from ctx import clock
-from ctx.agents.claude_code import hook as module
+from ctx.agents.runtime import hook as module
 from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.worker import starting
@@ -375,7 +375,7 @@ def test_what_nobody_takes_in_is_said(hooks: Hooks) -> None:
 
 def test_a_hook_waits_for_nobody_whatever_it_asks() -> None:
     """The times that it waits for a worker are parts of those that it has."""
-    from ctx.agents.claude_code import answers, applying
+    from ctx.agents.runtime import answers, applying
 
     assert answers._RELEVANT_S <= 0.1 < module.ANSWER_S
     assert applying._ASKING_S + 2 <= module.WORK_S

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.agents.claude_code.hook import Hook, answer
+from ctx.agents.runtime.hook import Hook, answer
 from ctx.hook_files import spool
 from tests.agents.claude_code.running import (
     NOTHING,

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from ctx import disk
-from ctx.agents.claude_code.hook import Hook, answer
+from ctx.agents.runtime.hook import Hook, answer
 from ctx.context import layers
 from ctx.hook_files import live, spool
 from tests import effort

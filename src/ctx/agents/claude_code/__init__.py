@@ -1,11 +1,6 @@
 """Claude Code: its hooks, its settings, its skills and plugins.
 
-    entry          the script that is registered: it starts a hook
-    hook           what a hook process does, with the standard library alone
-    answers        the answers of the hooks that have one
-    waiting        what waits for a session, taken once
-    applying       starting the process that does what an agent asked for
-    store          the store as a hook opens it
+    entry          the script that is registered: it starts a hook of `runtime`
     lineage        which session goes on from which
 
     clients        which clients are installed, and their versions

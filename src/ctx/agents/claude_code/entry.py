@@ -8,6 +8,6 @@ import sys
 
 sys.path.append(__file__[: -len("/ctx/agents/claude_code/entry.py")])
 
-from ctx.agents.claude_code.hook import main
+from ctx.agents.runtime.hook import main
 
 main(sys.argv[1:])

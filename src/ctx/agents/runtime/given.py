@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from ctx.agents.claude_code.hook import Hook
+    from ctx.agents.runtime.hook import Hook
 
 
 def told(context: Context, took_ms: int) -> "dict[str, Any]":

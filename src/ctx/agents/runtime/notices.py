@@ -5,7 +5,7 @@ import os
 import sqlite3
 from contextlib import closing
 
-from ctx.agents.claude_code.store import for_reading
+from ctx.agents.runtime.store import for_reading
 from ctx.context import contexts
 from ctx.context.contexts import Item
 from ctx.hook_files import spool
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ctx.agents.claude_code.hook import Hook
+    from ctx.agents.runtime.hook import Hook
 
 CAPTURED = (
     "it is remembered what you ask and agents answer, which files they read, what they change and"

@@ -7,7 +7,8 @@ loads nothing that a hook cannot afford; the text is the same.
 import json
 from sqlite3 import Connection
 
-from ctx.agents.claude_code import applying, lineage, store
+from ctx.agents.claude_code import lineage
+from ctx.agents.runtime import applying, store
 from ctx.context import contexts
 from ctx.context.contexts import Beside, Context, Key
 from ctx.hook_files import live, shown
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ctx.agents.claude_code.hook import Hook
+    from ctx.agents.runtime.hook import Hook
     from ctx.context.layers import Where
     from ctx.context.limits import Limits
 

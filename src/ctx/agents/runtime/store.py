@@ -10,7 +10,7 @@ from sqlite3 import Connection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ctx.agents.claude_code.hook import Hook
+    from ctx.agents.runtime.hook import Hook
 
 
 _BUSY_S = 0.1

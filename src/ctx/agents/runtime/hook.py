@@ -247,7 +247,7 @@ def _answer(hook: Hook, said: bytes) -> bytes:
         hook.log(f"there is no hook {hook.word[:40]!r}")
         return NOTHING
     if hook.has_response:
-        from ctx.agents.claude_code import answers
+        from ctx.agents.runtime import answers
 
         return answers.respond(hook, said, " ".join(hook.options[1:2]))
     if not (said.startswith(b"{") and said.rstrip().endswith(b"}")):
@@ -258,7 +258,7 @@ def _answer(hook: Hook, said: bytes) -> bytes:
         live.touch(hook.home, field(said, b"session_id"))
     _go_on(hook, said)
     if hook.word in ANSWERED:
-        from ctx.agents.claude_code import answers
+        from ctx.agents.runtime import answers
 
         return answers.ANSWERS[hook.word](hook, said)
     is_paused = hook.is_paused(said)
@@ -268,7 +268,7 @@ def _answer(hook: Hook, said: bytes) -> bytes:
     if not is_paused:
         hook.put(event_id, hook.word, said)
     if hook.word == "session-end":
-        from ctx.agents.claude_code import answers
+        from ctx.agents.runtime import answers
 
         answers.end(hook, said)
     elif not is_paused:
@@ -299,13 +299,13 @@ def _stop(hook: Hook, said: bytes, event_id: str, *, is_paused: bool) -> bytes:
         whole = tail.rfind(b"\n") + 1
         live.write(hook.home, seen, str(size - len(tail) + whole if whole else start or size))
     if kind != spool.STOP:
-        from ctx.agents.claude_code import answers
+        from ctx.agents.runtime import answers
 
         return answers.work(hook, event_id, session)
     if is_paused:
         return b""
     if not hook.look_after() and len(hook.waiting()) > spool.MANY:
-        from ctx.agents.claude_code import applying
+        from ctx.agents.runtime import applying
 
         applying.start(hook)
     return b""

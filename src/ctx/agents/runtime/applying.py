@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ctx.agents.claude_code.hook import Hook
+    from ctx.agents.runtime.hook import Hook
 
 # How long the worker is waited for, of the time that there is.
 _ASKING_S = 1.0
@@ -26,7 +26,7 @@ def apply(hook: "Hook", seconds: float) -> "list[dict[str, Any]]":
 
     Nothing, where it was not done in time: it is done later.
     """
-    from ctx.agents.claude_code import asking
+    from ctx.agents.runtime import asking
 
     deadline = time.monotonic() + seconds
     done = asking.ask(hook, "/api/apply", {}, min(_ASKING_S * clock.patience, seconds))

@@ -10,8 +10,9 @@ import sqlite3
 from contextlib import closing, contextmanager
 
 from ctx import clock, layout
-from ctx.agents.claude_code import applying, given, lineage, store
-from ctx.agents.claude_code.store import for_reading
+from ctx.agents.claude_code import lineage
+from ctx.agents.runtime import applying, given, store
+from ctx.agents.runtime.store import for_reading
 from ctx.context import contexts
 from ctx.context.contexts import NO_STORE, Beside, Context, Item
 from ctx.hook_files import live, spool
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
-    from ctx.agents.claude_code.hook import Hook
+    from ctx.agents.runtime.hook import Hook
 
 # Of the time that a hook has, what is left for its answer once other work is done.
 _ANSWERING_S = 0.4
@@ -53,7 +54,7 @@ def session_start(hook: "Hook", said: bytes) -> bytes:
     try:
         return _session_start(hook, event, is_paused=is_paused)
     except sqlite3.Error as error:
-        from ctx.agents.claude_code import notices
+        from ctx.agents.runtime import notices
 
         hook.log(f"{type(error).__name__}: {error}")
         told = notices.unreadable(hook, error) if part == 1 else ""
@@ -71,7 +72,7 @@ def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) ->
         hook.log("there is no store yet; it is made now")
         applying.start(hook)
         return hook.NOTHING
-    from ctx.agents.claude_code import session_context
+    from ctx.agents.runtime import session_context
 
     place = _place(hook, event)
     began = clock.monotonic()
@@ -81,7 +82,7 @@ def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) ->
             text, tokens, items = found[:3]
             took_ms = round((clock.monotonic() - began) * 1000)
             if part == 1 and store.are_nodes_expanded(connection):
-                from ctx.agents.claude_code import waiting
+                from ctx.agents.runtime import waiting
 
                 stores = session_context.stores_of(own, connection)
                 more, nodes = waiting.take_expanded(hook, stores, session, text)
@@ -97,7 +98,7 @@ def _session_start(hook: "Hook", event: "dict[str, Any]", *, is_paused: bool) ->
         given.receipt(hook, event, place, items, tokens, given.told(found, took_ms))
     if part > 1:
         return _additional("SessionStart", text, "")
-    from ctx.agents.claude_code import notices
+    from ctx.agents.runtime import notices
 
     told = notices.notice(hook, text, items, tokens, is_paused=is_paused)
     return _additional("SessionStart", text, told)
@@ -169,7 +170,7 @@ def _taken(hook: "Hook", event: "dict[str, Any]") -> "tuple[str, list[Item]]":
             return "", []
         # What is taken and not given is lost: it is worth waiting for on a busy machine.
         hook.limit = hook.WORK_S
-        from ctx.agents.claude_code import session_context, waiting
+        from ctx.agents.runtime import session_context, waiting
 
         with _beside(hook, event) as own:
             stores = session_context.stores_of(own, connection)
@@ -181,7 +182,7 @@ def _relevant(hook: "Hook", event: "dict[str, Any]") -> Context:
     prompt = event.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip():
         return contexts.NOTHING
-    from ctx.agents.claude_code import asking
+    from ctx.agents.runtime import asking
 
     question = {
         "folder": _folder(hook, event),
@@ -207,7 +208,7 @@ def pre_compact(hook: "Hook", said: bytes) -> bytes:
     if not hook.is_paused(said):
         hook.put(spool.new_id(hook.now_ms()), hook.word, said)
         hook.look_after()
-    from ctx.agents.claude_code import session_context
+    from ctx.agents.runtime import session_context
 
     with closing(for_reading(hook)) as connection, _beside(hook, event) as own:
         stores = session_context.stores_of(own, connection)

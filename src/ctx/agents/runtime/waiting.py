@@ -12,7 +12,7 @@ import json
 from sqlite3 import Connection
 
 from ctx import clock
-from ctx.agents.claude_code import store
+from ctx.agents.runtime import store
 from ctx.context import layers
 from ctx.context.contexts import Item
 from ctx.hook_files import live
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from ctx.agents.claude_code.hook import Hook
+    from ctx.agents.runtime.hook import Hook
 
 _KINDS = ("command_problems", "recall_results", "status_output", "expand_nodes")
 _LONGEST_CHAIN = 8
