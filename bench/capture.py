@@ -21,6 +21,7 @@ from typing import Any
 from bench import timing
 from bench.timing import Cost, Figure, times
 from ctx import clock
+from ctx.agents.registry import HOSTS
 from ctx.capture import pipeline
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
@@ -50,7 +51,9 @@ def main() -> int:
 
         def drained() -> Cost:
             home = filled(Path(folder, "home"), events)
-            surroundings = Surroundings(str(project), UserStore(home), {}, (), CLI_SESSION)
+            surroundings = Surroundings(
+                str(project), UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
+            )
             with open_memory(surroundings, writing=True) as memory:
                 return timing.of_call(
                     lambda: (apply.events(memory, home, 5.0), pipeline.take(memory, home))

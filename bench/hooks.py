@@ -33,6 +33,7 @@ from bench import timing
 from bench.memory import vocabulary
 from bench.timing import Cost, Figure, ms, times
 from ctx.agents.claude_code import registration
+from ctx.agents.registry import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION, NodeId
 from ctx.layout import UserStore
@@ -168,7 +169,9 @@ class BenchInProject(Bench):
         os.mkdir(self.folder)
         self._run("git", "init", "-q")
         self._run(CTX, "init")
-        place = Surroundings(self.folder, UserStore(self.home), {}, (), CLI_SESSION)
+        place = Surroundings(
+            self.folder, UserStore(self.home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
+        )
         memory = open_project(place).memory
         with closing(memory):
             fill(lambda: memory.changing("import", Who(CLI_SESSION, "bench")))

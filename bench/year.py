@@ -24,6 +24,7 @@ from bench import timing
 from bench.hooks import ENTRY, PYTHON, surroundings
 from bench.timing import Cost, Figure, ms, times
 from ctx import clock
+from ctx.agents.registry import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
@@ -70,7 +71,9 @@ class Year:
             subprocess.run(["git", "init", "-q", folder], env=self.environment, check=True)
 
     def lives(self, days: int) -> None:
-        here = Surroundings(self.folders[0], UserStore(self.home), {}, (), CLI_SESSION)
+        here = Surroundings(
+            self.folders[0], UserStore(self.home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
+        )
         for day in range(days):
             self.now_ms = FIRST_MS + day * DAY_MS
             with moved_clock(lambda: self.now_ms), open_memory(here, writing=True) as memory:
@@ -188,7 +191,9 @@ def main() -> None:
         seconds = time.perf_counter() - began
         empty = Year(other, random.Random(7))
         quiet = {"CTX_WORKER_AUTOSTART": "0"}
-        here = Surroundings(empty.folders[0], UserStore(empty.home), {}, (), CLI_SESSION)
+        here = Surroundings(
+            empty.folders[0], UserStore(empty.home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
+        )
         with open_memory(here, writing=True):
             pass
         sides = {"year": year, "empty": empty}

@@ -28,7 +28,7 @@ project | team
 exchange
 memory | narrative | code | search | llm
 objects
-sqlite | config | hook_files | ids | tokens | terms | redaction | markdown
+sqlite | config | hook_files | hosts | ids | tokens | terms | redaction | markdown
 layout | locks
 clock | git | repositories
 git_settings

@@ -21,6 +21,7 @@ from ctx.sqlite.connection import explained
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
+    from ctx.hosts.registry import Hosts
     from ctx.ids import NodeId
     from ctx.memory.changes import Change, Who
     from ctx.memory.claims import Claim
@@ -41,6 +42,8 @@ class Surroundings(NamedTuple):
     """Where the user store's graph lies, if not in its home."""
     untrusted: bool = False
     """Whether somebody asked to see the project's store also where it is not trusted."""
+    load_hosts: "Callable[[], Hosts] | None" = None
+    """The hosts that the entry point knows; without any, nothing of an agent can be taken in."""
 
     @property
     def graph(self) -> str:
@@ -51,6 +54,12 @@ class Surroundings(NamedTuple):
     def is_alone(self) -> bool:
         """Whether a file was named: then nothing else is read."""
         return self.graph != self.user_store.database
+
+    @property
+    def hosts(self) -> "Hosts":
+        from ctx.hosts.registry import NO_HOSTS
+
+        return self.load_hosts() if self.load_hosts else NO_HOSTS
 
     @property
     def person_config(self) -> "Config":

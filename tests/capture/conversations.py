@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from ctx import ids
+from ctx.agents.registry import HOSTS
 from ctx.agents.runtime import hook
 from ctx.agents.runtime.hook import Hook
 from ctx.hook_files import spool
@@ -137,7 +138,14 @@ class Client:
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:
-        surroundings = Surroundings(str(self.folder), UserStore(self.home), {}, (), ids.CLI_SESSION)
+        surroundings = Surroundings(
+            str(self.folder),
+            UserStore(self.home),
+            {},
+            (),
+            ids.CLI_SESSION,
+            load_hosts=lambda: HOSTS,
+        )
         with open_memory(surroundings, writing=True) as memory:
             yield memory
 

@@ -6,19 +6,22 @@
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from ctx.agents.claude_code import payloads, tools
+from ctx.agents.registry import HOSTS
 from ctx.capture import bodies, capture, events, policy, steps
 from ctx.capture.capture import Dropped
-from ctx.capture.events import Event
 from ctx.capture.policy import EVERYTHING, Rules
 from ctx.capture.steps import Finding, Step, SymbolChange
 from ctx.config.resolve import survey
 from ctx.hook_files import spool
+from ctx.hosts.events import Event, Heading
 from ctx.layout import Place
 from tests import effort
 from tests.agents.claude_code.running import SAMPLES
@@ -33,8 +36,13 @@ ROOT = "/home/dev/shop"
 def event(name: str, folder: str = ROOT, **said: Any) -> Event:
     """As it is once it was kept: without what is cut there."""
     tool = said.get("tool_name")
-    kept = json.loads(bodies.body(said, tool))
-    return Event(ID, "s", name, AT, folder, tool, said.get("tool_use_id"), kept)
+    return kept(Heading(ID, "s", name, AT, folder, tool, said.get("tool_use_id")), said)
+
+
+def kept(heading: Heading, said: Mapping[str, Any]) -> Event:
+    """An event out of its row."""
+    body = bodies.body(payloads.without_contents(said, heading.tool))
+    return payloads.restore(heading, json.loads(body))
 
 
 def used(tool: str, response: Any = None, **given: Any) -> Event:
@@ -73,8 +81,8 @@ def test_what_becomes_of_each_sample() -> None:
         word = words.get(path.stem.split(".")[0])
         if word is None:
             continue
-        heard = events.read(f"{ID}.{word}", path.read_bytes())
-        heard = heard._replace(said=json.loads(bodies.body(heard.said, heard.tool)))
+        heard = events.read(f"{ID}.{word}", path.read_bytes(), HOSTS)
+        heard = kept(Heading(*heard[:7]), heard.payload)
         # None of the folders is a repository here.
         step = capture.step_of(heard, default, heard.folder)
         found[path.stem] = (
@@ -304,7 +312,7 @@ def test_what_is_private_across_the_parts_of_an_event() -> None:
 
 def test_no_colour_hides_a_secret_in_an_event() -> None:
     error = "Exit code 1\n" + "\x1b[m".join(_HALVES)
-    body = bodies.body({"error": error, "tool_input": {"command": "make"}}, "Bash")
+    body = bodies.body({"error": error, "tool_input": {"command": "make"}})
     assert _HALVES[1] not in body
 
 
@@ -426,7 +434,7 @@ def test_writes(said: Event, expected: dict[str, Any] | str) -> None:
 def test_a_file_that_is_read() -> None:
     file = {"filePath": PATH, "content": BEFORE, "numLines": 6, "startLine": 1, "totalLines": 6}
     said = used("Read", {"type": "text", "file": file}, file_path=PATH)
-    assert BEFORE not in json.dumps(said.said)
+    assert BEFORE not in json.dumps(said.payload)
     assert made(said) == {"kind": "read", "path": "src/shop.py"}
     part = {**file, "startLine": 10, "numLines": 5, "totalLines": 90}
     said = used("Read", {"file": part}, file_path=PATH, offset=10, limit=5)
@@ -611,7 +619,7 @@ JSON = st.recursive(
     ),
     max_leaves=10,
 )
-TOOLS = sorted([*capture._TOOLS, "Bash", "mcp__a__b", "Other"])
+TOOLS = sorted([*tools._CALLS, "Bash", "mcp__a__b", "Other"])
 NAMES = sorted([*spool.EVENTS.values(), *capture._EVENTS])
 FIELDS = ("prompt", "last_assistant_message", "text", "tool_input", "tool_response", "error")
 
@@ -627,9 +635,9 @@ FIELDS = ("prompt", "last_assistant_message", "text", "tool_input", "tool_respon
 def test_any_event_gives_a_step_or_a_reason(
     name: str, tool: str | None, said: dict[str, Any], folder: str
 ) -> None:
-    raw = Event(ID, "s", name, AT, folder, tool, None, said)
-    kept = raw._replace(said=json.loads(bodies.body(said, tool)))
-    for each in (raw, kept):
+    heading = Heading(ID, "s", name, AT, folder, tool, None)
+    raw, stored = payloads.restore(heading, said), kept(heading, said)
+    for each in (raw, stored):
         found = capture.step_of(each, EVERYTHING, ROOT)
         if isinstance(found, Step):
             row = (ID, "s", AT, tool, None, steps.body(found))
@@ -653,7 +661,7 @@ def test_samples_that_are_damaged(path: Any) -> None:
 
 def _is_fine(told: dict[str, Any]) -> None:
     tool = told.get("tool_name") if isinstance(told.get("tool_name"), str) else None
-    kept = json.loads(bodies.body(told, tool))
     name = str(told.get("hook_event_name"))
-    found = capture.step_of(Event(ID, "s", name, AT, ROOT, tool, None, kept), EVERYTHING, ROOT)
+    event = kept(Heading(ID, "s", name, AT, ROOT, tool, None), told)
+    found = capture.step_of(event, EVERYTHING, ROOT)
     assert isinstance(found, Dropped) or steps.body(found)

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctx.agents.registry import HOSTS
 from ctx.capture import events
 from ctx.errors import ContentRefused
 from ctx.hook_files import spool
+from ctx.hosts.events import Event
 from ctx.sqlite.connection import transaction
 from tests import effort
 from tests.memory import graphs
@@ -32,11 +34,11 @@ def said(**changed: Any) -> bytes:
     return json.dumps({**SAID, **changed}).encode()
 
 
-def read(data: bytes, kind: str = "post-tool-use") -> events.Event:
-    return events.read(f"{ID}.{kind}", data)
+def read(data: bytes, kind: str = "post-tool-use") -> Event:
+    return events.read(f"{ID}.{kind}", data, HOSTS)
 
 
-def kept(connection: Connection, event: events.Event) -> dict[str, Any]:
+def kept(connection: Connection, event: Event) -> dict[str, Any]:
     with transaction(connection):
         events.keep(connection, event)
     cursor = connection.execute("SELECT * FROM events")
@@ -45,7 +47,7 @@ def kept(connection: Connection, event: events.Event) -> dict[str, Any]:
     return dict(zip(names, row, strict=True))
 
 
-def body(event: events.Event) -> Any:
+def body(event: Event) -> Any:
     with graphs.graph() as graph:
         return json.loads(kept(graph.connection, event)["body"])
 

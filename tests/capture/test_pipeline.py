@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from ctx import clock
+from ctx.agents.claude_code import payloads
 from ctx.capture import capture as policy
 from ctx.capture import events, pausing, pipeline, state, steps
 from ctx.capture.capture import Dropped
-from ctx.capture.events import Event
 from ctx.capture.pipeline import Skipped, Taken
 from ctx.capture.steps import Step
 from ctx.hook_files import spool
+from ctx.hosts.events import Event, Heading
 from ctx.operations import apply
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -52,9 +53,9 @@ class Heard:
         at_ms = AT + self._count * 10_000
         use = f"toolu_{self._count}" if tool else None
         folder = str(said.pop("folder", self.folder))
-        return Event(
-            f"{at_ms}-1-00000000", session, name, clock.iso(at_ms), folder, tool, use, said
-        )
+        at = clock.iso(at_ms)
+        heading = Heading(f"{at_ms}-1-00000000", session, name, at, folder, tool, use)
+        return payloads.restore(heading, payloads.without_contents(said, tool))
 
     def keep(self, *found: Event) -> None:
         with transaction(self.connection):
@@ -275,7 +276,7 @@ def poison(word: str) -> Callable[..., Step | Dropped]:
     step_of = policy.step_of
 
     def break_down(event: Event, *rest: Any) -> Step | Dropped:
-        if word in json.dumps(event.said):
+        if word in json.dumps(event.payload):
             raise KeyError(word)
         return step_of(event, *rest)
 
@@ -306,7 +307,7 @@ def test_an_event_that_ends_the_process(heard: Heard, monkeypatch: pytest.Monkey
     step_of = policy.step_of
 
     def die(event: Event, *rest: Any) -> Step | Dropped:
-        if event.said.get("prompt") == "poison":
+        if event.text == "poison":
             raise Killed
         return step_of(event, *rest)
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.capture import events, pausing, pipeline, reconcile, state, switched_off, transcript_events
-from ctx.capture.events import Event
+from ctx.agents.claude_code import payloads, transcript_events
+from ctx.capture import events, pausing, pipeline, reconcile, state, switched_off
 from ctx.hook_files import live, spool
+from ctx.hosts.events import Event, Heading
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
 from tests import effort
@@ -33,8 +34,9 @@ def transcript(client: Client) -> Transcript:
 def hook_saw(event: Event, number: int) -> Event:
     """The same as a hook reports it, a moment before it is written down."""
     at_ms = spool.made_ms(event.id) - 40
-    said = {key: value for key, value in event.said.items() if key != "gitBranch"}
-    return event._replace(id=f"{at_ms:013d}-{number + 1}-0000abcd", at=clock.iso(at_ms), said=said)
+    said = {key: value for key, value in event.payload.items() if key != "gitBranch"}
+    heading = Heading(f"{at_ms:013d}-{number + 1}-0000abcd", *event[1:7])
+    return payloads.restore(heading._replace(at=clock.iso(at_ms)), said)
 
 
 def report(memory: Memory, *found: Event) -> None:
@@ -52,7 +54,8 @@ def started(client: Client, transcript: Transcript, at_ms: int) -> Event:
     }
     event_id = f"{at_ms:013d}-1-00000000"
     name, at = "SessionStart", clock.iso(at_ms)
-    return Event(event_id, SESSION, name, at, str(client.folder), None, None, said)
+    heading = Heading(event_id, SESSION, name, at, str(client.folder), None, None)
+    return payloads.restore(heading, said)
 
 
 def take(client: Client, memory: Memory) -> None:
@@ -243,7 +246,9 @@ def test_a_fork_does_not_repeat_what_it_was_made_of(client: Client, transcript: 
     fork.now_ms = transcript.now_ms + 60_000
     began = started(client, fork, fork.now_ms)
     with client.memory() as memory:
-        report(memory, began._replace(session="fork", said={**began.said, "session_id": "fork"}))
+        report(
+            memory, began._replace(session="fork", payload={**began.payload, "session_id": "fork"})
+        )
         take(client, memory)
         fork.say("From here on it is mine.")
         assert reconcile.reconcile(memory, client.home, "fork") == 1
@@ -270,9 +275,9 @@ def test_without_a_transcript_nothing_is_missing(
     client: Client, transcript: Transcript, path: str
 ) -> None:
     event = started(client, transcript, transcript.now_ms)
-    said: dict[str, Any] = {**event.said, "transcript_path": path}
+    said: dict[str, Any] = {**event.payload, "transcript_path": path}
     with client.memory() as memory:
-        report(memory, event._replace(said=said))
+        report(memory, payloads.restore(Heading(*event[:7]), said))
         take(client, memory)
         assert reconcile.reconcile(memory, client.home, SESSION) == 0
         assert reconcile.reconcile(memory, client.home, "nobody") == 0

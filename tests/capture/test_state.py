@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import checkouts, clock, layout
+from ctx.agents.claude_code import payloads
 from ctx.capture import events, state
-from ctx.capture.events import Event
 from ctx.capture.state import Session, Status
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live
+from ctx.hosts.events import Event, Heading
 from ctx.layout import Place
 from ctx.memory import store
 from ctx.sqlite.connection import transaction
@@ -46,7 +47,8 @@ def event(
     known_by = f"{at_ms:013d}-1-{abs(hash((name, session, json.dumps(told)))) % 16**8:08x}"
     said = {"session_id": session, "cwd": folder, "hook_event_name": name, **told}
     tool, tool_use = told.get("tool_name"), told.get("tool_use_id")
-    return Event(known_by, session, name, clock.iso(at_ms), folder, tool, tool_use, said)
+    heading = Heading(known_by, session, name, clock.iso(at_ms), folder, tool, tool_use)
+    return payloads.restore(heading, said)
 
 
 def prompt(text: str, at_ms: int, **told: Any) -> Event:

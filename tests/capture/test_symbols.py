@@ -7,8 +7,8 @@ import pytest
 
 from ctx.capture import symbols
 from ctx.capture.steps import SymbolChange
-from ctx.capture.writes import Written
 from ctx.code import changes, kinds, language, parse
+from ctx.hosts.tool_calls import Written
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 FILES = [

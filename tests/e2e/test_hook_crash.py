@@ -33,7 +33,8 @@ from tests.faults import Disk, Stopped
 PROGRAM = """
 import json, os, shutil, signal, sqlite3, sys
 import ctx.cli.hook, ctx.config.resolve, ctx.memory.replay
-import ctx.agents.runtime.answers, ctx.agents.runtime.waiting, ctx.capture.transcript
+import ctx.agents.claude_code.transcript_turns
+import ctx.agents.runtime.answers, ctx.agents.runtime.waiting
 from ctx.agents.runtime.hook import Hook, answer
 from ctx.cli.main import main
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from ctx import clock, layout
 from ctx.capture import deleted, events
-from ctx.capture.events import Event
 from ctx.context import contexts, layers
 from ctx.errors import DatabaseFailure, DiskFailure
 from ctx.hook_files import spool
+from ctx.hosts.events import Event
 from ctx.memory import receipts
 from ctx.operations import apply, asked
 from ctx.operations.apply import Applied, Refused, Stop

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 
+from ctx.agents.registry import HOSTS
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.server import app as server
@@ -37,7 +38,7 @@ def woken() -> list[str]:
 def ask(surroundings: Path, ctx: Ctx, woken: list[str]) -> Ask:
     assert ctx("status").code == 0
     home = str(surroundings / ".ctx")
-    place = Surroundings(home, UserStore(home), {}, (), CLI_SESSION)
+    place = Surroundings(home, UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
     served = server.app(Served(place, lambda: woken.append("!"), lambda: ABOUT))
 
     async def asked(method: str, path: str, **options: Any) -> Told:

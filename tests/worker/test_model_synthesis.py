@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from ctx.agents.registry import HOSTS
 from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
@@ -86,7 +87,7 @@ class Worker:
         self.log: list[str] = []
         self._client = client
         store = UserStore(client.home)
-        place = Surroundings(client.home, store, {}, (), CLI_SESSION)
+        place = Surroundings(client.home, store, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
         self._tending = Tending(client.home, self._guard)
         self._asking = ModelSynthesis(place, {}, client.memory, self._guard, self.log.append)
 

@@ -1,8 +1,8 @@
-"""The body of a new event: what is kept of what the client said, until a step is made of it.
+"""The body of a new event: what is kept of a host's payload, until a step is made of it.
 
-Nothing secret and nothing private is ever written down. Files that were read are not kept at all,
-those that were written only in one shape (`writes`), and of other long texts the middle is left
-out: a session is about what was done, and files and outputs have other places.
+Nothing secret and nothing private is ever written down. What no step is made of, such as files that
+were read, the host's adapter has left out already. Of other long texts the middle is left out: a
+session is about what was done, and files and outputs have other places.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from math import isfinite
 from typing import Any
 
-from ctx.capture import secret_files, writes
+from ctx.capture import writes
 from ctx.capture.command_steps import STEERING
 from ctx.capture.private import without_private
 from ctx.redaction import redact
@@ -22,33 +22,12 @@ _MOST_DEPTH = 40
 # No rule of redaction looks across it.
 _BREAK = "\n\0\n"
 _FILES = ("before", "after")
-_READ_FIELDS = ("filePath", "numLines", "startLine", "totalLines")
 
 
-def body(said: Mapping[str, Any], tool: str | None) -> str:
+def body(payload: Mapping[str, Any]) -> str:
     texts: list[tuple[str, str]] = []
-    shape = _shape("", _slim(said, tool), _MOST_DEPTH, texts)
+    shape = _shape("", payload, _MOST_DEPTH, texts)
     return json.dumps(shape(iter(_clean(texts)).__next__))
-
-
-def _slim(said: Mapping[str, Any], tool: str | None) -> Mapping[str, Any]:
-    """The same without what no step is made of."""
-    path = writes.path_of(said)
-    if tool == "Read":
-        response = said.get("tool_response")
-        file = response.get("file") if isinstance(response, Mapping) else None
-        told = file if isinstance(file, Mapping) else {}
-        kept = {name: told[name] for name in _READ_FIELDS if name in told}
-        slim = {name: value for name, value in said.items() if name != "tool_output"}
-        return {**slim, "tool_response": {"file": kept}}
-    if tool in writes.TOOLS and (found := writes.written(said)):
-        if secret_files.is_one(path):
-            found = writes.Written(None, "", False)
-        name = "notebook_path" if tool == "NotebookEdit" else "file_path"
-        slim = {name: value for name, value in said.items() if name != "tool_output"}
-        response = {writes.KEPT: writes.as_kept(found)}
-        return {**slim, "tool_input": {name: path}, "tool_response": response}
-    return said
 
 
 Given = Callable[[], str]

@@ -7,15 +7,31 @@ an agent, or was asked by it, is nothing new.
 """
 
 import os
-import posixpath
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ctx.capture import command_steps, injected, left_out, secret_files, steps, symbols, writes
-from ctx.capture.events import Event
 from ctx.capture.policy import Rules
 from ctx.capture.private import without_private
 from ctx.capture.steps import SAID, Kind, Step
+from ctx.hosts.events import Event
+from ctx.hosts.tool_calls import (
+    Call,
+    Command,
+    Delegation,
+    FileRead,
+    FileWrite,
+    ForeignTool,
+    IgnoredTool,
+    OwnTool,
+    Plan,
+    Question,
+    Search,
+    Skill,
+    Task,
+    TodoList,
+    UnknownTool,
+)
 
 BEGAN = "began"
 WENT_ON = "went on"
@@ -29,24 +45,6 @@ _LONGEST_PROMPT = 4_000
 _LONGEST_SAID = 8_000
 _LONGEST_PLAN = 4_000
 _LONGEST_ASKED = 300
-# What the client itself writes where a person would.
-_NOTICES = (
-    *("<task-notification>", "<local-command-", "<command-name>", "<command-message>", "<bash-"),
-    *("Stop hook feedback:", "Caveat: The messages below", "[Request interrupted"),
-    "This session is being continued from a previous conversation",
-)
-_CLIENT_COMMANDS = frozenset(
-    "add-dir agents bug clear compact config context copy cost doctor exit export fast feedback"
-    " help hooks ide keybindings login logout mcp memory model output-style permissions plugin"
-    " plugins privacy-settings quit release-notes rename resume rewind status statusline stats"
-    " tasks terminal-setup theme todos upgrade usage vim".split()
-)
-_BORING = frozenset(
-    "AgentOutputTool BashOutput CronList EnterPlanMode KillBash KillShell ListAgents"
-    " ReadMcpResourceTool ScheduleWakeup TaskGet TaskList TaskOutput TaskStop ToolSearch"
-    " EnterWorktree ExitWorktree SendMessage Workflow".split()
-)
-_OWN_TOOLS = ("mcp__ctx__", "mcp__plugin_ctx_")
 
 
 class Dropped(NamedTuple):
@@ -60,28 +58,11 @@ class _Taking(NamedTuple):
     rules: Rules
     root: str
 
-    @property
-    def said(self) -> Mapping[str, Any]:
-        return self.event.said
-
-    @property
-    def given(self) -> Mapping[str, Any]:
-        """What a tool was asked."""
-        found = self.said.get("tool_input")
-        return found if isinstance(found, Mapping) else {}
-
-    def asked(self, *names: str) -> str:
-        """The first of these that a tool was told, in one line."""
-        for name in names:
-            if isinstance(found := self.given.get(name), str) and found.strip():
-                return " ".join(_own_words(found).split())[:_LONGEST_ASKED]
-        return ""
-
     def step(self, kind: Kind, text: str = "", path: str = "") -> Step:
-        event, agent = self.event, self.said.get("agent_id")
+        event = self.event
         return Step(
             *(event.id, event.session, event.at, kind, event.tool or "", event.tool_use or ""),
-            agent=agent[:_LONGEST_ASKED] if isinstance(agent, str) else "",
+            agent=event.agent[:_LONGEST_ASKED],
             text=text,
             path=path,
         )
@@ -106,8 +87,8 @@ def step_of(event: Event, rules: Rules, root: str) -> Step | Dropped:
     if rules.closed:
         return Dropped(rules.closed)
     taking = _Taking(event, rules, root)
-    if event.tool is not None or event.name in ("PostToolUse", "PostToolUseFailure"):
-        found = _tool(taking)
+    if event.call is not None:
+        found = _tool(taking, event.call)
     else:
         take = _EVENTS.get(event.name)
         found = take(taking) if take else Dropped("nothing is made of such events")
@@ -119,6 +100,11 @@ def _own_words(text: str) -> str:
     return injected.without_injected(without_private(text)).strip()
 
 
+def _line(text: str) -> str:
+    """A text in one line, without what ctx gave and what is private."""
+    return " ".join(_own_words(text).split())[:_LONGEST_ASKED]
+
+
 def _cut(text: str, most: int) -> str:
     """Of a long text the beginning, and the end, where conclusions are."""
     if len(text) <= most:
@@ -128,34 +114,28 @@ def _cut(text: str, most: int) -> str:
 
 
 def _prompt(taking: _Taking) -> Step | Dropped:
-    prompt = taking.said.get("prompt")
-    without = without_private(prompt) if isinstance(prompt, str) else ""
+    without = without_private(taking.event.text or "")
     if not without.strip():
         return Dropped("it says nothing, or nothing that is not private")
     text = injected.without_injected(without).strip()
     if not text:
         return Dropped("ctx itself gave it")
-    if text.startswith(_NOTICES):
+    if taking.event.speaker != "user":
         return Dropped("the client wrote it")
-    command = text[1:].split(None, 1)[0] if text[0] == "/" and text[1:].strip() else ""
-    if command in _CLIENT_COMMANDS:
+    if taking.event.is_host_command:
         return Dropped("it is a command of the client")
     return taking.step("prompt", _cut(text, _LONGEST_PROMPT))
 
 
 def _said(taking: _Taking) -> Step | Dropped:
-    told = taking.said.get("text", taking.said.get("last_assistant_message"))
-    if not isinstance(told, str):
+    if taking.event.speaker == "host":
+        return Dropped("the client wrote it")
+    if taking.event.text is None:
         return Dropped("it says nothing")
-    text = _own_words(told)
+    text = _own_words(taking.event.text)
     if not text:
         return Dropped("nothing of it is new")
     return taking.step("say", _cut(text, _LONGEST_SAID))
-
-
-def _subagent(taking: _Taking) -> Step | Dropped:
-    # Without a type it is the client itself, which summarises a conversation.
-    return _said(taking) if taking.said.get("agent_type") != "" else Dropped("the client wrote it")
 
 
 def _marking(text: str) -> Callable[[_Taking], Step]:
@@ -163,15 +143,14 @@ def _marking(text: str) -> Callable[[_Taking], Step]:
 
 
 def _start(taking: _Taking) -> Step:
-    is_same = taking.said.get("source") in ("resume", "compact")
-    return taking.step("mark", WENT_ON if is_same else BEGAN)
+    return taking.step("mark", WENT_ON if taking.event.continues else BEGAN)
 
 
 _EVENTS: Mapping[str, Callable[[_Taking], Step | Dropped]] = {
     "UserPromptSubmit": _prompt,
     "Stop": _said,
     SAID: _said,
-    "SubagentStop": _subagent,
+    "SubagentStop": _said,
     "SessionStart": _start,
     "PreCompact": _marking(COMPACTED),
     "SessionEnd": _marking(ENDED),
@@ -180,31 +159,45 @@ _EVENTS: Mapping[str, Callable[[_Taking], Step | Dropped]] = {
 }
 
 
-def _tool(taking: _Taking) -> Step | Dropped:
-    name = taking.event.tool or ""
-    if name.startswith(_OWN_TOOLS):
+def _tool(taking: _Taking, call: Call) -> Step | Dropped:
+    if isinstance(call, OwnTool):
         return Dropped("ctx itself was asked")
-    if taking.rules.ignores_tool(name) or name in _BORING:
+    if taking.rules.ignores_tool(taking.event.tool or "") or isinstance(call, IgnoredTool):
         return Dropped("the tool is left out")
-    path = writes.path_of(taking.said)
+    path = taking.event.path
     if path and taking.rules.is_own(*taking.placed(path)):
         return Dropped("it belongs to ctx itself")
     if path and taking.ignores(path):
         return Dropped("the path is left out")
-    command = taking.given.get("command")
-    if isinstance(command, str) and (name == "Bash" or name not in _TOOLS):
-        return _command(taking, command)
+    if isinstance(call, Command):
+        return _command(taking, call)
     if taking.event.name == "PostToolUseFailure":
         return Dropped("it was not done")
-    if name.startswith("mcp__"):
-        return _elsewhere(taking)
-    take = _TOOLS.get(name)
-    return take(taking) if take else Dropped("nothing is made of this tool")
+    match call:
+        case FileRead():
+            return _read(taking, call)
+        case FileWrite():
+            return _write(taking, call)
+        case Search(text):
+            text = _line(text)
+            return taking.step("search", text) if text else Dropped("it says nothing")
+        case ForeignTool(name, texts):
+            text = _line(" ".join(texts[:5]))
+            return taking.step("search", f"{name}: {text}" if text else name)
+        case Delegation(description, prompt):
+            text = "\n".join(filter(None, (_line(description), _own_words(prompt))))
+            kept = _cut(text, _LONGEST_PLAN // 4)
+            return taking.step("agent", kept) if text else Dropped("it says nothing")
+        case UnknownTool():
+            return Dropped("nothing is made of this tool")
+        case _:
+            return _plan(taking, call)
 
 
-def _command(taking: _Taking, command: str) -> Step | Dropped:
+def _command(taking: _Taking, call: Command) -> Step | Dropped:
+    command, outcome = call
     place = command_steps.Place(taking.event.folder or taking.root, taking.root)
-    found = command_steps.read(taking.said, without_private(command), place, taking.rules.log_lines)
+    found = command_steps.read(outcome, without_private(command), place, taking.rules.log_lines)
     if isinstance(found, str):
         return Dropped(found)
     folders = list(dict.fromkeys((place.folder, os.path.join(place.folder, found.line.folder))))
@@ -225,23 +218,18 @@ def _command(taking: _Taking, command: str) -> Step | Dropped:
     )
 
 
-def _read(taking: _Taking) -> Step | Dropped:
-    path = writes.path_of(taking.said)
-    if not path:
+def _read(taking: _Taking, call: FileRead) -> Step | Dropped:
+    if not taking.event.path:
         return Dropped("it names no file")
-    response = writes.response_of(taking.said)
-    file = response.get("file") if isinstance(response, Mapping) else None
-    told = file if isinstance(file, Mapping) else {}
-    first, count, whole = (told.get(name) for name in ("startLine", "numLines", "totalLines"))
+    first, count, total = call
     text = ""
-    if isinstance(first, int) and isinstance(count, int) and (first > 1 or count != whole):
+    if first is not None and count is not None and (first > 1 or count != total):
         text = f"lines {first}-{first + count - 1}"
-    return taking.step("read", text, taking.placed(path)[0])
+    return taking.step("read", text, taking.placed(taking.event.path)[0])
 
 
-def _write(taking: _Taking) -> Step | Dropped:
-    path = writes.path_of(taking.said)
-    found = writes.written(taking.said)
+def _write(taking: _Taking, call: FileWrite) -> Step | Dropped:
+    path, found = taking.event.path, call.written
     if not path or found is None:
         return Dropped("it does not say what was written")
     inside, _ = taking.placed(path)
@@ -263,84 +251,33 @@ def _write(taking: _Taking) -> Step | Dropped:
     )
 
 
-def _agent(taking: _Taking) -> Step | Dropped:
-    asked, described = taking.given.get("prompt"), taking.asked("description")
-    words = _own_words(asked) if isinstance(asked, str) else ""
-    text = "\n".join(filter(None, (described, words)))
-    if not text:
-        return Dropped("it says nothing")
-    return taking.step("agent", _cut(text, _LONGEST_PLAN // 4))
-
-
-def _skill(taking: _Taking) -> Step | Dropped:
-    name = taking.asked("skill", "command", "name")
-    if name.removeprefix("/").partition(":")[0] == "ctx" or not name:
-        return Dropped("ctx itself was asked")
-    return taking.step("plan", f"skill {name} {taking.asked('args')}".strip())
-
-
-def _plan(taking: _Taking) -> Step | Dropped:
-    plan = taking.given.get("plan")
-    if isinstance(plan, str) and (text := _own_words(plan)):
-        return taking.step("plan", _cut(text, _LONGEST_PLAN))
-    todos = taking.given.get("todos")
-    lines = []
-    for each in todos[:50] if isinstance(todos, list) else ():
-        told = each if isinstance(each, Mapping) else {}
-        if isinstance(subject := told.get("content"), str) and subject.strip():
-            done = "x" if told.get("status") == "completed" else " "
-            lines.append(f"[{done}] {' '.join(_own_words(subject).split())[:_LONGEST_ASKED]}")
-    return taking.step("plan", "\n".join(lines)) if lines else Dropped("it says nothing")
-
-
-def _task(taking: _Taking) -> Step | Dropped:
-    subject, description = taking.asked("subject"), taking.asked("description")
-    status = taking.asked("status")
-    done = {"completed": "[x] ", "": "[ ] "}.get(status, f"[{status}] ")
-    if subject:
-        told = f"{subject}: {description}" if description not in ("", subject) else subject
-    elif status and (number := taking.asked("taskId")):
-        told = f"task {number}"
-    else:
-        return Dropped("it says nothing")
-    return taking.step("plan", f"{done}{told}")
-
-
-def _question(taking: _Taking) -> Step | Dropped:
-    """What a person chose where the agent asked them."""
-    response = writes.response_of(taking.said)
-    answers = response.get("answers") if isinstance(response, Mapping) else None
-    answers = answers if isinstance(answers, Mapping) else taking.given.get("answers")
-    lines = [
-        f"{question.strip()[:_LONGEST_ASKED]} {answer.strip()[:_LONGEST_ASKED]}"
-        for question, answer in (answers.items() if isinstance(answers, Mapping) else ())
-        if isinstance(question, str) and isinstance(answer, str)
-    ]
-    text = _own_words("\n".join(lines[:10]))
+def _plan(taking: _Taking, call: Skill | Plan | TodoList | Task | Question) -> Step | Dropped:
+    match call:
+        case Skill(name, arguments):
+            name = _line(name)
+            if name.removeprefix("/").partition(":")[0] == "ctx" or not name:
+                return Dropped("ctx itself was asked")
+            text = f"skill {name} {_line(arguments)}".strip()
+        case Plan(text):
+            text = _cut(_own_words(text), _LONGEST_PLAN)
+        case TodoList(items):
+            lines = [f"[{'x' if done else ' '}] {_line(subject)}" for subject, done in items]
+            text = "\n".join(lines)
+        case Task():
+            text = _task(call)
+        case Question(answers):
+            lines = [
+                f"{question.strip()[:_LONGEST_ASKED]} {answer.strip()[:_LONGEST_ASKED]}"
+                for question, answer in answers[:10]
+            ]
+            text = _own_words("\n".join(lines))
     return taking.step("plan", text) if text else Dropped("it says nothing")
 
 
-def _search(taking: _Taking) -> Step | Dropped:
-    text = taking.asked("query", "url", "pattern", "path")
-    return taking.step("search", text) if text else Dropped("it says nothing")
-
-
-def _elsewhere(taking: _Taking) -> Step | Dropped:
-    """A tool of somebody else's server: what it was asked."""
-    words = [value for value in taking.given.values() if isinstance(value, str) and value.strip()]
-    text = _own_words(" ".join(" ".join(words[:5]).split()))[:_LONGEST_ASKED]
-    name = posixpath.basename((taking.event.tool or "").replace("__", "/"))
-    return taking.step("search", f"{name}: {text}" if text else name)
-
-
-_TOOLS: Mapping[str, Callable[[_Taking], Step | Dropped]] = {
-    **dict.fromkeys(writes.TOOLS, _write),
-    **dict.fromkeys(("Read", "NotebookRead"), _read),
-    **dict.fromkeys(("Task", "Agent"), _agent),
-    **dict.fromkeys(("TodoWrite", "ExitPlanMode"), _plan),
-    **dict.fromkeys(("TaskCreate", "TaskUpdate"), _task),
-    **dict.fromkeys(("WebFetch", "WebSearch", "Grep", "Glob", "LS"), _search),
-    "Skill": _skill,
-    "SlashCommand": _skill,
-    "AskUserQuestion": _question,
-}
+def _task(call: Task) -> str:
+    subject, description, status, number = map(_line, call)
+    done = {"completed": "[x] ", "": "[ ] "}.get(status, f"[{status}] ")
+    if subject:
+        told = f"{subject}: {description}" if description not in ("", subject) else subject
+        return f"{done}{told}"
+    return f"{done}task {number}" if status and number else ""

@@ -1,21 +1,21 @@
 """How a command ended, as far as its step needs it.
 
-A client reports a command that failed as another event, with its exit code in words. Whether tests
-passed is told by what they printed, also where somebody has thrown their exit code away. Of what
-went well only that is kept; of what went wrong what the tools complained about, and the ends of
-what was printed.
+Whether tests passed is told by what they printed, also where somebody has thrown their exit code
+away. Of what went well only that is kept; of what went wrong what the tools complained about, and
+the ends of what was printed.
 """
 
 import os
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.capture import shell, writes
+from ctx.capture import shell
 from ctx.capture.injected import without_injected
 from ctx.capture.private import without_private
 from ctx.capture.shell import Line
 from ctx.capture.steps import Finding
+from ctx.hosts.tool_calls import Outcome
 
 if TYPE_CHECKING:
     from ctx.code.diagnostics.model import Diagnostic, Report
@@ -26,13 +26,8 @@ _LONGEST_MESSAGE = 400
 _LONGEST_NAME = 200
 _DEEPEST_MODULE = 12
 _OF_MODULE = re.compile(r"(?!.*\.\.)[\w-]+(?:\.[\w-]+)+/.{1,300}\.go\Z")
-_EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,9})\b\s*")
 STEERING = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-Z\\-_])")
 """What tells a terminal about colours and places."""
-_REFUSALS = (
-    *("The user doesn't want to", "Permission to use", "<tool_use_error>", "This command requires"),
-    *("InputValidationError", "Claude requested permissions", "Hook PreToolUse"),
-)
 
 
 class Place(NamedTuple):
@@ -51,15 +46,15 @@ class Ended(NamedTuple):
     output: str
 
 
-def read(said: Mapping[str, Any], command: str, place: Place, most_lines: int) -> Ended | str:
+def read(outcome: Outcome, command: str, place: Place, most_lines: int) -> Ended | str:
     """How a command ended, or why that is nobody's business."""
     line = shell.read(command)
     if not line.parts:
         return "it says nothing"
     if line.is_own:
         return "ctx itself was asked"
-    ok, exit_code, output = _outcome(said)
-    if exit_code is None and not ok and output.startswith(_REFUSALS):
+    ok, exit_code, output, was_run = outcome
+    if not was_run:
         return "it was not run"
     if line.has_own:
         return Ended(line, ok, exit_code, None, (), "")
@@ -74,33 +69,6 @@ def read(said: Mapping[str, Any], command: str, place: Place, most_lines: int) -
         return Ended(line, ok, exit_code, passed, (), _counted(report))
     findings = _findings(report, place, line.folder)
     return Ended(line, ok, exit_code, passed, findings, _ends(plain, most_lines))
-
-
-def _outcome(said: Mapping[str, Any]) -> tuple[bool, int | None, str]:
-    """Whether it went well, with which exit code, and what was printed."""
-    error = said.get("error")
-    if isinstance(error, str):
-        code = _EXIT.match(error)
-        return False, int(code[1]) if code else None, error[code.end() :] if code else error
-    response = writes.response_of(said)
-    if isinstance(response, str):
-        code = _EXIT.match(response)
-        if code:
-            return code[1] == "0", int(code[1]), response[code.end() :]
-        is_error = response.startswith("Error: ")
-        return not is_error, None if is_error else 0, response
-    told = response if isinstance(response, Mapping) else {}
-    parts = [told.get(name) for name in ("stdout", "stderr", "output")]
-    output = "\n".join(part for part in parts if isinstance(part, str) and part)
-    stated = told.get("exitCode", told.get("exit_code"))
-    if isinstance(stated, int) and not isinstance(stated, bool):
-        return stated == 0, stated, output
-    if told.get("interrupted") is True:
-        return False, None, output
-    if told.get("backgroundTaskId"):
-        return True, None, ""
-    is_failure = said.get("hook_event_name") == "PostToolUseFailure"
-    return not is_failure, None if is_failure else 0, output
 
 
 def _passed(report: "Report | None", line: Line, exit_code: int | None) -> bool | None:

@@ -5,59 +5,35 @@ What is kept of it until a step is made of it, `bodies` says.
 
 import json
 from sqlite3 import Connection
-from typing import Any, NamedTuple
+from typing import Any
 
-from ctx import clock, ids
+from ctx import clock
 from ctx.capture import bodies, event_table
-from ctx.errors import ContentRefused, UsageError
+from ctx.errors import ContentRefused
 from ctx.hook_files import spool
+from ctx.hosts.events import Event, Heading
+from ctx.hosts.registry import FIRST, Hosts
 
 SAME_MS = 3_000
 """Where hooks are registered in two places, the client says everything twice within this time."""
 
-
-class Event(NamedTuple):
-    id: str
-    session: str
-    name: str
-    """As the client calls it."""
-    at: str
-    folder: str
-    tool: str | None
-    tool_use: str | None
-    said: dict[str, Any]
-    """All of it, as it came."""
+_HOST = "ctx_host"
+"""The field of a stored payload that names its host, where that is not the first."""
 
 
-def read(name: str, said: bytes) -> Event:
+def read(name: str, data: bytes, hosts: Hosts) -> Event:
     """What a file of the spool says. `ContentRefused` where that is nothing to keep."""
     expected = spool.EVENTS.get(spool.kind_of(name))
     try:
         # Python also reads `NaN`, which no database could read back.
-        found = json.loads(said, parse_constant=lambda _: None)
+        payload = json.loads(data, parse_constant=lambda _: None)
     except (ValueError, RecursionError):
         raise ContentRefused("It is not JSON.") from None
-    if expected is None or not isinstance(found, dict):
+    if expected is None or not isinstance(payload, dict):
         raise ContentRefused("It is no event that ctx knows.")
-    if found.get("hook_event_name", expected) != expected:
-        raise ContentRefused(f"It is another event than {expected}.")
-    try:
-        session = ids.session_id(_text(found, "session_id"))
-    except UsageError:
-        raise ContentRefused("It names no session.") from None
     event_id = spool.id_of(name)
-    folder = _text(found, "cwd")
-    return Event(
-        event_id,
-        session,
-        expected,
-        clock.iso(spool.made_ms(event_id)),
-        # No folder has such a name, and whoever looks for it is told so in an unkind way.
-        "" if "\0" in folder else folder,
-        _text(found, "tool_name") or None,
-        _text(found, "tool_use_id") or None,
-        found,
-    )
+    host = hosts.named(spool.host_of(name) or FIRST)
+    return host.read(event_id, expected, clock.iso(spool.made_ms(event_id)), payload)
 
 
 def keep(connection: Connection, event: Event) -> bool:
@@ -66,7 +42,8 @@ def keep(connection: Connection, event: Event) -> bool:
     To keep it twice is harmless: an event has one id, and each use of a tool is one event, whoever
     reports it. Where hooks are registered in two places, the client says everything twice at once.
     """
-    body = bodies.body(event.said, event.tool)
+    named = {} if event.host == FIRST else {_HOST: event.host}
+    body = bodies.body({**named, **event.payload})
     if _is_known(connection, event, body):
         return False
     done = connection.execute(
@@ -91,24 +68,30 @@ def _is_known(connection: Connection, event: Event, body: str) -> bool:
     return found.fetchone() is not None
 
 
-def waiting(connection: Connection, after: str, most: int) -> list[tuple[Event, int]]:
+def waiting(connection: Connection, after: str, most: int, hosts: Hosts) -> list[tuple[Event, int]]:
     """The oldest events of which no step was made yet, and how often that was tried."""
     rows = connection.execute(
         "SELECT id, session, event, at, folder, tool, tool_use, body, attempts FROM events"
         " WHERE status = 'new' AND id > ? ORDER BY id LIMIT ?",
         (after, most),
     )
-    return [(Event._make((*row[:7], _object(row[7]))), row[8]) for row in rows]
+    return [(restored(Heading._make(row[:7]), row[7], hosts), row[8]) for row in rows]
+
+
+def restored(heading: Heading, body: str, hosts: Hosts) -> Event:
+    """An event out of its row, of which no step was made yet."""
+    payload = _object(body)
+    name = payload.pop(_HOST, FIRST)
+    try:
+        return hosts.named(str(name)).restore(heading, payload)
+    except ContentRefused:
+        # It is of a host that only another version knows; whoever makes steps finds out.
+        return Event(*heading, payload, str(name))
 
 
 def is_over(connection: Connection, session: str) -> bool:
     """Whether the last thing that was heard of a session is that it ended."""
     return event_table.last_name(connection, session) == "SessionEnd"
-
-
-def _text(said: dict[str, Any], name: str) -> str:
-    value = said.get(name)
-    return _safe(value) if isinstance(value, str) else ""
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -117,8 +100,3 @@ def _object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _safe(text: str) -> str:
-    """JSON can say what no file can hold: half of a character that is written with two."""
-    return text.encode("utf-8", "replace").decode("utf-8")

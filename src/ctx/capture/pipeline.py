@@ -18,11 +18,11 @@ from typing import NamedTuple
 from ctx import clock
 from ctx.capture import capture, event_table, events, state, steps, switched_off, symbols
 from ctx.capture.capture import Dropped
-from ctx.capture.events import Event
 from ctx.capture.places import Places
 from ctx.capture.steps import DROPPED, SKIPPED, STEP, Step, SymbolChange
 from ctx.errors import ContentRefused, CtxError, GitFailure, UsageError
 from ctx.hook_files import spool
+from ctx.hosts.events import Event
 from ctx.layout import Place
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -68,7 +68,7 @@ def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Taken:
     total = event_table.waiting(connection)
     taking = _Taking(memory, home)
     done, after = 0, ""
-    while found := events.waiting(connection, after, _BATCH):
+    while found := events.waiting(connection, after, _BATCH, memory.surroundings.hosts):
         batch = _batch(found)
         taking.take(batch)
         after = batch[-1][0].id
@@ -136,6 +136,7 @@ class _Taking:
     def __init__(self, memory: Memory, home: str) -> None:
         self._connection = memory.user.connection
         self._home = home
+        self._hosts = memory.surroundings.hosts
         self._places = Places(memory, home)
         self._homes: dict[str, Place] = {}
         self._seen: dict[str, _Seen] = {}
@@ -177,6 +178,8 @@ class _Taking:
             return _given_up(error, tries)
 
     def _step(self, event: Event) -> Step | Dropped:
+        # Of an unknown host nothing can be made.
+        self._hosts.named(event.host)
         if self._places.is_paused(event.folder, spool.made_ms(event.id)):
             return Dropped(_PAUSED)
         here, home = self._places.at(event.folder), self._home_of(event)

@@ -4,18 +4,12 @@ import os
 from contextlib import suppress
 
 from ctx import checkouts, layout, repositories
-from ctx.capture import left_out, pausing, policy, writes
-from ctx.capture.events import Event
+from ctx.capture import left_out, pausing, policy
 from ctx.capture.policy import Rules
+from ctx.hosts.events import Event
 from ctx.layout import Place, Project
 from ctx.project import trust_check
 from ctx.workspace import Memory
-
-# Of an event that is left out, what its session is known by.
-_COMMON = frozenset(
-    "session_id transcript_path cwd hook_event_name prompt_id agent_id agent_type source reason"
-    " trigger tool_name tool_use_id".split()
-)
 
 
 class Places:
@@ -66,19 +60,16 @@ class Places:
 
     def allowed(self, event: Event) -> Event:
         """An event as it may be written down: of what is left out, only that it happened."""
-        place = self.at(event.folder)
-        rules = self.rules(place)
-        said = {name: value for name, value in event.said.items() if name in _COMMON}
-        if rules.closed:
-            return event._replace(said=said)
+        host = self._memory.surroundings.hosts.named(event.host)
+        if self.rules(self.at(event.folder)).closed:
+            return event._replace(payload=host.outline(event, ""))
         if self.leaves_out(event):
-            path = writes.path_of(event.said)
-            return event._replace(said={**said, "tool_input": {"file_path": path}})
+            return event._replace(payload=host.outline(event, event.path))
         return event
 
     def leaves_out(self, event: Event) -> bool:
         """Whether the file of an event is left out: where the agent works, or where the file is."""
-        path = writes.path_of(event.said)
+        path = event.path
         if not path or "\0" in path:
             return False
         here = self.at(event.folder)

@@ -11,31 +11,24 @@ without content, its attributes count instead. `docs/decisions/0018` says what t
 and what not.
 """
 
-import json
-import os
 import re
-import stat
 import unicodedata
 from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from html import unescape
 from itertools import islice
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ctx import clock
 from ctx.agent_commands.commands import Command
 from ctx.agent_commands.markup import read_opening
 from ctx.agent_commands.prose import MARK
-from ctx.capture.transcript import is_error
-from ctx.capture.transcript_events import lines
+from ctx.hosts.adapter import Transcripts
 
 WRITING = ("remember", "summarize", "link", "task", "supersede")
 """The commands that change memory. To repeat one that only asks does no harm."""
 
 _NAMED_BY = {"link": ("from", "to"), "supersede": ("old", "new"), "task": ("name", "action")}
-_ENTRIES = ("user", "attachment", "system")
-_BYTES = (b"ctx:", b"CTX:", b"Ctx:")
 _LOOSE_MARK = re.compile(r"<\s*+ctx\s*+:\s*+", re.IGNORECASE)
 _ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[nrt\"'/<\\])")
 _SHORT_ESCAPES = {"n": "\n", "r": "\n", "t": "\t"}
@@ -55,7 +48,6 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 _COMPARED = 160
 _WINDOW = 1_000
 _MOST_ENDS = 3
-_MOST_DEPTH = 20
 
 
 class ReadMarkup(NamedTuple):
@@ -67,37 +59,23 @@ class ReadMarkup(NamedTuple):
 NOTHING_KNOWN = ReadMarkup(frozenset(), is_complete=False)
 
 
-def in_transcript(path: str, end: int | None, deadline: float = inf) -> ReadMarkup:
-    """What stood in a transcript before a place of the file; None is its end.
-
-    It is read line by line, and only lines that mention a command are parsed.
-    """
-    try:
-        # To open a pipe that nobody writes to would wait for somebody.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    except (OSError, ValueError):
-        return NOTHING_KNOWN
+def in_transcript(
+    transcripts: Transcripts, path: str, end: int | None, deadline: float = inf
+) -> ReadMarkup:
+    """What stood in a transcript before a place of the file; None is its end."""
     found: set[str] = set()
     is_complete = True
-    try:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            return NOTHING_KNOWN
-        limit = status.st_size if end is None else min(end, status.st_size)
-        for _, line, _ in lines(fd, 0, limit):
-            if clock.monotonic() >= deadline:
-                is_complete = False
-                break
-            if line is None:
-                is_complete = False
-            elif any(mark in line for mark in _BYTES):
-                for text in _foreign_texts(line):
-                    found |= digests_in(text)
-    except OSError:
-        is_complete = False
-    finally:
-        os.close(fd)
+    for text in transcripts.read_by_agent(path, end, deadline):
+        if text is None:
+            is_complete = False
+        else:
+            found |= digests_in(text)
     return ReadMarkup(frozenset(found), is_complete)
+
+
+def without_reports(text: str) -> str:
+    """What a hook gave the agent, without its reports of commands that were wrong."""
+    return _REPORT.sub("", text)
 
 
 def digest(command: Command) -> str:
@@ -169,29 +147,3 @@ def _unescaped(escape: re.Match[str]) -> str:
     if len(word) > 1:
         return chr(int(word[1:], 16))
     return _SHORT_ESCAPES.get(word, word)
-
-
-def _foreign_texts(line: bytes) -> Iterator[str]:
-    """The texts of an entry that the agent did not write."""
-    try:
-        entry = json.loads(line)
-    except (ValueError, RecursionError):
-        return
-    if not isinstance(entry, dict) or entry.get("isSidechain"):
-        return
-    if entry.get("type") not in _ENTRIES and not is_error(entry):
-        return
-    attachment = entry.get("attachment")
-    kind = attachment.get("type") if isinstance(attachment, dict) else None
-    is_of_hook = isinstance(kind, str) and kind.startswith("hook_")
-    for text in _strings(entry, _MOST_DEPTH):
-        yield _REPORT.sub("", text) if is_of_hook else text
-
-
-def _strings(value: Any, depth: int) -> Iterator[str]:
-    if isinstance(value, str):
-        if "ctx" in value.casefold():
-            yield value
-    elif depth and isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _strings(each, depth - 1)

@@ -9,16 +9,20 @@ spool stands in the transcript too: it waits until the spool was looked after.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import clock
-from ctx.capture import deleted, events, state, switched_off, transcript_events, transcript_files
-from ctx.capture.events import Event
+from ctx.capture import deleted, events, state, switched_off
 from ctx.capture.places import Places
 from ctx.capture.state import Session
+from ctx.capture.steps import NEW
 from ctx.hook_files import spool
+from ctx.hosts.adapter import Transcripts
+from ctx.hosts.events import Event, Heading
+from ctx.hosts.registry import FIRST, Hosts
 from ctx.memory import pending
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
@@ -45,6 +49,7 @@ class _Origin(NamedTuple):
 
     session: str
     path: str
+    transcripts: Transcripts
     known: Session | None
     is_main: bool
     after: str = ""
@@ -69,15 +74,21 @@ def reconcile(
     return news
 
 
-def taking_in(memory: Memory, home: str, session_id: str, path: str) -> Iterator[Piece]:
-    """Take in a transcript and those of its subagents, each piece durable by itself."""
+def taking_in(
+    memory: Memory, home: str, session_id: str, path: str, host: str = FIRST
+) -> Iterator[Piece]:
+    """Take in a transcript and those of its subagents, each piece durable by itself.
+
+    `host` wrote it, where nothing is known of the session yet.
+    """
     known = state.find(memory.user.connection, session_id)
+    transcripts = memory.surroundings.hosts.named(known.client if known else host).transcripts
     began = (clock.parse_iso(known.started_at) or 0) if known else 0
     gone_ms = deleted.at_ms(home, session_id)
     after = clock.iso(gone_ms) if gone_ms else ""
-    main = _Origin(session_id, path, known, is_main=True, after=after)
+    main = _Origin(session_id, path, transcripts, known, is_main=True, after=after)
     yield from _pieces(memory, home, main)
-    for each in transcript_files.of_subagents(path, began - _MINUTE_MS):
+    for each in transcripts.of_subagents(path, began - _MINUTE_MS):
         yield from _pieces(memory, home, main._replace(path=each, is_main=False))
 
 
@@ -85,7 +96,7 @@ def _pieces(memory: Memory, home: str, origin: _Origin) -> Iterator[Piece]:
     connection = memory.user.connection
     start = _seen(connection, origin)
     while True:
-        found = transcript_events.read(origin.path, start)
+        found = origin.transcripts.events(origin.path, start)
         news, is_whole = _missing_kept(memory, home, found.events, origin)
         if is_whole and found.seen != start:
             with transaction(connection):
@@ -118,7 +129,7 @@ def _missing_kept(
         # Nobody else waits for long.
         with transaction(connection):
             for event in ours[first : first + _BATCH]:
-                if _is_known(connection, event):
+                if _is_known(connection, event, memory.surroundings.hosts):
                     continue
                 made_ms = spool.made_ms(event.id)
                 if places.is_paused(event.folder, made_ms):
@@ -136,12 +147,12 @@ def _is_copied(event: Event, session: Session | None) -> bool:
     return bool(session and session.goes_on_from and event.at < session.started_at)
 
 
-def _is_known(connection: Connection, event: Event) -> bool:
+def _is_known(connection: Connection, event: Event, hosts: Hosts) -> bool:
     if connection.execute("SELECT 1 FROM events WHERE id = ?", (event.id,)).fetchone():
         return True
     if event.tool_use:
         return _is_known_call(connection, event)
-    return event.name == state.PROMPT and _is_known_prompt(connection, event)
+    return event.name == state.PROMPT and _is_known_prompt(connection, event, hosts)
 
 
 def _is_known_call(connection: Connection, event: Event) -> bool:
@@ -157,28 +168,32 @@ def _is_known_call(connection: Connection, event: Event) -> bool:
     )
 
 
-def _is_known_prompt(connection: Connection, event: Event) -> bool:
-    asked = state.request_of(event.said.get("prompt"))
+def _is_known_prompt(connection: Connection, event: Event, hosts: Hosts) -> bool:
+    asked = state.request_of(event)
     made_ms = spool.made_ms(event.id)
     rows = connection.execute(
-        "SELECT id, body FROM events WHERE session = ? AND event = ? AND id BETWEEN ? AND ?",
+        "SELECT id, session, event, at, folder, tool, tool_use, status, body FROM events"
+        " WHERE session = ? AND event = ? AND id BETWEEN ? AND ?",
         (
             *(event.session, state.PROMPT),
             *(f"{made_ms - _SAME_PROMPT_MS:013d}", f"{made_ms + _SAME_PROMPT_MS:013d}"),
         ),
     )
     # Another line of the transcript is another prompt, whatever it says.
-    reported = (body for known, body in rows if "-t-" not in known)
-    return not asked or any(state.request_of(_prompt(body)) == asked for body in reported)
+    reported = (row for row in rows if "-t-" not in row[0])
+    return not asked or any(_request(row, hosts) == asked for row in reported)
 
 
-def _prompt(body: str) -> object:
-    """The prompt of an event as it came, or of the step that was made of it."""
+def _request(row: Sequence[str], hosts: Hosts) -> str:
+    """What a prompt that was reported asked for: as it came, or by the step made of it."""
+    *columns, status, body = row
+    if status == NEW:
+        return state.request_of(events.restored(Heading._make(columns), body, hosts))
     try:
-        said = json.loads(body)
-    except ValueError:
-        return None
-    return said.get("prompt", said.get("text")) if isinstance(said, dict) else None
+        text = json.loads(body).get("text")
+    except (ValueError, AttributeError):
+        return ""
+    return state.line_of(text) if isinstance(text, str) else ""
 
 
 def _may_wait(memory: Memory, home: str, event: Event) -> bool:
@@ -206,5 +221,5 @@ def _saw(connection: Connection, origin: _Origin, seen: int) -> None:
 
 def _key(origin: _Origin) -> str:
     """Under which it waits for a day how much of a subagent's transcript was taken in."""
-    agent = origin.path.rpartition("/")[2].removesuffix(transcript_files.SUFFIX)
+    agent = os.path.splitext(os.path.basename(origin.path))[0]
     return f"seen:{origin.session}:{agent}"

@@ -20,10 +20,10 @@ from typing import Any, Literal, NamedTuple
 
 from ctx import checkouts, clock
 from ctx.capture import injected, private
-from ctx.capture.events import Event
 from ctx.capture.steps import NEW, SAID, STEP
 from ctx.errors import AmbiguousId, SessionNotFound, UsageError
 from ctx.hook_files import live, spool
+from ctx.hosts.events import Event
 from ctx.layout import Place
 from ctx.redaction import redact
 
@@ -54,7 +54,6 @@ _AFTERMATH = frozenset({SAID, "Stop", "SubagentStop", FAILURE, INTERRUPT})
 _LONGEST_REQUEST = 200
 # The branch of today says nothing about work of last month.
 _NOW_MS = 3_600_000
-_CLIENT = "claude-code"
 _COLUMNS = (
     "id, project, folder, repository, branch, head, client, transcript, seen, goes_on_from, status,"
     " started_at, last_at, ended_at, request, synthesised, summary"
@@ -102,13 +101,12 @@ def heard(connection: Connection, home: str, event: Event, place: Place, now_ms:
         )
         if _is_first(connection, known, event):
             found = found._replace(**_where(event, place, now_ms))
-    transcript = event.said.get("transcript_path")
-    if not found.transcript and isinstance(transcript, str):
-        found = found._replace(transcript=transcript)
+    if not found.transcript:
+        found = found._replace(transcript=event.transcript)
     if not found.goes_on_from and (before := _before(home, event.session)):
         found = found._replace(goes_on_from=before)
     if event.name == PROMPT and (not found.request or _is_first_prompt(connection, event)):
-        found = found._replace(request=request_of(event.said.get("prompt")) or found.request)
+        found = found._replace(request=request_of(event) or found.request)
     _write(connection, _standing(connection, found, event))
 
 
@@ -200,14 +198,15 @@ def saw(connection: Connection, session_id: str, seen: int) -> None:
     connection.execute("UPDATE sessions SET seen = ? WHERE id = ?", (seen, session_id))
 
 
-def request_of(prompt: object) -> str:
-    """The beginning of what was asked for, as it can stand in a line."""
-    if not isinstance(prompt, str):
-        return ""
+def request_of(event: Event) -> str:
+    """The beginning of what was asked for; empty where a person asked for nothing."""
+    return line_of(event.text or "") if event.name == PROMPT and event.speaker == "user" else ""
+
+
+def line_of(prompt: str) -> str:
+    """The beginning of a prompt, as it can stand in a line."""
     text = injected.without_injected(private.without_private(prompt))
     line = " ".join(redact(text).text.split())
-    if line.startswith(("<task-notification>", "<command-", "<local-command-")):
-        return ""
     return line if len(line) <= _LONGEST_REQUEST else f"{line[: _LONGEST_REQUEST - 1]}…"
 
 
@@ -219,7 +218,7 @@ def _before(home: str, session: str) -> str:
 
 def _begun(event: Event, place: Place, now_ms: int) -> Session:
     nowhere = Session(
-        *(event.session, None, "", None, None, None, _CLIENT, "", 0, None, ACTIVE),
+        *(event.session, None, "", None, None, None, event.host, "", 0, None, ACTIVE),
         *(event.at, event.at, None, "", "", None),
     )
     return nowhere._replace(**_where(event, place, now_ms))
@@ -230,8 +229,7 @@ def _where(event: Event, place: Place, now_ms: int) -> dict[str, Any]:
     if not os.path.isabs(event.folder):
         return {}
     checkout = checkouts.find_checkout(place.folder)
-    said = event.said.get("gitBranch")
-    branch = said if isinstance(said, str) and said and said != "HEAD" else None
+    branch = event.branch if event.branch not in ("", "HEAD") else None
     head = None
     if checkout and abs(now_ms - spool.made_ms(event.id)) < _NOW_MS:
         checked_out, head = checkouts.standing(checkout)

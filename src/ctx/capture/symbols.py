@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx.capture.steps import SymbolChange
-from ctx.capture.writes import Written
+from ctx.hosts.tool_calls import Written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

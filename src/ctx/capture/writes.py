@@ -1,28 +1,14 @@
-"""What an agent wrote into a file: the file before and after, as far as the client tells.
+"""What a write has changed: how many lines, and the first of them."""
 
-Clients say it in several shapes, and older ones in others:
-
-    Write          the new content; `originalFile` where there was one
-    Edit           `old_string` and `new_string`; `originalFile`
-    MultiEdit      a list of such edits; `originalFileContents`
-    NotebookEdit   the new source of a cell; `original_file` and `updated_file`
-
-All of them become one shape, in which an event is also kept until a step is made of it. That way
-what is written down is no longer than it must be, and secrets are found in whole files rather than
-in pieces of them.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-TOOLS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
-KEPT = "written"
-"""The field of a response in which the one shape is kept."""
+from ctx.hosts.tool_calls import Written
+
 MOST = 1_000_000
 """Characters of a file that is looked at as a whole."""
 
-_MOST_EDITS = 1_000
 _MOST_COMPARED = 200
 _MOST_SHOWN = 12
 _MOST_REMOVED = 4
@@ -30,108 +16,10 @@ _LONGEST_SHOWN = 600
 _LONGEST_LINE = 160
 
 
-class Written(NamedTuple):
-    before: str | None
-    """None: there was no file."""
-    after: str
-    is_whole: bool
-    """Whether these are whole files, rather than the pieces that were exchanged."""
-
-
-class Edit(NamedTuple):
-    old: str
-    new: str
-    is_all: bool
-
-
 class Lines(NamedTuple):
     added: int
     removed: int
     excerpt: str
-
-
-def path_of(said: Mapping[str, Any]) -> str:
-    """The file that a tool was used on."""
-    given, response = _object(said.get("tool_input")), _object(said.get("tool_response"))
-    file = _object(response.get("file"))
-    named = [given.get(name) for name in ("file_path", "notebook_path", "path")]
-    for path in (*named, response.get("filePath"), file.get("filePath")):
-        if isinstance(path, str) and path:
-            return path
-    return ""
-
-
-def written(said: Mapping[str, Any]) -> Written | None:
-    """What became of a file; None where the client does not say it in any way that we know."""
-    given, response = _object(said.get("tool_input")), _object(response_of(said))
-    if isinstance(kept := response.get(KEPT), Mapping):
-        return _kept(kept)
-    names = ("originalFile", "originalFileContents", "original_file")
-    before = next((response[name] for name in names if isinstance(response.get(name), str)), None)
-    after = response.get("updated_file")
-    if isinstance(after, str):
-        return _bounded(before, after, is_whole=before is not None)
-    if isinstance(after := given.get("content"), str):
-        is_new = before is None and response.get("type") != "update"
-        return _bounded(before, after, is_whole=is_new or before is not None)
-    edits = list(_edits(given, response))[:_MOST_EDITS]
-    if not edits:
-        return None
-    if before is not None and (after := _edited(before, edits)) is not None:
-        whole = _bounded(before, after, is_whole=True)
-        if whole.is_whole:
-            return whole
-    pieces = Written(
-        "\n".join(old for old, _, _ in edits), "\n".join(new for _, new, _ in edits), False
-    )
-    return _bounded(*pieces[:2], is_whole=False)
-
-
-def as_kept(found: Written) -> dict[str, Any]:
-    return {"before": found.before, "after": found.after, "whole": found.is_whole}
-
-
-def _kept(told: Mapping[str, Any]) -> Written | None:
-    before, after = told.get("before"), told.get("after")
-    if not isinstance(after, str):
-        return None
-    return Written(before if isinstance(before, str) else None, after, told.get("whole") is True)
-
-
-def _bounded(before: str | None, after: str, *, is_whole: bool) -> Written:
-    """What is too large to look at counts in pieces of which the ends are missing."""
-    if max(len(before or ""), len(after)) <= MOST:
-        return Written(before, after, is_whole)
-    return Written(None if before is None else before[:MOST], after[:MOST], False)
-
-
-def _edits(given: Mapping[str, Any], response: Mapping[str, Any]) -> Iterator[Edit]:
-    every = given.get("edits") or response.get("edits")
-    for each in every if isinstance(every, list) else (given, response):
-        told = _object(each)
-        old = told.get("old_string", told.get("oldString", told.get("old_source")))
-        new = told.get("new_string", told.get("newString", told.get("new_source")))
-        if isinstance(old, str) or isinstance(new, str):
-            is_all = told.get("replace_all", told.get("replaceAll")) is True
-            yield Edit(
-                old if isinstance(old, str) else "", new if isinstance(new, str) else "", is_all
-            )
-            if not isinstance(every, list):
-                return
-
-
-def _edited(text: str, edits: Sequence[Edit]) -> str | None:
-    """A text after some edits; None where one of them does not fit."""
-    for old, new, is_all in edits:
-        if not old and not text:
-            text = new
-        elif not old or old not in text:
-            return None
-        else:
-            text = text.replace(old, new) if is_all else text.replace(old, new, 1)
-        if len(text) > 2 * MOST:
-            return None
-    return text
 
 
 def lines(found: Written) -> Lines:
@@ -177,13 +65,3 @@ def _excerpt(changed: Sequence[str]) -> str:
             break
         shown.append(short)
     return "\n".join(shown)
-
-
-def response_of(said: Mapping[str, Any]) -> Any:
-    """What a tool answered; older clients say it under another name."""
-    found = said.get("tool_response")
-    return said.get("tool_output") if found is None else found
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

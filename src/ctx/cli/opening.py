@@ -23,6 +23,7 @@ from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_pro
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ctx.hosts.registry import Hosts
     from ctx.operations.compact import Compacted
     from ctx.project.trust_check import Verdict
     from ctx.project.waiting import Waiting
@@ -302,6 +303,13 @@ def _warn_of_thrown_away(project: Project, output: Output) -> None:
         )
 
 
+def load_hosts() -> "Hosts":
+    """The hosts that ctx knows. Most commands take in nothing of an agent and need none."""
+    from ctx.agents.registry import HOSTS
+
+    return HOSTS
+
+
 def _surroundings(settings: Settings, output: Output) -> Surroundings:
     session, problem = settings.joining
     if problem:
@@ -314,4 +322,5 @@ def _surroundings(settings: Settings, output: Output) -> Surroundings:
         session,
         settings.database,
         settings.untrusted,
+        load_hosts,
     )

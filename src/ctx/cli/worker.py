@@ -160,7 +160,10 @@ def _home_of(settings: Settings) -> UserStore:
 
 def _place(settings: Settings) -> Surroundings:
     store, ours = settings.user_store, _in_home(settings)
-    return Surroundings(store.home, store, ours.environment, ours.overrides, CLI_SESSION)
+    return Surroundings(
+        *(store.home, store, ours.environment, ours.overrides, CLI_SESSION),
+        load_hosts=opening.load_hosts,
+    )
 
 
 def _in_home(settings: Settings) -> Settings:

@@ -6,6 +6,8 @@
     CTX_HOME/spool/1768906800789-4244-77aa01fe.receipt           what a hook gave to an agent
     CTX_HOME/spool/1768906801012-4245-03c4d5e6.receipt@1f2e3d4c  the same for another store,
                                                                  which somebody has named
+    CTX_HOME/spool/1768906801345-4246-5e6f7a8b.codex:stop        a Stop of another host than the
+                                                                 first
 
 The first part of a name is the id of the event: milliseconds, process, chance. A file is written
 under a temporary name and renamed, so that whoever finds one finds it whole. Files are handled in
@@ -39,6 +41,7 @@ FAILED = "failed"
 RECEIPT = "receipt"
 STOP = "stop"
 
+_HOST = ":"
 _MARK = "@"
 _TEMPORARY = "tmp-"
 _MOST_TRIES = 3
@@ -164,7 +167,17 @@ def id_of(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    return _told(name).split(".")[1]
+    return _told(name).split(".")[1].rpartition(_HOST)[2]
+
+
+def host_of(name: str) -> str:
+    """The host that reported an event; empty: the first."""
+    return _told(name).split(".")[1].rpartition(_HOST)[0]
+
+
+def kind_for(host: str, kind: str) -> str:
+    """What an event of a host is left as; the first host is not named."""
+    return f"{host}{_HOST}{kind}" if host else kind
 
 
 def span_of(name: str) -> tuple[int | None, int | None]:

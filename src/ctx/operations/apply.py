@@ -19,13 +19,14 @@ from ctx.agent_commands import commands as grammar
 from ctx.agent_commands.commands import Command, Wrong
 from ctx.capture import deleted, pausing, read_markup, switched_off
 from ctx.capture import events as kept
-from ctx.capture.events import Event
 from ctx.capture.places import Places
 from ctx.capture.read_markup import ReadMarkup
 from ctx.context import contexts, default_view, layers, limits
 from ctx.context.contexts import Beside
 from ctx.errors import ContentRefused, CtxError
 from ctx.hook_files import live, spool
+from ctx.hosts.events import Event
+from ctx.hosts.registry import FIRST, Hosts
 from ctx.layout import Place
 from ctx.memory import event_log, pending, receipts
 from ctx.memory.receipts import Handed, Receipt
@@ -39,7 +40,7 @@ from ctx.project import trust_check
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory, for_agents
 
-AUTHOR = "claude-code"
+AUTHOR = FIRST
 
 _LOCK = "LOCK"
 _LOCK_S = 2.5
@@ -116,7 +117,7 @@ def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
     for name in filter(spool.has_commands, waiting(memory, home)):
         with _attempted(home, name) as tried:
             try:
-                event = kept.read(name, _said(home, tried))
+                event = kept.read(name, _said(home, tried), memory.surroundings.hosts)
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
             else:
@@ -133,9 +134,10 @@ def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
 def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
     """Do the commands of one answer, each once."""
     folder = event.folder if os.path.isabs(event.folder) else memory.folder
-    with for_agents(memory, folder, ids.session_id(event.session), AUTHOR) as there:
+    with for_agents(memory, folder, ids.session_id(event.session), event.host) as there:
         asked, problem = asked_in(there, event, name, deadline)
-        read = _read_before(event, name, [found for _, found in asked], deadline)
+        hosts = memory.surroundings.hosts
+        read = _read_before(hosts, event, name, [found for _, found in asked], deadline)
         # What nobody could check is not to be seen by every session.
         may_pin = read.is_complete and proposals.may_pin(there)
         outcome = Outcome()
@@ -151,14 +153,14 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
 
 
 def _read_before(
-    event: Event, name: str, asked: Sequence[Command | Wrong], deadline: float
+    hosts: Hosts, event: Event, name: str, asked: Sequence[Command | Wrong], deadline: float
 ) -> ReadMarkup:
     """The commands that stood in what the agent has read, where some of its own change memory."""
-    path = event.said.get("transcript_path")
     writes = any(isinstance(each, Command) and each.name in read_markup.WRITING for each in asked)
-    if not writes or not isinstance(path, str) or not path:
+    if not writes or not event.transcript:
         return read_markup.NOTHING_KNOWN
-    return read_markup.in_transcript(path, spool.span_of(name)[1], deadline)
+    transcripts, end = hosts.named(event.host).transcripts, spool.span_of(name)[1]
+    return read_markup.in_transcript(transcripts, event.transcript, end, deadline)
 
 
 def _unless_repeated(found: Command | Wrong, read: ReadMarkup) -> Command | Wrong:
@@ -254,8 +256,11 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
             try:
                 said = _said(home, tried)
                 is_receipt = spool.kind_of(name) == spool.RECEIPT
+                hosts = memory.surroundings.hosts
                 found.append(
-                    (tried, read_receipt(name, said) if is_receipt else kept.read(name, said))
+                    (tried, read_receipt(name, said))
+                    if is_receipt
+                    else (tried, kept.read(name, said, hosts))
                 )
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from ctx import clock
 from ctx.agent_commands import commands as grammar
 from ctx.agent_commands.commands import Command, Wrong
-from ctx.capture import transcript
-from ctx.capture.events import Event
-from ctx.capture.transcript import Message, Turn
 from ctx.hook_files import spool
+from ctx.hosts.adapter import Host
+from ctx.hosts.events import Event
+from ctx.hosts.transcripts import Message, Turn, has_final, storable
 from ctx.memory import claims
 from ctx.memory.claims import Claim
 from ctx.sqlite.connection import transaction
@@ -33,14 +33,11 @@ _UNNAMED = "~"
 
 def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[list[Asked], str]:
     """The commands of an answer, and why it could not be read as a whole, if so."""
-    said = event.said
-    response = said.get("response")
-    if isinstance(response, str):
+    if event.response is not None:
         # Whoever tries it by hand may try it twice.
-        return _found(f"{event.session} {event.id}", transcript.storable(response)), ""
-    last = said.get("last_assistant_message")
-    last = transcript.storable(last).strip() if isinstance(last, str) else ""
-    turn = _turn(event, name, last, deadline)
+        return _found(f"{event.session} {event.id}", storable(event.response)), ""
+    last = storable(event.text or "").strip()
+    turn = _turn(memory.surroundings.hosts.named(event.host), event, name, last, deadline)
     if last and turn.messages and last.startswith(turn.messages[-1].text.strip()):
         # The client has told more of the message than it has written down.
         told = turn.messages[-1]._replace(text=last)
@@ -51,20 +48,19 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
         for message in turn.messages
         for each in _found(f"{event.session} {message.id}", message.text)
     ]
-    if not last or transcript.has_final(turn, last) or _is_error(turn, last):
+    if not last or has_final(turn, last) or _is_error(turn, last):
         return asked, turn.problem
-    prompt = said.get("prompt_id", "")
-    return asked + _found(f"{event.session} {_UNNAMED}{prompt} {_digest(last)}", last), ""
+    return asked + _found(f"{event.session} {_UNNAMED}{event.prompt} {_digest(last)}", last), ""
 
 
-def _turn(event: Event, name: str, last: str, deadline: float) -> Turn:
+def _turn(host: Host, event: Event, name: str, last: str, deadline: float) -> Turn:
     """What the agent said since the last Stop, as the transcript has it.
 
     The client may write the end of it down only while the hook runs, so it is waited for: what
     the transcript has is named, and can be told from the same words said again.
     """
-    path = event.said.get("transcript_path")
-    if not isinstance(path, str) or not path:
+    path, transcript = event.transcript, host.transcripts
+    if not path:
         return Turn((), "")
     start, end = spool.span_of(name)
     turn = transcript.last_turn(path, end, deadline)
@@ -77,7 +73,7 @@ def _turn(event: Event, name: str, last: str, deadline: float) -> Turn:
         read = turn._replace(
             messages=(*earlier, *turn.messages), problem=turn.problem or before.problem
         )
-    if not last or end is None or transcript.has_final(turn, last) or _is_error(turn, last):
+    if not last or end is None or has_final(turn, last) or _is_error(turn, last):
         return read
     patience = min(deadline, clock.monotonic() + _LATE_S)
     while True:
@@ -100,7 +96,7 @@ def _is_error(turn: Turn, last: str) -> bool:
 def _up_to(turn: Turn, last: str) -> Turn | None:
     """What was said up to the answer that the client calls its last; None where it is not there."""
     for count, message in enumerate(turn.messages, 1):
-        if transcript.has_final(Turn((message,), ""), last):
+        if has_final(Turn((message,), ""), last):
             return Turn(turn.messages[:count], turn.problem)
     return None
 

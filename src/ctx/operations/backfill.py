@@ -1,4 +1,4 @@
-"""Take in the sessions of the past, out of the transcripts that Claude Code has kept.
+"""Take in the sessions of the past, out of the transcripts that a host has kept.
 
 A transcript goes the same way as what hooks report: events, steps, observations, a summary. The
 oldest session comes first. Each is durable when the next begins, and what is in the store already
@@ -6,7 +6,6 @@ is not taken in again: to interrupt it loses nothing, and to run it twice change
 """
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -20,14 +19,13 @@ from ctx.capture import (
     reconcile,
     state,
     switched_off,
-    transcript_events,
-    transcript_files,
 )
 from ctx.capture.state import Session
 from ctx.capture.steps import SAID
 from ctx.errors import ContentRefused, GitFailure, LockConflict, UsageError
-from ctx.exchange.foreign import incoming
 from ctx.hook_files import live
+from ctx.hosts.adapter import Transcripts
+from ctx.hosts.registry import FIRST
 from ctx.layout import Place
 from ctx.memory.query import times
 from ctx.operations import apply, learnings, tend
@@ -36,13 +34,7 @@ from ctx.sqlite.connection import transaction
 from ctx.synthesis import writing
 from ctx.workspace import Memory
 
-PROJECTS = "projects"
-"""The folder in that of Claude Code where transcripts lie, in one folder for each project."""
-
 _GLANCE = 256 * 1024
-_CWD = re.compile(rb'"cwd"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){1,4096}")')
-_PROMPT_ID = re.compile(rb'"promptId"\s{0,4}:\s{0,4}"([^"\\]{1,100})"')
-_TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
 # Whoever was quiet for so long has no client any more that waits for an answer.
 _QUIET_MS = 900_000
 _LOCK_S = 60.0
@@ -55,13 +47,14 @@ _FAULTS = (
 
 class Wanted(NamedTuple):
     folder: str
-    """Where Claude Code keeps its files."""
+    """Where the host keeps its files."""
     paths: tuple[str, ...] = ()
     """Transcripts, or folders of them, instead of those."""
     since: str | None = None
     project: str | None = None
     """A name, or a folder."""
     dry_run: bool = False
+    host: str = FIRST
 
 
 class Past(NamedTuple):
@@ -139,6 +132,7 @@ class _Work:
         self._memory = memory
         self._connection = memory.user.connection
         self._wanted = wanted
+        self._transcripts = memory.surroundings.hosts.named(wanted.host).transcripts
         self._home = memory.surroundings.user_store.home
         self._config = memory.surroundings.person_config
         self._now_ms = clock.now_ms()
@@ -165,7 +159,7 @@ class _Work:
 
     def found(self) -> Iterator[Past]:
         """The transcripts that are wanted."""
-        for path in transcripts(self._wanted):
+        for path in transcripts(self._wanted, self._transcripts):
             try:
                 stamp = os.stat(path)
                 start = disk.read_plain(path, _GLANCE)[:_GLANCE]
@@ -179,18 +173,12 @@ class _Work:
                 self._left_out += 1
 
     def _past(self, path: str, stamp: os.stat_result, start: bytes) -> Past:
-        said = _CWD.search(start)
-        cwd = incoming.json_value(said[1]) if said else None
-        folder = cwd if isinstance(cwd, str) and os.path.isabs(cwd) and "\0" not in cwd else ""
-        time = _TIMESTAMP.search(start)
-        began_ms = clock.parse_iso(time[1].decode()) if time else None
+        folder, began_ms, copied = self._transcripts.beginning(start)
         changed_ms = stamp.st_mtime_ns // 1_000_000
-        session = transcript_files.session_of(path)
+        session = self._transcripts.session_of(path)
         began = clock.iso(began_ms if began_ms is not None else changed_ms)
         project = self._project(folder)
-        return Past(
-            *(session, path, stamp.st_size, changed_ms, began, folder, project), _copied(start)
-        )
+        return Past(session, path, stamp.st_size, changed_ms, began, folder, project, copied)
 
     def _is_wanted(self, past: Past) -> bool:
         if past.changed_ms < self._since_ms:
@@ -251,12 +239,12 @@ class _Work:
 
     def _foresee(self, past: Past) -> None:
         known = state.find(self._connection, past.session)
-        start = transcript_events.read(past.path, 0, most=_GLANCE).events
+        start = self._transcripts.events(past.path, 0, most=_GLANCE).events
         own = [each for each in start if each.session == past.session]
         if not own and past.size <= _GLANCE:
             self._left_out += 1
             return
-        asked = (state.request_of(each.said.get("prompt")) for each in own)
+        asked = map(state.request_of, own)
         what = next(filter(None, asked), "")
         self._sessions.append(
             TakenIn(past.session, past.project, past.began, what, known is not None, 0, 0)
@@ -265,7 +253,9 @@ class _Work:
     def _take(self, past: Past) -> None:
         before = state.find(self._connection, past.session)
         news = steps = 0
-        for piece in reconcile.taking_in(self._memory, self._home, past.session, past.path):
+        for piece in reconcile.taking_in(
+            self._memory, self._home, past.session, past.path, self._wanted.host
+        ):
             steps += pipeline.take(self._memory, self._home).steps
             news += piece.events
             self._size += piece.size
@@ -324,35 +314,25 @@ class _Work:
         apply.refresh(self._memory, filter(os.path.isdir, self._folders), self._home)
 
 
-def _copied(start: bytes) -> int:
-    """How often the first prompt of a transcript is named in its beginning.
-
-    A fork begins as the session that it was forked from, to the second, and says of all that it
-    has from there that it belongs to its own first prompt.
-    """
-    first = _PROMPT_ID.search(start)
-    return len([each for each in _PROMPT_ID.findall(start) if each == first[1]]) if first else 0
-
-
-def transcripts(wanted: Wanted) -> list[str]:
-    """The files of sessions, in the folders that were named or in that of Claude Code."""
-    roots = wanted.paths or (os.path.join(wanted.folder, PROJECTS),)
+def transcripts(wanted: Wanted, of_host: Transcripts) -> list[str]:
+    """The files of sessions, in the folders that were named or in that of the host."""
+    roots = wanted.paths or (of_host.folder(wanted.folder),)
     found: dict[str, None] = {}
     for root in roots:
         if os.path.isdir(root):
             inner = [os.path.join(root, name) for name in disk.names(root)]
             files = [*inner, *(path for each in inner for path in _inside(each))]
-        elif os.path.exists(root) and transcript_files.session_of(root):
+        elif os.path.exists(root) and of_host.session_of(root):
             files = [root]
         elif wanted.paths:
             raise UsageError(
                 f"{root} is no transcript and no folder of them.",
-                hint="They are called <session>.jsonl.",
+                hint=f"They are called {of_host.file_names}.",
             )
         else:
             files = []
         found |= dict.fromkeys(
-            path for path in files if transcript_files.session_of(path) and os.path.isfile(path)
+            path for path in files if of_host.session_of(path) and os.path.isfile(path)
         )
     return list(found)
 

@@ -7,6 +7,7 @@ one (`let's do that`) is taken together with what was proposed, or not at all.
 import re
 from typing import NamedTuple
 
+from ctx.hosts import tool_calls
 from ctx.synthesis import cues, junk, proposals, sentences, wording
 from ctx.synthesis.course import Course, Said, agrees
 from ctx.synthesis.observations import LONGEST_TEXT, LONGEST_TITLE, Observation
@@ -14,8 +15,6 @@ from ctx.synthesis.sentences import Sentence
 
 _MOST = 8
 _MOST_AT_ONCE = 3
-_QUESTION = "AskUserQuestion"
-_PLAN = "ExitPlanMode"
 _BY_USER, _AGREED, _BY_AGENT = 900, 850, 600
 
 # `No, use tabs` begins with an answer; `No new dependencies` says what is to be.
@@ -134,7 +133,7 @@ def _answers(course: Course) -> list[_Candidate]:
     """What a person chose where the agent let them choose: a question and its answer, in a line."""
     found = []
     for index, step in enumerate(course.steps):
-        if step.kind != "plan" or step.tool != _QUESTION:
+        if step.kind != "plan" or step.tool != tool_calls.QUESTION:
             continue
         said = Said(index, step, step.text, ())
         for line in step.text[:4_000].splitlines()[:_MOST]:
@@ -150,7 +149,7 @@ def _agreed_plans(course: Course) -> list[_Candidate]:
     says is what will be done, which is told when it is done."""
     found = []
     for index, step in enumerate(course.steps):
-        if step.kind != "plan" or step.tool != _PLAN or not step.ok or step.agent:
+        if step.kind != "plan" or step.tool != tool_calls.PLAN or not step.ok or step.agent:
             continue
         said = Said(index, step, step.text, tuple(sentences.of(step.text)))
         chosen = [

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ctx.capture.steps import Step
+from ctx.hosts import tool_calls
 from ctx.synthesis import asked, closing, junk, wording
 from ctx.synthesis.checks import checks
 from ctx.synthesis.complaints import is_failing
@@ -104,17 +105,19 @@ def _next_steps(course: Course, fixes: Fixes) -> tuple[str, ...]:
 
 def _todos(course: Course) -> list[str]:
     """What the agent had planned and not done, by the last list it made, or its tasks."""
-    lists = [step for step in course.steps if step.tool == "TodoWrite" and step.kind == "plan"]
+    lists = [
+        step for step in course.steps if step.tool == tool_calls.TODO_LIST and step.kind == "plan"
+    ]
     made: list[str] = []
     done: set[int] = set()
     for step in course.steps:
-        if step.kind != "plan" or step.tool not in ("TaskCreate", "TaskUpdate"):
+        if step.kind != "plan" or step.tool not in (tool_calls.NEW_TASK, tool_calls.CHANGED_TASK):
             continue
         found = _OPEN_TODO.match(step.text)
         number = _NUMBERED.match(found["what"]) if found else None
         if found and number and found["mark"] in ("x", "deleted"):
             done.add(int(number[1]))
-        elif found and number is None and step.tool == "TaskCreate":
+        elif found and number is None and step.tool == tool_calls.NEW_TASK:
             made.append(found["what"].partition("\n")[0])
     left = [what for index, what in enumerate(made, 1) if index not in done]
     if lists:

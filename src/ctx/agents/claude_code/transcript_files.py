@@ -7,14 +7,54 @@ projects/-home-dev-shop/agent-<id>.jsonl                        the same, of old
 
 import json
 import os
+import re
 
 from ctx import clock, disk
 from ctx.hook_files import live
+from ctx.hosts.transcripts import Beginning
 
 SUFFIX = ".jsonl"
 
+_PROJECTS = "projects"
+_CWD = re.compile(rb'"cwd"\s{0,4}:\s{0,4}("(?:[^"\\]|\\.){1,4096}")')
+_PROMPT_ID = re.compile(rb'"promptId"\s{0,4}:\s{0,4}"([^"\\]{1,100})"')
+_TIMESTAMP = re.compile(rb'"timestamp"\s{0,4}:\s{0,4}"([0-9T:.Z+-]{10,40})"')
+
 _SUBAGENTS = "subagents"
 _GLANCE = 8192
+
+
+def folder(host_folder: str) -> str:
+    """Where transcripts lie, in one folder for each project."""
+    return os.path.join(host_folder, _PROJECTS)
+
+
+def beginning(start: bytes) -> Beginning:
+    """What the first bytes of a transcript say about its session."""
+    cwd = _CWD.search(start)
+    folder = _json_text(cwd[1]) if cwd else ""
+    time = _TIMESTAMP.search(start)
+    began_ms = clock.parse_iso(time[1].decode()) if time else None
+    is_usable = os.path.isabs(folder) and "\0" not in folder
+    return Beginning(folder if is_usable else "", began_ms, _copied(start))
+
+
+def _json_text(data: bytes) -> str:
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def _copied(start: bytes) -> int:
+    """How often the first prompt of a transcript is named in its beginning.
+
+    A fork begins as the session that it was forked from, to the second, and says of all that it
+    has from there that it belongs to its own first prompt.
+    """
+    first = _PROMPT_ID.search(start)
+    return len([each for each in _PROMPT_ID.findall(start) if each == first[1]]) if first else 0
 
 
 def session_of(path: str) -> str:

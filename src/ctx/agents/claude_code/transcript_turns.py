@@ -22,6 +22,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from ctx import clock
+from ctx.hosts.transcripts import Message, Turn, storable
 
 FURTHEST = 64 * 1024 * 1024
 """How many bytes are read at most."""
@@ -30,21 +31,6 @@ LONGEST_LINE = 16 * 1024 * 1024
 
 _FIRST_CHUNK = 256 * 1024
 _LARGEST_CHUNK = 4 * 1024 * 1024
-
-
-class Message(NamedTuple):
-    id: str
-    text: str
-    """Its blocks of text, with blank lines between them."""
-
-
-class Turn(NamedTuple):
-    messages: tuple[Message, ...]
-    """In the order in which they were written; those without text are left out."""
-    problem: str
-    """What may be missing, and why; empty if nothing is."""
-    errors: tuple[str, ...] = ()
-    """What the client wrote itself where the model failed. It stands where an answer would."""
 
 
 def since(path: str, start: int, end: int | None, deadline: float) -> Turn:
@@ -63,18 +49,6 @@ def last_turn(path: str, end: int | None, deadline: float) -> Turn:
     reading = _Reading(path, 0, end, deadline)
     with closing(reading.entries()) as entries:
         return reading.turn(takewhile(_is_said, entries))
-
-
-def has_final(turn: Turn, last_assistant_message: str) -> bool:
-    """Whether a turn ends with the text that the client calls its last.
-
-    That text may be all of a message or its last block. If the client names none, none is missing.
-    """
-    final = storable(last_assistant_message).strip()
-    if not final or not turn.messages:
-        return not final
-    text = turn.messages[-1].text.strip()
-    return text.split() == final.split() or text.endswith(f"\n\n{final}")
 
 
 class _Entry(NamedTuple):
@@ -307,15 +281,6 @@ def _messages(entries: Iterable[_Entry]) -> tuple[Message, ...]:
             places[entry.message_id].extend(entry.texts)
             seen.add(entry.name)
     return tuple(Message(name, "\n\n".join(texts)) for name, texts in found if texts)
-
-
-def storable(text: str) -> str:
-    """The text without halves of characters, which a client may leave where it cuts a text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _reason(error: OSError | ValueError) -> str:

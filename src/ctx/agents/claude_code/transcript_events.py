@@ -24,14 +24,13 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ctx import clock
-from ctx.capture import state, transcript_files
-from ctx.capture.events import Event
+from ctx.agents.claude_code import payloads, transcript_files
+from ctx.agents.claude_code.transcript_turns import LONGEST_LINE, is_error
+from ctx.capture import state
 from ctx.capture.steps import SAID
-from ctx.capture.transcript import LONGEST_LINE, is_error, storable
 from ctx.hook_files import live
-
-MOST = 4 * 1024 * 1024
-"""Bytes that one reading takes; the next one goes on behind them."""
+from ctx.hosts.events import Event, Heading
+from ctx.hosts.transcripts import MOST_READ, TranscriptPart, storable
 
 _CHUNK = 1024 * 1024
 # Most bytes are something else: attachments, and copies of what was sent.
@@ -63,18 +62,9 @@ _NOT_TYPED = (
 )
 
 
-class Found(NamedTuple):
-    events: tuple[Event, ...]
-    """In the order in which they stand in the file."""
-    seen: int
-    """Where the next reading begins: behind whole lines, and before a call without a result."""
-    problem: str
-    """What may be missing, and why; empty if nothing is."""
-
-
 def read(
-    path: str, start: int, end: int | None = None, *, most: int = MOST, deadline: float = inf
-) -> Found:
+    path: str, start: int, end: int | None = None, *, most: int = MOST_READ, deadline: float = inf
+) -> TranscriptPart:
     """What happened between two places of the file; None is its end.
 
     Where the file is not any more what it was, it is read from its beginning. When the time is up
@@ -82,7 +72,7 @@ def read(
     """
     reading = _Reading(path, most, deadline)
     reading.read(start, end)
-    return Found(tuple(reading.events), reading.seen, reading.problem)
+    return TranscriptPart(tuple(reading.events), reading.seen, reading.problem)
 
 
 class _Call(NamedTuple):
@@ -263,18 +253,17 @@ class _Reading:
 
     def _give(self, entry: _Entry, name: str, known_by: str, more: dict[str, Any]) -> None:
         said = {**entry.said, "hook_event_name": name, **more}
-        self.events.append(
-            Event(
-                f"{entry.at_ms:013d}-t-{_hash(f'{name} {known_by}'.encode())}",
-                said["session_id"],
-                name,
-                clock.iso(entry.at_ms),
-                said.get("cwd", ""),
-                said.get("tool_name"),
-                said.get("tool_use_id"),
-                said,
-            )
+        tool = said.get("tool_name")
+        heading = Heading(
+            f"{entry.at_ms:013d}-t-{_hash(f'{name} {known_by}'.encode())}",
+            said["session_id"],
+            name,
+            clock.iso(entry.at_ms),
+            said.get("cwd", ""),
+            tool,
+            said.get("tool_use_id"),
         )
+        self.events.append(payloads.restore(heading, payloads.without_contents(said, tool)))
 
     def _note(self, problem: str) -> None:
         self.problem = self.problem or problem

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.capture import transcript_events, transcript_files
-from ctx.capture.events import Event
-from ctx.capture.transcript_events import Found, read
+from ctx.agents.claude_code import transcript_events, transcript_files
+from ctx.agents.claude_code.transcript_events import read
+from ctx.hosts.events import Event
+from ctx.hosts.transcripts import TranscriptPart
 from tests import effort
 from tests.capture.transcripts import Transcript, fix
 
@@ -24,12 +25,12 @@ def transcript(tmp_path: Path) -> Transcript:
     return Transcript(tmp_path, SESSION)
 
 
-def told(found: Found) -> list[tuple[str, ...]]:
+def told(found: TranscriptPart) -> list[tuple[str, ...]]:
     return [_told(event) for event in found.events]
 
 
 def _told(event: Event) -> tuple[str, ...]:
-    said = event.said
+    said = event.payload
     shown = next(
         (said[name] for name in ("prompt", "text", "error", "tool_response") if name in said), ""
     )
@@ -51,7 +52,7 @@ def test_a_piece_of_work(transcript: Transcript) -> None:
         "AssistantMessage",
     ]
     failed = found.events[2]
-    assert failed.said == {
+    assert failed.payload == {
         "session_id": SESSION,
         "transcript_path": str(transcript.path),
         "cwd": "/home/dev/shop",
@@ -60,9 +61,9 @@ def test_a_piece_of_work(transcript: Transcript) -> None:
         "tool_name": "Bash",
         "tool_input": {"command": "pytest tests/test_total.py"},
         "tool_use_id": failed.tool_use,
-        "error": failed.said["error"],
+        "error": failed.payload["error"],
     }
-    assert failed.said["error"].startswith("Exit code 1\n====")
+    assert failed.payload["error"].startswith("Exit code 1\n====")
     assert (failed.id[:16], failed.at) == ("1793610004000-t-", "2026-11-02T09:00:04Z")
     assert (failed.session, failed.folder, failed.tool) == (SESSION, "/home/dev/shop", "Bash")
     assert found[1:] == (transcript.path.stat().st_size, "")
@@ -108,14 +109,14 @@ def test_a_tool_that_was_refused_was_not_used(transcript: Transcript) -> None:
     stopped = transcript.call("Bash", {"command": "sleep 900"})
     transcript.result(stopped, "[Request interrupted by user for tool use]", is_error=True)
     (event,) = read(str(transcript.path), 0).events
-    assert (event.tool_use, event.said["is_interrupt"]) == (stopped, True)
+    assert (event.tool_use, event.payload["is_interrupt"]) == (stopped, True)
 
 
 def test_older_shapes(transcript: Transcript) -> None:
     calls = [
         {"type": "text", "text": "Two at once."},
         {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "ls"}},
-        {"type": "tool_use", "id": "t2", "name": "Read", "input": {"file_path": "/a"}},
+        {"type": "tool_use", "id": "t2", "name": "Glob", "input": {"pattern": "/a"}},
     ]
     transcript.entry("assistant", message={"id": "m1", "content": calls})
     results = [
@@ -126,7 +127,7 @@ def test_older_shapes(transcript: Transcript) -> None:
     transcript.entry("assistant", message={"content": "As it once was written."})
     assert told(read(str(transcript.path), 0)) == [
         ("AssistantMessage", "", "Two at once."),
-        ("PostToolUse", "Read", "two"),
+        ("PostToolUse", "Glob", "two"),
         ("PostToolUse", "Bash", "one"),
         ("AssistantMessage", "", "As it once was written."),
     ]
@@ -152,7 +153,7 @@ def test_subagents_are_found_and_told_apart(transcript: Transcript) -> None:
         ("AssistantMessage", "", "I look.", "a1b2"),
         ("PostToolUse", "Bash", '{"stdout": "src", "stderr": "", "interrupted": false}', "a1b2"),
     ]
-    main = {event.said["transcript_path"] for path in paths for event in read(path, 0).events}
+    main = {event.payload["transcript_path"] for path in paths for event in read(path, 0).events}
     assert main == {str(transcript.path)}
     in_a_year = (1 << 32) * 1000
     assert transcript_files.of_subagents(str(transcript.path), in_a_year) == []
@@ -319,4 +320,4 @@ def test_any_file_can_be_read(lines: list[dict[str, Any] | bytes], start: int) -
             for event in found.events:
                 assert event.id.split("-")[1] == "t"
                 assert len(event.id.split("-")[0]) == 13
-                json.dumps(event.said).encode()
+                json.dumps(event.payload).encode()

@@ -13,18 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import clock
-from ctx.capture.transcript import (
-    FURTHEST,
-    LONGEST_LINE,
-    Message,
-    Turn,
-    has_final,
-    last_turn,
-    since,
-)
+from ctx.agents.claude_code.transcript_turns import FURTHEST, LONGEST_LINE, last_turn, since
+from ctx.hosts.transcripts import Message, Turn, has_final
 from tests import effort
 
-SAMPLES = Path(__file__).parent.parent / "golden" / "claude_code" / "transcripts"
+SAMPLES = Path(__file__).parents[2] / "golden" / "claude_code" / "transcripts"
 SOON = clock.monotonic() + 3600
 MEGABYTE = 1024 * 1024
 

@@ -1,0 +1,65 @@
+"""Claude Code as a host: the adapter that the registry loads."""
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any
+
+from ctx.agents.claude_code import (
+    payloads,
+    transcript_events,
+    transcript_files,
+    transcript_texts,
+    transcript_turns,
+)
+from ctx.hosts.events import Event, Heading
+from ctx.hosts.transcripts import MOST_READ, Beginning, TranscriptPart, Turn
+
+
+class Transcripts:
+    file_names = "<session>.jsonl"
+
+    def folder(self, host_folder: str) -> str:
+        return transcript_files.folder(host_folder)
+
+    def session_of(self, path: str) -> str:
+        return transcript_files.session_of(path)
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:
+        return transcript_files.of_subagents(path, since_ms)
+
+    def beginning(self, start: bytes) -> Beginning:
+        return transcript_files.beginning(start)
+
+    def events(
+        self,
+        path: str,
+        start: int,
+        end: int | None = None,
+        *,
+        most: int = MOST_READ,
+        deadline: float = inf,
+    ) -> TranscriptPart:
+        return transcript_events.read(path, start, end, most=most, deadline=deadline)
+
+    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:
+        return transcript_turns.since(path, start, end, deadline)
+
+    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
+        return transcript_turns.last_turn(path, end, deadline)
+
+    def read_by_agent(self, path: str, end: int | None, deadline: float) -> Iterator[str | None]:
+        return transcript_texts.read_by_agent(path, end, deadline)
+
+
+class ClaudeCode:
+    name = payloads.NAME
+    transcripts = Transcripts()
+
+    def read(self, event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+        return payloads.read(event_id, name, at, payload)
+
+    def restore(self, heading: Heading, payload: Mapping[str, Any]) -> Event:
+        return payloads.restore(heading, payload)
+
+    def outline(self, event: Event, path: str) -> Mapping[str, Any]:
+        return payloads.outline(event.payload, path)

@@ -1,0 +1,148 @@
+"""What Claude Code passes to its hooks: its payloads become events of `hosts`.
+
+A payload is stored in the client's own keys, as version 0.1.0 stored it, without what no step is
+made of: files that were read are not kept at all, those that were written only in one shape
+(`file_edits`). Nothing here fails but `read`, where a payload names no session.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ctx import ids
+from ctx.agents.claude_code import file_edits, tools
+from ctx.capture import injected, private, secret_files
+from ctx.capture.steps import SAID
+from ctx.errors import ContentRefused, UsageError
+from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.tool_calls import Written
+
+NAME = "claude-code"
+
+_PROMPT = "UserPromptSubmit"
+_TOOL_EVENTS = ("PostToolUse", tools.FAILURE)
+_SAYING = ("Stop", SAID, "SubagentStop")
+_READ_FIELDS = ("filePath", "numLines", "startLine", "totalLines")
+# Of an event that is left out, what its session is known by.
+_COMMON = frozenset(
+    "session_id transcript_path cwd hook_event_name prompt_id agent_id agent_type source reason"
+    " trigger tool_name tool_use_id".split()
+)
+# What the client itself writes where a person would.
+_NOTICES = (
+    *("<task-notification>", "<local-command-", "<command-", "<bash-", "Stop hook feedback:"),
+    *("Caveat: The messages below", "[Request interrupted"),
+    "This session is being continued from a previous conversation",
+)
+_CLIENT_COMMANDS = frozenset(
+    "add-dir agents bug clear compact config context copy cost doctor exit export fast feedback"
+    " help hooks ide keybindings login logout mcp memory model output-style permissions plugin"
+    " plugins privacy-settings quit release-notes rename resume rewind status statusline stats"
+    " tasks terminal-setup theme todos upgrade usage vim".split()
+)
+
+
+def read(event_id: str, name: str, at: str, payload: Mapping[str, Any]) -> Event:
+    if payload.get("hook_event_name", name) != name:
+        raise ContentRefused(f"It is another event than {name}.")
+    try:
+        session = ids.session_id(_text(payload, "session_id"))
+    except UsageError:
+        raise ContentRefused("It names no session.") from None
+    folder = _text(payload, "cwd")
+    tool = _text(payload, "tool_name") or None
+    heading = Heading(
+        *(event_id, session, name, at),
+        # No folder has such a name, and whoever looks for it is told so in an unkind way.
+        "" if "\0" in folder else folder,
+        tool,
+        _text(payload, "tool_use_id") or None,
+    )
+    return restore(heading, without_contents(payload, tool))
+
+
+def outline(payload: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """A payload without content: only that something happened, and to which file."""
+    common = {name: value for name, value in payload.items() if name in _COMMON}
+    return {**common, "tool_input": {"file_path": path}} if path else common
+
+
+def restore(heading: Heading, payload: Mapping[str, Any]) -> Event:
+    name, tool = heading.name, heading.tool
+    is_call = tool is not None or name in _TOOL_EVENTS
+    text, speaker = _words(name, payload)
+    agent, source = payload.get("agent_id"), payload.get("source")
+    response = payload.get("response")
+    return Event(
+        *heading,
+        payload,
+        NAME,
+        text,
+        speaker,
+        agent=agent if isinstance(agent, str) else "",
+        path=file_edits.path_of(payload),
+        call=tools.call_of(name, tool or "", payload) if is_call else None,
+        transcript=_plain(payload, "transcript_path"),
+        branch=_plain(payload, "gitBranch"),
+        continues=source in ("resume", "compact"),
+        prompt=str(payload.get("prompt_id", "")),
+        response=response if isinstance(response, str) else None,
+        is_host_command=speaker == "user" and _is_client_command(text or ""),
+    )
+
+
+def without_contents(payload: Mapping[str, Any], tool: str | None) -> Mapping[str, Any]:
+    """A payload without what no step is made of."""
+    path = file_edits.path_of(payload)
+    if tool == "Read":
+        response = payload.get("tool_response")
+        file = response.get("file") if isinstance(response, Mapping) else None
+        told = file if isinstance(file, Mapping) else {}
+        kept = {name: told[name] for name in _READ_FIELDS if name in told}
+        slim = {name: value for name, value in payload.items() if name != "tool_output"}
+        return {**slim, "tool_response": {"file": kept}}
+    if tool in file_edits.TOOLS and (found := file_edits.written(payload)):
+        if secret_files.is_one(path):
+            found = Written(None, "", False)
+        name = "notebook_path" if tool == "NotebookEdit" else "file_path"
+        slim = {name: value for name, value in payload.items() if name != "tool_output"}
+        response = {file_edits.KEPT: file_edits.as_kept(found)}
+        return {**slim, "tool_input": {name: path}, "tool_response": response}
+    return payload
+
+
+def _words(name: str, payload: Mapping[str, Any]) -> tuple[str | None, Speaker]:
+    """What was said, and by whom."""
+    if name == _PROMPT:
+        text = payload.get("prompt")
+        if not isinstance(text, str):
+            return None, "user"
+        return text, "host" if _own_words(text).startswith(_NOTICES) else "user"
+    if name in _SAYING:
+        text = payload.get("text", payload.get("last_assistant_message"))
+        # Without a type it is the client itself, which summarises a conversation.
+        is_client = name == "SubagentStop" and payload.get("agent_type") == ""
+        return text if isinstance(text, str) else None, "host" if is_client else "agent"
+    return None, ""
+
+
+def _is_client_command(prompt: str) -> bool:
+    """Whether the client carries a prompt out itself, without asking the model."""
+    if "/" not in prompt:
+        return False
+    text = _own_words(prompt)
+    words = text[1:].split(None, 1)
+    return text[:1] == "/" and bool(words) and words[0] in _CLIENT_COMMANDS
+
+
+def _own_words(text: str) -> str:
+    return injected.without_injected(private.without_private(text)).strip()
+
+
+def _plain(payload: Mapping[str, Any], name: str) -> str:
+    value = payload.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _text(payload: Mapping[str, Any], name: str) -> str:
+    """JSON can say what no file can hold: half of a character that is written with two."""
+    return _plain(payload, name).encode("utf-8", "replace").decode("utf-8")

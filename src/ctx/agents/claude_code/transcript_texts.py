@@ -1,0 +1,74 @@
+"""The texts of a transcript that the agent read and did not write: prompts, results of tools,
+attachments. Only those that may hold a command matter (`capture.read_markup`)."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from typing import Any
+
+from ctx import clock
+from ctx.agents.claude_code.transcript_events import lines
+from ctx.agents.claude_code.transcript_turns import is_error
+from ctx.capture import read_markup
+
+_ENTRIES = ("user", "attachment", "system")
+_BYTES = (b"ctx:", b"CTX:", b"Ctx:")
+_MOST_DEPTH = 20
+
+
+def read_by_agent(path: str, end: int | None, deadline: float) -> Iterator[str | None]:
+    """The texts before a place of the file; None is its end. None: a part cannot be searched.
+
+    It is read line by line, and only lines that mention a command are parsed.
+    """
+    try:
+        # To open a pipe that nobody writes to would wait for somebody.
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError):
+        yield None
+        return
+    try:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            yield None
+            return
+        limit = status.st_size if end is None else min(end, status.st_size)
+        for _, line, _ in lines(fd, 0, limit):
+            if clock.monotonic() >= deadline:
+                yield None
+                return
+            if line is None:
+                yield None
+            elif any(mark in line for mark in _BYTES):
+                yield from _texts_of(line)
+    except OSError:
+        yield None
+    finally:
+        os.close(fd)
+
+
+def _texts_of(line: bytes) -> Iterator[str]:
+    """The texts of an entry that the agent did not write."""
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(entry, dict) or entry.get("isSidechain"):
+        return
+    if entry.get("type") not in _ENTRIES and not is_error(entry):
+        return
+    attachment = entry.get("attachment")
+    kind = attachment.get("type") if isinstance(attachment, dict) else None
+    is_of_hook = isinstance(kind, str) and kind.startswith("hook_")
+    for text in _strings(entry, _MOST_DEPTH):
+        yield read_markup.without_reports(text) if is_of_hook else text
+
+
+def _strings(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if "ctx" in value.casefold():
+            yield value
+    elif depth and isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _strings(each, depth - 1)

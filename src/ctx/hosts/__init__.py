@@ -1,0 +1,18 @@
+"""What an agent's program reports, in words that no program owns, and what an adapter must answer.
+
+A host is the program that an agent runs in, such as Claude Code. Its adapter, in `agents/<host>/`,
+reads the host's payloads and transcripts and makes an `Event` of each thing that happened. Nothing
+outside of an adapter reads a payload: capture, synthesis and the worker see events alone.
+
+    payload, transcript ──► adapter ──► Event ──► capture
+                                         │ payload: what is stored, and read by the same adapter
+
+An entry point passes the hosts that it knows along with the surroundings (`workspace`), so that
+this module knows none of them.
+
+    events       an event, and what it consists of
+    tool_calls   what tools are called for
+    transcripts  what transcripts say
+    adapter      the protocol that an adapter follows
+    registry     the hosts that an entry point knows
+"""
