@@ -3,6 +3,15 @@
     entry          the script that is registered: it starts a hook of `runtime`
     lineage        which session goes on from which
 
+    adapter            the host as the registry loads it
+    payloads           what it passes to hooks, as events
+    tools              what its tools are called for
+    file_edits         a file before and after it was written
+    transcript_files   where transcripts lie, and whose they are
+    transcript_events  what happened, out of a transcript
+    transcript_turns   what was said, out of a transcript
+    transcript_texts   what the agent read, out of a transcript
+
     clients        which clients are installed, and their versions
     registration   which hooks are registered for them, as what command lines
     jsonc          JSON with comments, and where everything in it stands

@@ -1,0 +1,120 @@
+"""The adapter of the scripted host.
+
+Its payloads and the lines of its transcripts have one shape:
+
+    {"chat": "c1", "dir": "/home/dev/shop", "log": "/…/c1.log", "by": "user", "words": "Do it"}
+    {"chat": "c1", "dir": …, "did": "shell", "ref": "r1", "what": "make", "came": "…", "code": 2}
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from ctx import clock
+from ctx.errors import ContentRefused
+from ctx.hosts.events import Event, Heading, Speaker
+from ctx.hosts.tool_calls import Call, Command, FileWrite, Outcome, UnknownTool, Written
+from ctx.hosts.transcripts import MOST_READ, Beginning, Message, TranscriptPart, Turn
+
+NAME = "scripted"
+
+Payload = Mapping[str, Any]
+
+
+def _call(payload: Payload) -> Call | None:
+    match payload.get("did"):
+        case "shell":
+            code = payload.get("code", 0)
+            return Command(payload["what"], Outcome(code == 0, code, payload.get("came", "")))
+        case "edit":
+            return FileWrite(Written(payload.get("old"), payload.get("new", ""), is_whole=True))
+        case None:
+            return None
+        case _:
+            return UnknownTool()
+
+
+class Transcripts:
+    file_names = "<chat>.log"
+
+    def folder(self, host_folder: str) -> str:
+        return os.path.join(host_folder, "logs")
+
+    def session_of(self, path: str) -> str:
+        name, suffix = os.path.splitext(os.path.basename(path))
+        return name if suffix == ".log" else ""
+
+    def of_subagents(self, path: str, since_ms: int) -> list[str]:  # noqa: ARG002
+        return []
+
+    def beginning(self, start: bytes) -> Beginning:
+        first = json.loads(start.partition(b"\n")[0])
+        return Beginning(first["dir"], first["ms"])
+
+    def events(
+        self,
+        path: str,
+        start: int,
+        end: int | None = None,
+        *,
+        most: int = MOST_READ,  # noqa: ARG002
+        deadline: float = inf,  # noqa: ARG002
+    ) -> TranscriptPart:
+        data = Path(path).read_bytes()[start:end]
+        found = [self._event(json.loads(line)) for line in data.splitlines()]
+        return TranscriptPart(tuple(found), start + len(data), "")
+
+    def _event(self, line: Payload) -> Event:
+        event_id = f"{line['ms']:013d}-t-{len(json.dumps(line)):08x}"
+        spoken = "UserPromptSubmit" if line.get("by") == "user" else "AssistantMessage"
+        name = "PostToolUse" if "did" in line else spoken
+        return Scripted().read(event_id, name, clock.iso(line["ms"]), line)
+
+    def since(self, path: str, start: int, end: int | None, deadline: float) -> Turn:  # noqa: ARG002
+        events = self.events(path, start, end).events
+        said = [event for event in events if event.speaker == "agent" and event.text]
+        return Turn(tuple(Message(each.id, each.text or "") for each in said), "")
+
+    def last_turn(self, path: str, end: int | None, deadline: float) -> Turn:
+        return self.since(path, 0, end, deadline)
+
+    def read_by_agent(
+        self,
+        path: str,
+        end: int | None,
+        deadline: float,  # noqa: ARG002
+    ) -> Iterator[str | None]:
+        for event in self.events(path, 0, end).events:
+            if event.speaker != "agent":
+                yield json.dumps(dict(event.payload))
+
+
+class Scripted:
+    name = NAME
+    transcripts = Transcripts()
+
+    def read(self, event_id: str, name: str, at: str, payload: Payload) -> Event:
+        if not isinstance(payload.get("chat"), str):
+            raise ContentRefused("It names no session.")
+        columns = (payload["dir"], payload.get("did"), payload.get("ref"))
+        return self.restore(Heading(event_id, payload["chat"], name, at, *columns), payload)
+
+    def restore(self, heading: Heading, payload: Payload) -> Event:
+        speaker: Speaker = "user" if payload.get("by") == "user" else "agent"
+        return Event(
+            *heading,
+            payload,
+            NAME,
+            payload.get("words"),
+            speaker if "words" in payload else "",
+            path=payload.get("file", ""),
+            call=_call(payload),
+            transcript=payload.get("log", ""),
+        )
+
+    def outline(self, event: Event, path: str) -> Payload:
+        kept = {key: event.payload[key] for key in ("chat", "dir") if key in event.payload}
+        return {**kept, "file": path} if path else kept
