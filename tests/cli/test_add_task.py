@@ -180,7 +180,7 @@ def test_two_at_once(ctx: Ctx, project: Path) -> None:
         subprocess.Popen([*command, f"Task {number}"], stdout=subprocess.DEVNULL)
         for number in range(6)
     ]
-    assert [process.wait(60) for process in running] == [0] * 6
+    assert [process.wait(300) for process in running] == [0] * 6
     assert [name[:9] for name in files(project)] == [f"task_000{n}" for n in range(1, 7)]
     assert ctx("list", "--type=task", "--format=json").json["total"] == 6
 

@@ -537,7 +537,7 @@ def test_a_damaged_index_of_the_code_is_made_anew(
     ran = ctx("query", TASK)
     assert (ran.code, ran.json["files"][0]["path"]) == (0, before["files"][0]["path"])
     for process in code_background._started.values():
-        process.wait(30)
+        process.wait(300)
 
 
 @pytest.mark.parametrize("table", ["edges", "items", "commits", "history_paths", "files"])

@@ -31,7 +31,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
     def settle() -> None:
         for process in code_background._started.values():
-            process.wait(30)
+            process.wait(300)
 
     yield settle
     settle()
