@@ -157,6 +157,7 @@ def test_a_link_in_a_cloned_repository_is_not_followed(ctx: Ctx, project: Path) 
     assert ctx("list").out == "No nodes.\n"
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_there_is_no_task_without_its_file(ctx: Ctx, project: Path) -> None:
     ctx("add", "task", "The first")
     stop, code = 0, 1
@@ -174,6 +175,7 @@ def test_on_a_full_disk_there_is_no_task_without_its_file(ctx: Ctx, project: Pat
     assert stop > 10
 
 
+@pytest.mark.slow
 def test_two_at_once(ctx: Ctx, project: Path) -> None:
     command = [sys.executable, "-m", "ctx", "add", "task"]
     running = [

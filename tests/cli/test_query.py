@@ -476,6 +476,7 @@ def trace() -> Iterator[str]:
         yield '  File "src/net.py", line 16, in connect\n    if self.send("hello", timeout)'
 
 
+@pytest.mark.slow
 def test_a_long_one_comes_from_stdin(shop: Path, ctx: Ctx, piped: Piped) -> None:
     lines = trace()
     text = "\n".join(next(lines) for _ in range(3_000)) + '\nTimeoutError: AND ( "\n'

@@ -58,6 +58,7 @@ def long_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ASKED = ["f0", "f1", "g0"], "number"
 
 
+@pytest.mark.slow
 def test_an_interrupted_reading_goes_on_where_it_was(long_repo: Path, tmp_path: Path) -> None:
     history, fresh = History(long_repo, str(tmp_path / "code.db")), History(long_repo)
     fresh.refresh()
