@@ -21,7 +21,7 @@ test: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 quick: $(STAMP)
-	CTX_TEST_EFFORT=0.2 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	CTX_TEST_EFFORT=0.1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 thorough: $(STAMP)
 	CTX_TEST_EFFORT=10 $(BIN)/python -m pytest -n 2 --dist worksteal

@@ -128,6 +128,7 @@ def test_titles(ctx: Ctx, project: Path, title: str, name: str, content: str) ->
     assert files(project) == [file]
 
 
+@pytest.mark.slow
 def test_what_is_refused_leaves_nothing(ctx: Ctx, project: Path) -> None:
     long = ctx("add", "task", "x" * 10_000)
     assert long.err.startswith("error E023: The title has 10,000 characters, and 300 are the most.")

@@ -97,6 +97,7 @@ def test_what_was_interrupted_is_not_taken_for_up_to_date(tmp_path: Path) -> Non
     assert history.subjects("a") == ["Old"]
 
 
+@pytest.mark.slow
 def test_of_two_readers_the_later_one_goes_on(long_repo: Path, tmp_path: Path) -> None:
     database = str(tmp_path / "code.db")
     first, second, fresh = (
