@@ -18,14 +18,14 @@ SLOW = frozenset(
     agents/claude_code/test_hook agents/claude_code/test_hook_and_worker
     agents/claude_code/test_hook_faults agents/claude_code/test_hook_fuzz
     agents/claude_code/test_in_a_project agents/claude_code/test_doctor
-    cli/test_completion cli/test_documents cli/test_doctor cli/test_hook cli/test_install
-    cli/test_llm cli/test_move cli/test_query cli/test_rebuild cli/test_review cli/test_stage
+    cli/test_completion cli/test_install cli/test_llm cli/test_move
     code/test_build code/test_follow code/test_parse_fuzz llm/test_llama_cpp
     memory/query/test_oracle memory/query/test_fuzz exchange/test_recovery operations/test_adopt
-    worker/test_worker worker/test_model_synthesis test_redaction test_layers test_docs
+    worker/test_worker worker/test_model_synthesis test_redaction test_docs
     """.split()
 )
-"""The modules, beside those in `e2e`, whose tests take seconds. `make check` has the last two."""
+"""The modules, beside those in `e2e`, that are about processes, damage, or random cases as a whole.
+A single heavy test elsewhere is marked `slow`. `make check` has `test_docs`."""
 
 
 def times(count: int) -> int:

@@ -25,12 +25,14 @@ def run_fish_tests(folder: Path, **variables: str) -> "subprocess.CompletedProce
     )
 
 
+@pytest.mark.slow
 def test_a_missing_program_is_listed_with_how_to_install_it(tmp_path: Path) -> None:
     ran = run_fish_tests(tmp_path)
     assert ran.returncode == 0, ran.stdout
     assert "fish is not installed, 2 tests skipped: apt-get install fish\n" in ran.stdout
 
 
+@pytest.mark.slow
 def test_a_missing_program_is_a_failure_where_all_are_required(tmp_path: Path) -> None:
     ran = run_fish_tests(tmp_path, CTX_TEST_REQUIRE_ALL="1")
     assert ran.returncode == 1, ran.stdout

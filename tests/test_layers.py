@@ -101,18 +101,24 @@ def test_an_import_inside_a_function_counts_too() -> None:
     assert violations("from ctx.objects import store\n", "project") == []
 
 
+def running_imports(node: ast.AST) -> Iterator[ast.ImportFrom]:
+    """The imports inside a node, without those that only types need."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ImportFrom):
+            yield child
+        elif isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+            continue
+        elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield from running_imports(child)
+
+
 def imported_modules(path: Path, names: frozenset[str]) -> set[str]:
     """The modules of ctx that a module imports when it runs, wherever the import stands."""
-    tree = ast.parse(path.read_text())
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.If)]
-    checked = [node for node in blocks if ast.unparse(node.test) == "TYPE_CHECKING"]
-    for_types = {inner for node in checked for inner in ast.walk(node)}
     found = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node not in for_types:
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                found.add(whole if whole in names else str(node.module))
+    for node in running_imports(ast.parse(path.read_text())):
+        for alias in node.names:
+            whole = f"{node.module}.{alias.name}"
+            found.add(whole if whole in names else str(node.module))
     return found & names
 
 
@@ -159,6 +165,11 @@ ONLY = {
 }
 
 
+def is_used(word: str, source: str) -> bool:
+    """Whether a word begins where it stands: a fingerprint is not printed."""
+    return word in source and bool(re.search(rf"(?:\b|(?=\W)){re.escape(word)}", source))
+
+
 @pytest.mark.parametrize("deed", ONLY)
 def test_one_place_alone(deed: str) -> None:
     words, allowed = ONLY[deed]
@@ -166,8 +177,7 @@ def test_one_place_alone(deed: str) -> None:
         name = str(path.relative_to(SOURCE))
         if name not in allowed:
             source = path.read_text()
-            # A word begins where it stands: a fingerprint is not printed.
-            used = [word for word in words if re.search(rf"(?:\b|(?=\W)){re.escape(word)}", source)]
+            used = [word for word in words if is_used(word, source)]
             assert not used, f"{name} {deed}: {used}"
 
 

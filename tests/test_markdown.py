@@ -95,6 +95,7 @@ def entry(number: int, text: str, tags: tuple[str, ...] = ("a:b", "tier:pinned")
     return Entry(f"fact:{number:012}", "fact", "tier:pinned", text, tags, depends_on=("fact:X",))
 
 
+@pytest.mark.slow
 @settings(max_examples=effort.times(1000), deadline=None, derandomize=True)
 @given(st.lists(TEXT, min_size=1, max_size=4))
 @example(["a\n- ```\n  b\n ```"])

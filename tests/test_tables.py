@@ -8,6 +8,7 @@ from pathlib import Path
 import ctx
 
 SOURCE = Path(ctx.__file__).parent
+KEYWORD = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|TABLE)\b")
 TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE|TABLE)\s+(?:\w+\.)?(\w+)")
 
 OWNERS = {
@@ -55,6 +56,8 @@ ELSEWHERE = {
 
 def named_in(source: str) -> Iterator[str]:
     """The tables that the statements in a module name."""
+    if not KEYWORD.search(source):
+        return
     tree = ast.parse(source)
     said = {
         id(node.body[0].value)

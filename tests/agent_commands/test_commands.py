@@ -539,6 +539,7 @@ def rendered(draw: st.DrawFn, command: Command) -> str:
 COMMAND = commands().flatmap(lambda command: st.tuples(st.just(command), rendered(command)))
 
 
+@pytest.mark.slow
 @settings(max_examples=effort.times(120), deadline=None, derandomize=True)
 @given(COMMAND)
 def test_a_command_comes_back_as_it_was(pair: tuple[Command, str]) -> None:
@@ -610,6 +611,7 @@ def at_most(seconds: int) -> Iterator[None]:
 LARGE = 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("piece", "size", "end"),
     [

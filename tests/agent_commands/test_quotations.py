@@ -500,12 +500,14 @@ def test_nothing_makes_it_fail(text: str) -> None:
     assert [each.position for each in found] == list(range(len(found)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["<", '"', "'", "`", "```\n", "~~~ ", "“", "<ctx:"])
 def test_a_megabyte_takes_seconds(piece: str) -> None:
     with at_most(10):
         parse(f"{piece * (1_000_000 // len(piece))}\n\n{PIN}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
@@ -582,6 +584,7 @@ def test_hostile_texts_take_linear_time(piece: str) -> None:
         parse(f"{piece * (200_000 // len(piece))}\n\n{PIN}")
 
 
+@pytest.mark.slow
 def test_many_different_elements_take_linear_time() -> None:
     opening = "".join(f"<e{number}>" for number in range(60_000))
     closing = "".join(f"</e{number}>" for number in range(60_000))

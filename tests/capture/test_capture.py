@@ -646,6 +646,7 @@ def test_any_event_gives_a_step_or_a_reason(
             assert found.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(SAMPLES.glob("P*.json")), ids=lambda path: path.stem)
 def test_samples_that_are_damaged(path: Any) -> None:
     """One value after the other is something else than anybody expects."""

@@ -159,6 +159,7 @@ def test_without_a_transcript_nothing_is_known(tmp_path: Path) -> None:
         assert in_transcript(Transcripts(), str(path), None) == read_markup.NOTHING_KNOWN
 
 
+@pytest.mark.slow
 def test_a_large_transcript_is_read_in_little_time_and_memory(tmp_path: Path) -> None:
     path = tmp_path / "transcript.jsonl"
     filler = json.dumps({"type": "user", "message": {"content": "x" * 100_000}}) + "\n"
@@ -175,6 +176,7 @@ def test_a_large_transcript_is_read_in_little_time_and_memory(tmp_path: Path) ->
     assert peak < 16_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

@@ -1,5 +1,6 @@
 """Steps as they are kept, and read again."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ STEPS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(STEPS, max_size=6))
 def test_what_was_done_well_is_what_its_steps_say(taken: list[Step]) -> None:
     with graphs.graph() as graph, transaction(graph.connection):

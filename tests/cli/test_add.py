@@ -153,6 +153,7 @@ def test_a_tag_that_is_a_secret_is_refused(ctx: Ctx) -> None:
     assert ctx("list").out == "No nodes.\n"
 
 
+@pytest.mark.slow
 def test_ten_megabytes(ctx: Ctx, monkeypatch: pytest.MonkeyPatch) -> None:
     stdin(monkeypatch, b"the quick brown fox \n" * 500_000)
     ran = ctx("add", "--type=source", "--stdin")

@@ -146,6 +146,7 @@ def endless() -> Iterator[bytes]:
         yield b"\xff\x00" * 32_768
 
 
+@pytest.mark.slow
 def test_a_hundred_megabytes_without_a_line_end() -> None:
     printed = output.read(endless(), 500)
     assert printed.lines == 1

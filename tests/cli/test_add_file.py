@@ -96,6 +96,7 @@ def test_a_file_that_became_a_folder(project: Path, ctx: Ctx) -> None:
     assert ctx("debug", "verify").code == 0
 
 
+@pytest.mark.slow
 def test_a_thousand_files(project: Path, ctx: Ctx) -> None:
     many = project / "many"
     many.mkdir()

@@ -128,6 +128,7 @@ def test_titles(ctx: Ctx, project: Path, title: str, name: str, content: str) ->
     assert files(project) == [file]
 
 
+@pytest.mark.slow
 def test_what_is_refused_leaves_nothing(ctx: Ctx, project: Path) -> None:
     long = ctx("add", "task", "x" * 10_000)
     assert long.err.startswith("error E023: The title has 10,000 characters, and 300 are the most.")
@@ -157,6 +158,7 @@ def test_a_link_in_a_cloned_repository_is_not_followed(ctx: Ctx, project: Path) 
     assert ctx("list").out == "No nodes.\n"
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_there_is_no_task_without_its_file(ctx: Ctx, project: Path) -> None:
     ctx("add", "task", "The first")
     stop, code = 0, 1
@@ -174,13 +176,14 @@ def test_on_a_full_disk_there_is_no_task_without_its_file(ctx: Ctx, project: Pat
     assert stop > 10
 
 
+@pytest.mark.slow
 def test_two_at_once(ctx: Ctx, project: Path) -> None:
     command = [sys.executable, "-m", "ctx", "add", "task"]
     running = [
         subprocess.Popen([*command, f"Task {number}"], stdout=subprocess.DEVNULL)
         for number in range(6)
     ]
-    assert [process.wait(60) for process in running] == [0] * 6
+    assert [process.wait(300) for process in running] == [0] * 6
     assert [name[:9] for name in files(project)] == [f"task_000{n}" for n in range(1, 7)]
     assert ctx("list", "--type=task", "--format=json").json["total"] == 6
 

@@ -99,7 +99,7 @@ def seen_by_a_terminal(*words: str, **environment: str) -> str:
         stdout=terminal,
         stderr=terminal,
         env={**kept, "TERM": "xterm", **environment},
-        timeout=60,
+        timeout=300,
         check=False,
     )
     os.close(terminal)

@@ -477,7 +477,7 @@ def run_shell(*words: str) -> str:
         [installed.program(words[0]), *words[1:]],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     return done.stdout

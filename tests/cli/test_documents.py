@@ -79,6 +79,7 @@ def test_what_was_saved_in_between_is_not_written_over(
     assert (found["content"], "size" in found["metadata"]) == ("A person was faster", False)
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_the_words_are_changed_or_not(ctx: Ctx, task: Path) -> None:
     before, stop, code = node(ctx), 0, 1
     text = task.read_text()
@@ -183,6 +184,7 @@ def test_undoing_words_that_went_into_the_file(ctx: Ctx, task: Path) -> None:
     assert task.read_text().startswith("# Third\n")
 
 
+@pytest.mark.slow
 def test_on_a_full_disk_words_are_taken_back_or_not(ctx: Ctx, task: Path) -> None:
     ctx("update", "task_0001", "--content", "New")
     stop = 0

@@ -628,6 +628,7 @@ def test_only_the_first_skipped_items_are_shown(ctx: Ctx, piped: Piped) -> None:
     assert len(answer(ctx, "--from", "jsonl")["skipped"]) == 25
 
 
+@pytest.mark.slow
 def test_a_large_source_is_one_change(ctx: Ctx, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(f'{{"content": "{n}", "tags": ["a:b"]}}\n' for n in range(1500)))

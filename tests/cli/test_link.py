@@ -111,6 +111,7 @@ def test_tracing_where_something_comes_from(ctx: Ctx, add: Add) -> None:
     assert ctx("trace", b, "--reverse", "--type=CALLS").out.endswith("Nothing rests on it.\n")
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_no_recursion(ctx: Ctx, folder: Path) -> None:
     made = "2026-01-20T10:00:00Z"
     ids = [f"01KFDGRP00{number:016d}" for number in range(3000)]
@@ -156,6 +157,7 @@ def test_a_depth_counts_the_nearest_way(ctx: Ctx, add: Add) -> None:
     assert e in {step["id"][:12] for step in steps}
 
 
+@pytest.mark.slow
 def test_deleting_takes_everything_that_was_derived(ctx: Ctx, folder: Path) -> None:
     """Also where there are far more edges than nodes."""
     made = "2026-01-20T10:00:00Z"

@@ -441,7 +441,7 @@ class Terminal:
         while part := self._part():
             self.seen += part
         os.close(self._controller)
-        return self._program.wait(30)
+        return self._program.wait(300)
 
     def _part(self) -> str:
         try:

@@ -476,6 +476,7 @@ def trace() -> Iterator[str]:
         yield '  File "src/net.py", line 16, in connect\n    if self.send("hello", timeout)'
 
 
+@pytest.mark.slow
 def test_a_long_one_comes_from_stdin(shop: Path, ctx: Ctx, piped: Piped) -> None:
     lines = trace()
     text = "\n".join(next(lines) for _ in range(3_000)) + '\nTimeoutError: AND ( "\n'
@@ -537,7 +538,7 @@ def test_a_damaged_index_of_the_code_is_made_anew(
     ran = ctx("query", TASK)
     assert (ran.code, ran.json["files"][0]["path"]) == (0, before["files"][0]["path"])
     for process in code_background._started.values():
-        process.wait(30)
+        process.wait(300)
 
 
 @pytest.mark.parametrize("table", ["edges", "items", "commits", "history_paths", "files"])

@@ -283,6 +283,7 @@ def test_what_comes_while_something_is_staged_is_listed(
     assert ctx("show", node, "--format", "json").json["node"]["content"] == "Ours"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("session", ["cli", "agent-7"])
 @pytest.mark.parametrize("way", ["update", "accept", "pick"])
 def test_who_has_read_what_came_settles_it(

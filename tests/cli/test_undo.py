@@ -181,6 +181,7 @@ def test_undoing_the_deletion_of_a_view_brings_back_its_age(ctx: Ctx) -> None:
     assert ctx("view", "list", "--format=json").json == before
 
 
+@pytest.mark.slow
 def test_many_undoings_of_undoings(ctx: Ctx, add: Add) -> None:
     add("--type=fact", "A")
     for count in range(40):
@@ -202,6 +203,7 @@ def test_undoing_what_was_made_by_a_clock_that_was_ahead(
     assert alive(ctx) == ["Ahead"]
 
 
+@pytest.mark.slow
 def test_several_who_undo_at_once_take_back_different_changes(ctx: Ctx, add: Add) -> None:
     for number in range(4):
         add("--type=fact", f"Fact {number}")

@@ -132,6 +132,7 @@ def test_something_else_where_its_lock_should_be(ctx: Ctx, surroundings: Path) -
     assert (ran.code, "\nerror E014: " in ran.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_it_goes_when_ctx_is_taken_out(workers: Workers, ctx: Ctx) -> None:
     assert ctx("install").code == 0
     pid = ctx("worker", "start", "--format=json").json["pid"]

@@ -244,6 +244,7 @@ def test_any_text(text: str, command: str) -> None:
     check(read(text, command))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

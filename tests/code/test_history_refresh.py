@@ -58,6 +58,7 @@ def long_repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ASKED = ["f0", "f1", "g0"], "number"
 
 
+@pytest.mark.slow
 def test_an_interrupted_reading_goes_on_where_it_was(long_repo: Path, tmp_path: Path) -> None:
     history, fresh = History(long_repo, str(tmp_path / "code.db")), History(long_repo)
     fresh.refresh()
@@ -96,6 +97,7 @@ def test_what_was_interrupted_is_not_taken_for_up_to_date(tmp_path: Path) -> Non
     assert history.subjects("a") == ["Old"]
 
 
+@pytest.mark.slow
 def test_of_two_readers_the_later_one_goes_on(long_repo: Path, tmp_path: Path) -> None:
     database = str(tmp_path / "code.db")
     first, second, fresh = (

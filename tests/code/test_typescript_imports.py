@@ -164,6 +164,7 @@ VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=effort.times(40))
 @given(st.dictionaries(st.text(), VALUES), st.sampled_from(["// a\n", "/* , } */", "\n"]))
 def test_json_is_read_with_comments_and_commas_too_many(value: dict[str, Any], noise: str) -> None:

@@ -31,7 +31,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
 
     def settle() -> None:
         for process in code_background._started.values():
-            process.wait(30)
+            process.wait(300)
 
     yield settle
     settle()
@@ -69,6 +69,7 @@ def test_who_is_at_it_is_not_waited_for(
         assert found.state.refreshed_at is not None
 
 
+@pytest.mark.slow
 def test_a_large_one_is_scanned_first_and_then_taken_as_it_is(
     codebase: Codebase, repo: Path, large: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,7 +64,7 @@ def test_nobody_is_started_beside_one_who_is_at_it(codebase: Codebase) -> None:
         # Also where both began at once: the later one goes away without a word.
         start = "import sys; from ctx.codebase.code_background import run; run(sys.argv[1])"
         words = [sys.executable, "-c", start, code_background._told(codebase)]
-        done = subprocess.run(words, capture_output=True, timeout=60, check=True)
+        done = subprocess.run(words, capture_output=True, timeout=300, check=True)
         assert (done.stdout, done.stderr) == (b"", b"")
     assert lookup.opened(codebase.place.database, codebase.place.root) is None
 

@@ -158,6 +158,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         edit.set_value(Place("user", str(tmp_path / "file" / "config.toml")), LEVEL, 9)
 
 
+@pytest.mark.slow
 def test_changes_at_the_same_time_are_all_kept(place: Place) -> None:
     """Eight processes, each with a setting of its own."""
     program = (

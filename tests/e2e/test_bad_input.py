@@ -149,7 +149,7 @@ def test_a_read_only_folder() -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=30,
+            timeout=300,
         )
         assert ran.returncode == 1, ran.stderr
         assert "error E014: Not permitted while making the project store" in ran.stderr

@@ -83,7 +83,7 @@ def test_the_traps_work(hostile: HostileRepository) -> None:
             hostile.touch()
             hostile.drop_an_object()
             command = ["git", *words.split()]
-            subprocess.run(command, cwd=hostile.top, capture_output=True, check=False, timeout=60)
+            subprocess.run(command, cwd=hostile.top, capture_output=True, check=False, timeout=300)
         return expected <= set(os.listdir(hostile.ran))
 
     until(have_all_run)

@@ -91,7 +91,7 @@ def test_naming_an_impossible_file_outright_fails(project: Path, name: bytes) ->
         cwd=project,
         capture_output=True,
         check=False,
-        timeout=30,
+        timeout=300,
     )
     assert ran.returncode == 1
     assert b"Refused 1 file" in ran.stdout

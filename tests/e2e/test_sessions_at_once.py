@@ -73,7 +73,7 @@ def test_four_sessions_stage_and_compact_at_once(project: Path, ctx: Ctx) -> Non
         for session in SESSIONS
     ]
     for worker in workers:
-        _, told = worker.communicate(timeout=120)
+        _, told = worker.communicate(timeout=300)
         assert worker.returncode == 0, told
     made = history(project)
     assert sorted(commit.message for commit in made) == sorted(SESSIONS)

@@ -55,7 +55,7 @@ def untrusted(repo: Path, ctx: Ctx) -> Path:
 def test_every_command_ends(untrusted: Path, number: int) -> None:
     bomb = BOMBS[number]
     bomb(untrusted)
-    for words in effort.share(COMMANDS, 3, number):
+    for words in effort.share(COMMANDS, 5, number):
         done = run(*words)
         assert done.returncode in (0, 1), (words, done.stderr)
         assert "Traceback" not in done.stderr, (words, done.stderr)

@@ -459,7 +459,7 @@ def test_closing_it_ends_what_is_under_way(fake: Fake) -> None:
         target=lambda: answers.append(backend.ask(QUESTION, Metered(), lambda _: spoken.set()))
     )
     thread.start()
-    assert spoken.wait(10)
+    assert spoken.wait(300)
     backend.close()
     thread.join(10)
     assert [(answer.text, answer.stop) for answer in answers] == [("Hel", "cut")]

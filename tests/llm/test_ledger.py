@@ -238,6 +238,7 @@ def _reserve_all(path: str, cap: int, results: Any) -> None:
     results.put(allowed)
 
 
+@pytest.mark.slow
 def test_processes_share_one_cap(path: str) -> None:
     """Also the ledger itself is made by all of them at once."""
     context = multiprocessing.get_context("spawn")

@@ -461,13 +461,13 @@ def test_only_what_speaks_breaks_the_silence(server: Server) -> None:
 
 def test_time_that_the_hearer_takes_is_not_the_servers(server: Server) -> None:
     server.plan(Says(*["so "] * 5))
-    wire = wire_to(server.url, PATIENCE._replace(silence_s=0.4))
+    wire = wire_to(server.url, PATIENCE._replace(silence_s=1.0))
     heard = []
     with wire.stream(PATH, BODY, Metered(), 50, 9) as stream:
         for event in stream.events():
             heard.append(event)
             if len(heard) == 2:
-                Event().wait(0.5)
+                Event().wait(1.1)
     wire.close()
     assert stream.problem == ""
     assert text(heard) == "so so so so so "
@@ -490,7 +490,7 @@ class Watched:
             for part in list(Says(*self.pieces).parts(call))[: len(self.pieces) + 1]:
                 call.chunk(part)
         self.began.set()
-        if call.wait(10):
+        if call.wait(300):
             self.left.set()
 
 
@@ -501,7 +501,7 @@ def test_ctrl_c_before_the_first_word_ends_the_connection(server: Server) -> Non
     meter = Metered()
 
     def press() -> None:
-        step.began.wait(10)
+        step.began.wait(300)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = Thread(target=press)
@@ -514,7 +514,7 @@ def test_ctrl_c_before_the_first_word_ends_the_connection(server: Server) -> Non
     finally:
         thread.join()
         signal.signal(signal.SIGINT, before)
-    assert step.left.wait(10)
+    assert step.left.wait(300)
     assert [call.is_open for call in meter.calls] == [True]
     assert len(server.asked) == 1
     wire.close()
@@ -526,7 +526,7 @@ def test_who_leaves_in_the_middle_ends_the_connection(server: Server) -> None:
     wire = wire_to(server.url)
     with wire.stream(PATH, BODY, Metered(), 50, 9) as stream:
         next(stream.events())
-    assert step.left.wait(10)
+    assert step.left.wait(300)
     wire.close()
 
 
@@ -544,10 +544,10 @@ def test_closing_ends_what_another_thread_waits_for(server: Server, step: Watche
 
     thread = Thread(target=ask)
     thread.start()
-    assert step.began.wait(10)
+    assert step.began.wait(300)
     wire.close()
-    thread.join(10)
-    assert step.left.wait(10)
+    thread.join(300)
+    assert step.left.wait(300)
     assert [told.partition(" broke ")[0] for told in ended] == [f"The server at {server.url}"]
     with pytest.raises(ModelFailure, match="was closed"):
         asked(wire, Metered())

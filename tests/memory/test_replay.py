@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -97,6 +98,7 @@ SAID: st.SearchStrategy[Any] = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=effort.times(80), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(STAMP, SAID), max_size=25), st.randoms(use_true_random=False))
 def test_what_several_machines_said_at_the_same_time_gives_one_graph(

@@ -3,6 +3,8 @@
 import random
 from itertools import permutations
 
+import pytest
+
 from ctx.ids import NodeId
 from ctx.memory.changes import changing
 from ctx.memory.graph import Graph
@@ -27,6 +29,7 @@ def every(lived: Graph) -> list[NodeId]:
     return [row[0] for row in lived.connection.execute("SELECT id FROM nodes")]
 
 
+@pytest.mark.slow
 def test_in_any_order_of_linking_unlinking_deleting_and_restoring() -> None:
     rng = random.Random(7)
     for _ in range(60):

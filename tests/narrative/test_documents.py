@@ -249,6 +249,7 @@ def test_each_part_is_replaced_alone(
     assert parse(every) == Document(title.strip(), tidy(body), old.created, updated, tags, mentions)
 
 
+@pytest.mark.slow
 def test_large_and_hostile_texts_are_read_in_time() -> None:
     # Each of these would take minutes if reading went back over what it has read.
     size = 8_000

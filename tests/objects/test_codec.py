@@ -19,6 +19,7 @@ from tests.objects.samples import SAMPLES, an_id, any_typed
 GOLDEN = Path(__file__).parent.parent / "golden" / "objects"
 
 
+@pytest.mark.slow
 @settings(max_examples=effort.times(400), deadline=None)
 @given(any_typed())
 def test_decode_is_the_inverse_of_encode(value: Typed) -> None:

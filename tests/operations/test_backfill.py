@@ -334,13 +334,13 @@ def test_while_somebody_else_makes_memory_it_waits(
         with tend.alone(client.home) as is_alone:
             assert is_alone
             held.set()
-            let_go.wait(10)
+            let_go.wait(300)
 
     monkeypatch.setattr(clock, "sleep", lambda _: let_go.set())
     with client.memory() as memory:
         other = threading.Thread(target=hold)
         other.start()
-        held.wait(10)
+        held.wait(300)
         try:
             assert len(run(memory, claude).sessions) == 1
         finally:

@@ -522,6 +522,28 @@ def test_what_is_new_is_told_without_a_model_first(memory: Memory) -> None:
     assert model_synthesis.recent(connection) == []
 
 
+def test_a_session_is_asked_about_when_its_events_come_late(memory: Memory) -> None:
+    """The worker looks between two parts of a round: the events are in the store, and no steps."""
+    had(memory, FIX + SAID)
+    connection = memory.user.connection
+    synthesise(memory, "s1", is_over=False)
+    done = state.get(connection, "s1")
+    voice = model_synthesis.voice(config(memory))
+    late = "UPDATE events SET status = ? WHERE session = 's1' AND id < ?"
+    with transaction(connection):
+        connection.execute(late, ("new", done.synthesised))
+    while_waiting = model_synthesis.standing(connection, done)
+    assert model_synthesis.due(connection, done, voice) == []
+    with transaction(connection):
+        connection.execute(late, ("step", done.synthesised))
+    synthesise(memory, "s1", is_over=False)
+    session = state.get(connection, "s1")
+    # Nothing else of the session shows that something came.
+    assert session == done
+    assert len(model_synthesis.due(connection, session, voice)) == 1
+    assert model_synthesis.standing(connection, session) != while_waiting
+
+
 def test_the_last_problem(memory: Memory, ledger: Ledger) -> None:
     connection = memory.user.connection
     assert model_synthesis.last_problem(connection) is None

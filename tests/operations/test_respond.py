@@ -236,6 +236,7 @@ def test_a_file_of_the_pack_by_the_end_of_its_path(shop: Path, ctx: Ctx) -> None
     assert unclear.mentions == ()
 
 
+@pytest.mark.slow
 def test_an_answer_of_many_megabytes_and_many_paths(shop: Path, ctx: Ctx) -> None:
     assert ctx("init").code == 0
     for number in range(300):

@@ -216,6 +216,7 @@ def test_any_language_and_any_marks(store: Store, content: str, question: str) -
     )
 
 
+@pytest.mark.slow
 def test_long_questions(store: Store) -> None:
     store.add("The socket was closed", "The queue is full")
     trace = "\n".join(f'  File "a{number}.py", line {number}, in run' for number in range(6_000))

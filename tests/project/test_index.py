@@ -305,6 +305,7 @@ def world(drawn: Drawn) -> Iterator[World]:
         yield World(folder, drawn)
 
 
+@pytest.mark.slow
 @settings(max_examples=effort.times(35), deadline=None, derandomize=True)
 @given(drawn(), MOVES)
 def test_any_way_leads_to_what_is_made_anew(drawn: Drawn, moves: list[tuple[Any, ...]]) -> None:

@@ -373,6 +373,7 @@ def _verify_one(home: str, folder: str) -> None:
     assert trust_check.verify(home, project_at(folder)).is_trusted
 
 
+@pytest.mark.slow
 def test_processes_that_adopt_at_once_lose_nothing(
     home: str, tmp_path: Path, clone: Path, old: Callable[..., None]
 ) -> None:
@@ -474,6 +475,7 @@ def _verify_often(home: str, folder: str) -> None:
         trust_check.verify(home, project_at(folder))
 
 
+@pytest.mark.slow
 def test_who_refuses_late_takes_no_new_trust_away(home: str, clone: Path, tmp_path: Path) -> None:
     """Others look at the project all the time, and may have read the list before it changed."""
     other = made(tmp_path / "other", "theirs")

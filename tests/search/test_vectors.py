@@ -217,6 +217,7 @@ class Counted(Seeded):
         return unit
 
 
+@pytest.mark.slow
 def test_among_very_many_the_signs_choose_first(vectors: Vectors) -> None:
     embedder: Embedder = Counted()
     keys = [str(number) for number in range(21_000)]

@@ -94,6 +94,7 @@ def test_what_is_not_our_derived_file_is_built_anew(
     assert beside(path) == ["store.db"]
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_found(path: str) -> None:
     open_derived(path).close()
     data = content(path)

@@ -107,6 +107,7 @@ def plain(logged: tuple[bytes, bytes]) -> bytes:
         return content(path)
 
 
+@pytest.mark.slow
 def test_a_log_counts_as_far_as_sqlite_says(logged: tuple[bytes, bytes], tmp_path: str) -> None:
     """Cut off or damaged anywhere, it gives what SQLite makes of it."""
     chance = random.Random(5)

@@ -189,6 +189,7 @@ def test_what_contradicts(said: str, learning: str, expected: bool) -> None:
     assert contradicts(said, learning) is expected
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.builds(

@@ -2,6 +2,7 @@
 
 import string
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -177,6 +178,7 @@ def test_nobody_can_make_it_slow() -> None:
             assert is_in_form(synthesise(session(), steps, is_over=True), steps)
 
 
+@pytest.mark.slow
 def test_no_sentence_can_make_it_slow() -> None:
     """Patterns look at sentences, and what is too long for one is never looked at."""
     units = [attack[:24] for attack in ATTACKS[::2]]
@@ -188,6 +190,7 @@ def test_no_sentence_can_make_it_slow() -> None:
         assert is_in_form(synthesise(session(), steps, is_over=True), steps)
 
 
+@pytest.mark.slow
 def test_a_very_long_session() -> None:
     steps = []
     for number in range(10_000):

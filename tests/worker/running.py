@@ -102,7 +102,11 @@ class Workers:
         return [each.split(" ", 2)[2] for each in lines]
 
     def close(self) -> None:
-        """End all that run, also one that somebody else has started."""
+        """End all that run, also one that somebody else has started.
+
+        The log is printed: where the test has failed, it is shown with it.
+        """
+        sys.stdout.write("\n".join(["worker.log:", *self.log(), ""]))
         if pid := self.pid:
             end(pid)
         for process in self._started:

@@ -361,5 +361,5 @@ def test_nobody_waits_for_a_model(
     until(lambda: rows(talk, "SELECT 1 FROM events WHERE body LIKE '%something else%'"))
     assert process.poll() is None
     process.send_signal(signal.SIGTERM)
-    assert process.wait(5) == 0
+    assert process.wait(300) == 0
     assert workers.log()[-1] == "gone: stopped"

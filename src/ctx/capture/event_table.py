@@ -96,8 +96,9 @@ def newest(
 # Those of a session
 
 
-def count(connection: Connection, session: str) -> int:
-    return _number(connection, "SELECT count(*) FROM events WHERE session = ?", session)
+def count_steps(connection: Connection, session: str) -> int:
+    sql = "SELECT count(*) FROM events WHERE session = ? AND +status = 'step'"
+    return _number(connection, sql, session)
 
 
 def by_status(connection: Connection, session: str) -> dict[str, int]:

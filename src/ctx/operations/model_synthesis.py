@@ -172,10 +172,14 @@ def _is_behind(connection: Connection, session: Session) -> bool:
 
 
 def standing(connection: Connection, session: Session) -> tuple[str, ...]:
-    """Changes whenever there may be something new to ask about a session."""
-    heard = event_table.count(connection, session.id)
+    """Changes whenever there may be something new to ask about a session.
+
+    Events count once they are steps. Those that still wait would count twice: a late one leaves
+    `synthesised` as it was, so nothing would differ when its step is there.
+    """
+    steps = event_table.count_steps(connection, session.id)
     answered = answers.standing(connection, session.id)
-    return session.status, session.synthesised, str(heard), *map(str, answered)
+    return session.status, session.synthesised, str(steps), *map(str, answered)
 
 
 def due(

@@ -115,6 +115,7 @@ def changed_at_the_same_time(path: str, backup: str) -> list[Change]:
     return [foreign_file.change(path, added, backup) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_nobody_takes_a_backup_away_from_another(path: Path, backup: str) -> None:
     path.parent.mkdir()
     path.write_text("theirs\n")

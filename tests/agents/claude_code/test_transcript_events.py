@@ -304,6 +304,7 @@ _line: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=effort.times(60), deadline=None)
 @given(st.lists(_line | st.binary(max_size=40), max_size=6), st.integers(0, 4000))
 def test_any_file_can_be_read(lines: list[dict[str, Any] | bytes], start: int) -> None:

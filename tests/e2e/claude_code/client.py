@@ -40,7 +40,7 @@ class Answered(NamedTuple):
     """What a hook gave to the client."""
 
     event: str
-    exit_code: int
+    is_error: bool
     output: dict[str, Any]
 
     @property
@@ -206,7 +206,7 @@ class Person:
         last = next(line for line in reversed(lines) if line["type"] == "result")
         assert not last["is_error"], last
         hooks = tuple(_answered(line) for line in lines if line.get("subtype") == "hook_response")
-        assert not [hook for hook in hooks if hook.exit_code], hooks
+        assert not [hook for hook in hooks if hook.is_error], hooks
         of_the_model = [request for request in script.requests if request.tools]
         return Said(
             last["session_id"],
@@ -252,5 +252,9 @@ def _is_captured(node: dict[str, Any]) -> bool:
 
 
 def _answered(line: dict[str, Any]) -> Answered:
+    # A client ends a hook that it has waited for too long. That says how busy the machine is.
+    if line.get("outcome") == "cancelled":
+        return Answered(line["hook_event"], False, {})
     output = line["stdout"]
-    return Answered(line["hook_event"], line["exit_code"], json.loads(output) if output else {})
+    is_error = bool(line["exit_code"])
+    return Answered(line["hook_event"], is_error, json.loads(output) if output else {})

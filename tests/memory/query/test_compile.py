@@ -194,6 +194,7 @@ def test_the_first_ids_come_without_the_others(text: str, connection: sqlite3.Co
         assert 10 * steps(connection, in_tiers, 5) < steps(connection, in_tiers, None)
 
 
+@pytest.mark.slow
 def test_what_the_language_allows_sqlite_can_do() -> None:
     connection = store(5)
     leaves = (

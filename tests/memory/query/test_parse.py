@@ -383,6 +383,7 @@ def test_a_value_that_no_node_could_have_is_a_mistake(value: str, sentence: str)
     assert caught.value.message == sentence
 
 
+@pytest.mark.slow
 def test_depth_and_length_are_bounded_without_recursion() -> None:
     deep = 100_000
     assert parse("(" * deep + "tag:a" + ")" * deep).tree == A
