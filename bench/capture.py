@@ -28,7 +28,7 @@ from ctx.layout import UserStore
 from ctx.memory import store
 from ctx.operations import apply
 from ctx.sqlite.connection import transaction
-from ctx.workspace import Surroundings, open_memory
+from ctx.workspace import Environment, open_memory
 
 ROUNDS = 5
 EVENTS = 1_000
@@ -50,7 +50,7 @@ def main() -> int:
 
         def drained() -> Cost:
             home = filled(Path(folder, "home"), events)
-            surroundings = Surroundings(str(project), UserStore(home), {}, (), CLI_SESSION)
+            surroundings = Environment(str(project), UserStore(home), {}, (), CLI_SESSION)
             with open_memory(surroundings, writing=True) as memory:
                 return timing.of_call(
                     lambda: (apply.events(memory, home, 5.0), pipeline.take(memory, home))

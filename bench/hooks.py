@@ -41,7 +41,7 @@ from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
 from ctx.worker.bell import Bell
-from ctx.workspace import Surroundings, open_project
+from ctx.workspace import Environment, open_project
 
 ROUNDS = 100
 NODES = 10_000
@@ -168,7 +168,7 @@ class BenchInProject(Bench):
         os.mkdir(self.folder)
         self._run("git", "init", "-q")
         self._run(CTX, "init")
-        place = Surroundings(self.folder, UserStore(self.home), {}, (), CLI_SESSION)
+        place = Environment(self.folder, UserStore(self.home), {}, (), CLI_SESSION)
         memory = open_project(place).memory
         with closing(memory):
             fill(lambda: memory.changing("import", Who(CLI_SESSION, "bench")))

@@ -28,7 +28,7 @@ from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations.tend import Tending
-from ctx.workspace import Surroundings, open_memory
+from ctx.workspace import Environment, open_memory
 
 DAYS = 250
 SESSIONS = 8
@@ -70,7 +70,7 @@ class Year:
             subprocess.run(["git", "init", "-q", folder], env=self.environment, check=True)
 
     def lives(self, days: int) -> None:
-        here = Surroundings(self.folders[0], UserStore(self.home), {}, (), CLI_SESSION)
+        here = Environment(self.folders[0], UserStore(self.home), {}, (), CLI_SESSION)
         for day in range(days):
             self.now_ms = FIRST_MS + day * DAY_MS
             with moved_clock(lambda: self.now_ms), open_memory(here, writing=True) as memory:
@@ -188,7 +188,7 @@ def main() -> None:
         seconds = time.perf_counter() - began
         empty = Year(other, random.Random(7))
         quiet = {"CTX_WORKER_AUTOSTART": "0"}
-        here = Surroundings(empty.folders[0], UserStore(empty.home), {}, (), CLI_SESSION)
+        here = Environment(empty.folders[0], UserStore(empty.home), {}, (), CLI_SESSION)
         with open_memory(here, writing=True):
             pass
         sides = {"year": year, "empty": empty}

@@ -75,7 +75,7 @@ def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> Asking
 
 def config(memory: Memory, **caps: int) -> Config:
     variables = {f"CTX_LLM_{name.upper()}": str(value) for name, value in caps.items()}
-    return memory.surroundings._replace(environment=variables).person_config
+    return memory.environment._replace(variables=variables).user_config
 
 
 def scripted(asks: Asking) -> Scripted:

@@ -351,7 +351,7 @@ def test_without_a_transcript_nothing_is_pinned(conversation: Conversation, ctx:
 
 def pinned_by_an_agent(client: Client, content: str) -> None:
     with client.memory() as memory:
-        agent = Memory(memory.user, None, memory.surroundings, AUTHOR)
+        agent = Memory(memory.user, None, memory.environment, AUTHOR)
         with agent.changing("add") as change:
             node_id = change.add_node("fact", content)
             for tag in ("tier:pinned", "project:app"):

@@ -16,7 +16,7 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.writing import Written, synthesise
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts
 
@@ -49,7 +49,7 @@ say: OK, I looked at `src/queue.py`.
 
 @contextmanager
 def opened(home: Path, folder: Path) -> Iterator[Memory]:
-    surroundings = Surroundings(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
+    surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
     with open_memory(surroundings, writing=True) as memory:
         yield memory
 

@@ -220,9 +220,9 @@ def test_a_newer_install_takes_over(workers: Workers, copied: Path) -> None:
 
 def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
     run = (
-        "from ctx.worker import run; from ctx.workspace import Surroundings, open_memory;"
+        "from ctx.worker import run; from ctx.workspace import Environment, open_memory;"
         " from ctx.layout import UserStore; from ctx.ids import CLI_SESSION; import sys;"
-        " place = Surroundings(sys.argv[1], UserStore(sys.argv[1]), {}, (), CLI_SESSION);"
+        " place = Environment(sys.argv[1], UserStore(sys.argv[1]), {}, (), CLI_SESSION);"
         " print(run.run(place, lambda: open_memory(place, writing=True),"
         " run.Limits(60, 1, young_s=0), {}))"
     )

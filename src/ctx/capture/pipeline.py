@@ -94,7 +94,7 @@ def forget(memory: Memory) -> int:
     What was made of them stays. An event of which nothing was made yet is never forgotten, and
     where there is too much, what memory was made of already goes first.
     """
-    config = memory.surroundings.person_config
+    config = memory.environment.user_config
     due = clock.expired(config.integer("capture.keep_days"))
     most = config.integer("capture.max_mb") * _MEGABYTE
     connection = memory.user.connection

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     try:
         with opening.writing(settings, output) as memory:
             written = _add(memory, options, words, stream)
-            has_project = memory.beside is not None
+            has_project = memory.project_memory is not None
     except CtxError as error:
         if words.file:
             error.hint = f"{error.hint or ''} Your text is in {words.file}.".lstrip()

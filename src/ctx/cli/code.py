@@ -188,10 +188,10 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def at(settings: Settings) -> "Codebase":
     """The code that a command is about."""
     from ctx.codebase import code_index
-    from ctx.workspace import Surroundings
+    from ctx.workspace import Environment
 
     return code_index.at(
-        Surroundings(
+        Environment(
             settings.folder,
             settings.user_store,
             settings.environment,

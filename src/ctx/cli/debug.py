@@ -172,7 +172,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
         opened = None
         # Where a file of the graph was named, nothing else is read; nor a whole home for its code.
         with suppress(PathRefused):
-            if not memory.is_alone:
+            if not memory.is_single_store:
                 codebase = code.at(settings)
                 tick = stack.enter_context(output.progress("Reading the code"))
                 found = code.opened(codebase, tick, refresh=not options.no_refresh)

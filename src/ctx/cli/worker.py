@@ -20,7 +20,7 @@ from ctx.locks import is_held
 from ctx.operations.standstill import Standstill, standstills
 from ctx.worker import lock, log, starting
 from ctx.worker.lock import Owner
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 EXAMPLES = """
 ctx worker status            whether it runs, what it takes, and what waits for it
@@ -158,9 +158,9 @@ def _home_of(settings: Settings) -> UserStore:
     return settings.user_store
 
 
-def _place(settings: Settings) -> Surroundings:
+def _place(settings: Settings) -> Environment:
     store, ours = settings.user_store, _in_home(settings)
-    return Surroundings(store.home, store, ours.environment, ours.overrides, CLI_SESSION)
+    return Environment(store.home, store, ours.environment, ours.overrides, CLI_SESSION)
 
 
 def _in_home(settings: Settings) -> Settings:

@@ -66,7 +66,7 @@ def here(memory: Memory) -> Codebase | None:
     # Outside of any project there is no telling what lies around.
     if memory.project is not None:
         with suppress(PathRefused, GitFailure):
-            return code_index.at(memory.surroundings)
+            return code_index.at(memory.environment)
     return None
 
 

@@ -131,16 +131,16 @@ def add_command(memory: Memory, options: Options) -> Kept:
 
 
 def _project(memory: Memory) -> "diagnosed.Project | None":
-    if memory.beside is None:
+    if memory.project_memory is None:
         return None
     from ctx.project import diagnosed
 
-    root = memory.beside.project.root
+    root = memory.project_memory.project.root
     return diagnosed.Project(
         root,
         memory.folder,
         memory.config.text("repo.id") or os.path.basename(root),
-        memory.surroundings.environment.get("HOME", ""),
+        memory.environment.variables.get("HOME", ""),
     )
 
 

@@ -34,7 +34,7 @@ def add_note(memory: Memory, options: Options) -> Written:
     for tag in tags:
         if redact(tag).findings:
             raise ContentRefused("A tag holds a secret.", hint="Secrets are not kept.")
-    has_file = memory.beside is not None and not options.everywhere
+    has_file = memory.project_memory is not None and not options.everywhere
     path = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None

@@ -223,15 +223,17 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
     Whether one is over is asked of what was kept, so that nothing is forgotten where a process was
     killed in between. Whoever resumes a session later begins a new chain.
     """
-    project = None if memory.is_alone else trust_check.trusted_project(home, folder)
+    project = None if memory.is_single_store else trust_check.trusted_project(home, folder)
     if project is None:
         return
     for name in disk.names(os.path.join(project.refs, "work")):
         is_over = kept.is_over(memory.user.connection, name)
         if is_over and not live.is_live(home, name, clock.wall_s()):
             with for_agents(memory, folder, ids.session_id(name), AUTHOR) as there:
-                if there.beside is not None:
-                    compact.compact(there.beside, there.session, "the agent's session has ended")
+                if there.project_memory is not None:
+                    compact.compact(
+                        there.project_memory, there.session, "the agent's session has ended"
+                    )
 
 
 def _sum(one: Applied, other: Applied) -> Applied:
@@ -292,7 +294,7 @@ def _log(memory: Memory, handed: Handed) -> None:
     data: dict[str, object] = {"tokens": receipt.tokens, "items": len(receipt.items)}
     kind, took_ms = event_log.RELEVANT, None
     if receipt.event == "SessionStart":
-        config = memory.surroundings.person_config
+        config = memory.environment.user_config
         kind, took_ms = event_log.CONTEXT, made.get("build_ms")
         data |= {**made, "budget": config.integer("context.budget")}
     took_ms = took_ms if isinstance(took_ms, int) else None
@@ -351,8 +353,8 @@ def _keep_contexts(
     memory: Memory, stores: Sequence[Connection], own: Beside, place: Place, home: str
 ) -> None:
     connection = memory.user.connection
-    environment = memory.surroundings.environment
-    config = memory.surroundings.person_config
+    environment = memory.environment.variables
+    config = memory.environment.user_config
     budget, most = config.integer("context.budget"), limits.of(config)
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):

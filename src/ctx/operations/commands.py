@@ -100,7 +100,7 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
     wish = NO_WISH
     if not may_pin:
         scope = memory.scope_of(supersedes, "superseding")
-        scope = scope or (USER if everywhere or memory.beside is None else PROJECT)
+        scope = scope or (USER if everywhere or memory.project_memory is None else PROJECT)
         old = list(memory.graph.nodes(supersedes))
         held = tuple(node.id for node in old if proposals.is_protected(memory, node))
         tags = proposals.superseding(memory, tags, old)
@@ -197,7 +197,7 @@ def _task(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Do
 
 def _is_nowhere(memory: Memory) -> bool:
     """Whether what is stated here belongs to no project."""
-    return memory.beside is None and memory.project_tag is None
+    return memory.project_memory is None and memory.project_tag is None
 
 
 def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _Done:

@@ -93,10 +93,10 @@ def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
     found: list[str] = []
     for node in nodes:
         path = node.metadata.get("file")
-        if memory.beside and node.scope == PROJECT and isinstance(path, str):
-            full = os.path.join(memory.beside.project.narrative, path)
+        if memory.project_memory and node.scope == PROJECT and isinstance(path, str):
+            full = os.path.join(memory.project_memory.project.narrative, path)
             if os.path.lexists(full):
-                found.append(os.path.relpath(full, memory.beside.project.root))
+                found.append(os.path.relpath(full, memory.project_memory.project.root))
     return found
 
 

@@ -103,9 +103,9 @@ class _Place(NamedTuple):
 
 
 def _place(memory: Memory, path: str) -> _Place:
-    if memory.beside is None:
+    if memory.project_memory is None:
         return _Place(path, None)
-    root = os.path.realpath(memory.beside.project.root)
+    root = os.path.realpath(memory.project_memory.project.root)
     if path.startswith(os.path.join(root, "")):
         return _Place(os.path.relpath(path, root), PROJECT)
     return _Place(path, USER)

@@ -59,7 +59,7 @@ def move(
     dry_run: bool = False,
 ) -> Moved:
     """Bring nodes to a store. What is there already stays, and a second time changes nothing."""
-    if memory.beside is None and target == PROJECT:
+    if memory.project_memory is None and target == PROJECT:
         raise NotAProject(f"No project store in {memory.folder} or a folder above it.")
     wanted = list(dict.fromkeys(node_ids))
     leaving = _leaving(memory, wanted, target)

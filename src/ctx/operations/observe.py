@@ -125,8 +125,8 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
     redacted: list[Redaction] = []
     edges = 0
     with memory.changing("observe") as change:
-        if memory.beside and seen:
-            new_files = _keep_files(memory.beside, memory.session, seen.values(), change)
+        if memory.project_memory and seen:
+            new_files = _keep_files(memory.project_memory, memory.session, seen.values(), change)
         whole = memory.within(change)
         for each in observed:
             try:

@@ -108,7 +108,7 @@ def _codebase(memory: Memory, options: Options, query: Query) -> Codebase | None
 def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) -> Sources:
     scope = scope_of(memory, options.visible)
     project = memory.project
-    beside = memory.beside
+    beside = memory.project_memory
     tree = query.tree
     return Sources(
         graphs=memory.graph,
@@ -226,11 +226,11 @@ def _task(memory: Memory) -> Node | None:
 
 def _head(memory: Memory) -> str | None:
     """The commit that the project's memory is at; of several one, always the same."""
-    if memory.beside is None:
+    if memory.project_memory is None:
         return None
     from ctx.project import present
 
-    return min(present.state(memory.beside.project).heads, default=None)
+    return min(present.state(memory.project_memory.project).heads, default=None)
 
 
 # What filters say of a file
@@ -283,7 +283,7 @@ def _is_at(path: str, pattern: str) -> bool:
 def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
     path = memory.path
-    if memory.is_alone and not store.is_there(path):
+    if memory.is_single_store and not store.is_there(path):
         # To ask makes no store at a place that somebody named, perhaps by mistake.
         return None
     receipt = _receipt(memory, built)

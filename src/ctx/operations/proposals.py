@@ -89,7 +89,7 @@ class Placement(NamedTuple):
 
 def may_pin(memory: Memory) -> bool:
     """Whether the user lets agents do all of it without being asked."""
-    return memory.surroundings.person_config.flag("agents.may_pin")
+    return memory.environment.user_config.flag("agents.may_pin")
 
 
 def is_protected(memory: Memory, node: Node) -> bool:

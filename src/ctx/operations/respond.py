@@ -117,7 +117,7 @@ def respond(memory: Memory, response: Response) -> Kept:
         given: list[str] = []
         if node_id is None:
             metadata = _metadata(response, task, parts) | {"answer": key}
-            blob = _blob(change, text) if memory.beside else None
+            blob = _blob(change, text) if memory.project_memory else None
             if blob:
                 metadata["blob"] = blob
             content = _content(response, task, parts if blob else None, text)
@@ -147,7 +147,7 @@ def write_to_log(memory: Memory, kept: Kept) -> str | None:
 
     The log has no node of its own: the answer has one, which says whose words they are.
     """
-    if memory.beside is None:
+    if memory.project_memory is None:
         return None
     at = clock.now_ms()
     path = naming.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
@@ -243,7 +243,7 @@ class _Files:
     """The files of a project, by what a model may call them."""
 
     def __init__(self, memory: Memory, packed: Sequence[str]) -> None:
-        root = memory.beside.project.root if memory.beside else memory.place.folder
+        root = memory.project_memory.project.root if memory.project_memory else memory.place.folder
         self._root = os.path.realpath(root)
         self._bases = dict.fromkeys((os.path.realpath(memory.folder), self._root))
         self._packed = packed

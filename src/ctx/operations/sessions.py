@@ -199,7 +199,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
     The nodes go by a change, which can be undone; what was heard of the session is gone for good.
     """
     connection = memory.user.connection
-    home = memory.surroundings.user_store.home
+    home = memory.environment.user_store.home
     session = state.get(connection, text)
     if live.is_live(home, session.id, clock.wall_s()):
         raise UsageError(
@@ -292,9 +292,9 @@ def _delete_nodes(memory: Memory, nodes: Sequence[Node]) -> str | None:
 def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:
     """What was committed of shared nodes is told by the log, which people and git have."""
     names = [short(node.id).encode() for node in nodes if node.scope == PROJECT]
-    if memory.beside is None or not names:
+    if memory.project_memory is None or not names:
         return ()
-    project, found = memory.beside.project, []
+    project, found = memory.project_memory.project, []
     folder = os.path.join(project.narrative, "log")
     for path in (os.path.join(folder, each) for each in disk.names(folder)):
         with suppress(OSError):

@@ -100,7 +100,7 @@ def start(memory: Memory, name: str) -> Started:
     found_task = _find(memory, title.text)
     compacted = _switched(memory, found_task)
     with ExitStack() as stack:
-        create = stack.enter_context(document.new_files(memory)) if memory.beside else None
+        create = stack.enter_context(document.new_files(memory)) if memory.project_memory else None
         scope = found_task.scope if found_task else None
         change = stack.enter_context(memory.changing("task start", scope))
         node = _find(memory, title.text)

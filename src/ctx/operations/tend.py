@@ -201,9 +201,9 @@ class Tending:
         with self._guard("the daily backup"):
             from ctx.operations import backups
 
-            config = memory.surroundings.person_config
+            config = memory.environment.user_config
             # A copy of nothing would be the only one for a day.
-            if census.has_nodes(memory.user.connection) and not memory.is_alone:
+            if census.has_nodes(memory.user.connection) and not memory.is_single_store:
                 backups.daily(memory.path, config.integer("backup.keep"))
         self._note_health(memory)
 
@@ -238,7 +238,7 @@ class Tending:
 
     def _fill_vectors(self, memory: Memory) -> None:
         nodes = census.count_nodes(memory.user.connection)
-        if nodes > _FEW_NODES and memory.surroundings.person_config.flag("search.vectors"):
+        if nodes > _FEW_NODES and memory.environment.user_config.flag("search.vectors"):
             from ctx.packs import node_vectors
 
             node_vectors.fill_slice(memory, _SLICE_S)
@@ -257,7 +257,7 @@ def drain(memory: Memory, home: str) -> Applied:
 
 
 def transcript_timeout_s(memory: Memory) -> float:
-    return memory.surroundings.person_config.number("hooks.transcript_timeout_seconds")
+    return memory.environment.user_config.number("hooks.transcript_timeout_seconds")
 
 
 def problems(applied: Applied) -> list[str]:
@@ -281,6 +281,6 @@ def alone(home: str, seconds: float = 0) -> Iterator[bool]:
 def _freshen_code_at(memory: Memory, folder: str) -> None:
     from ctx.codebase import code_background, code_index
 
-    codebase = code_index.at(memory.surroundings._replace(folder=folder))
+    codebase = code_index.at(memory.environment._replace(folder=folder))
     if os.path.exists(codebase.place.database):
         code_background.start(codebase)

@@ -100,9 +100,9 @@ def _update_document(
         )
         if before != after:
             rewrite(text)
-    assert memory.beside is not None
+    assert memory.project_memory is not None
     # Where the document was empty, there may be no record that says that it is not any more.
-    memory.beside.close()
+    memory.project_memory.close()
     if roles.place(found.path).role == "decision":
         document.project_decisions(memory)
     graph = memory.graph

@@ -9,7 +9,7 @@ from ctx import clock, ids
 from ctx.capture import event_table
 from ctx.errors import CtxError, UsageError
 from ctx.operations.apply import AUTHOR
-from ctx.workspace import Memory, Surroundings, for_agents, open_memory
+from ctx.workspace import Environment, Memory, for_agents, open_memory
 
 if TYPE_CHECKING:
     from ctx.operations.queue import Queue
@@ -21,7 +21,7 @@ _RELEVANT_S = 0.08
 
 
 class Asked(NamedTuple):
-    surroundings: Surroundings
+    environment: Environment
     parameters: dict[str, str]
     """What stands in the address."""
     said: dict[str, Any]
@@ -73,7 +73,7 @@ def standing(asked: Asked) -> Standing:
         with _reading(asked) as memory:
             return Standing("ok", queue.queue(memory))
     except CtxError as error:
-        home = asked.surroundings.user_store.home
+        home = asked.environment.user_store.home
         return Standing(error.message, queue.without_store(home))
 
 
@@ -138,11 +138,11 @@ def apply(asked: Asked) -> Any:
     from ctx.hook_files import spool
     from ctx.operations import apply, tend
 
-    home = asked.surroundings.user_store.home
+    home = asked.environment.user_store.home
     with apply.alone(home) as held:
         if not held:
             return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
-        with open_memory(asked.surroundings, writing=True) as memory:
+        with open_memory(asked.environment, writing=True) as memory:
             return apply.commands(memory, home, tend.transcript_timeout_s(memory))
 
 
@@ -160,7 +160,7 @@ def prompt(asked: Asked) -> Any:
 @contextmanager
 def _reading(asked: Asked) -> Iterator[Memory]:
     """The user store alone."""
-    with open_memory(asked.surroundings, writing=False, author=AUTHOR) as memory:
+    with open_memory(asked.environment, writing=False, author=AUTHOR) as memory:
         yield memory
 
 

@@ -102,14 +102,14 @@ def _there(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
     name = ids.session_id(session.id)
     if os.path.isabs(session.folder):
         return for_agents(memory, session.folder, name, AUTHOR)
-    surroundings = memory.surroundings._replace(session=name)
-    return nullcontext(Memory(memory.user, None, surroundings, AUTHOR))
+    environment = memory.environment._replace(session=name)
+    return nullcontext(Memory(memory.user, None, environment, AUTHOR))
 
 
 def _scopes(there: Memory) -> tuple[str, str]:
     """Where observations go, and where summaries go."""
-    config = there.surroundings.person_config
-    shared = config.text("share.sessions") if there.beside is not None else "none"
+    config = there.environment.user_config
+    shared = config.text("share.sessions") if there.project_memory is not None else "none"
     return PROJECT if shared == "all" else USER, USER if shared == "none" else PROJECT
 
 

@@ -14,7 +14,7 @@ from ctx.operations import tend
 from ctx.operations.tend import Tending
 from ctx.worker import lock, log, memory_use
 from ctx.worker.model_synthesis import ModelSynthesis
-from ctx.workspace import Memory, Surroundings
+from ctx.workspace import Environment, Memory
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,13 +43,13 @@ class Worker:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        environment: Environment,
         opened: Opened,
         limits: Limits,
         variables: Mapping[str, str],
     ) -> None:
-        self.surroundings = surroundings
-        self.store: UserStore = surroundings.user_store
+        self.environment = environment
+        self.store: UserStore = environment.user_store
         self.home = self.store.home
         self.limits = limits
         self.began_ms = clock.now_ms()
@@ -62,7 +62,7 @@ class Worker:
         self._install = _stamp(ctx.__file__)
         self._lock = _identity(self.store.worker_lock)
         self._tending = Tending(self.home, self._guard, self.is_stopping)
-        self._asking = ModelSynthesis(surroundings, variables, opened, self._guard, self.log)
+        self._asking = ModelSynthesis(environment, variables, opened, self._guard, self.log)
 
     def log(self, message: str) -> None:
         log.add(self.store.worker_log, message)
