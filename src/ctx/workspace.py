@@ -5,7 +5,7 @@ What a command does not use is not loaded: listing nodes must not pay for the ob
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,11 +21,11 @@ from ctx.sqlite.connection import explained
 
 if TYPE_CHECKING:
     from ctx.config.resolve import Config
-    from ctx.ids import NodeId
     from ctx.memory.changes import Change, Who
     from ctx.memory.claims import Claim
     from ctx.objects.repository import Repository
     from ctx.project.project_memory import ProjectMemory
+    from ctx.project.transaction import Transactions
     from ctx.project.trust_check import Verdict
 
 
@@ -94,7 +94,6 @@ class Memory:
         project_memory: "ProjectMemory | None",
         environment: Environment,
         author: str,
-        once: "Claim | None" = None,
         withheld: "Verdict | None" = None,
     ) -> None:
         self.user = user
@@ -108,9 +107,7 @@ class Memory:
         self.session = environment.session
         self.environment = environment
         self._author = author
-        self._once = once
         self._only: str | None = None
-        self._whole: Change | None = None
 
     @property
     def is_single_store(self) -> bool:
@@ -132,70 +129,30 @@ class Memory:
     def who(self) -> "Who":
         from ctx.memory.changes import Who
 
-        return Who(self.session, self._author, self._once)
+        return Who(self.session, self._author)
 
-    def changing(self, action: str, scope: str | None = None) -> "AbstractContextManager[Change]":
-        """Make a change in the store of a scope; None: where what is stated goes."""
-        if self._whole and self._whole.graph.scope == (scope or self.home):
-            from ctx.memory.changes import part_of
-
-            return part_of(self._whole)
-        if self.project_memory is None or scope == USER:
-            from ctx.memory.changes import changing
-
-            return changing(self.user, action, self.who)
-        from ctx.project.exactly_once import changing_once
-
-        return changing_once(self.project_memory, self.user, action, self.who)
-
-    def saying(self, who: "Who") -> "Memory":
-        """The same, where something is said through something else."""
-        return self._copy(who.author, who.once)
-
-    def also_changing(
-        self, change: "Change", scope: str | None
-    ) -> "AbstractContextManager[Change]":
-        """Make the part of a change that another store has; `ctx undo` takes both back."""
-        who = self.who._replace(once=None)
-        if self.project_memory is None or scope == USER:
-            from ctx.memory.changes import changing
-
-            return changing(self.user, change.action, who, change.id)
-        return self.project_memory.changing(change.action, who, change.id)
-
-    def change_each(
+    def transaction(
         self,
         action: str,
-        by_scope: "Mapping[str, Sequence[NodeId]]",
-        do: "Callable[[Change, Sequence[NodeId]], None]",
-    ) -> None:
-        """Do something to nodes where they live, as one change."""
-        first: Change | None = None
-        for scope, part in by_scope.items():
-            same = self.also_changing(first, scope) if first else self.changing(action, scope)
-            with same as change:
-                do(change, part)
-            first = first or change
+        *scopes: str | None,
+        claim: "Claim | None" = None,
+        author: str | None = None,
+    ) -> "AbstractContextManager[Change]":
+        """Change memory in the stores of some scopes; None: where what is stated goes.
 
-    def scope_of(self, node_ids: "Iterable[NodeId]", doing: str) -> str | None:
-        """The scope in which nodes live that are changed together; None for no nodes."""
-        scopes = {self.graph.holding(node_id).scope for node_id in node_ids}
-        if len(scopes) > 1:
-            from ctx.errors import UsageError
+        What becomes durable first is named first (`project/transaction.py`). A change that must not
+        be made twice comes with a claim.
+        """
+        named = dict.fromkeys(scope or self.home for scope in scopes or (None,))
+        stores = tuple(named) if self.project_memory else (USER,)
+        who = self.who._replace(author=author) if author else self.who
+        return self._transactions.begin(action, who, stores, claim)
 
-            raise UsageError(
-                f"Some of these nodes are the project's and some are yours, so {doing} them"
-                " together is not possible.",
-                hint="`ctx move ID --user` or `--project` brings a node to the others.",
-            )
-        return next(iter(scopes), None)
+    @cached_property
+    def _transactions(self) -> "Transactions":
+        from ctx.project.transaction import Transactions
 
-    def by_scope(self, node_ids: "Iterable[NodeId]") -> "dict[str, list[NodeId]]":
-        """Nodes by where they live."""
-        found: dict[str, list[NodeId]] = {}
-        for node_id in dict.fromkeys(node_ids):
-            found.setdefault(self.graph.holding(node_id).scope, []).append(node_id)
-        return found
+        return Transactions(self.user, self.project_memory)
 
     def only(self, scope: str) -> "Memory":
         """The same with one of its stores alone. E012 where the project has none."""
@@ -203,8 +160,8 @@ class Memory:
             self.require_trust()
         if scope == PROJECT and self.project_memory is None:
             layout.require_project(self.folder, self.environment.user_store.home)
-        found = self._copy(self._author, self._once)
-        found.project_memory = self.project_memory if scope == PROJECT else None
+        kept = self.project_memory if scope == PROJECT else None
+        found = Memory(self.user, kept, self.environment, self._author, self.withheld)
         found._only = scope
         return found
 
@@ -212,19 +169,6 @@ class Memory:
         """E032 where the project here has a store that is not trusted."""
         if self.withheld:
             raise StoreNotTrusted(f"{self.withheld.reason}.")
-
-    def within(self, change: "Change") -> "Memory":
-        """The same, where what is changed in a store is a part of one change that is open there."""
-        found = self._copy(self._author)
-        found._whole = change
-        return found
-
-    def once(self, claim: "Claim") -> "Memory":
-        """The same, for a change that must not be made twice."""
-        return self._copy(self._author, claim)
-
-    def _copy(self, author: str, once: "Claim | None" = None) -> "Memory":
-        return Memory(self.user, self.project_memory, self.environment, author, once, self.withheld)
 
     @cached_property
     def config(self) -> "Config":
@@ -305,7 +249,7 @@ def open_memory(
             closing(opened),
             _opened_project_memory(environment, openable, withheld) as project_memory,
         ):
-            yield Memory(Graph(opened), project_memory, environment, author, withheld=withheld)
+            yield Memory(Graph(opened), project_memory, environment, author, withheld)
 
 
 @contextmanager
@@ -315,7 +259,7 @@ def for_agents(memory: Memory, folder: str, session: SessionId, author: str) -> 
     project, withheld = _project_here(environment)
     openable = None if withheld else project
     with _opened_project_memory(environment, openable, withheld) as project_memory:
-        yield Memory(memory.user, project_memory, environment, author, withheld=withheld)
+        yield Memory(memory.user, project_memory, environment, author, withheld)
 
 
 def _project_here(environment: Environment) -> "tuple[Project | None, Verdict | None]":

@@ -54,7 +54,7 @@ def had(memory: Memory, number: int, *, days_ago: int, command: str = "make test
 
 def observed(memory: Memory, kind: str, text: str, number: int, days_ago: int) -> None:
     at = clock.iso(NOW - days_ago * DAY_MS)
-    with memory.changing("synthesise", USER) as change:
+    with memory.transaction("synthesise", USER) as change:
         told = {"title": text, "session": f"s{number}"}
         node_id = change.add_node("observation", text, metadata=told, times=(at, at))
         change.tag(node_id, f"kind:{kind}")

@@ -86,7 +86,7 @@ def add_command(memory: Memory, options: Options) -> Kept:
     ended = _Ended(name, options.exit_code, report, printed.lines)
     blob = snapshot = None
     metadata = ended.metadata
-    with memory.changing("add command", USER if options.everywhere else None) as change:
+    with memory.transaction("add command", USER if options.everywhere else None) as change:
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
         content = ended.headline
         if project:

@@ -17,7 +17,7 @@ def add_decision(memory: Memory, options: Options) -> Written:
     path = new_id = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
-        change = stack.enter_context(memory.changing("add decision", None if has_file else USER))
+        change = stack.enter_context(memory.transaction("add decision", None if has_file else USER))
         content, tags = drafted.content, drafted.recorded
         if create:
             placed = document.placed(memory, "decision", drafted, options.stream)

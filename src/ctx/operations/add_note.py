@@ -38,7 +38,7 @@ def add_note(memory: Memory, options: Options) -> Written:
     path = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
-        change = stack.enter_context(memory.changing("add note", None if has_file else USER))
+        change = stack.enter_context(memory.transaction("add note", None if has_file else USER))
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
         if create:
             at = clock.now_ms()

@@ -14,7 +14,7 @@ def add_task(memory: Memory, options: Options) -> Written:
     has_file = memory.project_memory is not None and not options.everywhere
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
-        change = stack.enter_context(memory.changing("add task", None if has_file else USER))
+        change = stack.enter_context(memory.transaction("add task", None if has_file else USER))
         status = {"status": task.OPEN}
         made = task.make(memory, change, drafted, status, create, options.stream)
         given = [memory.project_tag] if memory.project_tag and not options.everywhere else []

@@ -104,10 +104,11 @@ def import_(
             closing.enter_context(_opened(source, options, memory.folder)) for source in sources
         ]
         programs = tuple(dict.fromkeys(each.reading.program for each in opened))
-        who = memory.who._replace(author=f"{ACTION}:{','.join(programs)}")
+        author = f"{ACTION}:{','.join(programs)}"
         done: list[Imported] = []
         try:
-            with memory.saying(who).changing(ACTION, _scope(sources, options)) as change:
+            scope = _scope(sources, options)
+            with memory.transaction(ACTION, scope, author=author) as change:
                 done.append(_taken(change, opened, options, tick)._replace(programs=programs))
                 if options.dry_run:
                     raise _NothingMeant

@@ -98,7 +98,7 @@ def relate(memory: Memory, options: Relation) -> Related:
     scope, outside = _place(memory, *ends)
     if outside:
         link.refuse_way_out(scope, kind, from_id, to_id)
-    with memory.changing("relate", scope) as change:
+    with memory.transaction("relate", scope) as change:
         # The anchor of a file may be in the other store: then the edge leads there.
         here = [end for end in ends if isinstance(end, Anchor) and not (outside and end is ends[1])]
         made = tuple(end.id for end in here if anchors.put(change, end))

@@ -110,7 +110,7 @@ def respond(memory: Memory, response: Response) -> Kept:
     found = tuple(Redaction("answer", each.rule, each.line) for each in clean.findings)
     is_whole = len(whole) <= 2 * LONGEST_TEXT and len(clean.text) <= LONGEST_TEXT
     cut = 0 if is_whole else max(0, len(whole) - LONGEST_TEXT)
-    with memory.changing("llm") as change:
+    with memory.transaction("llm") as change:
         key = sha256(f"{task}\0{text}".encode()).hexdigest()[:32]
         node_id = lookups.source_of_answer(change.graph.connection, key)
         is_new = node_id is None

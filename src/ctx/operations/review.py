@@ -92,7 +92,7 @@ def count(graph: Graph) -> int:
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     """Let what holds hold, in one field of a node or in all that are disputed."""
     settled = []
-    with memory.changing(ACTION, PROJECT) as change:
+    with memory.transaction(ACTION, PROJECT) as change:
         for dispute in _of(memory, node_id, field):
             settled.append(_shown(change.graph, dispute))
             _settle(change, dispute)
@@ -118,7 +118,7 @@ def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Rev
 
 def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     """Let a field be what a person says it is, whatever the versions were."""
-    with memory.changing(ACTION, PROJECT) as change:
+    with memory.transaction(ACTION, PROJECT) as change:
         [dispute] = _of(memory, node_id, field)
         shown = _shown(change.graph, dispute)
         if not _put(change, dispute, value):

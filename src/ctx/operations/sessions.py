@@ -19,7 +19,6 @@ from ctx.errors import CtxError, UsageError
 from ctx.hook_files import live
 from ctx.ids import NodeId, short
 from ctx.memory import event_log, lookups, pending, receipts
-from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query import times
@@ -271,22 +270,21 @@ def _is_of_it_alone(node: Node, session: str) -> bool:
 
 
 def _delete_nodes(memory: Memory, nodes: Sequence[Node]) -> str | None:
-    """By one change for each store; the id of the change."""
-    changes: list[str] = []
-
-    def remove(change: Change, part: Sequence[NodeId]) -> None:
-        changes.append(change.id)
-        for node_id in part:
-            change.delete_node(node_id)
-
+    """The id of the change; None where there is nothing to delete."""
+    if not nodes:
+        return None
     there = [node.id for node in nodes]
-    memory.change_each("sessions delete", memory.by_scope(there), remove)
+    by_scope = memory.graph.by_scope(there)
+    with memory.transaction("sessions delete", *by_scope) as change:
+        for scope, part in by_scope.items():
+            for node_id in part:
+                change.in_scope(scope).delete_node(node_id)
     from ctx.packs import node_vectors
 
     # They are gone all the same: the next filling finds what could not be done now.
     with suppress(CtxError):
         node_vectors.forget(memory, there)
-    return changes[0] if changes else None
+    return change.id
 
 
 def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:

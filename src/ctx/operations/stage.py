@@ -262,7 +262,7 @@ def _forget_task(memory: Memory) -> str | None:
     found = tasks.current(memory).task
     if word is None or (found and found.id):
         return None
-    with memory.changing("stage abort", USER) as change:
+    with memory.transaction("stage abort", USER) as change:
         change.set_current_task(memory.task_key, None)
     return word
 

@@ -63,7 +63,7 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
     if options.content is not None and {"key", "session"} <= node.metadata.keys():
         # What a session left behind says itself in parts, which are read instead of the whole.
         given = {**{name: None for name in _PARTS if name in node.metadata}, **given}
-    with memory.changing("update", node.scope) as change:
+    with memory.transaction("update", node.scope) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
@@ -89,7 +89,7 @@ def _update_document(
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(found.text, wanted.text)).text
     before, after = content_of(found.seen), content_of(text.encode("utf-8", "surrogateescape"))
-    with document.rewriting(found) as rewrite, memory.changing("update", PROJECT) as change:
+    with document.rewriting(found) as rewrite, memory.transaction("update", PROJECT) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,

@@ -80,15 +80,12 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     found = previous.with_models(found, steps, said, is_whole=is_whole)
     with _there(memory, session) as there:
         observed, summarised = _scopes(there)
-        with there.changing(_ACTION, observed) as change:
+        with there.transaction(_ACTION, observed, summarised) as change:
             writing = _Writing(change, session, steps)
             writing.observations(found.observations, is_whole=found.summary is not None)
-            if observed == summarised:
-                writing.summary(found.summary)
-        if observed != summarised:
-            with there.also_changing(change, summarised) as other:
-                writing = writing.elsewhere(other)
-                writing.summary(found.summary)
+            if observed != summarised:
+                writing = writing.elsewhere(change.in_scope(summarised))
+            writing.summary(found.summary)
     with transaction(connection):
         # What a model said meanwhile is told the next time.
         is_all = previous.by_models(connection, session_id) == said
