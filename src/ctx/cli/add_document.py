@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 from typing import NamedTuple
 
 from ctx.cli import commit as commit_command
@@ -45,8 +46,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
             error.hint = f"{error.hint or ''} Your text is in {words.file}.".lstrip()
         raise
     if words.file:
-        import shutil
-
         shutil.rmtree(os.path.dirname(words.file), ignore_errors=True)
     if committing:
         message = options.message or _title(written)
@@ -100,8 +99,6 @@ def _edited(text: str, kind: str, settings: Settings, output: Output) -> _Words:
     body = found.body
     title = found.title or _first_line(body)
     if not title:
-        import shutil
-
         shutil.rmtree(os.path.dirname(file), ignore_errors=True)
         raise UsageError("The text is empty. Nothing was added.")
     return _Words(title, body if found.title else _rest(body), file)

@@ -1,6 +1,7 @@
 """`ctx debug`"""
 
 import argparse
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -224,8 +225,6 @@ def cat(repository: Repository, text: str) -> Shown:
 def render_object(shown: Shown) -> list[Block]:
     if shown.text is not None:
         return [Verbatim(shown.text)]
-    import json
-
     fields = json.dumps(plain(shown.fields), ensure_ascii=False, indent=2, default=repr)
     return [Line(f"{shown.type} {shown.id}"), Verbatim(fields + "\n")]
 

@@ -1,6 +1,7 @@
 """From the settings of a command line to what the command works on."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,6 @@ from ctx.layout import Project
 from ctx.workspace import Environment, Memory, Workspace, open_memory, open_project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ctx.operations.compact import Compacted
     from ctx.project.trust_check import Verdict
     from ctx.project.waiting import Waiting
@@ -218,8 +217,6 @@ def _took_over(settings: Settings, output: Output) -> bool:
     path = settings.database
     if not go_ctx.is_go_store(path):
         return False
-    import shlex
-
     if path != settings.user_store.database:
         ours = f"{path.removesuffix('.db')}.ctx.db"
         command = shlex.join(["ctx", "--db", ours, "import", "--from", "ctx", path])
