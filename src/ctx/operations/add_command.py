@@ -12,16 +12,18 @@ from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, TestCounts
 from ctx.errors import UsageError
 from ctx.ids import ObjectId
 from ctx.memory import model
+from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
+from ctx.objects import store
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import printed as output
+from ctx.project import reports
 from ctx.project.printed import Printed
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    from ctx.memory.changes import Change
     from ctx.project import diagnosed
 
 TAG = "command"
@@ -91,14 +93,10 @@ def add_command(memory: Memory, options: Options) -> Kept:
         content = ended.headline
         if project:
             if clean.text:
-                from ctx.objects import store
-
                 kept = store.blob(f"{clean.text}\n".encode())
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
             if report.tool:
-                from ctx.project import reports
-
                 metadata[reports.NAMED_BY] = snapshot = _keep(change, report, project)
             content = "\n".join([content, *_told(printed, ended)])
         elif clean.text:
@@ -157,7 +155,7 @@ def _report(printed: Printed, name: str, project: "diagnosed.Project | None") ->
     return diagnosed.placed(report, project)
 
 
-def _keep(change: "Change", report: Report, project: "diagnosed.Project") -> ObjectId:
+def _keep(change: Change, report: Report, project: "diagnosed.Project") -> ObjectId:
     """Put a report beside the records of a change."""
     from ctx.project import diagnosed
 

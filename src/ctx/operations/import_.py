@@ -17,6 +17,7 @@ from ctx.ids import NodeId
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER, Graph
 from ctx.memory.model import Draft, Edge, Redaction, View
+from ctx.memory.query.times import moment
 from ctx.sqlite.connection import shown
 from ctx.workspace import Memory
 
@@ -223,8 +224,6 @@ class _Chosen:
         self._tag = incoming.tag(f"project:{options.project}") if options.project else None
         self._since = ""
         if options.since:
-            from ctx.memory.query.times import moment
-
             self._since = clock.iso(moment(options.since, clock.now_ms()))
 
     @property

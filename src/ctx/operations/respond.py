@@ -22,6 +22,8 @@ from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import log, naming, roles, streams
+from ctx.objects import store
+from ctx.objects.model import StepKind
 from ctx.operations import document
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import anchors
@@ -164,9 +166,6 @@ def _sound(text: str) -> str:
 
 def _blob(change: Change, text: str) -> ObjectId:
     """Put the answer beside the records of a change."""
-    from ctx.objects import store
-    from ctx.objects.model import StepKind
-
     kept = store.blob(f"{text}\n".encode())
     change.objects.append(kept)
     change.kind = change.kind or StepKind.NOTE

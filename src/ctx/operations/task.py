@@ -5,6 +5,7 @@ A task is a node, and a word that its working nodes carry as a tag: `Implement O
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -235,8 +236,6 @@ def current(memory: Memory) -> Current:
 
 def task_word(name: str) -> str:
     """What a task's nodes carry as a tag: letters and digits of any script, and dashes."""
-    import unicodedata
-
     word = "".join(
         character if character.isalnum() or unicodedata.category(character)[0] == "M" else " "
         for character in unicodedata.normalize("NFC", name).lower()

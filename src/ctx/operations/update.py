@@ -1,17 +1,17 @@
 """Change a node's fields."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
+from ctx.narrative import roles
+from ctx.operations.document import Document
+from ctx.project.documents import content_of
 from ctx.redaction import redact
 from ctx.workspace import Memory
-
-if TYPE_CHECKING:
-    from ctx.operations.document import Document
 
 _PARTS = (
     *("title", "request", "investigated", "learned", "completed", "next_steps"),
@@ -78,13 +78,9 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
     return Updated(graph.node(node_id), short, changed, tuple(change.redacted), differs)
 
 
-def _update_document(
-    memory: Memory, node_id: NodeId, found: "Document", options: Options
-) -> Updated:
+def _update_document(memory: Memory, node_id: NodeId, found: Document, options: Options) -> Updated:
     """Write the words into the document, and record what else is to be changed."""
-    from ctx.narrative import roles
     from ctx.operations import document
-    from ctx.project.documents import content_of
 
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(found.text, wanted.text)).text
