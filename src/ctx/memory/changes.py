@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, ids, interrupts
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
-from ctx.ids import NodeId, Ulid
+from ctx.ids import NodeId, ObjectId, Ulid
 from ctx.memory import model, records
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.materialise import materialise
@@ -29,7 +29,6 @@ from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 
 if TYPE_CHECKING:
-    from ctx.ids import ObjectId
     from ctx.objects.model import StepKind
     from ctx.objects.store import Object
 
