@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ctx import clock, disk, layout, locks
-from ctx.code import coverage, lookup
+from ctx.code import coverage, index_file, lookup
 from ctx.code.coverage import Coverage
 from ctx.code.listing import LeftOut
 from ctx.code.lookup import Code
@@ -301,7 +301,6 @@ def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> N
 
 
 def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
-    from ctx.code import index_file
     from ctx.code.history import refresh as history
 
     place = codebase.place
