@@ -28,6 +28,7 @@ from contextlib import closing, contextmanager
 from ctx import workspace
 from ctx.clock import Tick, no_tick
 from ctx.code.coverage import Coverage
+from ctx.codebase import code_index
 from ctx.errors import ContentRefused, CtxError, PathRefused, UsageError
 from ctx.ids import SessionId, session_id
 from ctx.layout import UserStore
@@ -46,6 +47,7 @@ from ctx.operations.observe import (
 from ctx.operations.relate import Relation
 from ctx.operations.respond import Response
 from ctx.packs.pack import Chunk, PromptPack, Signal
+from ctx.project import trust_check
 from ctx.workspace import Environment, Memory, Workspace
 
 __all__ = [
@@ -236,9 +238,7 @@ class Project:
     def rebuild_index(self, tick: Tick = no_tick) -> Coverage:
         """Bring all indexes to what the project is now, and make damaged ones anew. What is known
         of the code then."""
-        from ctx.codebase import code_index
         from ctx.operations import rebuild
-        from ctx.project import trust_check
 
         with self._open():
             home = self._environment.user_store.home

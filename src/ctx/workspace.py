@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
-from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted
+from ctx.errors import CtxError, IndexCorrupt, StoreNotTrusted, UsageError
 from ctx.ids import SessionId
 from ctx.layout import Place, Project, UserStore
-from ctx.memory import store
+from ctx.memory import model, store
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
 from ctx.sqlite.connection import explained
@@ -207,9 +207,6 @@ class Memory:
 
         A folder may have a name that no tag can have: its nodes are everybody's.
         """
-        from ctx.errors import UsageError
-        from ctx.memory import model
-
         try:
             return model.tag(f"project:{self.project}") if self.project else None
         except UsageError:

@@ -4,7 +4,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from types import TracebackType
+from typing import Literal, NamedTuple
 
 import ctx
 from ctx import clock
@@ -15,9 +16,6 @@ from ctx.operations.tend import Tending
 from ctx.worker import lock, log, memory_use
 from ctx.worker.model_synthesis import ModelSynthesis
 from ctx.workspace import Environment, Memory
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 Opened = Callable[[], AbstractContextManager[Memory]]
 """Opens the memory for writing. Each round does so anew: a store may have been replaced."""
@@ -171,7 +169,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _where(traceback: "TracebackType | None") -> str:
+def _where(traceback: TracebackType | None) -> str:
     """Where in our code something went wrong."""
     place = ""
     while traceback is not None:
