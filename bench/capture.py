@@ -29,7 +29,7 @@ from ctx.layout import UserStore
 from ctx.memory import store
 from ctx.operations import apply
 from ctx.sqlite.connection import transaction
-from ctx.workspace import Surroundings, open_memory
+from ctx.workspace import Environment, open_memory
 
 ROUNDS = 5
 EVENTS = 1_000
@@ -51,7 +51,7 @@ def main() -> int:
 
         def drained() -> Cost:
             home = filled(Path(folder, "home"), events)
-            surroundings = Surroundings(
+            surroundings = Environment(
                 str(project), UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
             )
             with open_memory(surroundings, writing=True) as memory:

@@ -42,7 +42,7 @@ from ctx.memory.changes import Change, Who, changing
 from ctx.memory.graph import Graph
 from ctx.memory.model import Evidence
 from ctx.worker.bell import Bell
-from ctx.workspace import Surroundings, open_project
+from ctx.workspace import Environment, open_project
 
 ROUNDS = 100
 NODES = 10_000
@@ -169,7 +169,7 @@ class BenchInProject(Bench):
         os.mkdir(self.folder)
         self._run("git", "init", "-q")
         self._run(CTX, "init")
-        place = Surroundings(
+        place = Environment(
             self.folder, UserStore(self.home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
         )
         memory = open_project(place).memory

@@ -41,7 +41,7 @@ from ctx.operations import compose, status
 from ctx.operations.list import Options as ListOptions
 from ctx.operations.list import list_nodes
 from ctx.operations.query import find
-from ctx.workspace import Memory, Surroundings
+from ctx.workspace import Environment, Memory
 
 NODES, EDGES_EACH = 100_000, 3
 ROUNDS = 15
@@ -240,7 +240,7 @@ def run(path: str) -> None:
         started = time.perf_counter()
         build(path)
         print(f"  made in {time.perf_counter() - started:.0f} s, {os.path.getsize(path):,} bytes")
-    surroundings = Surroundings(
+    surroundings = Environment(
         os.path.dirname(path), UserStore(os.path.dirname(path)), {}, (), CLI_SESSION, path
     )
     with closing(store.open_for_reading(path)) as connection:

@@ -36,7 +36,7 @@ from ctx.memory.query.parse import parse
 from ctx.operations import import_, link, recall
 from ctx.operations.compose import Visible, scope_of
 from ctx.packs import node_vectors, remembered
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 
 FIRST = 10
 ROUNDS = 2_000
@@ -204,7 +204,7 @@ def filled(history: History) -> Iterator[Memory]:
         lines = Path(folder, "turns.jsonl")
         written = (json.dumps(entry, ensure_ascii=False) for entry in history.entries)
         lines.write_text("\n".join(written) + "\n", encoding="utf-8")
-        surroundings = Surroundings(folder, UserStore(folder), {}, (), CLI_SESSION)
+        surroundings = Environment(folder, UserStore(folder), {}, (), CLI_SESSION)
         with open_memory(surroundings, writing=True) as memory:
             if history.entries:
                 source = import_.Source("jsonl", (str(lines),))

@@ -29,7 +29,7 @@ from ctx.hook_files import spool
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations.tend import Tending
-from ctx.workspace import Surroundings, open_memory
+from ctx.workspace import Environment, open_memory
 
 DAYS = 250
 SESSIONS = 8
@@ -71,7 +71,7 @@ class Year:
             subprocess.run(["git", "init", "-q", folder], env=self.environment, check=True)
 
     def lives(self, days: int) -> None:
-        here = Surroundings(
+        here = Environment(
             self.folders[0], UserStore(self.home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
         )
         for day in range(days):
@@ -191,7 +191,7 @@ def main() -> None:
         seconds = time.perf_counter() - began
         empty = Year(other, random.Random(7))
         quiet = {"CTX_WORKER_AUTOSTART": "0"}
-        here = Surroundings(
+        here = Environment(
             empty.folders[0], UserStore(empty.home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS
         )
         with open_memory(here, writing=True):

@@ -46,7 +46,7 @@ def opened(folder: Path, session: str = "agent-7") -> Project:
 
 def steps(project: Project) -> list[str]:
     """What the work commits of a session hold, the newest first."""
-    repository = workspace_of(project._surroundings).repository
+    repository = workspace_of(project._environment).repository
     tip = repository.refs.read(refs.work(project.session))
     return [step.work.step_kind for step in chain(repository.everything, tip)]
 
@@ -222,7 +222,7 @@ def test_what_makes_no_sense_is_refused_at_once(shop: Path) -> None:
 def test_a_failed_flush_keeps_what_was_observed(shop: Path) -> None:
     with opened(shop) as project:
         project.observe_note("First.")
-        folder = workspace_of(project._surroundings).project.lock
+        folder = workspace_of(project._environment).project.lock
         os.makedirs(folder)
         with pytest.raises(CtxError):
             project.flush_step()

@@ -4,6 +4,7 @@ Where a repository is, `checkouts` finds out without a process.
 """
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,6 @@ from ctx.errors import GitFailure
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Iterable, Iterator, Sequence
     from typing import BinaryIO
 
 
@@ -89,7 +89,7 @@ def _run(
 
 
 @contextmanager
-def _starting() -> "Iterator[None]":
+def _starting() -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -242,7 +242,7 @@ def belonging_files(checkout: Checkout, folder: str) -> list[str]:
     return sorted(set(_paths(run(checkout, "ls-files", *arguments, _inside(checkout, folder)))))
 
 
-def ignored_files(checkout: Checkout, paths: "Iterable[str]") -> set[str]:
+def ignored_files(checkout: Checkout, paths: Iterable[str]) -> set[str]:
     """Which of these paths git ignores. Tracked files are never ignored."""
     # Behind `./` a name that begins with a colon is a name, not git's pathspec magic.
     wanted = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
@@ -365,7 +365,7 @@ def _adders(checkout: Checkout, folder: str, *revisions: str) -> dict[str, str]:
     return found
 
 
-def missing(checkout: Checkout, wanted: "Sequence[tuple[str, str]]") -> set[tuple[str, str]]:
+def missing(checkout: Checkout, wanted: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
     """Of pairs of a commit and a file, those where the commit does not have the file."""
     if not wanted:
         return set()

@@ -28,6 +28,7 @@ from contextlib import closing, contextmanager
 from ctx import workspace
 from ctx.clock import Tick, no_tick
 from ctx.code.coverage import Coverage
+from ctx.codebase import code_index
 from ctx.errors import ContentRefused, CtxError, PathRefused, UsageError
 from ctx.ids import SessionId, session_id
 from ctx.layout import UserStore
@@ -46,7 +47,8 @@ from ctx.operations.observe import (
 from ctx.operations.relate import Relation
 from ctx.operations.respond import Response
 from ctx.packs.pack import Chunk, PromptPack, Signal
-from ctx.workspace import Memory, Surroundings, Workspace
+from ctx.project import trust_check
+from ctx.workspace import Environment, Memory, Workspace
 
 __all__ = [
     "Chunk",
@@ -89,16 +91,16 @@ def open_project(
     home = given.get("CTX_HOME") or os.path.join(given.get("HOME") or "~", ".ctx")
     store = UserStore(os.path.abspath(os.path.expanduser(home)))
     named = session or given.get("CTX_SESSION") or f"{_AUTHOR}-{secrets.token_hex(4)}"
-    return Project(Surroundings(folder, store, given, (), session_id(named)))
+    return Project(Environment(folder, store, given, (), session_id(named)))
 
 
 class Project:
     """A project that is asked, and told what an agent saw and did. To be closed, or used as a
     context."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, environment: Environment) -> None:
         """Use `open_project`."""
-        self._surroundings = surroundings
+        self._environment = environment
         self._lock = threading.RLock()
         self._observed: list[Observation] = []
         self._is_open = True
@@ -123,7 +125,7 @@ class Project:
     @property
     def session(self) -> SessionId:
         """The session that observations belong to."""
-        return self._surroundings.session
+        return self._environment.session
 
     # Asking
 
@@ -155,7 +157,7 @@ class Project:
         no store (`ctx init` makes one), E015 for what is no file of the project.
         """
         with self._project() as project:
-            seen = observe.look_at(project, self._surroundings.folder, os.fspath(path))
+            seen = observe.look_at(project, self._environment.folder, os.fspath(path))
             return self._note(seen)
 
     def observe_file_write(
@@ -165,7 +167,7 @@ class Project:
         `observe_file_read`."""
         with self._project() as project:
             data = _bytes(content)
-            seen = observe.take(project, self._surroundings.folder, os.fspath(path), data)
+            seen = observe.take(project, self._environment.folder, os.fspath(path), data)
             return self._note(seen)
 
     def observe_command(
@@ -236,15 +238,13 @@ class Project:
     def rebuild_index(self, tick: Tick = no_tick) -> Coverage:
         """Bring all indexes to what the project is now, and make damaged ones anew. What is known
         of the code then."""
-        from ctx.codebase import code_index
         from ctx.operations import rebuild
-        from ctx.project import trust_check
 
         with self._open():
-            home = self._surroundings.user_store.home
+            home = self._environment.user_store.home
             # Of a store that is not trusted there is no index.
-            if trust_check.trusted_project(home, self._surroundings.folder) is None:
-                return code_index.index(code_index.at(self._surroundings), tick).coverage
+            if trust_check.trusted_project(home, self._environment.folder) is None:
+                return code_index.index(code_index.at(self._environment), tick).coverage
             with self._project() as project:
                 code = rebuild.incremental(project, tick).code
                 assert code is not None
@@ -269,7 +269,7 @@ class Project:
     def _memory(self, *, writing: bool) -> Iterator[Memory]:
         with (
             self._open(),
-            workspace.open_memory(self._surroundings, writing=writing, author=_AUTHOR) as memory,
+            workspace.open_memory(self._environment, writing=writing, author=_AUTHOR) as memory,
         ):
             yield memory
 
@@ -277,7 +277,7 @@ class Project:
     def _project(self) -> Iterator[Workspace]:
         """The project store. E012 where there is none."""
         with self._open():
-            project = workspace.open_project(self._surroundings, reading=False)
+            project = workspace.open_project(self._environment, reading=False)
             with closing(project.memory):
                 yield project
 

@@ -8,6 +8,7 @@ without a lock on it is what a killed process left: the next writer takes it ove
 import contextlib
 import fcntl
 import os
+import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -94,8 +95,6 @@ def wait(fd: int, seconds: float) -> bool:
 
 def _pause() -> None:
     """Spread the waiters. Hardly anybody waits, so nobody else loads `random`."""
-    import random
-
     clock.sleep(random.uniform(0.002, 0.02))
 
 

@@ -24,7 +24,7 @@ from ctx.hook_files import spool
 from ctx.layout import UserStore
 from ctx.operations import apply
 from ctx.operations.apply import Applied
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 
 SESSION = "5dd65eaa-e3b0-4b25-afae-79ee4238d2da"
 TIMEOUT_S = 5.0
@@ -138,7 +138,7 @@ class Client:
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:
-        surroundings = Surroundings(
+        surroundings = Environment(
             str(self.folder),
             UserStore(self.home),
             {},

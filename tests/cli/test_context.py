@@ -114,7 +114,7 @@ def test_what_makes_no_sense(client: Client, ctx: Ctx, words: list[str], said: s
 def test_what_sessions_left_in_the_store_of_the_project(client: Client, ctx: Ctx) -> None:
     """Where they are shared, others read them there; nobody's table of sessions knows them."""
     assert ctx("init").code == 0
-    with client.memory() as memory, memory.changing("add") as made:
+    with client.memory() as memory, memory.transaction("add") as made:
         told = made.add_node("summary", "Text", metadata={"completed": ["Theirs", "and more"]})
         noted = made.add_node("observation", "They use uv\n\nIt is faster.")
         known = made.add_node("pattern", "Theirs to know")

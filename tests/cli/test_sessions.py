@@ -34,7 +34,7 @@ def take_in(client: Client, transcript: Transcript, status: state.Status = "comp
 
 def remember(client: Client) -> str:
     """What synthesis would make of the session, and something that two sessions have shown."""
-    with client.memory() as memory, memory.changing("synthesise") as change:
+    with client.memory() as memory, memory.transaction("synthesise") as change:
         title = "`total` gave 0: it returned a constant"
         metadata = {"title": title, "files": ["src/total.py"], "session": SESSION}
         bug = change.add_node("observation", f"{title}\n\nIt adds up now.", metadata=metadata)
@@ -196,7 +196,7 @@ def test_undo_after_delete_brings_the_nodes_back_and_takes_back_nothing_else(
 
 def test_what_the_log_of_a_project_tells_stays_and_is_named(ctx: Ctx, worked: Client) -> None:
     ctx("init")
-    with worked.memory() as memory, memory.changing("synthesise") as change:
+    with worked.memory() as memory, memory.transaction("synthesise") as change:
         node = change.add_node("observation", "Kafka it is", metadata={"session": SESSION})
         change.tag(node, f"session:{SESSION}")
     ctx("commit", "-m", "Shared")

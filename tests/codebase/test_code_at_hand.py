@@ -10,7 +10,7 @@ from ctx.codebase import code_at_hand, code_background, code_index
 from ctx.codebase.code_index import Codebase
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 from tests.conftest import git
 
 
@@ -21,7 +21,7 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
     git("add", "-A")
     git("commit", "-qm", "Connections")
     store = UserStore(str(surroundings / ".ctx"))
-    return code_index.at(Surroundings(str(repo), store, {}, (), CLI_SESSION))
+    return code_index.at(Environment(str(repo), store, {}, (), CLI_SESSION))
 
 
 @pytest.fixture

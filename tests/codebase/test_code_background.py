@@ -14,7 +14,7 @@ from ctx.code import lookup
 from ctx.codebase import code_background, code_index
 from ctx.codebase.code_index import Codebase
 from ctx.layout import UserStore
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 from tests.conftest import git
 
 SOURCE = (
@@ -28,7 +28,7 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
     git("add", "-A")
     git("commit", "-qm", "Charge cards")
     store = UserStore(str(surroundings / ".ctx"))
-    return code_index.at(Surroundings(str(repo), store, {}, (), "cli"))  # type: ignore[arg-type]
+    return code_index.at(Environment(str(repo), store, {}, (), "cli"))  # type: ignore[arg-type]
 
 
 def ended(process: int) -> int:

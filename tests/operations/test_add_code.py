@@ -11,7 +11,7 @@ from ctx.ids import CLI_SESSION
 from ctx.objects import verify
 from ctx.operations import add_code
 from ctx.operations.add_code import Options, Snapshot
-from ctx.workspace import Surroundings, Workspace, open_project
+from ctx.workspace import Environment, Workspace, open_project
 from tests.conftest import Ctx
 
 
@@ -20,19 +20,19 @@ def workspace(repo: Path, ctx: Ctx, surroundings: Path) -> Workspace:
     for number in range(6):
         (repo / f"m{number}.py").write_text(f"def f{number}():\n    return {number}\n")
     assert ctx("init").code == 0
-    return open_project(_surroundings(repo, surroundings))
+    return open_project(_environment(repo, surroundings))
 
 
 @pytest.fixture
 def codebase(workspace: Workspace, repo: Path, surroundings: Path) -> Codebase:
-    found = code_index.at(_surroundings(repo, surroundings))
+    found = code_index.at(_environment(repo, surroundings))
     add_code.add_code(found, Options())
     return found
 
 
-def _surroundings(repo: Path, home: Path) -> Surroundings:
+def _environment(repo: Path, home: Path) -> Environment:
     store = layout.UserStore(str(home / ".ctx"))
-    return Surroundings(str(repo), store, {}, (), CLI_SESSION)
+    return Environment(str(repo), store, {}, (), CLI_SESSION)
 
 
 def taken(workspace: Workspace, codebase: Codebase) -> Snapshot:

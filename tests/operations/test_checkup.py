@@ -15,7 +15,7 @@ from ctx.ids import CLI_SESSION
 from ctx.memory import store
 from ctx.operations import backups
 from ctx.operations.checkup import Check, check_up
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 from tests.conftest import Ctx
 from tests.exchange.foreign.databases import go_store
 
@@ -24,7 +24,7 @@ Said = Callable[[str], list[tuple[str, str]]]
 
 def look(folder: Path) -> tuple[Check, ...]:
     found = Settings.from_environment()._replace(folder=str(folder))
-    around = Surroundings(
+    around = Environment(
         str(folder), found.user_store, found.environment, (), CLI_SESSION, found.database
     )
     return tuple(check_up(around))

@@ -25,7 +25,7 @@ class Agent:
 
     def __init__(self, client: Client, memory: Memory) -> None:
         self.client = client
-        surroundings = memory.surroundings._replace(session=ids.session_id(SESSION))
+        surroundings = memory.environment._replace(session=ids.session_id(SESSION))
         self.memory = Memory(memory.user, None, surroundings, apply.AUTHOR)
         self.graph = memory.user
         self._answers = 0

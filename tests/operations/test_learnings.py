@@ -15,7 +15,7 @@ from ctx.memory.graph import USER
 from ctx.operations import learnings
 from ctx.operations.learnings import Learning, Learnt
 from ctx.sqlite.connection import transaction
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
 
 DAY_MS = 86_400_000
@@ -24,7 +24,7 @@ NOW = 1_794_700_000_000
 
 @contextmanager
 def opened(home: Path, folder: Path) -> Iterator[Memory]:
-    surroundings = Surroundings(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
+    surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
     with open_memory(surroundings, writing=True) as memory:
         yield memory
 
@@ -54,7 +54,7 @@ def had(memory: Memory, number: int, *, days_ago: int, command: str = "make test
 
 def observed(memory: Memory, kind: str, text: str, number: int, days_ago: int) -> None:
     at = clock.iso(NOW - days_ago * DAY_MS)
-    with memory.changing("synthesise", USER) as change:
+    with memory.transaction("synthesise", USER) as change:
         told = {"title": text, "session": f"s{number}"}
         node_id = change.add_node("observation", text, metadata=told, times=(at, at))
         change.tag(node_id, f"kind:{kind}")

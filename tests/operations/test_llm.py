@@ -19,7 +19,7 @@ from ctx.operations import llm, respond
 from ctx.operations.llm import Question, Wish
 from ctx.operations.respond import Response
 from ctx.packs import prompt
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import git
 from tests.packs.test_pack_text import PACK
 
@@ -60,14 +60,14 @@ def shop(repo: Path) -> Path:
 @contextmanager
 def opened(folder: Path, *overrides: str) -> Iterator[Memory]:
     store = UserStore(os.environ["CTX_HOME"])
-    surroundings = Surroundings(str(folder), store, {}, overrides, CLI_SESSION)
+    surroundings = Environment(str(folder), store, {}, overrides, CLI_SESSION)
     with open_memory(surroundings, writing=True) as memory:
         yield memory
 
 
 def asked(memory: Memory, backend: Scripted, wish: Wish, hear: Any = None) -> Answer:
     question = llm.prepare(memory, backend, wish)
-    with Ledger(memory.surroundings.user_store.ledger) as ledger:
+    with Ledger(memory.environment.user_store.ledger) as ledger:
         meter = llm.meter(ledger, backend, question)
         return llm.ask(backend, question, meter, hear or unheard)
 
@@ -182,7 +182,7 @@ def test_the_cap_of_the_day(shop: Path) -> None:
         with pytest.raises(BudgetExceeded, match="2,000 tokens a day"):
             asked(memory, backend, Wish(PACK))
         assert asked(memory, backend, Wish(PACK, max_tokens=100)).text == "Yes."
-        with Ledger(memory.surroundings.user_store.ledger) as ledger:
+        with Ledger(memory.environment.user_store.ledger) as ledger:
             rows = ledger.connection.execute("SELECT purpose, session, project FROM calls")
             assert rows.fetchall() == [("llm", "cli", "app")]
     assert len(backend.asked) == 1

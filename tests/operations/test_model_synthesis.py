@@ -75,7 +75,7 @@ def asking(memory: Memory, ledger: Ledger, *replies: Any, **caps: int) -> Asking
 
 def config(memory: Memory, **caps: int) -> Config:
     variables = {f"CTX_LLM_{name.upper()}": str(value) for name, value in caps.items()}
-    return memory.surroundings._replace(environment=variables).person_config
+    return memory.environment._replace(variables=variables).user_config
 
 
 def scripted(asks: Asking) -> Scripted:
@@ -351,7 +351,7 @@ def test_what_a_person_changed_or_deleted_stays(memory: Memory, ledger: Ledger) 
     end(memory)
     written = synthesise(memory, "s1", is_over=True)
     fix, summary = written.new
-    with memory.changing("update", "user") as change:
+    with memory.transaction("update", "user") as change:
         change.update_node(summary, content="My own words.")
         change.delete_node(fix)
     now(memory, asking(memory, ledger, FIXED, SUMMED_UP))
@@ -370,7 +370,7 @@ def test_what_a_person_deleted_stays_away_when_the_model_is_asked_again(
     end(memory)
     now(memory, asking(memory, ledger, told(waits, socket, counted), SUMMED_UP))
     by_title = {title: node_id for node_id, title in _ids(memory)}
-    with memory.changing("update", "user") as change:
+    with memory.transaction("update", "user") as change:
         change.delete_node(by_title[socket["title"]])
         change.update_node(by_title[counted["title"]], content="Timeouts: milliseconds.")
     before = titles(memory)

@@ -351,8 +351,8 @@ def test_without_a_transcript_nothing_is_pinned(conversation: Conversation, ctx:
 
 def pinned_by_an_agent(client: Client, content: str) -> None:
     with client.memory() as memory:
-        agent = Memory(memory.user, None, memory.surroundings, AUTHOR)
-        with agent.changing("add") as change:
+        agent = Memory(memory.user, None, memory.environment, AUTHOR)
+        with agent.transaction("add") as change:
             node_id = change.add_node("fact", content)
             for tag in ("tier:pinned", "project:app"):
                 change.tag(node_id, tag)
@@ -406,7 +406,7 @@ def test_what_cannot_be_decided(conversation: Conversation, ctx: Ctx) -> None:
 def test_what_a_stranger_proposes_makes_sense_or_nothing(
     client: Client, ctx: Ctx, value: object
 ) -> None:
-    with client.memory() as memory, memory.changing("add") as change:
+    with client.memory() as memory, memory.transaction("add") as change:
         change.add_node("fact", "Odd.", metadata={"proposed": value})
     assert proposals(ctx) == {}
     assert json.loads(ctx("review", "--format=json").out)["open"] == []

@@ -11,7 +11,7 @@ from ctx.layout import UserStore
 from ctx.operations.compose import Visible
 from ctx.operations.passages import KINDS, Kind, Passage
 from ctx.operations.recall import Options, Recalled, recall, recall_everything
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests.cli.conftest import Add, add
 from tests.conftest import Ctx, git
 
@@ -20,7 +20,7 @@ __all__ = ["add"]
 
 @contextmanager
 def opened(home: Path, folder: Path) -> Iterator[Memory]:
-    surroundings = Surroundings(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
+    surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
     with open_memory(surroundings, writing=False) as memory:
         yield memory
 

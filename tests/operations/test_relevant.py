@@ -44,7 +44,7 @@ def worked(memory: Memory) -> str:
 
 
 def asked(memory: Memory, prompt: str, session: str = "now", seconds: float = 5.0) -> Given:
-    folder = memory.surroundings.folder
+    folder = memory.environment.folder
     return relevant(memory, folder, session, prompt, clock.monotonic() + seconds)
 
 

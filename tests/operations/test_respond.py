@@ -17,7 +17,7 @@ from ctx.llm.model import Usage
 from ctx.memory.graph import PROJECT, USER
 from ctx.operations import respond
 from ctx.operations.respond import Kept, Mention, Response
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests import effort
 from tests.conftest import Ctx, git
 
@@ -57,7 +57,7 @@ def shop(repo: Path) -> Path:
 @contextmanager
 def opened(folder: Path) -> Iterator[Memory]:
     store = UserStore(os.environ["CTX_HOME"])
-    with open_memory(Surroundings(str(folder), store, {}, (), CLI_SESSION), writing=True) as memory:
+    with open_memory(Environment(str(folder), store, {}, (), CLI_SESSION), writing=True) as memory:
         yield memory
 
 

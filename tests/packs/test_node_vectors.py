@@ -14,7 +14,7 @@ from ctx.layout import UserStore
 from ctx.operations.recall import Options, recall
 from ctx.packs import node_vectors
 from ctx.search.vectors import Vectors
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests.cli.conftest import Add, add, project
 from tests.conftest import Ctx
 from tests.search.test_embedders import Fake, fake
@@ -30,7 +30,7 @@ QUESTION = "How do people log in?"
 @contextmanager
 def opened(home: Path, folder: Path, database: str = "") -> Iterator[Memory]:
     user_store = UserStore(str(home / ".ctx"))
-    surroundings = Surroundings(str(folder), user_store, {}, (), CLI_SESSION, database)
+    surroundings = Environment(str(folder), user_store, {}, (), CLI_SESSION, database)
     with open_memory(surroundings, writing=False) as memory:
         yield memory
 
@@ -66,8 +66,8 @@ def test_they_follow_the_nodes(project: Path, surroundings: Path, ctx: Ctx, add:
     ours = add("--type=fact", "Users log in with a password")
     with opened(surroundings, project) as memory:
         assert set(nearest(memory)) == {"People sign in by mail", "Users log in with a password"}
-        assert memory.beside is not None
-        place = memory.beside.project.vectors
+        assert memory.project_memory is not None
+        place = memory.project_memory.project.vectors
         full = [memory.graph.find(each) for each in (mine, ours)]
     assert (keys(surroundings / ".ctx" / "vectors.db"), keys(place)) == ({full[0]}, {full[1]})
 
@@ -86,8 +86,8 @@ def test_a_rebuild_makes_all_of_them(project: Path, surroundings: Path, ctx: Ctx
     for number in range(3):
         add("--type=fact", f"Fact {number}")
     with opened(surroundings, project) as memory:
-        assert memory.beside is not None
-        place = memory.beside.project.vectors
+        assert memory.project_memory is not None
+        place = memory.project_memory.project.vectors
     assert ctx("rebuild").code == 0
     assert len(keys(place)) == 3
     assert ctx("rebuild", "--full").code == 0

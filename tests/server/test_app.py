@@ -14,7 +14,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.server import app as server
 from ctx.server.app import About, Served
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 from tests.capture.conversations import Client
 from tests.conftest import Ctx
 
@@ -38,7 +38,7 @@ def woken() -> list[str]:
 def ask(surroundings: Path, ctx: Ctx, woken: list[str]) -> Ask:
     assert ctx("status").code == 0
     home = str(surroundings / ".ctx")
-    place = Surroundings(home, UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
+    place = Environment(home, UserStore(home), {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
     served = server.app(Served(place, lambda: woken.append("!"), lambda: ABOUT))
 
     async def asked(method: str, path: str, **options: Any) -> Told:

@@ -16,7 +16,7 @@ from ctx.memory.graph import PROJECT, USER
 from ctx.operations import context, sessions, update
 from ctx.sqlite.connection import transaction
 from ctx.synthesis.writing import Written, synthesise
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests.conftest import Ctx
 from tests.synthesis import session_scripts
 
@@ -49,7 +49,7 @@ say: OK, I looked at `src/queue.py`.
 
 @contextmanager
 def opened(home: Path, folder: Path) -> Iterator[Memory]:
-    surroundings = Surroundings(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
+    surroundings = Environment(str(folder), UserStore(str(home / ".ctx")), {}, (), CLI_SESSION)
     with open_memory(surroundings, writing=True) as memory:
         yield memory
 
@@ -167,7 +167,7 @@ def test_what_a_person_changed_or_deleted_stays(memory: Memory) -> None:
     written = told(memory, is_over=True)
     assert written.summary is not None
     fix, decision = written.new[:2]
-    with memory.changing("update", USER) as change:
+    with memory.transaction("update", USER) as change:
         change.update_node(written.summary, content="My own words.")
         change.delete_node(decision)
         change.delete_node(fix)
@@ -182,7 +182,7 @@ def test_a_summary_does_not_say_what_a_person_deleted(memory: Memory) -> None:
     assert written.summary is not None
     before = metadata(memory, written.summary)
     assert (len(before["completed"]), len(before["notes"])) == (1, 2)
-    with memory.changing("delete", USER) as change:
+    with memory.transaction("delete", USER) as change:
         for node_id in written.new[:2]:
             change.delete_node(node_id)
     had(memory, FIX + DECIDED + "read: src/b.py\n")
@@ -226,7 +226,7 @@ def test_what_two_sessions_find_is_one_node(memory: Memory) -> None:
 
 
 def test_what_somebody_stated_is_not_told_again(memory: Memory) -> None:
-    with memory.changing("add", USER) as change:
+    with memory.transaction("add", USER) as change:
         node_id = change.add_node(
             "decision", "Use SQLite for the job queue instead of files because there is one writer"
         )
@@ -238,7 +238,7 @@ def test_what_somebody_stated_is_not_told_again(memory: Memory) -> None:
 
 
 def test_what_an_agent_repeats_of_memory_is_no_news(memory: Memory) -> None:
-    with memory.changing("add", USER) as change:
+    with memory.transaction("add", USER) as change:
         node_id = change.add_node("decision", "We decided to use ZorpDB because it is fast.")
         change.tag(node_id, f"project:{memory.project}")
     had(

@@ -17,7 +17,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations.tend import Tending
 from ctx.worker.model_synthesis import ModelSynthesis
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 from tests.capture.conversations import SESSION, Client, Conversation
 from tests.conftest import Ctx
 from tests.llm import serving
@@ -87,7 +87,7 @@ class Worker:
         self.log: list[str] = []
         self._client = client
         store = UserStore(client.home)
-        place = Surroundings(client.home, store, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
+        place = Environment(client.home, store, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS)
         self._tending = Tending(client.home, self._guard)
         self._asking = ModelSynthesis(place, {}, client.memory, self._guard, self.log.append)
 

@@ -220,10 +220,10 @@ def test_a_newer_install_takes_over(workers: Workers, copied: Path) -> None:
 
 def test_one_that_takes_too_much_is_replaced(workers: Workers) -> None:
     run = (
-        "from ctx.worker import run; from ctx.workspace import Surroundings, open_memory;"
+        "from ctx.worker import run; from ctx.workspace import Environment, open_memory;"
         " from ctx.layout import UserStore; from ctx.ids import CLI_SESSION; import sys;"
         " from ctx.agents.registry import HOSTS; home = UserStore(sys.argv[1]);"
-        " place = Surroundings(home.home, home, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS);"
+        " place = Environment(home.home, home, {}, (), CLI_SESSION, load_hosts=lambda: HOSTS);"
         " print(run.run(place, lambda: open_memory(place, writing=True),"
         " run.Limits(60, 1, young_s=0), {}))"
     )

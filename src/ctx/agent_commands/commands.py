@@ -9,6 +9,7 @@ certain meaning is read: either kind of quotes, a word without any, `/>` or a cl
 told back with the right form, and does not stand in the way of what stands beside it.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -327,8 +328,6 @@ def _instead(word: str, known: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=64)
 def _nearest(word: str, known: tuple[str, ...]) -> str | None:
-    import difflib
-
     return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 

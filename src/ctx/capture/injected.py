@@ -12,6 +12,8 @@ memory said once must not become memory a second time, so whoever takes in a tex
 
 import re
 
+from ctx.agent_commands import commands
+
 _OPENING = re.compile(r"<!-- ctx: |<system-reminder>")
 _CLOSING = {"<!-- ctx: ": "<!-- ctx:end -->", "<system-reminder>": "</system-reminder>"}
 _COMMAND = "<ctx:"
@@ -69,8 +71,6 @@ def _without_blocks(text: str) -> str:
 def _without_commands(text: str) -> str:
     if _COMMAND not in text:
         return text
-    from ctx.agent_commands import commands
-
     kept: list[str] = []
     at = 0
     for start, end in commands.spans(text):

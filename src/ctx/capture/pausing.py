@@ -11,8 +11,9 @@ Hooks load this module: it imports nothing but `os` and the clock.
 """
 
 import os
+from collections.abc import Collection
 
-from ctx import clock
+from ctx import clock, disk, interrupts
 
 NOW = "paused"
 BEFORE = "pauses"
@@ -23,8 +24,6 @@ _KEPT_MS = 400 * 86_400_000
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     Pause = tuple[int, int, str]
     """Since, until, folder."""
 
@@ -54,7 +53,7 @@ def _present(home: str, now_ms: int) -> "list[Pause]":
     ]
 
 
-def pause(home: str, folders: "Collection[str]", now_ms: int, until_ms: int) -> bool:
+def pause(home: str, folders: Collection[str], now_ms: int, until_ms: int) -> bool:
     """Pause in some folders from now on; whether that changes anything."""
     held = current(home, now_ms)
     asked = [(now_ms, until_ms, folder) for folder in folders if "\n" not in folder]
@@ -67,7 +66,7 @@ def pause(home: str, folders: "Collection[str]", now_ms: int, until_ms: int) -> 
     return True
 
 
-def resume(home: str, folders: "Collection[str] | None", now_ms: int) -> "list[Pause]":
+def resume(home: str, folders: Collection[str] | None, now_ms: int) -> "list[Pause]":
     """End what holds in some folders (None: everywhere); what that was."""
     held = current(home, now_ms)
     ending = [each for each in held if folders is None or each[2] in folders]
@@ -93,7 +92,7 @@ def _holds(pause: "Pause", at_ms: int) -> bool:
     return since <= at_ms and (not until or at_ms < until)
 
 
-def _is_meant(place: str, names: "Collection[str]") -> bool:
+def _is_meant(place: str, names: Collection[str]) -> bool:
     if place == EVERYWHERE:
         return True
     return any(name == place or name.startswith(f"{place.rstrip('/')}/") for name in names)
@@ -119,8 +118,6 @@ def _is_time(word: str) -> bool:
 
 
 def _write(home: str, name: str, pauses: "list[Pause]") -> None:
-    from ctx import disk, interrupts
-
     path = f"{home}/{name}"
     interrupts.defer()
     if not pauses:

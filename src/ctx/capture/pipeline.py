@@ -68,7 +68,7 @@ def take(memory: Memory, home: str, tick: clock.Tick = clock.no_tick) -> Taken:
     total = event_table.waiting(connection)
     taking = _Taking(memory, home)
     done, after = 0, ""
-    while found := events.waiting(connection, after, _BATCH, memory.surroundings.hosts):
+    while found := events.waiting(connection, after, _BATCH, memory.environment.hosts):
         batch = _batch(found)
         taking.take(batch)
         after = batch[-1][0].id
@@ -94,7 +94,7 @@ def forget(memory: Memory) -> int:
     What was made of them stays. An event of which nothing was made yet is never forgotten, and
     where there is too much, what memory was made of already goes first.
     """
-    config = memory.surroundings.person_config
+    config = memory.environment.user_config
     due = clock.expired(config.integer("capture.keep_days"))
     most = config.integer("capture.max_mb") * _MEGABYTE
     connection = memory.user.connection
@@ -136,7 +136,7 @@ class _Taking:
     def __init__(self, memory: Memory, home: str) -> None:
         self._connection = memory.user.connection
         self._home = home
-        self._hosts = memory.surroundings.hosts
+        self._hosts = memory.environment.hosts
         self._places = Places(memory, home)
         self._homes: dict[str, Place] = {}
         self._seen: dict[str, _Seen] = {}

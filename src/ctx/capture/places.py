@@ -16,7 +16,7 @@ class Places:
     def __init__(self, memory: Memory, home: str) -> None:
         self._memory = memory
         self._home = home
-        self._config = memory.surroundings.person_config
+        self._config = memory.environment.user_config
         self._places: dict[str, Place] = {}
         self._rules: dict[Place, Rules] = {}
         self._main_trees: dict[str, str] = {}
@@ -32,7 +32,7 @@ class Places:
 
     def rules(self, place: Place) -> Rules:
         if place not in self._rules:
-            person = self._memory.surroundings.environment.get("HOME", "")
+            person = self._memory.environment.variables.get("HOME", "")
             self._rules[place] = policy.rules(self._config, place, self._home, person)
         return self._rules[place]
 
@@ -60,7 +60,7 @@ class Places:
 
     def allowed(self, event: Event) -> Event:
         """An event as it may be written down: of what is left out, only that it happened."""
-        host = self._memory.surroundings.hosts.named(event.host)
+        host = self._memory.environment.hosts.named(event.host)
         if self.rules(self.at(event.folder)).closed:
             return event._replace(payload=host.outline(event, ""))
         if self.leaves_out(event):
@@ -89,7 +89,7 @@ class Places:
     def _record(self, place: Place) -> None:
         """Let the repository keep its name, wherever it goes."""
         checkout = checkouts.find_checkout(place.folder)
-        if checkout and not self._memory.is_alone:
+        if checkout and not self._memory.is_single_store:
             with suppress(OSError):
                 name = repositories.name_of(self._home, checkout.common_dir)
                 name = name or layout.new_name(self._home, checkout)

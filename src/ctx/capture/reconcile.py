@@ -82,7 +82,7 @@ def taking_in(
     `host` wrote it, where nothing is known of the session yet.
     """
     known = state.find(memory.user.connection, session_id)
-    transcripts = memory.surroundings.hosts.named(known.client if known else host).transcripts
+    transcripts = memory.environment.hosts.named(known.client if known else host).transcripts
     began = (clock.parse_iso(known.started_at) or 0) if known else 0
     gone_ms = deleted.at_ms(home, session_id)
     after = clock.iso(gone_ms) if gone_ms else ""
@@ -129,7 +129,7 @@ def _missing_kept(
         # Nobody else waits for long.
         with transaction(connection):
             for event in ours[first : first + _BATCH]:
-                if _is_known(connection, event, memory.surroundings.hosts):
+                if _is_known(connection, event, memory.environment.hosts):
                     continue
                 made_ms = spool.made_ms(event.id)
                 if places.is_paused(event.folder, made_ms):

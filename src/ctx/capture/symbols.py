@@ -7,17 +7,17 @@ An edit mostly stays inside of one item, and files are large. So only that item 
 it can be told that it stands for itself: alone, it was read before as it was read in its file.
 """
 
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from ctx.capture.steps import SymbolChange
+from ctx.code import changes as compared
+from ctx.code.changes import Change
+from ctx.code.model import Item, Parsed
 from ctx.hosts.tool_calls import Written
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from ctx.code.changes import Change
-    from ctx.code.model import Item, Parsed
 
 MOST = 40
 
@@ -49,13 +49,11 @@ def forget() -> None:
     _known.clear()
 
 
-_known: dict[tuple[str, bytes], "Parsed | None"] = {}
+_known: dict[tuple[str, bytes], Parsed | None] = {}
 """What files have become: it is what they were when they are written next."""
 
 
-def _compared(path: str, written: Written) -> "list[Change]":
-    from ctx.code import changes as compared
-
+def _compared(path: str, written: Written) -> list[Change]:
     after = written.after.encode("utf-8", "replace")
     old = None
     if written.before is not None:
@@ -75,7 +73,7 @@ def _compared(path: str, written: Written) -> "list[Change]":
     return compared.between(old, new)
 
 
-def _keep(path: str, content: bytes, found: "Parsed | None") -> None:
+def _keep(path: str, content: bytes, found: Parsed | None) -> None:
     while len(_known) >= _MOST_KNOWN:
         del _known[next(iter(_known))]
     _known[_key(path, content)] = found
@@ -85,10 +83,9 @@ def _key(path: str, content: bytes) -> tuple[str, bytes]:
     return path, blake2b(content, digest_size=16).digest()
 
 
-def _read(path: str, content: bytes) -> "Parsed | None":
+def _read(path: str, content: bytes) -> Parsed | None:
     """The items of a file; None where nothing of ours reads its language."""
     from ctx.code import kinds, language, parse
-    from ctx.code.model import Parsed
 
     name = kinds.language_of(path, content[: kinds.HEAD])
     if name not in language.READ or kinds.unfit(path, content, kinds.Limits(_LARGEST)):
@@ -103,16 +100,16 @@ def _read(path: str, content: bytes) -> "Parsed | None":
 class _Edit(NamedTuple):
     """A change that stays inside of one item."""
 
-    old: "Parsed"
-    new: "Parsed"
+    old: Parsed
+    new: Parsed
     """The item alone, before and after."""
     line: int
     """How many lines of the file stand before it."""
-    file: "Parsed"
+    file: Parsed
     """The whole file as it is now."""
 
 
-def _edit_of_one(path: str, old: "Parsed", before: bytes, after: bytes) -> _Edit | None:
+def _edit_of_one(path: str, old: Parsed, before: bytes, after: bytes) -> _Edit | None:
     from ctx.code import parse
 
     first, last = _common(before, after)
@@ -135,11 +132,11 @@ def _edit_of_one(path: str, old: "Parsed", before: bytes, after: bytes) -> _Edit
     return _Edit(alone, new, item.line - 1, _spliced(old, new, place, end, shift))
 
 
-def _content(item: "Item") -> tuple[str, str, str, bytes, int]:
+def _content(item: Item) -> tuple[str, str, str, bytes, int]:
     return item.kind, item.name, item.signature, item.body_hash, item.line
 
 
-def _around(items: "Sequence[Item]", first: int, last: int) -> tuple[int, int]:
+def _around(items: Sequence[Item], first: int, last: int) -> tuple[int, int]:
     """The item right in the file, and the one behind it and all that it has, that has all of some
     bytes, and more on both sides; 0 where there is none."""
     tops = [number for number, item in enumerate(items) if item.parent == 0 and number]
@@ -151,12 +148,8 @@ def _around(items: "Sequence[Item]", first: int, last: int) -> tuple[int, int]:
     return 0, 0
 
 
-def _spliced(old: "Parsed", new: "Parsed", place: int, end: int, shift: int) -> "Parsed":
+def _spliced(old: Parsed, new: Parsed, place: int, end: int, shift: int) -> Parsed:
     """A file in which one item has become others."""
-    from msgspec.structs import replace
-
-    from ctx.code.model import Parsed
-
     item, more = old.items[place], len(new.items) - 1 - (end - place)
     lines = new.lines - (item.end_line - item.line + 1)
     file = replace(old.items[0], end=old.items[0].end + shift, end_line=old.lines + lines)
@@ -194,7 +187,7 @@ def _common(one: bytes, other: bytes) -> tuple[int, int]:
     return first, last
 
 
-def _same(is_same: "Callable[[int], bool]", most: int) -> int:
+def _same(is_same: Callable[[int], bool], most: int) -> int:
     """The largest size, up to some, for which something holds that also holds for smaller ones."""
     least = 0
     while least < most:

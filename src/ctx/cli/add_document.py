@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 from typing import NamedTuple
 
 from ctx.cli import commit as commit_command
@@ -39,14 +40,12 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     try:
         with opening.writing(settings, output) as memory:
             written = _add(memory, options, words, stream)
-            has_project = memory.beside is not None
+            has_project = memory.project_memory is not None
     except CtxError as error:
         if words.file:
             error.hint = f"{error.hint or ''} Your text is in {words.file}.".lstrip()
         raise
     if words.file:
-        import shutil
-
         shutil.rmtree(os.path.dirname(words.file), ignore_errors=True)
     if committing:
         message = options.message or _title(written)
@@ -100,8 +99,6 @@ def _edited(text: str, kind: str, settings: Settings, output: Output) -> _Words:
     body = found.body
     title = found.title or _first_line(body)
     if not title:
-        import shutil
-
         shutil.rmtree(os.path.dirname(file), ignore_errors=True)
         raise UsageError("The text is empty. Nothing was added.")
     return _Words(title, body if found.title else _rest(body), file)

@@ -5,12 +5,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ctx import clock
-from ctx.cli import arguments
+from ctx.cli import arguments, code_answers
 from ctx.cli import options as shared
 from ctx.cli.output import Output, since
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
 from ctx.ids import CLI_SESSION
+from ctx.workspace import Environment
 
 if TYPE_CHECKING:
     from ctx.codebase.code_index import Age, Codebase, Opened
@@ -152,7 +153,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    from ctx.cli import code_answers
     from ctx.codebase import code_index
 
     codebase = at(settings)
@@ -188,10 +188,9 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 def at(settings: Settings) -> "Codebase":
     """The code that a command is about."""
     from ctx.codebase import code_index
-    from ctx.workspace import Surroundings
 
     return code_index.at(
-        Surroundings(
+        Environment(
             settings.folder,
             settings.user_store,
             settings.environment,
@@ -218,7 +217,6 @@ def tell_age(age: "Age", output: Output) -> None:
 def _answer(
     options: argparse.Namespace, codebase: "Codebase", code: "Opened"
 ) -> tuple[Any, Callable[[Any], list[Any]]]:
-    from ctx.cli import code_answers
     from ctx.codebase import code_index
 
     match options.subcommand:

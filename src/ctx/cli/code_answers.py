@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ctx.cli.output import Block, Line, Table, count, listing, since, size
+from ctx.code.coverage import Coverage
 
 if TYPE_CHECKING:
     from ctx.code.changes import Change
-    from ctx.code.coverage import Coverage
     from ctx.code.lookup import Located, Outlined
     from ctx.code.packages.known import Known, Needed
     from ctx.codebase.code_index import Indexed, Status
@@ -282,7 +282,7 @@ def indexed(done: "Indexed") -> list[Block]:
     return blocks
 
 
-def _coverage(found: "Coverage", path: str, bytes: int) -> list[Block]:
+def _coverage(found: Coverage, path: str, bytes: int) -> list[Block]:
     facts = [
         ("files", f"{found.files:,}, {found.parsed:,} of them read"),
         ("items", f"{found.items:,}"),

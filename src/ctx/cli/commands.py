@@ -1,12 +1,14 @@
 """Which commands there are, and where each is: one file, imported when the command is named."""
 
+import argparse
+from importlib import import_module
+from types import ModuleType
+
+from ctx.cli import options
 from ctx.errors import UsageError
 
 # Type checkers know this name from anywhere; importing it from `typing` costs 15 ms.
 TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from types import ModuleType
 
 # What `ctx --help` shows, under these headings.
 GROUPS = {
@@ -106,9 +108,7 @@ _ELSEWHERE = {
 COMMANDS = {name: summary for group in GROUPS.values() for name, summary in group.items()}
 
 
-def command_named(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
-    from ctx.cli import options
-
+def command_named(name: str) -> tuple[ModuleType, argparse.ArgumentParser]:
     if name not in COMMANDS or name == "help":
         meant = _ELSEWHERE.get(name)
         hint = f"Did you mean {meant}?" if meant else options.nearest(name, COMMANDS)
@@ -117,9 +117,7 @@ def command_named(name: str) -> "tuple[ModuleType, argparse.ArgumentParser]":
     return module, options.command_parser(name, COMMANDS[name], module)
 
 
-def module_of(name: str) -> "ModuleType":
+def module_of(name: str) -> ModuleType:
     """The file of a command."""
-    from importlib import import_module
-
     # Python keeps the word `import` for itself.
     return import_module("ctx.cli.import_" if name == "import" else f"ctx.cli.{name}")

@@ -1,24 +1,21 @@
 """`ctx config`: read and change settings."""
 
+import argparse
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import layout
 from ctx.cli import opening, options
-from ctx.cli.output import Line, Table
+from ctx.cli.output import Block, Line, Output, Table
+from ctx.cli.settings import Settings
 from ctx.config import resolve, schema, setting
 from ctx.config.files import Place
-from ctx.config.setting import Value, as_toml
+from ctx.config.resolve import Config, Layer
+from ctx.config.setting import Setting, Value, as_toml
 from ctx.errors import ConfigInvalid, StoreNotTrusted, UsageError
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-
-    from ctx.cli.output import Block, Output
-    from ctx.cli.settings import Settings
     from ctx.config.edit import Change
-    from ctx.config.resolve import Config, Layer
-    from ctx.config.setting import Setting
 
 EXAMPLES = """
 ctx config list --changed                          what differs from the defaults, and where
@@ -34,7 +31,7 @@ class Answer(NamedTuple):
 
     key: str
     value: Value
-    layer: "Layer"
+    layer: Layer
     place: str
 
 
@@ -45,7 +42,7 @@ class Listing(NamedTuple):
 class Said(NamedTuple):
     """One layer's word on a setting."""
 
-    layer: "Layer"
+    layer: Layer
     place: str
     value: Value
     wins: bool
@@ -63,7 +60,7 @@ class Explanation(NamedTuple):
     layers: tuple[Said, ...]
 
 
-def configure(parser: "argparse.ArgumentParser") -> None:
+def configure(parser: argparse.ArgumentParser) -> None:
     group = options.subcommands(parser)
 
     get = options.add_subcommand(
@@ -112,7 +109,7 @@ ctx config set gc.keep_days 30 --user
     _key_argument(explain)
 
 
-def run(parsed: "argparse.Namespace", settings: "Settings", output: "Output") -> None:
+def run(parsed: argparse.Namespace, settings: Settings, output: Output) -> None:
     match parsed.subcommand:
         case "get":
             config = resolve.load(*_sources(settings, output))
@@ -138,20 +135,20 @@ def run(parsed: "argparse.Namespace", settings: "Settings", output: "Output") ->
 
 
 def _sources(
-    settings: "Settings", output: "Output"
-) -> "tuple[str, str | None, Mapping[str, str], Sequence[str]]":
+    settings: Settings, output: Output
+) -> tuple[str, str | None, Mapping[str, str], Sequence[str]]:
     user = settings.user_store
     project = opening.trusted_project(settings, output)
     project_file = project.config_file if project else None
     return user.config_file, project_file, settings.environment, settings.overrides
 
 
-def _answer(config: "Config", known: "Setting") -> Answer:
+def _answer(config: Config, known: Setting) -> Answer:
     source, value = config.explain(known.name)[-1]
     return Answer(known.name, value, source.layer, source.place)
 
 
-def _explanation(config: "Config", known: "Setting") -> Explanation:
+def _explanation(config: Config, known: Setting) -> Explanation:
     mentions = config.explain(known.name)
     return Explanation(
         known.name,
@@ -168,15 +165,13 @@ def _explanation(config: "Config", known: "Setting") -> Explanation:
     )
 
 
-def _may_hold(layer: str, known: "Setting") -> bool:
+def _may_hold(layer: str, known: Setting) -> bool:
     if layer == "project":
         return known.section in schema.PROJECT_SECTIONS
     return known.section not in schema.PROJECT_ONLY_SECTIONS
 
 
-def _place(
-    parsed: "argparse.Namespace", settings: "Settings", known: "Setting", output: "Output"
-) -> Place:
+def _place(parsed: argparse.Namespace, settings: Settings, known: Setting, output: Output) -> Place:
     """The file to change: the one asked for, else the project's if the setting may live there."""
     user = Place("user", settings.user_store.config_file)
     if parsed.scope is None:
@@ -202,7 +197,7 @@ def _place(
     return user
 
 
-def _change(parsed: "argparse.Namespace", place: Place, known: "Setting") -> "Change":
+def _change(parsed: argparse.Namespace, place: Place, known: Setting) -> "Change":
     from ctx.config import edit
 
     if parsed.subcommand == "unset":
@@ -217,19 +212,19 @@ def _change(parsed: "argparse.Namespace", place: Place, known: "Setting") -> "Ch
     return edit.set_value(place, known, value)
 
 
-def _say_who_wins(config: "Config", known: "Setting", place: Place, output: "Output") -> None:
+def _say_who_wins(config: Config, known: Setting, place: Place, output: Output) -> None:
     source, value = config.explain(known.name)[-1]
     if source.layer not in ("default", place.layer):
         output.note(f"{source.place} sets it too, and wins: {known.name} is {as_toml(value)} here.")
 
 
-def _key_argument(parser: "argparse.ArgumentParser") -> None:
+def _key_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "key", metavar="KEY", help="such as gc.keep_days; `ctx config list` has all"
     )
 
 
-def _file_options(parser: "argparse.ArgumentParser") -> None:
+def _file_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     for scope, whose in (("user", "your own"), ("project", "the project's")):
         group.add_argument(
@@ -241,7 +236,7 @@ def _file_options(parser: "argparse.ArgumentParser") -> None:
         )
 
 
-def _render_value(answer: Answer) -> "list[Block]":
+def _render_value(answer: Answer) -> list[Block]:
     """The bare value, for scripts; a list has one item per line."""
     if isinstance(answer.value, str):
         return [Line(answer.value)]
@@ -250,14 +245,14 @@ def _render_value(answer: Answer) -> "list[Block]":
     return [Line(as_toml(answer.value))]
 
 
-def _render_listing(listing: Listing) -> "list[Block]":
+def _render_listing(listing: Listing) -> list[Block]:
     rows = [(each.key, as_toml(each.value), each.place) for each in listing.settings]
     if not rows:
         return [Line("Every setting has its default.")]
     return [Table(("setting", "value", "from"), rows)]
 
 
-def _render_explanation(explained: Explanation) -> "list[Block]":
+def _render_explanation(explained: Explanation) -> list[Block]:
     rows = [
         (said.place, as_toml(said.value), "wins" if said.wins else "") for said in explained.layers
     ]
@@ -272,7 +267,7 @@ def _render_explanation(explained: Explanation) -> "list[Block]":
     ]
 
 
-def _render_change(change: "Change") -> "list[Block]":
+def _render_change(change: "Change") -> list[Block]:
     old, new = (None if v is None else as_toml(v) for v in (change.old, change.new))
     if not change.changed:
         state = "not set" if new is None else f"{new} already"

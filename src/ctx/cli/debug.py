@@ -1,6 +1,7 @@
 """`ctx debug`"""
 
 import argparse
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -172,7 +173,7 @@ def _graph(options: argparse.Namespace, form: str, settings: Settings, output: O
         opened = None
         # Where a file of the graph was named, nothing else is read; nor a whole home for its code.
         with suppress(PathRefused):
-            if not memory.is_alone:
+            if not memory.is_single_store:
                 codebase = code.at(settings)
                 tick = stack.enter_context(output.progress("Reading the code"))
                 found = code.opened(codebase, tick, refresh=not options.no_refresh)
@@ -224,8 +225,6 @@ def cat(repository: Repository, text: str) -> Shown:
 def render_object(shown: Shown) -> list[Block]:
     if shown.text is not None:
         return [Verbatim(shown.text)]
-    import json
-
     fields = json.dumps(plain(shown.fields), ensure_ascii=False, indent=2, default=repr)
     return [Line(f"{shown.type} {shown.id}"), Verbatim(fields + "\n")]
 

@@ -1,6 +1,7 @@
 """`ctx diff`"""
 
 import argparse
+import difflib
 from collections.abc import Iterator, Mapping
 
 from ctx.cli.opening import open_workspace
@@ -94,8 +95,6 @@ def _field(field: Field) -> Iterator[Block]:
         old, new = (text or "nothing" for text in texts)
         yield Line(f"    {field.name}: {old} → {new}")
         return
-    import difflib
-
     yield Line(f"    {field.name}:")
     old_lines, new_lines = (text.splitlines() for text in texts)
     lines = list(difflib.unified_diff(old_lines, new_lines, n=1, lineterm=""))

@@ -10,7 +10,7 @@ from ctx.cli import settings as surroundings
 from ctx.cli.output import Block, Line, Output, Table, count
 from ctx.cli.settings import Settings
 from ctx.errors import DiskFailure
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 EXAMPLES = """
 ctx doctor                  look at everything, and say what to do
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(_options: argparse.Namespace, settings: Settings, output: Output) -> int:
     # The memory is not opened: that would make a store where there is none.
-    around = Surroundings(
+    around = Environment(
         settings.folder,
         settings.user_store,
         settings.environment,

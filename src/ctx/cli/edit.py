@@ -2,6 +2,10 @@
 
 import argparse
 import os
+import shlex
+import shutil
+import signal
+import tempfile
 
 from ctx import disk, interrupts
 from ctx.cli import arguments, opening
@@ -25,8 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    import shutil
-
     editor = editor_of(settings, output)
     with opening.reading(settings, output) as memory:
         node_id = memory.graph.find(options.id)
@@ -62,11 +64,7 @@ def editor_of(settings: Settings, output: Output) -> str:
 
 def edited(text: str, name: str, editor: str) -> str:
     """Let the person's editor have the text; the file that it lies in then."""
-    import shlex
-    import shutil
-    import signal
     import subprocess
-    import tempfile
 
     with disk.explained("writing the text for the editor"):
         folder = tempfile.mkdtemp(prefix="ctx-")

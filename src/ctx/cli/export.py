@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     with opening.reading(settings, output) as memory:
         chosen = arguments.within(memory, options)
-        graph = chosen.beside.graph if chosen.beside else chosen.user
+        graph = chosen.project_memory.graph if chosen.project_memory else chosen.user
         if path := arguments.output_path(options, settings):
             opening.refuse_untrusted(settings, "--output")
             home = settings.user_store.home

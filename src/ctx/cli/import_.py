@@ -5,7 +5,7 @@ import os
 import tempfile
 from contextlib import ExitStack
 
-from ctx.cli import arguments, opening
+from ctx.cli import arguments, import_transcripts, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.nodes import warn_of_redaction
@@ -74,8 +74,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     if options.transcripts:
-        from ctx.cli import import_transcripts
-
         import_transcripts.run(options, settings, output)
         return
     sources = _sources(options, settings)

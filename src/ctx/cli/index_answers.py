@@ -1,21 +1,18 @@
 """`ctx debug index`: how it is asked, and what it prints."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ctx.cli import code
 from ctx.cli.opening import open_workspace
 from ctx.cli.output import Block, Line, Output, Table, plain
 from ctx.cli.settings import Settings
 from ctx.errors import NotAProject, StoreNotTrusted
-
-if TYPE_CHECKING:
-    from ctx.operations.debug_index import Found
+from ctx.operations import debug_index
+from ctx.operations.debug_index import Found
 
 
 def show(key: str | None, settings: Settings, output: Output) -> None:
-    from ctx.operations import debug_index
-
     workspace = None
     try:
         workspace = open_workspace(settings, output)
@@ -31,7 +28,7 @@ def show(key: str | None, settings: Settings, output: Output) -> None:
         output.note("The code has not been read yet: `ctx code index` does that.")
 
 
-def _render(found: "Found") -> list[Block]:
+def _render(found: Found) -> list[Block]:
     if not found.entries and not found.code:
         offered = " or ".join(f"`{name}`" for name in found.near)
         hint = f" Did you mean {offered}?" if offered else ""

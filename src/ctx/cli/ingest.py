@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> int:
     wanted = Options(paths, text, options.name or "", options.tag, options.summary)
     with opening.writing(settings, output) as memory:
         ingested = ingest(memory, wanted)
-        is_project = memory.beside is not None
+        is_project = memory.project_memory is not None
     output.show(ingested, render)
     outside = [each for each in ingested.files if each.scope == USER] if is_project else []
     if outside:

@@ -7,6 +7,7 @@ from ctx import layout
 from ctx.cli import options as shared
 from ctx.cli.output import Block, Line, Output, count
 from ctx.cli.settings import Settings
+from ctx.errors import PathRefused
 from ctx.ids import short
 from ctx.operations.init import Initialised, Options, Template, contents, init
 
@@ -35,8 +36,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     folder = os.path.join(settings.folder, options.path or "")
     if not os.path.isdir(folder):
-        from ctx.errors import PathRefused
-
         raise PathRefused(f"{folder} is not a folder.", hint="Make it first.")
     project = layout.project_at(folder)
     if options.force and os.path.lexists(project.store):

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ctx import layout
 from ctx.agents.claude_code import (
@@ -20,17 +20,16 @@ from ctx.agents.claude_code import (
 from ctx.agents.claude_code.clients import Client
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part, Place
+from ctx.agents.claude_code.projection import Plan
 from ctx.agents.claude_code.registration import Group
 from ctx.agents.runtime.notices import CAPTURED
-from ctx.cli import opening
+from ctx.cli import git_hook, opening
 from ctx.cli import options as shared
 from ctx.cli import settings as surroundings
 from ctx.cli.output import Block, Line, Output, Table, Verbatim, count
 from ctx.cli.settings import Settings
+from ctx.config import resolve
 from ctx.errors import HookFailed, UsageError
-
-if TYPE_CHECKING:
-    from ctx.agents.claude_code.projection import Plan
 
 EXAMPLES = """
 ctx install                          the store, the skill and the hooks, for yourself
@@ -103,7 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-hooks", action="store_true", help="leave the hooks out")
 
 
-def projection_option(group: "argparse._ActionsContainer", told: str) -> None:
+def projection_option(group: argparse._ActionsContainer, told: str) -> None:
     projection = group.add_argument("--projection", nargs="?", const="", metavar="FILE", help=told)
     shared.completing(projection, "file")
 
@@ -291,8 +290,6 @@ def _entries(
     """The hooks for a place. Nobody knows which clients will read a project's settings."""
     if place.level == "project":
         return registration.project_entries()
-    from ctx.config import resolve
-
     config = resolve.load(
         settings.user_store.config_file, None, settings.environment, settings.overrides
     )
@@ -342,13 +339,11 @@ def _projection(options: argparse.Namespace, settings: Settings, output: Output)
 
 
 def _git(options: argparse.Namespace, settings: Settings, output: Output) -> Installed:
-    from ctx.cli import git_hook
-
     part, diff = git_hook.install(options, settings, output)
     return Installed(options.dry_run, (part,), {}, diff=diff)
 
 
-def diff_of(options: argparse.Namespace, path: str, plan: "Plan") -> str:
+def diff_of(options: argparse.Namespace, path: str, plan: Plan) -> str:
     """What would change in a file with the block; nothing, where it was changed."""
     texts = [None if data is None else data.decode() for data in (plan.before, plan.after)]
     return Change(path, texts[0], texts[1]).diff if options.dry_run else ""

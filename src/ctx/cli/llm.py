@@ -3,7 +3,7 @@
 import argparse
 import os
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx.cli import arguments, opening
 from ctx.cli import commit as commit_command
@@ -13,6 +13,7 @@ from ctx.cli.nodes import warn_of_redaction
 from ctx.cli.options import completing, session_option
 from ctx.cli.output import Block, Markdown, Output, ReaderGone, count
 from ctx.cli.settings import Settings
+from ctx.config.resolve import Config
 from ctx.errors import ContentRefused, CtxError, ModelFailure, UsageError
 from ctx.ids import short
 from ctx.llm import backends
@@ -24,9 +25,6 @@ from ctx.operations.llm import Question, Wish
 from ctx.operations.respond import Kept, Response
 from ctx.packs import prompt
 from ctx.workspace import Workspace
-
-if TYPE_CHECKING:
-    from ctx.config.resolve import Config
 
 EXAMPLES = """
 ctx llm --query "Why are payments charged twice?"          a pack is built, and asked about
@@ -214,7 +212,7 @@ def _given(options: argparse.Namespace, settings: Settings) -> bytes:
     return bytes(data)
 
 
-def _backend(config: "Config", options: argparse.Namespace, settings: Settings) -> Backend:
+def _backend(config: Config, options: argparse.Namespace, settings: Settings) -> Backend:
     place = surroundings.variables(), settings.user_store.home
     if options.backend or options.server:
         if options.server is not None and not options.server.strip():

@@ -1,6 +1,7 @@
 """From the settings of a command line to what the command works on."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,9 @@ from ctx.errors import (
 )
 from ctx.ids import short
 from ctx.layout import Project
-from ctx.workspace import Memory, Surroundings, Workspace, open_memory, open_project
+from ctx.workspace import Environment, Memory, Workspace, open_memory, open_project
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ctx.hosts.registry import Hosts
     from ctx.operations.compact import Compacted
     from ctx.project.trust_check import Verdict
@@ -84,8 +83,8 @@ def _opened(
                 yield memory
             _warn_of_settings(memory, output)
             return
-        if memory.beside:
-            _warn_of_thrown_away(memory.beside.project, output)
+        if memory.project_memory:
+            _warn_of_thrown_away(memory.project_memory.project, output)
         if writing and compacting:
             _compact_old(memory, output)
         try:
@@ -93,7 +92,7 @@ def _opened(
         finally:
             # Also where the command fails: what it did not find may be what is damaged.
             _warn_of_damage(memory, output)
-        if writing and compacting and memory.beside and memory.beside.stepped:
+        if writing and compacting and memory.project_memory and memory.project_memory.stepped:
             _compact_due(memory, output)
         _mention_stale(memory, output)
         _warn_of_settings(memory, output)
@@ -118,7 +117,7 @@ def _withholding(withheld: "Verdict", output: Output) -> Iterator[None]:
 
 
 def _warn_of_damage(memory: Memory, output: Output) -> None:
-    if memory.beside and (damaged := memory.beside.damaged):
+    if memory.project_memory and (damaged := memory.project_memory.damaged):
         are, them = ("is", "it") if damaged == 1 else ("are", "them")
         output.warn(
             f"{count(damaged, 'object')} of the project's memory {are} damaged: "
@@ -151,14 +150,14 @@ def tell(compacted: "Compacted", output: Output) -> None:
 
 def _mention_stale(memory: Memory, output: Output) -> None:
     """Remind a person of sessions that wait. Programs are not told: they cannot do anything."""
-    if memory.beside is None or not output.has_reader:
+    if memory.project_memory is None or not output.has_reader:
         return
     found = [each for each in _waiting(memory) if not each.is_old]
     if not found:
         return
     from ctx.project import staged
 
-    known = staged.sessions(memory.beside.graph.connection)
+    known = staged.sessions(memory.project_memory.graph.connection)
     parked = {each.session for each in known if each.is_parked}
     named = [
         f"{each.session} ({age(each.seconds)})" for each in found if each.session not in parked
@@ -168,25 +167,27 @@ def _mention_stale(memory: Memory, output: Output) -> None:
 
 
 def _waiting(memory: Memory) -> "Sequence[Waiting]":
-    if memory.beside is None:
+    if memory.project_memory is None:
         return ()
     from ctx.project import waiting
 
-    return waiting.stale(memory.beside.project, memory.surroundings.user_store.home, wall_s())
+    return waiting.stale(
+        memory.project_memory.project, memory.environment.user_store.home, wall_s()
+    )
 
 
 def _enter(stack: ExitStack, settings: Settings, output: Output, *, writing: bool) -> Memory:
-    surroundings = _surroundings(settings, output)
+    environment = _environment(settings, output)
     if writing:
         # It only shows: whoever changes a store has trusted it.
-        surroundings = surroundings._replace(untrusted=False)
+        environment = environment._replace(untrusted=False)
     try:
-        memory = stack.enter_context(open_memory(surroundings, writing=writing))
+        memory = stack.enter_context(open_memory(environment, writing=writing))
     except DatabaseFailure:
         if not _took_over(settings, output):
             raise
-        memory = stack.enter_context(open_memory(surroundings, writing=writing))
-    if memory.beside or memory.withheld:
+        memory = stack.enter_context(open_memory(environment, writing=writing))
+    if memory.project_memory or memory.withheld:
         tell_adopted(settings, output)
     return memory
 
@@ -217,8 +218,6 @@ def _took_over(settings: Settings, output: Output) -> bool:
     path = settings.database
     if not go_ctx.is_go_store(path):
         return False
-    import shlex
-
     if path != settings.user_store.database:
         ours = f"{path.removesuffix('.db')}.ctx.db"
         command = shlex.join(["ctx", "--db", ours, "import", "--from", "ctx", path])
@@ -263,7 +262,7 @@ def open_workspace(settings: Settings, output: Output) -> Workspace:
 
 def open_to_mend(settings: Settings, output: Output) -> Workspace:
     """The same, for the command that gets back what the warning is about."""
-    workspace = open_project(_surroundings(settings, output))
+    workspace = open_project(_environment(settings, output))
     tell_adopted(settings, output)
     for warning in workspace.config.warnings:
         output.warn(warning)
@@ -272,8 +271,8 @@ def open_to_mend(settings: Settings, output: Output) -> Workspace:
 
 def open_to_write(settings: Settings, output: Output) -> Workspace:
     """The project for a command that only puts something in: also where it is not trusted."""
-    surroundings = _surroundings(settings, output)._replace(untrusted=False)
-    workspace = open_project(surroundings, reading=False)
+    environment = _environment(settings, output)._replace(untrusted=False)
+    workspace = open_project(environment, reading=False)
     tell_adopted(settings, output)
     if withheld := workspace.memory.withheld:
         output.withhold()
@@ -310,11 +309,11 @@ def load_hosts() -> "Hosts":
     return HOSTS
 
 
-def _surroundings(settings: Settings, output: Output) -> Surroundings:
+def _environment(settings: Settings, output: Output) -> Environment:
     session, problem = settings.joining
     if problem:
         output.warn(f"{problem} Session {session} is joined; `ctx stage recover` removes it.")
-    return Surroundings(
+    return Environment(
         settings.folder,
         settings.user_store,
         settings.environment,

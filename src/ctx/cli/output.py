@@ -5,6 +5,7 @@ and tables) by the value's renderer, and the blocks are laid out as plain text o
 On a terminal plain text has headings and colours; in a pipe it is bare.
 """
 
+import argparse
 import io
 import os
 import sys
@@ -29,7 +30,6 @@ from ctx.cli.terminal import (
 from ctx.errors import ConfirmationNeeded, CtxError, DiskFailure
 
 if TYPE_CHECKING:
-    import argparse
     from typing import TextIO
 
 
@@ -117,7 +117,7 @@ class Output:
         wants_json = "--format=json" in given or ("--format", "json") in pairwise(given)
         return cls(sys.stdout, sys.stderr, "json" if wants_json else "text", screen)
 
-    def configure(self, options: "argparse.Namespace") -> None:
+    def configure(self, options: argparse.Namespace) -> None:
         self._form = getattr(options, "format", "text")
         self._is_form_given = hasattr(options, "format")
         self._quiet = getattr(options, "quiet", False)

@@ -10,6 +10,7 @@ from ctx import tokens
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
 from ctx.codebase.index_state import IndexState
 from ctx.packs.pack import Chunk, PromptPack, Signal
+from ctx.packs.pack_text import as_markdown, explained
 
 _LINES = 4
 """Lines of a chunk in the overview: enough to know it again."""
@@ -105,14 +106,10 @@ def saved(pack: PromptPack, path: str) -> str:
 
 
 def render_markdown(pack: PromptPack) -> list[Block]:
-    from ctx.packs.pack_text import as_markdown
-
     return [Markdown(as_markdown(pack))]
 
 
 def render_markdown_explained(pack: PromptPack) -> list[Block]:
-    from ctx.packs.pack_text import explained
-
     return [Markdown(explained(pack))]
 
 

@@ -1,7 +1,7 @@
 """`ctx recall`"""
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from ctx import tokens
 from ctx.cli import arguments, opening, pack_answers
@@ -10,6 +10,7 @@ from ctx.cli.nodes import place
 from ctx.cli.output import Block, Line, Markdown, Output, Table
 from ctx.cli.settings import Settings
 from ctx.markdown import code, contained
+from ctx.operations.passages import Kind, Passage
 from ctx.operations.recall import (
     DEFAULT_LIMIT,
     NODES,
@@ -19,11 +20,6 @@ from ctx.operations.recall import (
     recall_everything,
 )
 from ctx.packs import node_vectors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ctx.operations.passages import Kind, Passage
 
 EXAMPLES = """
 ctx recall how do we refresh tokens           the best matches first
@@ -38,7 +34,7 @@ LONGEST_LINE = 400
 
 _GLANCE = 100
 _HASH = 12
-_KINDS: "tuple[Kind, ...]" = ("narrative", "commits", "files")
+_KINDS: tuple[Kind, ...] = ("narrative", "commits", "files")
 _CALLED = {"narrative": "sections of the narrative"}
 _HEADINGS = {"narrative": "Narrative", "commit": "Commits", "file": "Files"}
 
@@ -89,7 +85,7 @@ def _without_nodes(found: Recalled) -> Recalled:
     )
 
 
-def _fitting(found: Recalled, budget: int) -> "Iterator[Passage]":
+def _fitting(found: Recalled, budget: int) -> Iterator[Passage]:
     """As many of the passages as fit behind the nodes."""
     left = budget - tokens.estimate(as_markdown(found))
     for passage in found.beside:
@@ -103,7 +99,7 @@ def render_markdown(found: Recalled) -> list[Block]:
     return [Markdown(as_markdown(found, [_as_item(each) for each in found.beside]))]
 
 
-def _as_item(passage: "Passage") -> str:
+def _as_item(passage: Passage) -> str:
     """What is no node, as an agent is given it."""
     said = [passage.text] if passage.kind == "file" else [passage.title, passage.text]
     first, *more = contained("\n\n".join(part.strip() for part in said if part.strip()))
@@ -145,7 +141,7 @@ def _nodes(found: Recalled) -> list[Block]:
     return blocks
 
 
-def _beside(passages: "Sequence[Passage]") -> list[Block]:
+def _beside(passages: Sequence[Passage]) -> list[Block]:
     """Everything else, by its kind."""
     blocks: list[Block] = []
     for kind, heading in _HEADINGS.items():
@@ -159,13 +155,13 @@ def _beside(passages: "Sequence[Passage]") -> list[Block]:
     return blocks
 
 
-def _where(passage: "Passage") -> str:
+def _where(passage: Passage) -> str:
     if passage.path is None:
         return passage.id[:_HASH]
     return passage.path if passage.first_line is None else f"{passage.path}:{passage.first_line}"
 
 
-def _said(passage: "Passage") -> str:
+def _said(passage: Passage) -> str:
     match passage.kind:
         case "narrative":
             return f"{passage.title}: {passage.text}"

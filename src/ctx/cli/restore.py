@@ -1,7 +1,6 @@
 """`ctx restore`"""
 
 import argparse
-from typing import TYPE_CHECKING
 
 from ctx.cli import opening
 from ctx.cli.arguments import dry_run
@@ -10,10 +9,9 @@ from ctx.cli.options import completing, session_option, yes_option
 from ctx.cli.output import Block, Line, Output, count, listing, since, size
 from ctx.cli.settings import Settings
 from ctx.errors import UsageError
+from ctx.operations import backups, store
+from ctx.operations.backups import Backups, RestoredBackup
 from ctx.operations.delete import Restored, restore
-
-if TYPE_CHECKING:
-    from ctx.operations.backups import Backups, RestoredBackup
 
 EXAMPLES = """
 ctx restore 01M7ESYZ1SB4       a deleted node, with its tags and edges
@@ -62,8 +60,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 
 def _restore_backup(options: argparse.Namespace, settings: Settings, output: Output) -> None:
-    from ctx.operations import backups, store
-
     if options.ids:
         raise UsageError("Give ids of nodes, or --backup with the name of one.")
     path = settings.database
@@ -96,7 +92,7 @@ def render(restored: Restored) -> list[Block]:
     ]
 
 
-def render_backups(found: "Backups") -> list[Block]:
+def render_backups(found: Backups) -> list[Block]:
     if not found.backups:
         return [Line("There are no backups yet. `ctx store backup` makes one.")]
     rows = [
@@ -112,7 +108,7 @@ def render_backups(found: "Backups") -> list[Block]:
     return listing(("name", "age", "nodes", "size", "why"), rows)
 
 
-def render_restored(restored: "RestoredBackup") -> list[Block]:
+def render_restored(restored: RestoredBackup) -> list[Block]:
     verb = "Would go" if restored.dry_run else "Went"
     nodes = count(restored.nodes, "node")
     blocks: list[Block] = [Line(f"{verb} back to {restored.backup}: {nodes}.")]

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 from collections.abc import Iterator
 
 from ctx import clock
@@ -165,8 +166,6 @@ def _settled(memory: Memory, each: Open, answer: str, text: str | None) -> Revie
 
 
 def _edited(each: Open, settings: Settings, output: Output) -> str:
-    import shutil
-
     from ctx.cli import edit
 
     value = each.versions[0].value

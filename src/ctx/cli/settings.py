@@ -1,18 +1,15 @@
 """What the surroundings say: environment, folder, terminal. Nothing else reads them."""
 
+import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from ctx import clock, ids
+from ctx import clock, ids, layout
 from ctx.errors import ContentRefused, DiskFailure, UsageError
+from ctx.ids import SessionId
 from ctx.layout import UserStore
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Mapping
-
-    from ctx.ids import SessionId
 
 
 class Screen(NamedTuple):
@@ -25,7 +22,7 @@ class Screen(NamedTuple):
 class Settings(NamedTuple):
     """One look at the surroundings, taken at start-up and handed down from there."""
 
-    environment: "Mapping[str, str]"
+    environment: Mapping[str, str]
     """The variables that begin with `CTX_`, and the few others that ctx knows."""
     folder: str
     """Where the command works: the current folder or `-C DIR`."""
@@ -51,7 +48,7 @@ class Settings(NamedTuple):
         clock.be_patient(seen.get("CTX_PATIENCE", ""))
         return cls(seen, "")
 
-    def with_options(self, options: "argparse.Namespace") -> "Settings":
+    def with_options(self, options: argparse.Namespace) -> "Settings":
         folder = os.path.abspath(getattr(options, "in_folder", None) or _current_folder())
         if not os.path.isdir(folder):
             raise UsageError(
@@ -142,11 +139,11 @@ class Settings(NamedTuple):
         return os.path.abspath(os.path.join(self.expanded(folder), "claude-mem.db"))
 
     @property
-    def joined_session(self) -> "SessionId":
+    def joined_session(self) -> SessionId:
         return self.joining[0]
 
     @property
-    def joining(self) -> "tuple[SessionId, str]":
+    def joining(self) -> tuple[SessionId, str]:
         """The session that a command joins, and what is wrong with the file that may name it.
 
         `--session`, else `CTX_SESSION`, else the agent's that runs the command, else the one that
@@ -155,8 +152,6 @@ class Settings(NamedTuple):
         named = self.session or self.given_session
         if named:
             return ids.session_id(named), ""
-        from ctx import layout
-
         project = layout.find_project(self.folder, self.user_store.home)
         if project is None or not os.path.lexists(project.stage):
             return ids.CLI_SESSION, ""
@@ -180,7 +175,6 @@ class Settings(NamedTuple):
         named = self.environment.get("CLAUDE_CODE_SESSION_ID")
         if not named:
             return None
-        from ctx import clock
         from ctx.hook_files import live
 
         is_known = live.is_session(named) and live.is_live(
@@ -207,7 +201,7 @@ def stdin_is_terminal() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def stdin_in_parts() -> "Iterator[bytes]":
+def stdin_in_parts() -> Iterator[bytes]:
     """What comes on stdin, as it comes: it need not fit into memory."""
     while sys.stdin is not None and (part := sys.stdin.buffer.read(1 << 16)):
         yield part

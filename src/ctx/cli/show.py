@@ -1,6 +1,7 @@
 """`ctx show`"""
 
 import argparse
+import json
 from collections.abc import Sequence
 
 from ctx import clock
@@ -85,6 +86,4 @@ def _place(version: Version) -> str:
 
 
 def _told(value: object) -> str:
-    import json
-
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -6,10 +6,10 @@ import shlex
 from functools import partial
 from typing import NamedTuple
 
-from ctx.agents.claude_code import install, skill
+from ctx.agents.claude_code import install, projection, skill
 from ctx.agents.claude_code.foreign_file import Change
 from ctx.agents.claude_code.install import Part, Place
-from ctx.cli import arguments
+from ctx.cli import arguments, git_hook, worker
 from ctx.cli.install import (
     diff_of,
     dry,
@@ -64,8 +64,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.show(_projection(options, settings), partial(render, home=home))
         return
     if options.git:
-        from ctx.cli import git_hook
-
         part, diff = git_hook.uninstall(options, settings)
         answer = Uninstalled(options.dry_run, (part,), "", diff, store)
         output.show(answer, partial(render, home=home))
@@ -88,8 +86,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
         output.note(f"{short(path, home)} stays: you had changed it.")
     is_one = any(each.state == "removed" for each in answer.parts)
     if is_one and not options.project:
-        from ctx.cli import worker
-
         # No hook wakes it any more.
         worker.stop(settings)
     if is_one and not options.project and os.path.isdir(store):
@@ -114,8 +110,6 @@ def _removed(place: Place, *, force: bool) -> tuple[Change, Part]:
 
 
 def _projection(options: argparse.Namespace, settings: Settings) -> Uninstalled:
-    from ctx.agents.claude_code import projection
-
     path = projection_file(options, settings)
     plan = projection.planned_removal(path) if options.dry_run else projection.remove(path)
     part, diff = Part("projection", path, plan.state), diff_of(options, path, plan)

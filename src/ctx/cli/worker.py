@@ -1,6 +1,7 @@
 """`ctx worker`"""
 
 import argparse
+import json
 import os
 import signal
 from collections.abc import Callable
@@ -17,10 +18,12 @@ from ctx.errors import CtxError, ProgramFailure
 from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.locks import is_held
+from ctx.operations.queue import queue, without_store
 from ctx.operations.standstill import Standstill, standstills
 from ctx.worker import lock, log, starting
 from ctx.worker.lock import Owner
-from ctx.workspace import Surroundings
+from ctx.worker.worker import Limits
+from ctx.workspace import Environment
 
 EXAMPLES = """
 ctx worker status            whether it runs, what it takes, and what waits for it
@@ -126,7 +129,6 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
 
 def _run(options: argparse.Namespace, settings: Settings, output: Output) -> None:
     from ctx.worker import run
-    from ctx.worker.worker import Limits
 
     if options.detached:
         run.detach()
@@ -158,9 +160,9 @@ def _home_of(settings: Settings) -> UserStore:
     return settings.user_store
 
 
-def _place(settings: Settings) -> Surroundings:
+def _place(settings: Settings) -> Environment:
     store, ours = settings.user_store, _in_home(settings)
-    return Surroundings(
+    return Environment(
         *(store.home, store, ours.environment, ours.overrides, CLI_SESSION),
         load_hosts=opening.load_hosts,
     )
@@ -228,9 +230,8 @@ def _within(seconds: float, holds: Callable[[], bool]) -> bool:
     return True
 
 
-def _answer(settings: Settings) -> "dict[str, object] | None":
+def _answer(settings: Settings) -> dict[str, object] | None:
     """What it says about itself, if it says anything."""
-    import json
     import socket
 
     try:
@@ -250,8 +251,6 @@ def _answer(settings: Settings) -> "dict[str, object] | None":
 
 
 def _status(settings: Settings, output: Output, *, changed: bool) -> Status:
-    from ctx.operations.queue import queue, without_store
-
     store = settings.user_store
     owner = _owner(settings)
     told = _answer(settings) if owner else None

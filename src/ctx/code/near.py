@@ -1,5 +1,6 @@
 """What somebody may have meant who wrote a name or a path that nobody has."""
 
+import difflib
 import posixpath
 import re
 
@@ -71,6 +72,4 @@ def _in_the_same(code: Code, text: str, folder: str) -> list[str]:
 
 
 def _alike(word: str, known: list[str]) -> list[str]:
-    import difflib
-
     return difflib.get_close_matches(word, known, n=_MOST_OFFERED)

@@ -6,6 +6,7 @@ each node is looked at once, and where a name occurs is found in the bytes rathe
 
 import functools
 import re
+import warnings
 from bisect import bisect_right
 from hashlib import blake2b
 from itertools import accumulate
@@ -81,8 +82,6 @@ def _module(path: str, size: int, lines: int) -> Item:
 
 @functools.cache
 def _parser(name: str) -> "Parser":
-    import warnings
-
     import tree_sitter
 
     with warnings.catch_warnings():

@@ -14,7 +14,7 @@ from sqlite3 import Connection
 from typing import NamedTuple, TypeVar
 
 from ctx import clock, disk
-from ctx.code import index_file, lookup
+from ctx.code import index_file, listing, lookup
 from ctx.code.lookup import Code
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
@@ -27,6 +27,7 @@ from ctx.errors import (
     LockConflict,
     PathRefused,
 )
+from ctx.search import question as questions
 from ctx.workspace import Memory
 
 FEW_FILES = 2_000
@@ -66,7 +67,7 @@ def here(memory: Memory) -> Codebase | None:
     # Outside of any project there is no telling what lies around.
     if memory.project is not None:
         with suppress(PathRefused, GitFailure):
-            return code_index.at(memory.surroundings)
+            return code_index.at(memory.environment)
     return None
 
 
@@ -108,8 +109,6 @@ def open_if_quick(codebase: Codebase) -> Code | None:
     None where there is none. In a large repository it is made by who asks for it (`ctx code index`,
     `ctx add code`); until then these commands do without.
     """
-    from ctx.code import listing
-
     place = codebase.place
     if not os.path.isfile(place.database):
         found = listing.belonging(place.root, place.checkout, codebase.ignore_globs)
@@ -155,7 +154,6 @@ def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     """A first index if there is little to read, else a first look."""
     from ctx.code import listing, scan
     from ctx.codebase import code_background
-    from ctx.search import question as questions
 
     began = clock.monotonic()
     place = codebase.place

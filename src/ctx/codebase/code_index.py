@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ctx import clock, disk, layout, locks
-from ctx.code import coverage, lookup
+from ctx.code import coverage, index_file, lookup
 from ctx.code.coverage import Coverage
 from ctx.code.listing import LeftOut
 from ctx.code.lookup import Code
@@ -21,7 +21,7 @@ from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.project import trust_check
 from ctx.sqlite.connection import discard, explained, size_of
-from ctx.workspace import Surroundings, Workspace
+from ctx.workspace import Environment, Workspace
 
 if TYPE_CHECKING:
     from ctx.code.build import Place, Refreshed
@@ -150,21 +150,21 @@ def of_project(workspace: Workspace) -> Codebase:
     )
 
 
-def at(surroundings: Surroundings) -> Codebase:
+def at(environment: Environment) -> Codebase:
     """The code that a folder belongs to, with what the settings say about it."""
     from ctx.config.resolve import load
 
-    user_store = surroundings.user_store
-    place = layout.code_at(surroundings.folder, user_store)
+    user_store = environment.user_store
+    place = layout.code_at(environment.folder, user_store)
     # A stranger's settings do not decide which files are read.
-    store = trust_check.trusted_project(user_store.home, surroundings.folder)
+    store = trust_check.trusted_project(user_store.home, environment.folder)
     config = load(
         user_store.config_file,
         store.config_file if store else None,
-        surroundings.environment,
-        surroundings.overrides,
+        environment.variables,
+        environment.overrides,
     )
-    inside = os.path.relpath(os.path.realpath(surroundings.folder), place.root)
+    inside = os.path.relpath(os.path.realpath(environment.folder), place.root)
     return Codebase(
         place,
         "" if inside == "." else inside,
@@ -301,7 +301,6 @@ def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> N
 
 
 def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
-    from ctx.code import index_file
     from ctx.code.history import refresh as history
 
     place = codebase.place

@@ -86,12 +86,12 @@ class CodeNames:
         from ctx.codebase import code_index
 
         memory = self._memory
-        is_somewhere = memory.beside or checkouts.find_checkout(memory.folder)
-        if memory.is_alone or not is_somewhere:
+        is_somewhere = memory.project_memory or checkouts.find_checkout(memory.folder)
+        if memory.is_single_store or not is_somewhere:
             # A folder like any other may hold anything, and a great deal of it.
             return None
         with suppress(CtxError):
-            return code_index.at(memory.surroundings)
+            return code_index.at(memory.environment)
         return None
 
     @property

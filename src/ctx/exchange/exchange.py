@@ -14,6 +14,7 @@ The Go program of the same name exports nodes, edges and tags in much the same w
 are read too, as leniently as its database.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
@@ -134,8 +135,6 @@ def _sorted(value: Any) -> Any:
 
 
 def _line(value: Mapping[str, Any]) -> str:
-    import json
-
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -156,8 +155,6 @@ def parse(text: str) -> Document:
 
 
 def _parsed(text: str) -> dict[str, Any]:
-    import json
-
     try:
         found = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

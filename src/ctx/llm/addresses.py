@@ -1,5 +1,6 @@
 """Addresses of servers: whether they are any, whose they are, and how they are shown."""
 
+import ipaddress
 from urllib.parse import SplitResult, urlsplit
 
 from ctx.errors import ConfigInvalid
@@ -23,8 +24,6 @@ def checked(url: str, what: str = "llm.server_url") -> str:
 
 def is_on_this_machine(url: str) -> bool:
     """Whether only this machine can be meant. A name may lead anywhere, but for `localhost`."""
-    import ipaddress
-
     host = _split(url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -15,7 +15,12 @@ from ctx import clock
 from ctx.config.resolve import Config
 from ctx.errors import ConfigInvalid, CtxError, ModelFailure
 from ctx.llm.addresses import checked, is_encrypted, is_on_this_machine, same_server, shown
+from ctx.llm.anthropic import Anthropic
+from ctx.llm.claude_cli import program
+from ctx.llm.claude_cli.client import ClaudeCli
+from ctx.llm.llama_cpp.server import LlamaCpp
 from ctx.llm.model import Backend, BackendName
+from ctx.llm.openai import OpenAi
 from ctx.llm.tries import Patience
 from ctx.llm.wire import Refused, Wire
 
@@ -146,7 +151,6 @@ def _made(
             raise ConfigInvalid(
                 "claude_cli is a program, and has no address.", hint="Leave out --server."
             )
-        from ctx.llm.claude_cli.client import ClaudeCli
 
         folder = os.path.join(home, "llm", "claude")
         return ClaudeCli(config.text("llm.command"), model, folder, variables, patience)
@@ -154,16 +158,10 @@ def _made(
     key = key_for(chosen, address, config, variables)
     match name:
         case "llama_cpp":
-            from ctx.llm.llama_cpp.server import LlamaCpp
-
             return LlamaCpp(address, model, key, patience, os.path.join(home, "llm"))
         case "openai":
-            from ctx.llm.openai import OpenAi
-
             return OpenAi(address, model, key, patience)
         case "anthropic":
-            from ctx.llm.anthropic import Anthropic
-
             return Anthropic(address, model, key, patience)
     raise ConfigInvalid(
         f"{name!r} is no backend.", hint=f"There are {', '.join(NAMES)}; `off` asks nobody."
@@ -289,8 +287,6 @@ def _is_set(name: str, config: Config) -> bool:
 
 
 def _others(setting: str, variables: Mapping[str, str], command: str) -> list[str]:
-    from ctx.llm.claude_cli import program
-
     found = []
     if setting != "claude_cli" and program.found(command, variables):
         found.append("claude_cli (Claude Code is on the PATH)")

@@ -8,6 +8,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -318,8 +319,6 @@ def _retry_after(value: str) -> float:
         return seconds if isfinite(seconds) else 0.0
     except ValueError:
         pass
-    from email.utils import parsedate_to_datetime
-
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - clock.now_ms() / 1000)
     except (ValueError, OverflowError):

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ctx import clock, ids, interrupts
 from ctx.errors import ContentRefused, NodeNotFound, UsageError
-from ctx.ids import NodeId, Ulid
-from ctx.memory import claims, model, records
-from ctx.memory.claims import Claim
+from ctx.ids import NodeId, ObjectId, Ulid
+from ctx.memory import model, records
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.materialise import materialise
 from ctx.memory.model import Evidence, Redaction
@@ -30,7 +29,6 @@ from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
 
 if TYPE_CHECKING:
-    from ctx.ids import ObjectId
     from ctx.objects.model import StepKind
     from ctx.objects.store import Object
 
@@ -51,8 +49,6 @@ class Who(NamedTuple):
 
     session: str
     author: str
-    once: Claim | None = None
-    """What the change is done for, where it must not be done twice."""
 
 
 @contextmanager
@@ -61,25 +57,10 @@ def changing(
 ) -> Iterator["Change"]:
     """Make a change; one that belongs to a change of another store has its id."""
     with transaction(graph.connection):
-        if who.once:
-            claims.take(graph.connection, who.once)
         change = Change(graph, action, who, change_id)
         yield change
         change.write()
         interrupts.defer()
-
-
-@contextmanager
-def part_of(change: "Change") -> Iterator["Change"]:
-    """A part of a change that is open already. Where it fails, nothing of it is in the change."""
-    objects = len(change.objects)
-    try:
-        yield change
-    except BaseException:
-        change.records.clear()
-        del change.objects[objects:]
-        raise
-    change.write()
 
 
 class Change:
@@ -102,11 +83,22 @@ class Change:
         self.source = ""
         """Where what is written now comes from, for saying where a secret stood."""
         self.action = action
+        self.parts: Mapping[str, Change] = {graph.scope: self}
+        """The changes of one transaction, by the scope of their store."""
         self._who = who
         # Under the write lock no other process can take a later stamp first.
         self._clock = clock.HybridClock(records.last_stamp(graph.connection))
         self._tags: dict[tuple[str, str], bool] = {}
         self._new: set[str] = set()
+
+    def in_scope(self, scope: str) -> "Change":
+        """The part of the same transaction in another store."""
+        return self.parts[scope]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing for a project to stage."""
+        return not (self.records or self.written or self.versions)
 
     # Nodes
 

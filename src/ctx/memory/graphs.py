@@ -42,6 +42,24 @@ class Graphs:
                 return graph
         raise NodeNotFound(f"There is no node {node_id}.")
 
+    def by_scope(self, node_ids: Iterable[NodeId]) -> dict[str, list[NodeId]]:
+        """Nodes by the scope in which they live."""
+        found: dict[str, list[NodeId]] = {}
+        for node_id in dict.fromkeys(node_ids):
+            found.setdefault(self.holding(node_id).scope, []).append(node_id)
+        return found
+
+    def shared_scope(self, node_ids: Iterable[NodeId], doing: str) -> str | None:
+        """The scope in which nodes live that are changed together; None for no nodes."""
+        scopes = {self.holding(node_id).scope for node_id in node_ids}
+        if len(scopes) > 1:
+            raise UsageError(
+                f"Some of these nodes are the project's and some are yours, so {doing} them"
+                " together is not possible.",
+                hint="`ctx move ID --user` or `--project` brings a node to the others.",
+            )
+        return next(iter(scopes), None)
+
     def find(self, text: str) -> NodeId:
         """The node whose id begins with what a person typed."""
         return self._only(text, Graph.find)

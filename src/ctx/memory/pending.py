@@ -6,18 +6,16 @@ of a place follows from its records, so that it can be undone.
 
 import json
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ctx import clock
-
-if TYPE_CHECKING:
-    from ctx.memory.graph import Graph
+from ctx.memory.graph import Graph
 
 _KEPT_MS = 86_400_000
 _MOST_WAITING = 50
 
 
-def put(graph: "Graph", key: str, value: str) -> None:
+def put(graph: Graph, key: str, value: str) -> None:
     """Inside a transaction or on its own. What nobody came back for goes."""
     _expire(graph.connection)
     write(graph.connection, key, value, clock.iso(clock.now_ms()))
@@ -48,7 +46,7 @@ def notices(session: str) -> str:
     return f"command_problems:{session}"
 
 
-def get(graph: "Graph", key: str) -> str | None:
+def get(graph: Graph, key: str) -> str | None:
     return read(graph.connection, key)
 
 
@@ -57,7 +55,7 @@ def read(connection: Connection, key: str) -> str | None:
     return row[0] if row else None
 
 
-def take(graph: "Graph", key: str) -> str | None:
+def take(graph: Graph, key: str) -> str | None:
     """The value, which is gone afterwards: of two who ask at once, one gets it."""
     row = graph.connection.execute(
         "DELETE FROM pending WHERE key = ? RETURNING value", (key,)
@@ -78,5 +76,5 @@ def forget_session(connection: Connection, session: str) -> None:
     connection.execute("DELETE FROM pending WHERE instr(key, ?)", (f":{session}",))
 
 
-def current_task(graph: "Graph", key: str) -> str | None:
+def current_task(graph: Graph, key: str) -> str | None:
     return get(graph, key)

@@ -8,6 +8,7 @@ The number is what people say, and is one sequence for the whole project. The la
 are random: two branches that take the same number never write the same path.
 """
 
+import hashlib
 import os
 import re
 import unicodedata
@@ -66,8 +67,6 @@ def log_path(at_ms: int, end: str = "", within: str = "") -> str:
 
 def token(name: str) -> str:
     """The end of a file name that follows from another name, and looks as if it were random."""
-    import hashlib
-
     return _spelled(hashlib.blake2s(name.encode(), digest_size=_ENDING).digest())
 
 

@@ -4,6 +4,8 @@
 one feature. `roles.place` tells the stream of a path; here it is the other way round.
 """
 
+import unicodedata
+
 from ctx.errors import UsageError
 from ctx.ids import session_id
 from ctx.narrative.roles import MAIN_STREAM
@@ -33,8 +35,6 @@ def folder_of(stream: str, session: str) -> str:
 
 
 def _slug(name: str) -> str:
-    import unicodedata
-
     slug = unicodedata.normalize("NFC", name)
     fits = all(c.isalnum() or c in "._-" or unicodedata.category(c) in ("Mn", "Mc") for c in slug)
     if not fits or not 0 < len(slug) <= _LONGEST or not slug[0].isalnum() or slug[-1] == ".":

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model, pending
+from ctx.memory.claims import Claim
 from ctx.memory.graph import USER
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.workspace import Memory
@@ -34,17 +35,17 @@ class Added(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-def add(memory: Memory, options: Options) -> Added:
-    """A new node.
+def add(memory: Memory, options: Options, claim: Claim | None = None) -> Added:
+    """A new node; one for a command of an agent is added once.
 
     It has the type and the place of what it supersedes, unless others are named: a corrected
     decision is a decision. What is said inside a project belongs to it, and working notes to
     the current task.
     """
     tags = model.tags(options.tags)
-    replaced_in = memory.scope_of(options.supersedes, "superseding")
+    replaced_in = memory.graph.shared_scope(options.supersedes, "superseding")
     scope = replaced_in or (USER if options.everywhere else None)
-    with memory.changing("add", scope) as change:
+    with memory.transaction("add", scope, claim=claim) as change:
         # Not before: to change a project's memory may mean to open its index anew.
         replaced = list(memory.graph.nodes(options.supersedes))
         given = inherited_tags(replaced, tags)

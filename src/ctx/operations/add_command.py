@@ -12,16 +12,18 @@ from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, TestCounts
 from ctx.errors import UsageError
 from ctx.ids import ObjectId
 from ctx.memory import model
+from ctx.memory.changes import Change
 from ctx.memory.graph import USER
 from ctx.memory.model import Node, Redaction
+from ctx.objects import store
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import printed as output
+from ctx.project import reports
 from ctx.project.printed import Printed
 from ctx.redaction import redact
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    from ctx.memory.changes import Change
     from ctx.project import diagnosed
 
 TAG = "command"
@@ -86,19 +88,15 @@ def add_command(memory: Memory, options: Options) -> Kept:
     ended = _Ended(name, options.exit_code, report, printed.lines)
     blob = snapshot = None
     metadata = ended.metadata
-    with memory.changing("add command", USER if options.everywhere else None) as change:
+    with memory.transaction("add command", USER if options.everywhere else None) as change:
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
         content = ended.headline
         if project:
             if clean.text:
-                from ctx.objects import store
-
                 kept = store.blob(f"{clean.text}\n".encode())
                 change.objects.append(kept)
                 metadata["blob"] = blob = kept.id
             if report.tool:
-                from ctx.project import reports
-
                 metadata[reports.NAMED_BY] = snapshot = _keep(change, report, project)
             content = "\n".join([content, *_told(printed, ended)])
         elif clean.text:
@@ -131,16 +129,16 @@ def add_command(memory: Memory, options: Options) -> Kept:
 
 
 def _project(memory: Memory) -> "diagnosed.Project | None":
-    if memory.beside is None:
+    if memory.project_memory is None:
         return None
     from ctx.project import diagnosed
 
-    root = memory.beside.project.root
+    root = memory.project_memory.project.root
     return diagnosed.Project(
         root,
         memory.folder,
         memory.config.text("repo.id") or os.path.basename(root),
-        memory.surroundings.environment.get("HOME", ""),
+        memory.environment.variables.get("HOME", ""),
     )
 
 
@@ -157,7 +155,7 @@ def _report(printed: Printed, name: str, project: "diagnosed.Project | None") ->
     return diagnosed.placed(report, project)
 
 
-def _keep(change: "Change", report: Report, project: "diagnosed.Project") -> ObjectId:
+def _keep(change: Change, report: Report, project: "diagnosed.Project") -> ObjectId:
     """Put a report beside the records of a change."""
     from ctx.project import diagnosed
 

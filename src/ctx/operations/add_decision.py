@@ -13,11 +13,11 @@ from ctx.workspace import Memory
 def add_decision(memory: Memory, options: Options) -> Written:
     """A decision, which everybody should know: reference, unless it was said to be another tier."""
     drafted = document.named(memory, options)
-    has_file = memory.beside is not None and not options.everywhere
+    has_file = memory.project_memory is not None and not options.everywhere
     path = new_id = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
-        change = stack.enter_context(memory.changing("add decision", None if has_file else USER))
+        change = stack.enter_context(memory.transaction("add decision", None if has_file else USER))
         content, tags = drafted.content, drafted.recorded
         if create:
             placed = document.placed(memory, "decision", drafted, options.stream)

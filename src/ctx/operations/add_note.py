@@ -34,11 +34,11 @@ def add_note(memory: Memory, options: Options) -> Written:
     for tag in tags:
         if redact(tag).findings:
             raise ContentRefused("A tag holds a secret.", hint="Secrets are not kept.")
-    has_file = memory.beside is not None and not options.everywhere
+    has_file = memory.project_memory is not None and not options.everywhere
     path = None
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
-        change = stack.enter_context(memory.changing("add note", None if has_file else USER))
+        change = stack.enter_context(memory.transaction("add note", None if has_file else USER))
         given = of_task_and_project(memory, tags, everywhere=options.everywhere)
         if create:
             at = clock.now_ms()

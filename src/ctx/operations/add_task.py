@@ -11,10 +11,10 @@ from ctx.workspace import Memory
 def add_task(memory: Memory, options: Options) -> Written:
     """A task that nobody has begun; `ctx task start` does."""
     drafted = document.named(memory, options)
-    has_file = memory.beside is not None and not options.everywhere
+    has_file = memory.project_memory is not None and not options.everywhere
     with ExitStack() as stack:
         create = stack.enter_context(document.new_files(memory)) if has_file else None
-        change = stack.enter_context(memory.changing("add task", None if has_file else USER))
+        change = stack.enter_context(memory.transaction("add task", None if has_file else USER))
         status = {"status": task.OPEN}
         made = task.make(memory, change, drafted, status, create, options.stream)
         given = [memory.project_tag] if memory.project_tag and not options.everywhere else []

@@ -117,7 +117,7 @@ def commands(memory: Memory, home: str, timeout_s: float) -> Applied:
     for name in filter(spool.has_commands, waiting(memory, home)):
         with _attempted(home, name) as tried:
             try:
-                event = kept.read(name, _said(home, tried), memory.surroundings.hosts)
+                event = kept.read(name, _said(home, tried), memory.environment.hosts)
             except ContentRefused as error:
                 refused.append(_refusal(home, tried, error.message))
             else:
@@ -136,7 +136,7 @@ def _stop(memory: Memory, event: Event, name: str, deadline: float) -> Stop:
     folder = event.folder if os.path.isabs(event.folder) else memory.folder
     with for_agents(memory, folder, ids.session_id(event.session), event.host) as there:
         asked, problem = asked_in(there, event, name, deadline)
-        hosts = memory.surroundings.hosts
+        hosts = memory.environment.hosts
         read = _read_before(hosts, event, name, [found for _, found in asked], deadline)
         # What nobody could check is not to be seen by every session.
         may_pin = read.is_complete and proposals.may_pin(there)
@@ -225,15 +225,17 @@ def _compact_ended(memory: Memory, folder: str, home: str) -> None:
     Whether one is over is asked of what was kept, so that nothing is forgotten where a process was
     killed in between. Whoever resumes a session later begins a new chain.
     """
-    project = None if memory.is_alone else trust_check.trusted_project(home, folder)
+    project = None if memory.is_single_store else trust_check.trusted_project(home, folder)
     if project is None:
         return
     for name in disk.names(os.path.join(project.refs, "work")):
         is_over = kept.is_over(memory.user.connection, name)
         if is_over and not live.is_live(home, name, clock.wall_s()):
             with for_agents(memory, folder, ids.session_id(name), AUTHOR) as there:
-                if there.beside is not None:
-                    compact.compact(there.beside, there.session, "the agent's session has ended")
+                if there.project_memory is not None:
+                    compact.compact(
+                        there.project_memory, there.session, "the agent's session has ended"
+                    )
 
 
 def _sum(one: Applied, other: Applied) -> Applied:
@@ -256,7 +258,7 @@ def _keep(memory: Memory, home: str, names: Sequence[str], folders: dict[str, No
             try:
                 said = _said(home, tried)
                 is_receipt = spool.kind_of(name) == spool.RECEIPT
-                hosts = memory.surroundings.hosts
+                hosts = memory.environment.hosts
                 found.append(
                     (tried, read_receipt(name, said))
                     if is_receipt
@@ -297,7 +299,7 @@ def _log(memory: Memory, handed: Handed) -> None:
     data: dict[str, object] = {"tokens": receipt.tokens, "items": len(receipt.items)}
     kind, took_ms = event_log.RELEVANT, None
     if receipt.event == "SessionStart":
-        config = memory.surroundings.person_config
+        config = memory.environment.user_config
         kind, took_ms = event_log.CONTEXT, made.get("build_ms")
         data |= {**made, "budget": config.integer("context.budget")}
     took_ms = took_ms if isinstance(took_ms, int) else None
@@ -356,8 +358,8 @@ def _keep_contexts(
     memory: Memory, stores: Sequence[Connection], own: Beside, place: Place, home: str
 ) -> None:
     connection = memory.user.connection
-    environment = memory.surroundings.environment
-    config = memory.surroundings.person_config
+    environment = memory.environment.variables
+    config = memory.environment.user_config
     budget, most = config.integer("context.budget"), limits.of(config)
     task = pending.get(memory.user, place.task_key)
     for part in range(1, layers.parts(budget) + 1):

@@ -37,7 +37,7 @@ def asked_in(memory: Memory, event: Event, name: str, deadline: float) -> tuple[
         # Whoever tries it by hand may try it twice.
         return _found(f"{event.session} {event.id}", storable(event.response)), ""
     last = storable(event.text or "").strip()
-    turn = _turn(memory.surroundings.hosts.named(event.host), event, name, last, deadline)
+    turn = _turn(memory.environment.hosts.named(event.host), event, name, last, deadline)
     if last and turn.messages and last.startswith(turn.messages[-1].text.strip()):
         # The client has told more of the message than it has written down.
         told = turn.messages[-1]._replace(text=last)

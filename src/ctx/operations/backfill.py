@@ -132,9 +132,9 @@ class _Work:
         self._memory = memory
         self._connection = memory.user.connection
         self._wanted = wanted
-        self._transcripts = memory.surroundings.hosts.named(wanted.host).transcripts
-        self._home = memory.surroundings.user_store.home
-        self._config = memory.surroundings.person_config
+        self._transcripts = memory.environment.hosts.named(wanted.host).transcripts
+        self._home = memory.environment.user_store.home
+        self._config = memory.environment.user_config
         self._now_ms = clock.now_ms()
         self._since_ms = times.moment(wanted.since, self._now_ms) if wanted.since else 0
         self._places: dict[str, Place] = {}
@@ -187,7 +187,7 @@ class _Work:
             inside = f"{past.folder}/".startswith(f"{os.path.abspath(asked).rstrip('/')}/")
             if asked != past.project and not (os.path.isabs(asked) and inside):
                 return False
-        person = self._memory.surroundings.environment.get("HOME", "")
+        person = self._memory.environment.variables.get("HOME", "")
         if policy.rules(self._config, self._place(past.folder), self._home, person).closed:
             return False
         return not live.is_live(self._home, past.session, clock.wall_s())

@@ -26,7 +26,7 @@ from ctx.operations.standstill import standstills
 from ctx.project import trust, trust_check
 from ctx.sqlite import truth
 from ctx.sqlite.connection import JOURNALS, explained, shown, size_of
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 _LITTLE_ROOM = 200 * 1024 * 1024
 _NO_ROOM = 20 * 1024 * 1024
@@ -46,9 +46,9 @@ class Check(NamedTuple):
     """What to do; empty where nothing is to be done."""
 
 
-def check_up(surroundings: Surroundings) -> Iterator[Check]:
+def check_up(environment: Environment) -> Iterator[Check]:
     """Everything that has to do with the store and its folder."""
-    looks: dict[str, Callable[[Surroundings], Iterator[Check]]] = {
+    looks: dict[str, Callable[[Environment], Iterator[Check]]] = {
         "ctx": _program,
         "clock": _clock,
         "store": _store,
@@ -59,10 +59,10 @@ def check_up(surroundings: Surroundings) -> Iterator[Check]:
         "capture": _capture,
         "trouble of hooks": _trouble,
     }
-    if is_in_the_way(surroundings.user_store.home):
+    if is_in_the_way(environment.user_store.home):
         looks = {"ctx": _program, "clock": _clock, "store": _no_folder, "room": _room}
     for name, look in looks.items():
-        yield from looked(name, look(surroundings))
+        yield from looked(name, look(environment))
 
 
 def is_in_the_way(folder: str) -> bool:
@@ -90,14 +90,14 @@ def ok(name: str, seen: str) -> Check:
     return Check(name, "ok", seen, "")
 
 
-def _program(_surroundings: Surroundings) -> Iterator[Check]:
+def _program(_environment: Environment) -> Iterator[Check]:
     python = ".".join(map(str, sys.version_info[:3]))
     where = os.path.dirname(os.path.abspath(ctx.__file__))
     told = f"{ctx.__version__}, Python {python}, SQLite {sqlite3.sqlite_version}: {shown(where)}"
     yield ok("ctx", told)
 
 
-def _clock(surroundings: Surroundings) -> Iterator[Check]:
+def _clock(environment: Environment) -> Iterator[Check]:
     """Whether the wall clock can be right, and whether somebody's was not."""
     wall_ms = clock.wall_ms()
     told = clock.iso(wall_ms)
@@ -105,7 +105,7 @@ def _clock(surroundings: Surroundings) -> Iterator[Check]:
         seen = f"The clock of this machine says {told}, which is wrong."
         advice = "Set it. What was written meanwhile is kept, with times of another year."
         yield Check("clock", "problem", seen, advice)
-    elif (newest_ms := _newest_ms(surroundings)) > wall_ms + _DAY_MS:
+    elif (newest_ms := _newest_ms(environment)) > wall_ms + _DAY_MS:
         seen = f"It says {told}, and the newest change in memory is of {clock.iso(newest_ms)}."
         advice = "Set it if it is wrong. If not, a clock was ahead: later changes win all the same."
         yield Check("clock", "warning", seen, advice)
@@ -113,11 +113,11 @@ def _clock(surroundings: Surroundings) -> Iterator[Check]:
         yield ok("clock", told)
 
 
-def _newest_ms(surroundings: Surroundings) -> int:
+def _newest_ms(environment: Environment) -> int:
     """The time of the newest record in the user store, or of the newest commit of the project."""
-    last = _ask_store(surroundings.graph, records.last_stamp)
+    last = _ask_store(environment.graph, records.last_stamp)
     found = [clock.stamp_ms(last)] if last else []
-    if project := layout.find_project(surroundings.folder, surroundings.user_store.home):
+    if project := layout.find_project(environment.folder, environment.user_store.home):
         repository = Repository(project)
         for head in repository.heads.named():
             with suppress(CtxError):
@@ -126,15 +126,13 @@ def _newest_ms(surroundings: Surroundings) -> int:
     return max(found, default=0)
 
 
-def _no_folder(surroundings: Surroundings) -> Iterator[Check]:
-    seen = (
-        f"{shown(surroundings.user_store.home)} is not a folder, and the user store would be one."
-    )
+def _no_folder(environment: Environment) -> Iterator[Check]:
+    seen = f"{shown(environment.user_store.home)} is not a folder, and the user store would be one."
     yield Check("store", "problem", seen, "Move it away, or set CTX_HOME to a folder.")
 
 
-def _store(surroundings: Surroundings) -> Iterator[Check]:
-    path = surroundings.graph
+def _store(environment: Environment) -> Iterator[Check]:
+    path = environment.graph
     if not size_of(path):
         folder = nearest_folder(os.path.dirname(path))
         advice = "`ctx install` makes it, and so does the first `ctx add`."
@@ -186,9 +184,9 @@ def _contents(path: str) -> Check:
     return ok("store", f"{shown(path)}: {told}")
 
 
-def _permissions(surroundings: Surroundings) -> Iterator[Check]:
+def _permissions(environment: Environment) -> Iterator[Check]:
     """What is remembered is for its owner's eyes."""
-    home, database = surroundings.user_store.home, surroundings.graph
+    home, database = environment.user_store.home, environment.graph
     folder = nearest_folder(home)
     needed = os.W_OK | os.X_OK | (os.R_OK if folder == home else 0)
     if not os.access(folder, needed):
@@ -218,8 +216,8 @@ def _is_open(path: str) -> bool:
         return False
 
 
-def _room(surroundings: Surroundings) -> Iterator[Check]:
-    folder = nearest_folder(surroundings.user_store.home)
+def _room(environment: Environment) -> Iterator[Check]:
+    folder = nearest_folder(environment.user_store.home)
     disk_there = os.statvfs(folder)
     free = disk_there.f_bavail * disk_there.f_frsize
     seen = f"{free / 1_000_000:,.0f} MB free on the disk of {shown(folder)}"
@@ -230,14 +228,14 @@ def _room(surroundings: Surroundings) -> Iterator[Check]:
         yield ok("room", seen)
 
 
-def _configuration(surroundings: Surroundings) -> Iterator[Check]:
-    home = surroundings.user_store.home
-    project = trust_check.trusted_project(home, surroundings.folder)
+def _configuration(environment: Environment) -> Iterator[Check]:
+    home = environment.user_store.home
+    project = trust_check.trusted_project(home, environment.folder)
     config = survey(
-        surroundings.user_store.config_file,
+        environment.user_store.config_file,
         project.config_file if project else None,
-        surroundings.environment,
-        surroundings.overrides,
+        environment.variables,
+        environment.overrides,
     )
     for problem in config.problems:
         yield Check("settings", "problem", problem.message, problem.hint or "")
@@ -246,19 +244,19 @@ def _configuration(surroundings: Surroundings) -> Iterator[Check]:
     if not config.problems and not config.warnings:
         set_ones = len(config.mentions)
         yield ok("settings", f"{set_ones:,} set" if set_ones else "nothing set, so all defaults")
-    if surroundings.environment.get("CTX_OFF", "") not in ("", "0"):
+    if environment.variables.get("CTX_OFF", "") not in ("", "0"):
         seen = "CTX_OFF is set here: hooks keep nothing and say nothing."
         yield Check("switched off", "warning", seen, "`unset CTX_OFF` switches them on again.")
 
 
-def _project_store(surroundings: Surroundings) -> Iterator[Check]:
+def _project_store(environment: Environment) -> Iterator[Check]:
     """Whether agents are given what the project here remembers."""
-    home = surroundings.user_store.home
+    home = environment.user_store.home
     if trust.is_broken(home):
         seen = f"{shown(trust.path_of(home))} cannot be read, so no project is trusted."
         advice = "`ctx trust` puts it aside, and begins a new one."
         yield Check("project store", "warning", seen, advice)
-    project = layout.find_project(surroundings.folder, home)
+    project = layout.find_project(environment.folder, home)
     if project is None:
         return
     verdict, known = trust_check.verify(home, project), trust.find(home, project)
@@ -271,12 +269,12 @@ def _project_store(surroundings: Surroundings) -> Iterator[Check]:
     yield Check("project store", "warning", seen, advice)
 
 
-def _capture(surroundings: Surroundings) -> Iterator[Check]:
+def _capture(environment: Environment) -> Iterator[Check]:
     """When hooks last reported something, and what of it nobody has taken in."""
-    home, now = surroundings.user_store.home, clock.now_ms()
+    home, now = environment.user_store.home, clock.now_ms()
     waiting = spool.waiting(home)
     made = [spool.made_ms(spool.id_of(name)) for name in waiting]
-    last = max([*made, _last_event(surroundings.graph)])
+    last = max([*made, _last_event(environment.graph)])
     seen = f"the last event came {_ago(now - last)}" if last else "no event has come yet"
     seen += f", {len(waiting):,} waiting to be taken in" if waiting else ""
     if waiting and now - min(made) > _LONG_MS:
@@ -284,14 +282,14 @@ def _capture(surroundings: Surroundings) -> Iterator[Check]:
         yield Check("capture", "warning", told, "`ctx hook apply` takes them in, or says why not.")
     else:
         yield ok("capture", seen)
-    for each in standstills(surroundings):
+    for each in standstills(environment):
         yield Check("capture", "warning", f"Nothing is taken in: {each.why}.", each.advice)
     if failed := spool.failed(home):
         folder = shown(spool.path_of(home, spool.FAILED))
         seen = f"Given up, because they could not be taken in: {len(failed):,}."
         advice = f"They lie in {folder}: look at them, then remove them."
         yield Check("capture", "warning", seen, advice)
-    yield from _skipped(surroundings.graph)
+    yield from _skipped(environment.graph)
 
 
 def _skipped(path: str) -> Iterator[Check]:
@@ -328,9 +326,9 @@ def _ask_store(path: str, question: Callable[[Connection], _Answer]) -> _Answer 
         return None
 
 
-def _trouble(surroundings: Surroundings) -> Iterator[Check]:
+def _trouble(environment: Environment) -> Iterator[Check]:
     """What hooks could not say to anybody."""
-    path = os.path.join(surroundings.user_store.home, hook_log.NAME)
+    path = os.path.join(environment.user_store.home, hook_log.NAME)
     since = clock.iso(clock.now_ms() - _DAY_MS)
     lines = [line for line in _tail(path) if line[:20] >= since]
     if lines:

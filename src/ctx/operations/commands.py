@@ -72,7 +72,7 @@ def execute(
             _report(memory, claim, found)
             return Outcome(failed=1)
         try:
-            done = _DOING[found.name](memory.once(claim), found, claim, may_pin)
+            done = _DOING[found.name](memory, found, claim, may_pin)
         except (DatabaseFailure, DiskFailure, LockConflict):
             # It is not the command that is wrong.
             raise
@@ -99,8 +99,8 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
     everywhere = given.get("scope") == "user"
     wish = NO_WISH
     if not may_pin:
-        scope = memory.scope_of(supersedes, "superseding")
-        scope = scope or (USER if everywhere or memory.beside is None else PROJECT)
+        scope = memory.graph.shared_scope(supersedes, "superseding")
+        scope = scope or (USER if everywhere or memory.project_memory is None else PROJECT)
         old = list(memory.graph.nodes(supersedes))
         held = tuple(node.id for node in old if proposals.is_protected(memory, node))
         tags = proposals.superseding(memory, tags, old)
@@ -110,7 +110,7 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
         supersedes = [each for each in supersedes if each not in held]
         everywhere = scope == USER
     added = add.add(
-        _proposing(memory, claim, wish),
+        memory,
         add.Options(
             command.content,
             given.get("type"),
@@ -120,6 +120,7 @@ def _remember(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> 
             supersedes,
             everywhere=everywhere,
         ),
+        _proposing(claim, wish),
     )
     return _Done(added.redacted, wish)
 
@@ -143,8 +144,8 @@ def _summarize(memory: Memory, command: Command, claim: Claim, may_pin: bool) ->
     options = summarize.Options(
         node_ids, command.content, tags, archive, wish.archives, wish.metadata(), may_pin
     )
-    memory = _proposing(memory, claim, wish)
-    return _Done(summarize.summarize(memory, options).redacted, wish)
+    done = summarize.summarize(memory, options, _proposing(claim, wish))
+    return _Done(done.redacted, wish)
 
 
 def _link(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
@@ -164,25 +165,25 @@ def _linked(
 ) -> _Done:
     is_free = may_pin or kind != "SUPERSEDES"
     if is_free or not proposals.is_protected(memory, memory.graph.node(to_id)):
-        return _Done(link.link(memory, from_id, to_id, kind).redacted)
+        return _Done(link.link(memory, from_id, to_id, kind, claim=claim).redacted)
     wish = Wish(supersedes=(to_id,))
-    proposals.propose_superseding(_proposing(memory, claim, wish), from_id, to_id)
+    proposals.propose_superseding(memory, from_id, to_id, _proposing(claim, wish))
     return _Done(wish=wish)
 
 
-def _proposing(memory: Memory, claim: Claim, wish: Wish) -> Memory:
-    """Memory whose next change also tells the agent what the user has to decide about."""
+def _proposing(claim: Claim, wish: Wish) -> Claim:
+    """A claim that also tells the agent what the user has to decide about."""
     asked = ", ".join(wish.words())
     if not asked:
-        return memory
+        return claim
     notice = (
         f"## Proposed to the user\n\n`{claim.name}` asked for: {asked}. It is stored without"
         " that; the user decides with `ctx review`.\n\n"
     )
-    return memory.once(claim._replace(notice=notice))
+    return claim._replace(notice=notice)
 
 
-def _task(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Done:
+def _task(memory: Memory, command: Command, claim: Claim, may_pin: bool) -> _Done:
     given = command.attributes
     if _is_nowhere(memory) and not may_pin:
         raise UsageError(
@@ -190,14 +191,14 @@ def _task(memory: Memory, command: Command, _claim: Claim, may_pin: bool) -> _Do
             hint="The user can run `ctx task`.",
         )
     if given["action"] == "start":
-        return _Done(task.start(memory, given["name"]).redacted)
-    task.end(memory, given["name"], summarize=given.get("summarize") == "true")
+        return _Done(task.start(memory, given["name"], claim).redacted)
+    task.end(memory, given["name"], summarize=given.get("summarize") == "true", claim=claim)
     return _Done()
 
 
 def _is_nowhere(memory: Memory) -> bool:
     """Whether what is stated here belongs to no project."""
-    return memory.beside is None and memory.project_tag is None
+    return memory.project_memory is None and memory.project_tag is None
 
 
 def _recall(memory: Memory, command: Command, claim: Claim, _may_pin: bool) -> _Done:

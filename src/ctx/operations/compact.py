@@ -74,7 +74,7 @@ def at_task_switch(memory: Memory) -> Compacted | None:
 
 
 def _if_wanted(memory: Memory, setting: str, why: str) -> Compacted | None:
-    beside = memory.beside
+    beside = memory.project_memory
     if beside is None or not beside.config.flag(setting):
         return None
     return compact(beside, memory.session, why)
@@ -82,7 +82,7 @@ def _if_wanted(memory: Memory, setting: str, why: str) -> Compacted | None:
 
 def when_due(memory: Memory) -> list[Compacted]:
     """The sessions that took a step here and have become too large, or lasted too long."""
-    beside = memory.beside
+    beside = memory.project_memory
     if beside is None or not beside.stepped:
         return []
     stepped, beside.stepped = beside.stepped, set()
@@ -114,10 +114,10 @@ def _lasts(began_ms: int) -> int:
 
 def when_old(memory: Memory) -> list[Compacted]:
     """The sessions that nobody has gone on with for a week."""
-    beside = memory.beside
+    beside = memory.project_memory
     if beside is None:
         return []
-    home = memory.surroundings.user_store.home
+    home = memory.environment.user_store.home
     old = [each for each in waiting.stale(beside.project, home, clock.wall_s()) if each.is_old]
     made = [
         compact(beside, each.session, f"nothing was added for {clock.age(each.seconds)}")

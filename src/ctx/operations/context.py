@@ -72,8 +72,8 @@ USUAL = Options()
 
 def context(memory: Memory, options: Options = USUAL) -> Shown:
     """Exactly what a hook would give. The memory is that of a place, as an agent sees it."""
-    home, environment = memory.surroundings.user_store.home, memory.surroundings.environment
-    config = memory.surroundings.person_config
+    home, environment = memory.environment.user_store.home, memory.environment.variables
+    config = memory.environment.user_config
     budget = options.budget or config.integer("context.budget")
     goes_on = options.source != "startup"
     own, stores = own_store(memory), memory.graph.connections
@@ -109,17 +109,17 @@ def going_on(memory: Memory, text: str) -> str:
 
     One that has only just begun is known by its live file alone.
     """
-    if text in live.sessions(memory.surroundings.user_store.home):
+    if text in live.sessions(memory.environment.user_store.home):
         return text
     return state.get(memory.user.connection, text).id
 
 
 def own_store(there: Memory) -> Beside:
     """What a context takes from the store of the project where an agent works, and says of it."""
-    if there.beside is not None:
-        return beside.current(there.beside.project)
-    home = there.surroundings.user_store.home
-    project = None if there.is_alone else layout.find_project(there.folder, home)
+    if there.project_memory is not None:
+        return beside.current(there.project_memory.project)
+    home = there.environment.user_store.home
+    project = None if there.is_single_store else layout.find_project(there.folder, home)
     if project is None:
         return NO_STORE
     own = beside.read(home, project)
@@ -131,7 +131,7 @@ def own_store(there: Memory) -> Beside:
 def _made(memory: Memory, wanted: Wanted, options: Options) -> list[Made]:
     stores = memory.graph.connections
     if options.source == "resume":
-        before = shown.of_session(memory.surroundings.user_store.home, options.session)
+        before = shown.of_session(memory.environment.user_store.home, options.session)
         if before is not None:
             return [Made(layers.changed(stores, wanted, before), ())]
     where = layers.NOWHERE

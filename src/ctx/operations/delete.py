@@ -8,7 +8,6 @@ from typing import NamedTuple
 from ctx.errors import CtxError, NodeNotFound
 from ctx.ids import NodeId, short
 from ctx.memory import receipts, records, replay, walk
-from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT, Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
@@ -62,13 +61,13 @@ def deletion(graph: Graphs, node_ids: Sequence[NodeId], *, cascade: bool) -> Del
 def delete(memory: Memory, node_ids: Iterable[NodeId], action: str = "delete") -> None:
     there = [node_id for node_id in node_ids if memory.graph.has(node_id)]
     lines = [_first_line(node) for node in memory.graph.nodes(there)]
-
-    def remove(change: Change, part: Sequence[NodeId]) -> None:
-        for node_id in part:
-            if change.graph.has(node_id):
-                change.delete_node(node_id)
-
-    memory.change_each(action, memory.by_scope(there), remove)
+    by_scope = memory.graph.by_scope(there)
+    with memory.transaction(action, *by_scope) as change:
+        for scope, part in by_scope.items():
+            here = change.in_scope(scope)
+            for node_id in part:
+                if here.graph.has(node_id):
+                    here.delete_node(node_id)
     _forget_vectors(memory, there)
     with transaction(memory.user.connection):
         receipts.forget(memory.user.connection, filter(None, lines))
@@ -93,24 +92,23 @@ def files_of(memory: Memory, nodes: Iterable[Node]) -> list[str]:
     found: list[str] = []
     for node in nodes:
         path = node.metadata.get("file")
-        if memory.beside and node.scope == PROJECT and isinstance(path, str):
-            full = os.path.join(memory.beside.project.narrative, path)
+        if memory.project_memory and node.scope == PROJECT and isinstance(path, str):
+            full = os.path.join(memory.project_memory.project.narrative, path)
             if os.path.lexists(full):
-                found.append(os.path.relpath(full, memory.beside.project.root))
+                found.append(os.path.relpath(full, memory.project_memory.project.root))
     return found
 
 
 def restore(memory: Memory, node_ids: Sequence[NodeId]) -> Restored:
-
-    def bring_back(change: Change, part: Sequence[NodeId]) -> None:
-        for node_id in part:
-            if change.graph.was_deleted(node_id):
-                change.restore_node(node_id)
-
     gone: dict[str, list[NodeId]] = {}
     for node_id in dict.fromkeys(node_ids):
         gone.setdefault(_lost_in(memory.graph, node_id).scope, []).append(node_id)
-    memory.change_each("restore", gone, bring_back)
+    with memory.transaction("restore", *gone) as change:
+        for scope, part in gone.items():
+            here = change.in_scope(scope)
+            for node_id in part:
+                if here.graph.was_deleted(node_id):
+                    here.restore_node(node_id)
     nodes = tuple(memory.graph.nodes(node_ids))
     return Restored(nodes, memory.graph.shown(node.id for node in nodes))
 

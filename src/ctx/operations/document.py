@@ -159,8 +159,8 @@ def placed(memory: Memory, kind: naming.Kind, drafted: Draft, stream: str) -> Pl
 
     It names its node: so it is the same one also where the file comes before the records.
     """
-    assert memory.beside is not None
-    folder = memory.beside.project.narrative
+    assert memory.project_memory is not None
+    folder = memory.project_memory.project.narrative
     number = naming.next_number(folder, kind)
     if streams.named(stream) == streams.WORK_STREAM:
         raise UsageError(
@@ -186,8 +186,8 @@ def placed(memory: Memory, kind: naming.Kind, drafted: Draft, stream: str) -> Pl
 @contextmanager
 def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
     """Makes documents that belong to a change: where it fails, they go again."""
-    assert memory.beside is not None
-    folder = memory.beside.project.narrative
+    assert memory.project_memory is not None
+    folder = memory.project_memory.project.narrative
     made: list[str] = []
 
     def create(path: str, text: str) -> None:
@@ -211,12 +211,12 @@ def new_files(memory: Memory) -> Iterator[Callable[[str, str], None]]:
 
 def _is_recorded(memory: Memory, path: str) -> bool:
     """Whether a node has the document. A step may be there although its writing failed at last."""
-    assert memory.beside is not None
-    if memory.beside.withheld:
+    assert memory.project_memory is not None
+    if memory.project_memory.withheld:
         return True
-    memory.beside.close()
+    memory.project_memory.close()
     try:
-        return owner(memory.beside.graph.connection, path) is not None
+        return owner(memory.project_memory.graph.connection, path) is not None
     except (CtxError, OSError, DatabaseError):
         # Nobody knows: then what a person wrote stays.
         return True
@@ -261,16 +261,16 @@ def edited_by_people(memory: Memory, node: Node) -> Document | None:
     What is in the log is written once: a note that is changed is changed in memory alone.
     """
     path = file_of(node)
-    if path is None or memory.beside is None or roles.place(path).role == "log":
+    if path is None or memory.project_memory is None or roles.place(path).role == "log":
         return None
-    folder = memory.beside.project.narrative
+    folder = memory.project_memory.project.narrative
     seen = scan.read(folder, path)
     return None if seen is None else Document(folder, path, seen)
 
 
 def is_shared(memory: Memory, found: Document) -> bool:
     """Whether git has the document, so that it may be on other branches too."""
-    checkout = memory.beside.project.checkout if memory.beside else None
+    checkout = memory.project_memory.project.checkout if memory.project_memory else None
     return checkout is not None and bool(
         git.tracked_files(checkout, f"{found.folder}/{found.path}")
     )
@@ -339,12 +339,12 @@ def take_back(memory: Memory, change: Change, files: ExitStack) -> list[str]:
 
 def left_by(memory: Memory, node_ids: Iterable[str]) -> Iterator[str]:
     """The documents, from the project's root, that are there although their nodes are gone."""
-    if memory.beside is not None:
+    if memory.project_memory is not None:
         for node_id in node_ids:
-            about = records.about(memory.beside.graph.connection, node_id, "node.")
+            about = records.about(memory.project_memory.graph.connection, node_id, "node.")
             state = replay.node(about)
             path = state.metadata.get("file") if state else None
-            if isinstance(path, str) and scan.read(memory.beside.project.narrative, path):
+            if isinstance(path, str) and scan.read(memory.project_memory.project.narrative, path):
                 yield shown_path(path)
 
 
@@ -352,8 +352,8 @@ def project_decisions(memory: Memory) -> None:
     """Bring the page of all decisions up to date. It is derived: failing at it harms nothing."""
     from ctx.narrative import projection
 
-    if memory.beside is not None:
+    if memory.project_memory is not None:
         try:
-            projection.write_decisions(memory.beside.project.narrative)
+            projection.write_decisions(memory.project_memory.project.narrative)
         except CtxError:
             pass

@@ -9,6 +9,9 @@ from ctx.exchange import exchange
 from ctx.exchange.exchange import Written
 from ctx.ids import NodeId
 from ctx.memory.graph import Graph
+from ctx.memory.query import evaluate
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import parse
 from ctx.operations import output_file
 
 
@@ -38,10 +41,6 @@ def export(graph: Graph, query: str | None, out: Callable[[str], object]) -> Wri
 
 
 def _matching(graph: Graph, query: str) -> Sequence[NodeId]:
-    from ctx.memory.query import evaluate
-    from ctx.memory.query.compile import Scope
-    from ctx.memory.query.parse import parse
-
     scope, now = Scope(include_superseded=True), clock.now_ms()
     found = evaluate.matching((graph.connection,), parse(query), scope, now)
     # A guess is good enough to be read, not to be kept.

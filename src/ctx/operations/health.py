@@ -56,7 +56,7 @@ class Health(NamedTuple):
 
 
 def health(memory: Memory) -> Health:
-    store = memory.surroundings.user_store
+    store = memory.environment.user_store
     waits = queue(memory)
     connection = memory.user.connection
     today = clock.iso(clock.now_ms())[:10]
@@ -79,7 +79,7 @@ def health(memory: Memory) -> Health:
             indexes=_all_in(store.code) + _size(store.vectors),
             spool=_all_in(os.path.join(store.home, spool.FOLDER)),
         ),
-        paused=standstills(memory.surroundings),
+        paused=standstills(memory.environment),
         problems=tuple(_problems(memory, waits, worker)),
     )
 
@@ -93,7 +93,7 @@ class _Models(NamedTuple):
 def _models(memory: Memory, today: str) -> _Models:
     """How models stand. Where one is wanted and the ledger cannot be read, none is asked."""
     used, trouble = 0, None
-    path = memory.surroundings.user_store.ledger
+    path = memory.environment.user_store.ledger
     if os.path.exists(path):
         from ctx.llm import ledger
 
@@ -102,7 +102,7 @@ def _models(memory: Memory, today: str) -> _Models:
                 used = ledger.counted_on(connection, today) if connection else 0
         except CtxError as error:
             trouble = error.message
-    config = memory.surroundings.person_config
+    config = memory.environment.user_config
     is_off = config.choice("llm.backend") == "off"
     if is_off and not used:
         return _Models(0, None, None)
@@ -132,7 +132,7 @@ def note(home: str, found: Health) -> None:
 
 
 def _problems(memory: Memory, waits: Queue, worker: int | None) -> list[str]:
-    home = memory.surroundings.user_store.home
+    home = memory.environment.user_store.home
     found = []
     with suppress(OSError):
         room = os.statvfs(home)
@@ -155,7 +155,7 @@ def _problems(memory: Memory, waits: Queue, worker: int | None) -> list[str]:
 def _given_up_lately(memory: Memory, waits: Queue) -> int:
     """What is older than a day is no news: the doctor knows it, and agents need not."""
     since_ms = clock.now_ms() - _DAY_MS
-    home = memory.surroundings.user_store.home
+    home = memory.environment.user_store.home
     failed = spool.failed(home) if waits.failed else []
     lately = sum(spool.made_ms(spool.id_of(name)) >= since_ms for name in failed)
     if waits.skipped:

@@ -17,6 +17,7 @@ from ctx.ids import NodeId
 from ctx.memory.changes import Change
 from ctx.memory.graph import USER, Graph
 from ctx.memory.model import Draft, Edge, Redaction, View
+from ctx.memory.query.times import moment
 from ctx.sqlite.connection import shown
 from ctx.workspace import Memory
 
@@ -104,10 +105,11 @@ def import_(
             closing.enter_context(_opened(source, options, memory.folder)) for source in sources
         ]
         programs = tuple(dict.fromkeys(each.reading.program for each in opened))
-        who = memory.who._replace(author=f"{ACTION}:{','.join(programs)}")
+        author = f"{ACTION}:{','.join(programs)}"
         done: list[Imported] = []
         try:
-            with memory.saying(who).changing(ACTION, _scope(sources, options)) as change:
+            scope = _scope(sources, options)
+            with memory.transaction(ACTION, scope, author=author) as change:
                 done.append(_taken(change, opened, options, tick)._replace(programs=programs))
                 if options.dry_run:
                     raise _NothingMeant
@@ -222,8 +224,6 @@ class _Chosen:
         self._tag = incoming.tag(f"project:{options.project}") if options.project else None
         self._since = ""
         if options.since:
-            from ctx.memory.query.times import moment
-
             self._since = clock.iso(moment(options.since, clock.now_ms()))
 
     @property

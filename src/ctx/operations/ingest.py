@@ -79,17 +79,16 @@ def ingest(memory: Memory, options: Options) -> Ingested:
     if options.text is not None:
         found.append(_Page(options.name, options.text, len(options.text.encode("utf-8")), None))
     refused = [each for each in found if isinstance(each, Refused)]
-    pages: dict[str | None, list[_Page]] = {}
+    pages: dict[str, list[_Page]] = {}
     for page in found:
         if isinstance(page, _Page):
-            pages.setdefault(page.scope, []).append(page)
+            pages.setdefault(page.scope or memory.home, []).append(page)
     taking = _Taking(tags, options.summary, Evidence(memory.who.author, reason="the file changed"))
-    change: Change | None = None
-    for scope, part in pages.items():
-        opened = memory.also_changing(change, scope) if change else memory.changing("ingest", scope)
-        with opened as change:
-            for page in part:
-                taking.take(change, page)
+    if pages:
+        with memory.transaction("ingest", *pages) as change:
+            for scope, part in pages.items():
+                for page in part:
+                    taking.take(change.in_scope(scope), page)
     short = memory.graph.shown(each.id for each in taking.kept)
     files = tuple(each._replace(short_id=short[each.id]) for each in taking.kept)
     return Ingested(files, (*refused, *taking.refused), tuple(taking.redacted))
@@ -103,9 +102,9 @@ class _Place(NamedTuple):
 
 
 def _place(memory: Memory, path: str) -> _Place:
-    if memory.beside is None:
+    if memory.project_memory is None:
         return _Place(path, None)
-    root = os.path.realpath(memory.beside.project.root)
+    root = os.path.realpath(memory.project_memory.project.root)
     if path.startswith(os.path.join(root, "")):
         return _Place(os.path.relpath(path, root), PROJECT)
     return _Place(path, USER)

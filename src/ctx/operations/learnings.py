@@ -112,7 +112,7 @@ def _add(
     for node in known:
         if _category(node) == chosen and " ".join(node.content.split()) == " ".join(words.split()):
             return confirm(memory, node.id)
-    with memory.changing("learnings add") as change:
+    with memory.transaction("learnings add") as change:
         node_id = change.add_node("pattern", words, metadata=_metadata_of_a_person())
         for tag in filter(None, (f"{TAG}{chosen}", project_tag)):
             change.tag(node_id, tag)
@@ -121,7 +121,7 @@ def _add(
 
 def confirm(memory: Memory, node_id: NodeId) -> Learning:
     node = _required(memory, node_id)
-    with memory.changing("learnings confirm", memory.graph.holding(node_id).scope) as change:
+    with memory.transaction("learnings confirm", memory.graph.holding(node_id).scope) as change:
         change.update_node(
             node_id, metadata={"confidence": CERTAIN, "origin": HUMAN, "rejected": None}
         )
@@ -137,7 +137,7 @@ def reject(memory: Memory, node_id: NodeId) -> Learning:
     """
     node = _required(memory, node_id)
     scope = memory.graph.holding(node_id).scope
-    with memory.changing("learnings reject", scope) as change:
+    with memory.transaction("learnings reject", scope) as change:
         change.update_node(node_id, metadata={"confidence": 0, "origin": HUMAN, "rejected": True})
         change.set_tier(node_id, OFF_CONTEXT)
         for said in _said_alike(memory, node) if scope == USER else ():
@@ -156,7 +156,7 @@ def learn(memory: Memory, project: str | None) -> Learnt:
     known = {node.id: node for node in _in_user_store(memory, tag)}
     now_ms = clock.now_ms()
     new = changed = contradicted = 0
-    with memory.changing("learn", USER) as change:
+    with memory.transaction("learn", USER) as change:
         for candidate in wanted:
             node = _same(known, candidate)
             if node is None:

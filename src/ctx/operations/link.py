@@ -6,6 +6,7 @@ from ctx.errors import UsageError
 from ctx.ids import NodeId, short
 from ctx.memory import model, succession
 from ctx.memory.changes import Change
+from ctx.memory.claims import Claim
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Edge, Evidence, Redaction
 from ctx.workspace import Memory
@@ -33,7 +34,12 @@ class Unlinked(NamedTuple):
 
 
 def link(
-    memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str, evidence: Evidence | None = None
+    memory: Memory,
+    from_id: NodeId,
+    to_id: NodeId,
+    edge_type: str,
+    evidence: Evidence | None = None,
+    claim: Claim | None = None,
 ) -> Linked:
     """Add an edge. `SUPERSEDES` takes its target out of lists and contexts.
 
@@ -46,7 +52,7 @@ def link(
     outside = graph.holding(to_id).scope != scope
     if outside:
         refuse_way_out(scope, kind, from_id, to_id)
-    with memory.changing("link", scope) as change:
+    with memory.transaction("link", scope, claim=claim) as change:
         said = evidence
         if said is None and change.graph.edge(from_id, to_id, kind) is None:
             said = Evidence(memory.who.author)
@@ -98,7 +104,7 @@ def unlink(memory: Memory, from_id: NodeId, to_id: NodeId, edge_type: str | None
     """Remove the edge of a type between two nodes, or all of them."""
     graph = memory.graph
     kind = model.edge_type(edge_type) if edge_type else None
-    with memory.changing("unlink", graph.holding(from_id).scope) as change:
+    with memory.transaction("unlink", graph.holding(from_id).scope) as change:
         found = change.graph.edges(from_id, "out", kind)
         removed = [edge for edge in found if edge.to_id == to_id]
         for edge in removed:

@@ -6,16 +6,16 @@ from ctx.config.resolve import survey
 from ctx.llm import backends, ledger
 from ctx.llm.backends import Survey
 from ctx.operations.checkup import Check, ok
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 _NAMED = "`ctx config set llm.backend NAME` names one"
 
 
-def model(surroundings: Surroundings, variables: Mapping[str, str]) -> Iterator[Check]:
+def model(environment: Environment, variables: Mapping[str, str]) -> Iterator[Check]:
     """Which model there is. To look spends nothing; where none is wanted, nobody is asked."""
     # A project has no say in it.
-    store = surroundings.user_store
-    config = survey(store.config_file, None, surroundings.environment, surroundings.overrides)
+    store = environment.user_store
+    config = survey(store.config_file, None, environment.variables, environment.overrides)
     found = backends.survey(config, variables, store.home)
     match found.state:
         case "off":
@@ -29,9 +29,9 @@ def model(surroundings: Surroundings, variables: Mapping[str, str]) -> Iterator[
             yield Check("model", "problem", f"{found.backend}: {found.problem}", found.advice)
 
 
-def spending(surroundings: Surroundings) -> Iterator[Check]:
+def spending(environment: Environment) -> Iterator[Check]:
     """Whether what models use can be written down: without that, none is asked."""
-    if trouble := ledger.trouble(surroundings.user_store.ledger):
+    if trouble := ledger.trouble(environment.user_store.ledger):
         yield Check("ledger", "problem", trouble.message, trouble.hint or "")
 
 

@@ -15,7 +15,10 @@ from ctx.capture import event_table, session_table, state
 from ctx.capture import steps as taken
 from ctx.capture.state import Session
 from ctx.capture.steps import Step
+from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
+from ctx.layout import UserStore
+from ctx.llm.model import Answer, Backend, Meter
 from ctx.memory import event_log
 from ctx.redaction import redact
 from ctx.sqlite.connection import transaction
@@ -27,10 +30,7 @@ from ctx.synthesis.by_model.reading import Read
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    from ctx.config.resolve import Config
-    from ctx.layout import UserStore
     from ctx.llm.ledger import Ledger, Purpose
-    from ctx.llm.model import Answer, Backend, Meter
 
 PURPOSE = "synthesis"
 
@@ -54,7 +54,7 @@ class Left(NamedTuple):
 class Asking:
     """The model that is configured, and what may be used of it."""
 
-    def __init__(self, backend: "Backend", ledger: "Ledger", config: "Config") -> None:
+    def __init__(self, backend: Backend, ledger: "Ledger", config: Config) -> None:
         from ctx.llm.prices import prices
 
         self.backend = backend
@@ -113,7 +113,7 @@ class Asking:
         used = self._ledger.counted_in(_purpose(session, None))
         return Left(self._day - self._ledger.counted_on(today), self._session - used)
 
-    def _meter(self, question: Question, project: str | None) -> "Meter":
+    def _meter(self, question: Question, project: str | None) -> Meter:
         from ctx.llm.ledger import Caps, To
 
         to = To(self.backend.name, self.backend.where, self.backend.model)
@@ -137,7 +137,7 @@ class Asking:
 
 @contextmanager
 def configured(
-    config: "Config", variables: Mapping[str, str], store: "UserStore"
+    config: Config, variables: Mapping[str, str], store: UserStore
 ) -> Iterator[Asking | None]:
     """The model that a person has configured; None where there is none.
 
@@ -154,7 +154,7 @@ def configured(
         yield Asking(backend, ledger, config)
 
 
-def voice(config: "Config") -> Voice:
+def voice(config: Config) -> Voice:
     return Voice(config.integer("llm.max_response_tokens"), config.number("llm.temperature"))
 
 
@@ -281,14 +281,14 @@ def _purpose(session: str, project: str | None) -> "Purpose":
     return Purpose(PURPOSE, session, project)
 
 
-def _whole(said: "Answer") -> "Answer":
+def _whole(said: Answer) -> Answer:
     """An answer that came to its end, one way or the other."""
     if said.stop in ("cut", "interrupted"):
         raise ModelFailure(said.problem or "The model's answer broke off.")
     return said
 
 
-def _read(said: "Answer", question: Question) -> Read:
+def _read(said: Answer, question: Question) -> Read:
     found = reading.read(said.text, question)
     if found.complaint and said.stop == "length":
         return found._replace(complaint="it is too long, and was cut off.")

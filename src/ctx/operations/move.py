@@ -59,7 +59,7 @@ def move(
     dry_run: bool = False,
 ) -> Moved:
     """Bring nodes to a store. What is there already stays, and a second time changes nothing."""
-    if memory.beside is None and target == PROJECT:
+    if memory.project_memory is None and target == PROJECT:
         raise NotAProject(f"No project store in {memory.folder} or a folder above it.")
     wanted = list(dict.fromkeys(node_ids))
     leaving = _leaving(memory, wanted, target)
@@ -161,7 +161,7 @@ def _carry(
     source = USER if target == PROJECT else PROJECT
     said = {way.edge.id: _said(memory, way.edge) for way in ways}
     anchors = _anchors_beside(memory, leaving, ways, target)
-    with memory.changing(records.MOVE, target) as change:
+    with memory.transaction(records.MOVE, target, source) as change:
         for node in anchors:
             _arrive(change, node, _tags(memory, node, target))
         for node in leaving:
@@ -169,7 +169,7 @@ def _carry(
             if target == USER or not change.graph.has(node.id):
                 _arrive(change, node, _tags(memory, node, target))
         _draw(change, ways, said, target)
-    with memory.also_changing(change, source) as other:
+        other = change.in_scope(source)
         for node in leaving:
             if other.graph.has(node.id):
                 other.delete_node(node.id)

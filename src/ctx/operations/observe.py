@@ -124,22 +124,21 @@ def keep(memory: Memory, observed: Sequence[Observation]) -> Kept:
     new_files: list[str] = []
     redacted: list[Redaction] = []
     edges = 0
-    with memory.changing("observe") as change:
-        if memory.beside and seen:
-            new_files = _keep_files(memory.beside, memory.session, seen.values(), change)
-        whole = memory.within(change)
+    with memory.transaction("observe") as change:
+        if memory.project_memory and seen:
+            new_files = _keep_files(memory.project_memory, memory.session, seen.values(), change)
         for each in observed:
             try:
                 match each:
                     case CommandRun(name, output, exit_code):
                         ran = add_command.Options(name, [output], exit_code)
-                        said.append(add_command.add_command(whole, ran).node.id)
+                        said.append(add_command.add_command(memory, ran).node.id)
                     case Noted(text):
-                        said.append(_note(whole, text))
+                        said.append(_note(memory, text))
                     case Relation():
-                        edges += relate.relate(whole, each).new
+                        edges += relate.relate(memory, each).new
                     case Response():
-                        answered = respond.respond(whole, each)
+                        answered = respond.respond(memory, each)
                         said.append(answered.node.id)
                         edges += len(answered.mentions) if answered.new else 0
                         redacted += answered.redacted
@@ -181,7 +180,7 @@ def _note(memory: Memory, text: str) -> NodeId:
         raise ContentRefused("A note without words says nothing.")
     tags = model.tags([add_note.TAG])
     given = add_note.of_task_and_project(memory, tags)
-    with memory.changing("observe") as change:
+    with memory.transaction("observe") as change:
         node_id = change.add_node("observation", text.strip())
         for tag in (*tags, *given):
             change.tag(node_id, tag)

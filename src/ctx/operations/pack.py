@@ -14,17 +14,19 @@ from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
 from ctx.memory import pending, receipts, store
 from ctx.memory.model import ANCHOR_TYPES, Node
-from ctx.memory.query import evaluate
+from ctx.memory.query import candidates, evaluate
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.filters import Path, Tag, Type
 from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
 from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
 from ctx.operations.compose import Visible, scope_of
-from ctx.packs import pipeline
+from ctx.packs import pipeline, remembered
 from ctx.packs.chunks import Section
 from ctx.packs.expand import InSight
 from ctx.packs.pack import PromptPack, Signal
 from ctx.packs.pipeline import RetrievalConfig, Sources
+from ctx.packs.remembered import Remembered
+from ctx.project import present
 from ctx.redaction import redact
 from ctx.sqlite import truth
 from ctx.sqlite.connection import explained, transaction
@@ -32,7 +34,6 @@ from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.operations.passages import Kind
-    from ctx.packs.remembered import Remembered
 
 FEW_NODES = 200
 """Among so many, a pack finds by words alone."""
@@ -108,7 +109,7 @@ def _codebase(memory: Memory, options: Options, query: Query) -> Codebase | None
 def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) -> Sources:
     scope = scope_of(memory, options.visible)
     project = memory.project
-    beside = memory.beside
+    beside = memory.project_memory
     tree = query.tree
     return Sources(
         graphs=memory.graph,
@@ -129,8 +130,6 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) ->
 
 def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
     """Which nodes a pack may tell of, when they are named or an edge leads to them."""
-    from ctx.memory.query import candidates
-
     # What was replaced is told of as such. Filters say nothing about what stands for the code:
     # it is no answer, and leads to one.
     wide = scope._replace(include_superseded=True)
@@ -148,11 +147,10 @@ def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
 
 def _remembering(
     memory: Memory, query: Query, scope: Scope
-) -> "Callable[[str, int], Sequence[Remembered]]":
+) -> Callable[[str, int], Sequence[Remembered]]:
     """What ranks the nodes for a question; filters hold for all of them."""
-    from ctx.packs import remembered
 
-    def rank(question: str, limit: int) -> "Sequence[Remembered]":
+    def rank(question: str, limit: int) -> Sequence[Remembered]:
         asked = query._replace(words=question)
         nearness = None
         if _are_many(memory, query, scope):
@@ -161,7 +159,7 @@ def _remembering(
             nearness = node_vectors.nearness(memory, question)
         return remembered.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
 
-    def newest(_question: str, limit: int) -> "Sequence[Remembered]":
+    def newest(_question: str, limit: int) -> Sequence[Remembered]:
         found = evaluate.matching(
             memory.graph.connections, query, scope, clock.now_ms(), limit=limit
         )
@@ -226,11 +224,9 @@ def _task(memory: Memory) -> Node | None:
 
 def _head(memory: Memory) -> str | None:
     """The commit that the project's memory is at; of several one, always the same."""
-    if memory.beside is None:
+    if memory.project_memory is None:
         return None
-    from ctx.project import present
-
-    return min(present.state(memory.beside.project).heads, default=None)
+    return min(present.state(memory.project_memory.project).heads, default=None)
 
 
 # What filters say of a file
@@ -283,7 +279,7 @@ def _is_at(path: str, pattern: str) -> bool:
 def _keep(memory: Memory, built: PromptPack) -> str | None:
     """Write down what was given; None where that cannot be. The answer does not depend on it."""
     path = memory.path
-    if memory.is_alone and not store.is_there(path):
+    if memory.is_single_store and not store.is_there(path):
         # To ask makes no store at a place that somebody named, perhaps by mistake.
         return None
     receipt = _receipt(memory, built)

@@ -83,9 +83,9 @@ def speaking_of(memory: Memory, words: str, kinds: Collection[Kind]) -> Spoken:
 
 
 def _sections(memory: Memory, asked: Question) -> list[Passage]:
-    if memory.beside is None:
+    if memory.project_memory is None:
         return []
-    project = memory.beside.project
+    project = memory.project_memory.project
     wanted = sorted(asked.weights, key=lambda term: -asked.weights[term])
     sections = index.search(project.narrative_index, project.narrative, wanted, _MOST)
     return [

@@ -16,7 +16,7 @@ from ctx import ids
 from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model, records, replay
-from ctx.memory.changes import Change
+from ctx.memory.claims import Claim
 from ctx.memory.graph import USER
 from ctx.memory.model import OFF_CONTEXT, PINNED, REFERENCE, TIERS, Evidence, Node
 from ctx.operations import link
@@ -89,7 +89,7 @@ class Placement(NamedTuple):
 
 def may_pin(memory: Memory) -> bool:
     """Whether the user lets agents do all of it without being asked."""
-    return memory.surroundings.person_config.flag("agents.may_pin")
+    return memory.environment.user_config.flag("agents.may_pin")
 
 
 def is_protected(memory: Memory, node: Node) -> bool:
@@ -131,13 +131,15 @@ def superseding(memory: Memory, tags: Sequence[str], old: Sequence[Node]) -> lis
     return [*tags, *inherited_tags(held, tags)]
 
 
-def propose_superseding(memory: Memory, new: NodeId, old: NodeId) -> None:
+def propose_superseding(
+    memory: Memory, new: NodeId, old: NodeId, claim: Claim | None = None
+) -> None:
     """Note that a node is to take the place of another one, which is protected."""
     graph = memory.graph
     scope = graph.holding(new).scope
     if graph.holding(old).scope != scope:
         link.refuse_way_out(scope, "SUPERSEDES", new, old)
-    with memory.changing("propose", scope) as change:
+    with memory.transaction("propose", scope, claim=claim) as change:
         wish = wish_of(change.graph.node(new))
         if old not in wish.supersedes:
             wish = wish._replace(supersedes=(*wish.supersedes, old))
@@ -190,14 +192,14 @@ def accept(memory: Memory, proposal: Proposal) -> None:
     """Let a node become what the agent asked for."""
     node = memory.graph.node(proposal.id)
     if proposal.is_done:
-        with memory.changing(_ACTION, node.scope) as change:
+        with memory.transaction(_ACTION, node.scope) as change:
             # The last word about the pin is the user's then.
             [*_, last] = records.about_key(change.graph.connection, node.id, "tag.", PINNED)
             change.repeat(last, "tag.add", dict(last.body))
         return
     wish = wish_of(node)
-    archived = memory.by_scope(each for each in wish.archives if memory.graph.has(each))
-    with memory.changing(_ACTION, node.scope) as change:
+    archived = memory.graph.by_scope(each for each in wish.archives if memory.graph.has(each))
+    with memory.transaction(_ACTION, node.scope, *archived) as change:
         change.update_node(node.id, metadata={PROPOSED: None})
         moves = wish.everywhere or any(tag.startswith(_PROJECT) for tag in wish.tags)
         for tag in node.tags if moves else ():
@@ -211,24 +213,18 @@ def accept(memory: Memory, proposal: Proposal) -> None:
         for old in wish.supersedes:
             if change.graph.has(old):
                 link.draw(change, node.id, old, "SUPERSEDES", Evidence(_ACTION), outside=False)
-        _archive(change, archived.pop(node.scope, ()))
-    for scope, others in archived.items():
-        with memory.also_changing(change, scope) as other:
-            _archive(other, others)
+        for scope, others in archived.items():
+            for node_id in others:
+                change.in_scope(scope).set_tier(node_id, OFF_CONTEXT)
 
 
 def reject(memory: Memory, proposal: Proposal) -> None:
     """Let a node stay as it is; where an agent has pinned it, without the pin."""
-    with memory.changing(_ACTION, proposal.scope) as change:
+    with memory.transaction(_ACTION, proposal.scope) as change:
         if proposal.is_done:
             change.untag(proposal.id, PINNED)
         else:
             change.update_node(proposal.id, metadata={PROPOSED: None})
-
-
-def _archive(change: Change, node_ids: Sequence[NodeId]) -> None:
-    for node_id in node_ids:
-        change.set_tier(node_id, OFF_CONTEXT)
 
 
 def _is_foreign(memory: Memory, tag: str) -> bool:

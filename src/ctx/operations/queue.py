@@ -25,7 +25,7 @@ class Queue(NamedTuple):
 
 def queue(memory: Memory) -> Queue:
     connection = memory.user.connection
-    return without_store(memory.surroundings.user_store.home)._replace(
+    return without_store(memory.environment.user_store.home)._replace(
         new=event_table.waiting(connection),
         skipped=event_table.skipped(connection),
         last_stored=event_table.last_at(connection),

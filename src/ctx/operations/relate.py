@@ -98,7 +98,7 @@ def relate(memory: Memory, options: Relation) -> Related:
     scope, outside = _place(memory, *ends)
     if outside:
         link.refuse_way_out(scope, kind, from_id, to_id)
-    with memory.changing("relate", scope) as change:
+    with memory.transaction("relate", scope) as change:
         # The anchor of a file may be in the other store: then the edge leads there.
         here = [end for end in ends if isinstance(end, Anchor) and not (outside and end is ends[1])]
         made = tuple(end.id for end in here if anchors.put(change, end))
@@ -144,7 +144,7 @@ def mentioned(memory: Memory, words: Sequence[str], text: str) -> Mentioned:
                 end = _named(memory, word, names, unknown)
                 if isinstance(end, Anchor):
                     said = anchors.word_for(end)
-                elif memory.beside and memory.beside.graph.has(end):
+                elif memory.project_memory and memory.project_memory.graph.has(end):
                     said = end
             except AmbiguousId:
                 unclear.append(names.unclear(word))
@@ -213,13 +213,13 @@ def _named(memory: Memory, word: str, names: CodeNames, unknown: list[Unknown]) 
 
 def _root(memory: Memory) -> str:
     """What paths in anchors are relative to."""
-    return memory.beside.project.root if memory.beside else memory.place.folder
+    return memory.project_memory.project.root if memory.project_memory else memory.place.folder
 
 
 def _document(memory: Memory, text: str, root: str) -> NodeId | Anchor | None:
     if _NUMBERED.fullmatch(text.removesuffix(".md")):
         return memory.graph.find(text)
-    if memory.beside is None:
+    if memory.project_memory is None:
         return None
     if _NUMBER.fullmatch(text) and not os.path.lexists(os.path.join(memory.folder, text)):
         try:
@@ -331,7 +331,11 @@ def _near(memory: Memory, text: str, root: str) -> str:
 
 def _files(memory: Memory, root: str) -> Iterator[str]:
     """Files of the project from its root: as git tells, else as they lie there, not all of many."""
-    checkout = memory.beside.project.checkout if memory.beside else checkouts.find_checkout(root)
+    checkout = (
+        memory.project_memory.project.checkout
+        if memory.project_memory
+        else checkouts.find_checkout(root)
+    )
     if checkout is not None:
         try:
             for path in git.belonging_files(checkout, root):

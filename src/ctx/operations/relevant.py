@@ -112,7 +112,7 @@ def _about_files(
 
 def _known(there: Memory, session: str) -> set[str]:
     """The nodes that a session was given before, at its start or at a prompt."""
-    home = there.surroundings.user_store.home
+    home = there.environment.user_store.home
     known = {key.rpartition(":")[2] for key in shown.before(home, session)}
     known |= receipts.nodes_given(there.user.connection, session, _MOST_RECEIPTS)
     for name in spool.waiting(home)[-_MOST_RECEIPTS:]:

@@ -22,6 +22,8 @@ from ctx.memory import lookups, model
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence, Node, Redaction
 from ctx.narrative import log, naming, roles, streams
+from ctx.objects import store
+from ctx.objects.model import StepKind
 from ctx.operations import document
 from ctx.operations.add_note import of_task_and_project
 from ctx.project import anchors
@@ -110,14 +112,14 @@ def respond(memory: Memory, response: Response) -> Kept:
     found = tuple(Redaction("answer", each.rule, each.line) for each in clean.findings)
     is_whole = len(whole) <= 2 * LONGEST_TEXT and len(clean.text) <= LONGEST_TEXT
     cut = 0 if is_whole else max(0, len(whole) - LONGEST_TEXT)
-    with memory.changing("llm") as change:
+    with memory.transaction("llm") as change:
         key = sha256(f"{task}\0{text}".encode()).hexdigest()[:32]
         node_id = lookups.source_of_answer(change.graph.connection, key)
         is_new = node_id is None
         given: list[str] = []
         if node_id is None:
             metadata = _metadata(response, task, parts) | {"answer": key}
-            blob = _blob(change, text) if memory.beside else None
+            blob = _blob(change, text) if memory.project_memory else None
             if blob:
                 metadata["blob"] = blob
             content = _content(response, task, parts if blob else None, text)
@@ -147,7 +149,7 @@ def write_to_log(memory: Memory, kept: Kept) -> str | None:
 
     The log has no node of its own: the answer has one, which says whose words they are.
     """
-    if memory.beside is None:
+    if memory.project_memory is None:
         return None
     at = clock.now_ms()
     path = naming.log_path(at, within=streams.folder_of(roles.MAIN_STREAM, memory.session))
@@ -164,9 +166,6 @@ def _sound(text: str) -> str:
 
 def _blob(change: Change, text: str) -> ObjectId:
     """Put the answer beside the records of a change."""
-    from ctx.objects import store
-    from ctx.objects.model import StepKind
-
     kept = store.blob(f"{text}\n".encode())
     change.objects.append(kept)
     change.kind = change.kind or StepKind.NOTE
@@ -243,7 +242,7 @@ class _Files:
     """The files of a project, by what a model may call them."""
 
     def __init__(self, memory: Memory, packed: Sequence[str]) -> None:
-        root = memory.beside.project.root if memory.beside else memory.place.folder
+        root = memory.project_memory.project.root if memory.project_memory else memory.place.folder
         self._root = os.path.realpath(root)
         self._bases = dict.fromkeys((os.path.realpath(memory.folder), self._root))
         self._packed = packed

@@ -61,7 +61,7 @@ class Review(NamedTuple):
 
 def review(memory: Memory) -> Review:
     """What is open. Only in a project can two branches change the same."""
-    disputed = _disputes(memory) if memory.beside else []
+    disputed = _disputes(memory) if memory.project_memory else []
     return Review(
         tuple(_shown(project(memory), each) for each in disputed),
         proposals=tuple(proposals.proposals(memory)),
@@ -92,7 +92,7 @@ def count(graph: Graph) -> int:
 def accept(memory: Memory, node_id: NodeId, field: str | None) -> Review:
     """Let what holds hold, in one field of a node or in all that are disputed."""
     settled = []
-    with memory.changing(ACTION, PROJECT) as change:
+    with memory.transaction(ACTION, PROJECT) as change:
         for dispute in _of(memory, node_id, field):
             settled.append(_shown(change.graph, dispute))
             _settle(change, dispute)
@@ -118,7 +118,7 @@ def pick(memory: Memory, node_id: NodeId, field: str | None, number: int) -> Rev
 
 def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
     """Let a field be what a person says it is, whatever the versions were."""
-    with memory.changing(ACTION, PROJECT) as change:
+    with memory.transaction(ACTION, PROJECT) as change:
         [dispute] = _of(memory, node_id, field)
         shown = _shown(change.graph, dispute)
         if not _put(change, dispute, value):
@@ -129,10 +129,10 @@ def replace(memory: Memory, node_id: NodeId, field: str, value: Any) -> Review:
 def project(memory: Memory) -> Graph:
     """The graph of the project: only there people change things at once. E012 without one."""
     memory.require_trust()
-    if memory.beside is None:
-        layout.require_project(memory.folder, memory.surroundings.user_store.home)
+    if memory.project_memory is None:
+        layout.require_project(memory.folder, memory.environment.user_store.home)
         raise UsageError("With --db there is no project.", hint="Leave --db out.")
-    return memory.beside.graph
+    return memory.project_memory.graph
 
 
 def find(memory: Memory, text: str) -> NodeId:

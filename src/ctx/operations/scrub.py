@@ -21,6 +21,7 @@ from ctx.exchange import scrub, scrub_files
 from ctx.exchange.scrub_files import Left, Place, holds
 from ctx.exchange.scrub_project import ScrubbedProject
 from ctx.llm import ledger
+from ctx.llm.llama_cpp import slots
 from ctx.memory import store
 from ctx.objects.repository import Repository
 from ctx.operations import apply, tend
@@ -235,8 +236,6 @@ def _left(scope: Scope, needle: Needle) -> Iterator[Left]:
 
 def _at_models(home: str) -> Iterator[Left]:
     """What servers of models keep of prompts. Nobody can tell what is in it, or delete it there."""
-    from ctx.llm.llama_cpp import slots
-
     for each in slots.forget(os.path.join(home, "llm")):
         why = f"the llama.cpp server at {each.where} keeps a prompt in it, which may hold it"
         yield Left(each.file, f"{why}: delete it in that server's --slot-save-path")
@@ -296,7 +295,7 @@ def _keep_name(scope: Scope, needle: Needle) -> None:
                 repositories.record(scope.home, checkout.common_dir, needle.name(name))
 
 
-def _rows(found: "dict[str, int]") -> list[Place]:
+def _rows(found: dict[str, int]) -> list[Place]:
     return [Place(f"store.db: {table}", rows, "rewritten") for table, rows in found.items()]
 
 

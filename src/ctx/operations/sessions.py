@@ -19,7 +19,6 @@ from ctx.errors import CtxError, UsageError
 from ctx.hook_files import live
 from ctx.ids import NodeId, short
 from ctx.memory import event_log, lookups, pending, receipts
-from ctx.memory.changes import Change
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.memory.query import times
@@ -199,7 +198,7 @@ def delete(memory: Memory, text: str, *, dry_run: bool) -> Deleted:
     The nodes go by a change, which can be undone; what was heard of the session is gone for good.
     """
     connection = memory.user.connection
-    home = memory.surroundings.user_store.home
+    home = memory.environment.user_store.home
     session = state.get(connection, text)
     if live.is_live(home, session.id, clock.wall_s()):
         raise UsageError(
@@ -271,30 +270,29 @@ def _is_of_it_alone(node: Node, session: str) -> bool:
 
 
 def _delete_nodes(memory: Memory, nodes: Sequence[Node]) -> str | None:
-    """By one change for each store; the id of the change."""
-    changes: list[str] = []
-
-    def remove(change: Change, part: Sequence[NodeId]) -> None:
-        changes.append(change.id)
-        for node_id in part:
-            change.delete_node(node_id)
-
+    """The id of the change; None where there is nothing to delete."""
+    if not nodes:
+        return None
     there = [node.id for node in nodes]
-    memory.change_each("sessions delete", memory.by_scope(there), remove)
+    by_scope = memory.graph.by_scope(there)
+    with memory.transaction("sessions delete", *by_scope) as change:
+        for scope, part in by_scope.items():
+            for node_id in part:
+                change.in_scope(scope).delete_node(node_id)
     from ctx.packs import node_vectors
 
     # They are gone all the same: the next filling finds what could not be done now.
     with suppress(CtxError):
         node_vectors.forget(memory, there)
-    return changes[0] if changes else None
+    return change.id
 
 
 def _logs(memory: Memory, nodes: Sequence[Node]) -> tuple[str, ...]:
     """What was committed of shared nodes is told by the log, which people and git have."""
     names = [short(node.id).encode() for node in nodes if node.scope == PROJECT]
-    if memory.beside is None or not names:
+    if memory.project_memory is None or not names:
         return ()
-    project, found = memory.beside.project, []
+    project, found = memory.project_memory.project, []
     folder = os.path.join(project.narrative, "log")
     for path in (os.path.join(folder, each) for each in disk.names(folder)):
         with suppress(OSError):

@@ -70,11 +70,11 @@ def show(memory: Memory, node_id: NodeId, *, with_edges: bool, with_history: boo
 
 def _answer(memory: Memory, node: Node) -> str | None:
     """What lies beside the node of an answer; None where nothing does, or not here."""
-    if memory.beside is None or not {"answer", "blob"} <= node.metadata.keys():
+    if memory.project_memory is None or not {"answer", "blob"} <= node.metadata.keys():
         return None
     try:
         blob = object_id(str(node.metadata["blob"]))
-        found = memory.beside.repository.everything.read(blob)
+        found = memory.project_memory.repository.everything.read(blob)
     except CtxError:
         return None
     return found.payload.decode("utf-8", "backslashreplace")

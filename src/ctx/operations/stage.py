@@ -262,7 +262,7 @@ def _forget_task(memory: Memory) -> str | None:
     found = tasks.current(memory).task
     if word is None or (found and found.id):
         return None
-    with memory.changing("stage abort", USER) as change:
+    with memory.transaction("stage abort", USER) as change:
         change.set_current_task(memory.task_key, None)
     return word
 
@@ -279,13 +279,13 @@ def status(workspace: Workspace, home: str) -> Staging:
 
 def _project(memory: Memory) -> ProjectMemory:
     memory.require_trust()
-    if memory.beside is None:
-        layout.require_project(memory.folder, memory.surroundings.user_store.home)
+    if memory.project_memory is None:
+        layout.require_project(memory.folder, memory.environment.user_store.home)
         raise UsageError(
             "A file of the graph was named, and staging belongs to a project.",
             hint="Leave out --db and CTX_DB.",
         )
-    return memory.beside
+    return memory.project_memory
 
 
 def _chain(repository: Repository, session: SessionId) -> list[Step]:

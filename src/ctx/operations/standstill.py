@@ -9,7 +9,7 @@ from ctx.capture import policy
 from ctx.capture.pausing import EVERYWHERE
 from ctx.operations.pause import Pause, held, place_of
 from ctx.sqlite.connection import shown
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 
 class Standstill(NamedTuple):
@@ -19,15 +19,14 @@ class Standstill(NamedTuple):
     """What ends it."""
 
 
-def standstills(surroundings: Surroundings) -> tuple[Standstill, ...]:
+def standstills(environment: Environment) -> tuple[Standstill, ...]:
     """All there are: pauses anywhere, and what is set for this place."""
-    home = surroundings.user_store.home
-    place = place_of(surroundings.folder, home)
-    environment = surroundings.environment
+    home = environment.user_store.home
+    place = place_of(environment.folder, home)
     # As capture reads them: what a project sets is no word in what is taken in.
-    config = surroundings.person_config
+    config = environment.user_config
     found = [_paused(each) for each in held(home)]
-    if why := policy.closed(config, place, environment.get("HOME", "")):
+    if why := policy.closed(config, place, environment.variables.get("HOME", "")):
         name = "ignore_projects" if config.flag("capture.enabled") else "enabled"
         found.append(Standstill(why, f"`ctx config explain capture.{name}` shows who set it."))
     return tuple(found)

@@ -75,16 +75,20 @@ def status(memory: Memory, *, new: bool) -> Status:
         bytes=size,
         new=new,
         project=memory.project,
-        project_store="not trusted" if memory.withheld else "trusted" if memory.beside else "none",
+        project_store="not trusted"
+        if memory.withheld
+        else "trusted"
+        if memory.project_memory
+        else "none",
         task=pending.current_task(memory.user, memory.task_key),
         staged=_staged(memory),
         scopes=by_scope(memory.graph),
-        health=None if memory.is_alone or new else health.health(memory),
+        health=None if memory.is_single_store or new else health.health(memory),
         **census(memory.graph)._asdict(),
     )
-    if memory.beside is None:
+    if memory.project_memory is None:
         return found
-    repository = memory.beside.repository
+    repository = memory.project_memory.repository
     removed = local_state.removed_worktrees(repository.project)
     untracked: list[Untracked] = []
     with suppress(GitFailure):
@@ -97,12 +101,14 @@ def status(memory: Memory, *, new: bool) -> Status:
 
 
 def _staged(memory: Memory) -> tuple[StagedSession, ...]:
-    if memory.beside is None:
+    if memory.project_memory is None:
         return ()
     from ctx.project import staged, waiting
 
-    home = memory.surroundings.user_store.home
-    stale = {each.session for each in waiting.stale(memory.beside.project, home, clock.wall_s())}
+    home = memory.environment.user_store.home
+    stale = {
+        each.session for each in waiting.stale(memory.project_memory.project, home, clock.wall_s())
+    }
     return tuple(
         StagedSession(
             each.session,
@@ -110,7 +116,7 @@ def _staged(memory: Memory) -> tuple[StagedSession, ...]:
             each.records,
             each.tokens,
         )
-        for each in staged.sessions(memory.beside.graph.connection)
+        for each in staged.sessions(memory.project_memory.graph.connection)
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ctx.errors import UsageError
 from ctx.ids import NodeId
 from ctx.memory import model
+from ctx.memory.claims import Claim
 from ctx.memory.graph import PROJECT, USER
 from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
 from ctx.workspace import Memory
@@ -36,7 +37,7 @@ class Summarized(NamedTuple):
     redacted: tuple[Redaction, ...]
 
 
-def summarize(memory: Memory, options: Options) -> Summarized:
+def summarize(memory: Memory, options: Options, claim: Claim | None = None) -> Summarized:
     """A summary, derived from its sources. It takes their place in contexts.
 
     So it has the tags that say where the sources are seen: the project and the task that they
@@ -51,8 +52,10 @@ def summarize(memory: Memory, options: Options) -> Summarized:
         raise UsageError("There is nothing to summarize.", hint="Name at least one node.")
     # What rests on something of one's own is one's own.
     scope = PROJECT if all(source.scope == PROJECT for source in sources) else USER
-    elsewhere: list[NodeId] = []
-    with memory.changing("summarize", scope) as change:
+    # What is archived elsewhere can be repeated, so that comes first.
+    others = {source.scope for source in sources if options.archive_sources} - {scope}
+    with memory.transaction("summarize", *others, scope, claim=claim) as whole:
+        change = whole.in_scope(scope)
         node_id = change.add_node("summary", options.content, metadata=options.metadata)
         inherited = inherited_tags(sources, given) if options.inherits else []
         for tag in [*given, *inherited]:
@@ -65,14 +68,7 @@ def summarize(memory: Memory, options: Options) -> Summarized:
                 pinned.append(source.id)
             elif options.archive_sources and source.id not in options.spared:
                 archived.append(source.id)
-                if outside:
-                    elsewhere.append(source.id)
-                else:
-                    change.set_tier(source.id, OFF_CONTEXT)
-    if elsewhere:
-        with memory.also_changing(change, PROJECT) as other:
-            for source_id in elsewhere:
-                other.set_tier(source_id, OFF_CONTEXT)
+                change.in_scope(source.scope).set_tier(source.id, OFF_CONTEXT)
     graph = memory.graph
     short = graph.shown([node_id, *(source.id for source in sources)])
     return Summarized(

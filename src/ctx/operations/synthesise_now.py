@@ -129,7 +129,7 @@ def synthesise_now(
 
 def _tell_anew(memory: Memory, session: Session) -> Written | None:
     """Where another process is at it, that one does it in a moment."""
-    home = memory.surroundings.user_store.home
+    home = memory.environment.user_store.home
     with tend.alone(home) as held:
         if not held:
             return None

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
-from ctx.memory.changes import Change
 from ctx.memory.model import PINNED, Node
 from ctx.workspace import Memory
 
@@ -25,7 +24,7 @@ class Tagging(NamedTuple):
 
 def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
     """Add tags. A tier takes the place of the one that was there, except for the pin."""
-    with memory.changing("tag", memory.graph.holding(node_id).scope) as change:
+    with memory.transaction("tag", memory.graph.holding(node_id).scope) as change:
         wanted = model.tags(tags)
         replaced = model.replaced_tiers(memory.graph.tags_of(node_id), wanted)
         added = [word for word in wanted if change.tag(node_id, word)]
@@ -34,7 +33,7 @@ def tag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 
 
 def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
-    with memory.changing("untag", memory.graph.holding(node_id).scope) as change:
+    with memory.transaction("untag", memory.graph.holding(node_id).scope) as change:
         # Also what could not be given as a tag today can be taken away.
         wanted = [model.spelling(word.strip()) for word in tags]
         removed = [word for word in wanted if change.untag(node_id, word)]
@@ -43,11 +42,11 @@ def untag(memory: Memory, node_id: NodeId, tags: Sequence[str]) -> Tagged:
 
 def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
     added: dict[NodeId, bool] = {}
-
-    def put(change: Change, part: Sequence[NodeId]) -> None:
-        added.update((each, change.tag(each, PINNED)) for each in part)
-
-    memory.change_each("pin", memory.by_scope(node_ids), put)
+    by_scope = memory.graph.by_scope(node_ids)
+    with memory.transaction("pin", *by_scope) as change:
+        for scope, part in by_scope.items():
+            here = change.in_scope(scope)
+            added.update((each, here.tag(each, PINNED)) for each in part)
     return Tagging(
         tuple(_tagged(memory, each, [PINNED] if new else [], []) for each, new in added.items())
     )
@@ -55,11 +54,11 @@ def pin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
 
 def unpin(memory: Memory, node_ids: Sequence[NodeId]) -> Tagging:
     removed: dict[NodeId, bool] = {}
-
-    def take(change: Change, part: Sequence[NodeId]) -> None:
-        removed.update((each, change.untag(each, PINNED)) for each in part)
-
-    memory.change_each("unpin", memory.by_scope(node_ids), take)
+    by_scope = memory.graph.by_scope(node_ids)
+    with memory.transaction("unpin", *by_scope) as change:
+        for scope, part in by_scope.items():
+            here = change.in_scope(scope)
+            removed.update((each, here.untag(each, PINNED)) for each in part)
     return Tagging(
         tuple(_tagged(memory, each, [], [PINNED] if had else []) for each, had in removed.items())
     )

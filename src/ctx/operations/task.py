@@ -5,6 +5,7 @@ A task is a node, and a word that its working nodes carry as a tag: `Implement O
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from ctx.errors import NodeNotFound, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model, pending
 from ctx.memory.changes import Change
+from ctx.memory.claims import Claim
 from ctx.memory.graph import PROJECT, USER, Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import OFF_CONTEXT, REFERENCE, WORKING, Evidence, Node, Redaction
@@ -92,7 +94,7 @@ class Current(NamedTuple):
     """How many working nodes it has."""
 
 
-def start(memory: Memory, name: str) -> Started:
+def start(memory: Memory, name: str, claim: Claim | None = None) -> Started:
     """Make a task the current one, finding it by name or id, or making it."""
     graph = memory.graph
     # A name becomes a tag, where a secret would stay: it goes before.
@@ -100,9 +102,12 @@ def start(memory: Memory, name: str) -> Started:
     found_task = _find(memory, title.text)
     compacted = _switched(memory, found_task)
     with ExitStack() as stack:
-        create = stack.enter_context(document.new_files(memory)) if memory.beside else None
-        scope = found_task.scope if found_task else None
-        change = stack.enter_context(memory.changing("task start", scope))
+        create = stack.enter_context(document.new_files(memory)) if memory.project_memory else None
+        here = found_task.scope if found_task else memory.home
+        # What is worked on here is nobody else's business: it stays in the user store. That can be
+        # repeated, so it comes first.
+        whole = stack.enter_context(memory.transaction("task start", USER, here, claim=claim))
+        change = whole.in_scope(here)
         node = _find(memory, title.text)
         if node is None:
             drafted = document.draft(document.Options(title.text))
@@ -122,10 +127,8 @@ def start(memory: Memory, name: str) -> Started:
             if memory.project_tag:
                 change.tag(each, memory.project_tag)
         before = pending.current_task(memory.user, memory.task_key)
-        if before != word and change.graph.scope == USER:
-            change.set_current_task(memory.task_key, word)
-        elif before != word:
-            _set_current(memory, change, word)
+        if before != word:
+            change.in_scope(USER).set_current_task(memory.task_key, word)
     graph = memory.graph
     task = _task(graph, word, graph.node(node_id))
     replaced = None if before == word else before
@@ -178,7 +181,7 @@ def make(
     return Made(node_id, word, metadata.get("file"))
 
 
-def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
+def end(memory: Memory, name: str | None, *, summarize: bool, claim: Claim | None = None) -> Ended:
     """Archive a task's working nodes; its decisions and open questions stay, as reference."""
     current = pending.current_task(memory.user, memory.task_key)
     if name is None and current is None:
@@ -186,9 +189,13 @@ def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
     asked = redact(name).text if name else current or ""
     node = _find(memory, asked)
     word = _word_of(node) if node else task_word(asked)
-    scope = node.scope if node else None
+    here = node.scope if node else memory.home
     summary_id = None
-    with memory.changing("task end", scope) as change:
+    # Where there is a project, its nodes and the user's may both be working nodes of the task. What
+    # is not in the store of the task itself can be repeated, and comes first.
+    other_scope = USER if here == PROJECT else memory.home
+    with memory.transaction("task end", other_scope, here, claim=claim) as whole:
+        change = whole.in_scope(here)
         working = _working(memory.graph, word, memory.project)
         if node is None and not working and word != current:
             raise NodeNotFound(
@@ -196,8 +203,9 @@ def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
             )
         promoted = [each.id for each in working if each.type in _LASTING and _holds(each)]
         archived = [each.id for each in working if each.id not in promoted]
-        here = change.graph.scope
-        _put_away(change, [each for each in working if each.scope == here], promoted)
+        for each in working:
+            tier = REFERENCE if each.id in promoted else OFF_CONTEXT
+            change.in_scope(each.scope).set_tier(each.id, tier)
         if node and node.metadata.get("status") != DONE:
             change.update_node(node.id, metadata={"status": DONE, "ended": _now()})
         sources = [each for each in working if each.type != "task" and _holds(each)]
@@ -205,17 +213,8 @@ def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
         if summarize and mine:
             title = _name_of(node) if node else word
             summary_id = _summarize(change, memory, f"Task: {title}", word, mine)
-        elsewhere = [each for each in working if each.scope != here]
-        if word == current and here == USER:
-            change.set_current_task(memory.task_key, None)
-        elif word == current:
-            _set_current(memory, change, None)
-        if elsewhere and here == PROJECT:
-            with memory.also_changing(change, USER) as other:
-                _put_away(other, elsewhere, promoted)
-    if elsewhere and here == USER:
-        with memory.also_changing(change, PROJECT) as other:
-            _put_away(other, elsewhere, promoted)
+        if word == current:
+            change.in_scope(USER).set_current_task(memory.task_key, None)
     compacted = compact.at_task_end(memory)
     graph = memory.graph
     notes = tuple(each for each in archived if node is None or each != node.id)
@@ -223,21 +222,6 @@ def end(memory: Memory, name: str | None, *, summarize: bool) -> Ended:
     summary = graph.node(summary_id) if summary_id else None
     short = graph.shown([summary_id])[summary_id] if summary_id else None
     return Ended(task, notes, tuple(promoted), summary, short, compacted)
-
-
-def _put_away(change: Change, working: Sequence[Node], promoted: Sequence[NodeId]) -> None:
-    for each in working:
-        change.set_tier(each.id, REFERENCE if each.id in promoted else OFF_CONTEXT)
-
-
-def _set_current(memory: Memory, change: Change, word: str | None) -> None:
-    """What is worked on here is nobody else's business: it stays in the user store.
-
-    This comes inside the change of the project. Where somebody stops in between, the change is
-    not made yet, and whoever makes it finds this done.
-    """
-    with memory.also_changing(change, USER) as other:
-        other.set_current_task(memory.task_key, word)
 
 
 def current(memory: Memory) -> Current:
@@ -252,8 +236,6 @@ def current(memory: Memory) -> Current:
 
 def task_word(name: str) -> str:
     """What a task's nodes carry as a tag: letters and digits of any script, and dashes."""
-    import unicodedata
-
     word = "".join(
         character if character.isalnum() or unicodedata.category(character)[0] == "M" else " "
         for character in unicodedata.normalize("NFC", name).lower()

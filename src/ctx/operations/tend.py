@@ -17,19 +17,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from sqlite3 import Connection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx import clock, locks
-from ctx.capture import event_table, session_table
+from ctx.capture import event_table, session_table, state
+from ctx.capture.state import Session
 from ctx.hook_files import live, spool
 from ctx.memory import census
-from ctx.operations import apply
+from ctx.operations import apply, health
 from ctx.operations.apply import NOTHING, Applied
 from ctx.sqlite.connection import transaction
 from ctx.workspace import Memory
-
-if TYPE_CHECKING:
-    from ctx.capture.state import Session
 
 Guard = Callable[[str], AbstractContextManager[None]]
 """Around a part, which it is given in words: what becomes of an error there."""
@@ -112,10 +110,8 @@ class Tending:
             counts = [found.steps, found.dropped, found.skipped]
         return sum(counts)
 
-    def _due(self, memory: Memory) -> "list[Session]":
+    def _due(self, memory: Memory) -> list[Session]:
         """The sessions of which something new can be told."""
-        from ctx.capture import state
-
         connection, now_ms = memory.user.connection, clock.now_ms()
         found: list[Session] = []
         with self._guard("sessions"):
@@ -133,7 +129,7 @@ class Tending:
             self._is_first = False
         return found
 
-    def _is_due(self, connection: Connection, session: "Session", now_ms: int) -> bool:
+    def _is_due(self, connection: Connection, session: Session, now_ms: int) -> bool:
         first = event_table.first_step(connection, session.id, session.synthesised)
         if first is None:
             return False
@@ -144,7 +140,7 @@ class Tending:
         is_quiet = session.last_at < clock.iso(now_ms - _QUIET_S * 1000)
         return is_quiet and not live.is_live(self._home, session.id, clock.wall_s())
 
-    def _reconcile(self, memory: Memory, due: "Sequence[Session]") -> int:
+    def _reconcile(self, memory: Memory, due: Sequence[Session]) -> int:
         missed = 0
         for session in due:
             if self._is_stopping():
@@ -157,9 +153,7 @@ class Tending:
                 )
         return missed
 
-    def _synthesise(self, memory: Memory, due: "Sequence[Session]") -> "list[Session]":
-        from ctx.capture import state
-
+    def _synthesise(self, memory: Memory, due: Sequence[Session]) -> list[Session]:
         connection = memory.user.connection
         made: list[Session] = []
         for session in due:
@@ -178,7 +172,7 @@ class Tending:
         self._learn(memory, {each.project for each in made if each.status != state.ACTIVE})
         return made
 
-    def _learn(self, memory: Memory, projects: "set[str | None]") -> None:
+    def _learn(self, memory: Memory, projects: set[str | None]) -> None:
         for project in sorted(projects, key=str):
             if not self._is_stopping():
                 with self._guard(f"learnings of {project}"):
@@ -201,16 +195,14 @@ class Tending:
         with self._guard("the daily backup"):
             from ctx.operations import backups
 
-            config = memory.surroundings.person_config
+            config = memory.environment.user_config
             # A copy of nothing would be the only one for a day.
-            if census.has_nodes(memory.user.connection) and not memory.is_alone:
+            if census.has_nodes(memory.user.connection) and not memory.is_single_store:
                 backups.daily(memory.path, config.integer("backup.keep"))
         self._note_health(memory)
 
     def _note_health(self, memory: Memory) -> None:
         with self._guard("how ctx is doing"):
-            from ctx.operations import health
-
             health.note(self._home, health.health(memory))
 
     def freshen(self, memory: Memory) -> None:
@@ -238,7 +230,7 @@ class Tending:
 
     def _fill_vectors(self, memory: Memory) -> None:
         nodes = census.count_nodes(memory.user.connection)
-        if nodes > _FEW_NODES and memory.surroundings.person_config.flag("search.vectors"):
+        if nodes > _FEW_NODES and memory.environment.user_config.flag("search.vectors"):
             from ctx.packs import node_vectors
 
             node_vectors.fill_slice(memory, _SLICE_S)
@@ -257,7 +249,7 @@ def drain(memory: Memory, home: str) -> Applied:
 
 
 def transcript_timeout_s(memory: Memory) -> float:
-    return memory.surroundings.person_config.number("hooks.transcript_timeout_seconds")
+    return memory.environment.user_config.number("hooks.transcript_timeout_seconds")
 
 
 def problems(applied: Applied) -> list[str]:
@@ -281,6 +273,6 @@ def alone(home: str, seconds: float = 0) -> Iterator[bool]:
 def _freshen_code_at(memory: Memory, folder: str) -> None:
     from ctx.codebase import code_background, code_index
 
-    codebase = code_index.at(memory.surroundings._replace(folder=folder))
+    codebase = code_index.at(memory.environment._replace(folder=folder))
     if os.path.exists(codebase.place.database):
         code_background.start(codebase)

@@ -40,30 +40,30 @@ class Undone(NamedTuple):
 
 def undo_change(memory: Memory, text: str | None, *, dry_run: bool) -> Undone:
     """Take back the change that a person named, else the last one of this session."""
-    graph, change_id = _chosen(memory, text)
+    graphs, change_id = _chosen(memory, text)
     if dry_run:
-        return Undone(undo.made(graph, change_id), _told(graph, change_id), (), None)
+        return Undone(undo.made(graphs[0], change_id), _told(graphs[0], change_id), (), None)
     from ctx.operations import document
 
-    with ExitStack() as files, memory.changing(undo.ACTION, graph.scope) as change:
-        # Chosen again under the lock: of two who undo at once, each takes another change.
-        graph, change_id = _chosen(memory, text)
-        if graph.scope != change.graph.scope:
-            graph, change_id = change.graph, _find(change.graph, change_id)
-        made = undo.made(graph, change_id)
-        kept = undo.take_back(change, change_id)
-        documents = document.take_back(memory, change, files)
-    parts = [change]
-    for other in memory.graph.graphs:
-        # What one command did in both stores is one change.
-        if other.scope != change.graph.scope and records.of_change(other.connection, change_id):
-            with ExitStack() as files, memory.also_changing(change, other.scope) as also:
-                kept += undo.take_back(also, change_id)
-                documents += document.take_back(memory, also, files)
-            parts.append(also)
-    graph = next(each for each in memory.graph.graphs if each.scope == change.graph.scope)
+    kept: list[Kept] = []
+    documents: list[str] = []
+    made: Made | None = None
+    while made is None:
+        scopes = [graph.scope for graph in graphs]
+        with ExitStack() as files, memory.transaction(undo.ACTION, *scopes) as change:
+            # Chosen again under the lock: of two who undo at once, each takes another change.
+            graphs, change_id = _chosen(memory, text)
+            if [graph.scope for graph in graphs] == scopes:
+                made = undo.made(change.graph, change_id)
+                for scope in scopes:
+                    kept += undo.take_back(change.in_scope(scope), change_id)
+                    documents += document.take_back(memory, change.in_scope(scope), files)
+    graph = next(each for each in memory.graph.graphs if each.scope == scopes[0])
     gone = [
-        record.subject for part in parts for record in part.written if record.kind == "node.delete"
+        record.subject
+        for part in change.parts.values()
+        for record in part.written
+        if record.kind == "node.delete"
     ]
     return Undone(
         made,
@@ -94,8 +94,8 @@ def _changes(memory: Memory, session: str | None) -> Iterator[tuple[Graph, str]]
             yield graph, made.change
 
 
-def _chosen(memory: Memory, text: str | None) -> tuple[Graph, str]:
-    """The change that is meant, and the store that has it."""
+def _chosen(memory: Memory, text: str | None) -> tuple[list[Graph], str]:
+    """The change that is meant, and the stores that have it: one command may change both."""
     change_id = _newest(memory) if text is None else _named(memory, text)
     found = [
         (graph, said)
@@ -106,7 +106,7 @@ def _chosen(memory: Memory, text: str | None) -> tuple[Graph, str]:
     found.sort(key=lambda each: not any(record.kind == "node.delete" for record in each[1]))
     if found:
         _refuse_loss(memory, change_id)
-        return found[0][0], change_id
+        return [graph for graph, _ in found], change_id
     raise NodeNotFound(f"There is no change {change_id}.")
 
 

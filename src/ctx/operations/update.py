@@ -1,17 +1,17 @@
 """Change a node's fields."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx.ids import NodeId
 from ctx.memory import model
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node, Redaction
+from ctx.narrative import roles
+from ctx.operations.document import Document
+from ctx.project.documents import content_of
 from ctx.redaction import redact
 from ctx.workspace import Memory
-
-if TYPE_CHECKING:
-    from ctx.operations.document import Document
 
 _PARTS = (
     *("title", "request", "investigated", "learned", "completed", "next_steps"),
@@ -63,7 +63,7 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
     if options.content is not None and {"key", "session"} <= node.metadata.keys():
         # What a session left behind says itself in parts, which are read instead of the whole.
         given = {**{name: None for name in _PARTS if name in node.metadata}, **given}
-    with memory.changing("update", node.scope) as change:
+    with memory.transaction("update", node.scope) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
@@ -78,18 +78,14 @@ def update(memory: Memory, node_id: NodeId, options: Options) -> Updated:
     return Updated(graph.node(node_id), short, changed, tuple(change.redacted), differs)
 
 
-def _update_document(
-    memory: Memory, node_id: NodeId, found: "Document", options: Options
-) -> Updated:
+def _update_document(memory: Memory, node_id: NodeId, found: Document, options: Options) -> Updated:
     """Write the words into the document, and record what else is to be changed."""
-    from ctx.narrative import roles
     from ctx.operations import document
-    from ctx.project.documents import content_of
 
     wanted = redact(model.content(options.content or ""))
     text = redact(document.with_content(found.text, wanted.text)).text
     before, after = content_of(found.seen), content_of(text.encode("utf-8", "surrogateescape"))
-    with document.rewriting(found) as rewrite, memory.changing("update", PROJECT) as change:
+    with document.rewriting(found) as rewrite, memory.transaction("update", PROJECT) as change:
         changed = change.update_node(
             node_id,
             node_type=options.type,
@@ -100,9 +96,9 @@ def _update_document(
         )
         if before != after:
             rewrite(text)
-    assert memory.beside is not None
+    assert memory.project_memory is not None
     # Where the document was empty, there may be no record that says that it is not any more.
-    memory.beside.close()
+    memory.project_memory.close()
     if roles.place(found.path).role == "decision":
         document.project_decisions(memory)
     graph = memory.graph

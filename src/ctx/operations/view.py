@@ -45,7 +45,7 @@ def create(
     _check_query(query)
     # As it will be kept, so that making it again is no mistake.
     query = redact(query).text
-    with memory.changing("view create", scope) as change:
+    with memory.transaction("view create", scope) as change:
         present = _present(change.graph, name)
         if present and (present.query, present.budget) != (query, budget):
             raise UsageError(
@@ -67,7 +67,7 @@ def update(
     """Change what is given, leave the rest. The budget `default` is the configured one."""
     if query is not None:
         _check_query(query)
-    with memory.changing("view update", scope or _scope(memory, name)) as change:
+    with memory.transaction("view update", scope or _scope(memory, name)) as change:
         present = change.graph.view(name)
         wanted = present._replace(
             query=present.query if query is None else query,
@@ -84,7 +84,7 @@ def delete(memory: Memory, name: str, scope: str | None = None) -> Viewed:
             f"The view {name!r} cannot be deleted: it is what a session begins with.",
             hint=f"`ctx view update {name} --query=…` changes it.",
         )
-    with memory.changing("view delete", scope or _scope(memory, name)) as change:
+    with memory.transaction("view delete", scope or _scope(memory, name)) as change:
         view = change.graph.view(name)
         change.delete_view(name)
     return Viewed(view, True, change.graph.scope)

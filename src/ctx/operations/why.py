@@ -121,7 +121,7 @@ def _newest(memory: Memory, project: str | None, limit: int) -> list[Receipt]:
 
 def _waiting(memory: Memory) -> list[Receipt]:
     """Those that hooks have written down and nobody has taken in yet, the newest first."""
-    home = memory.surroundings.user_store.home
+    home = memory.environment.user_store.home
     found = []
     for name in reversed(spool.waiting(home, spool.mark_of(home, memory.path))):
         if spool.kind_of(name) == spool.RECEIPT:

@@ -152,20 +152,20 @@ def forget(memory: Memory, node_ids: Iterable[NodeId]) -> None:
 
 def _stores(memory: Memory) -> list[tuple[Graph, str]]:
     """The graphs that can be read, each with the place of its vectors."""
-    if memory.is_alone:
+    if memory.is_single_store:
         return []
     found: list[tuple[Graph, str]] = []
     for graph in memory.graph.graphs:
-        if graph.scope == PROJECT and memory.beside is not None:
-            found.append((graph, memory.beside.project.vectors))
+        if graph.scope == PROJECT and memory.project_memory is not None:
+            found.append((graph, memory.project_memory.project.vectors))
         elif graph.scope != PROJECT:
-            found.append((graph, memory.surroundings.user_store.vectors))
+            found.append((graph, memory.environment.user_store.vectors))
     return found
 
 
 def _embedder(memory: Memory, patience_s: float | None = None) -> Embedder | None:
     with suppress(CtxError):
-        return embedders.configured(memory.config, memory.surroundings.environment, patience_s)
+        return embedders.configured(memory.config, memory.environment.variables, patience_s)
     return None
 
 

@@ -12,7 +12,7 @@
     compaction              the commit that it becomes; changelog, relations: what that tells
     past                    a project's memory as a commit has it
     authors                 who wrote what was not written here
-    exactly_once            a change for a command of an agent, done once
+    transaction             the one way to change memory: over the stores a command needs
     recover_commits         commits that git threw away, brought back
     trust, trust_check,
     repository_identity     whose store is trusted, and whether it is still the same repository

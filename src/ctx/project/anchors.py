@@ -6,13 +6,12 @@ projects meet, the project is a part of what it is called.
 """
 
 import posixpath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx import ids
 from ctx.ids import NodeId
-
-if TYPE_CHECKING:
-    from ctx.memory.changes import Change
+from ctx.memory import records, replay
+from ctx.memory.changes import Change
 
 _SEPARATORS = ("::", "#", ".")
 _KINDS = ("file", "item")
@@ -49,13 +48,11 @@ def diagnostic(name: str) -> Anchor:
     return Anchor("diagnostic", name)
 
 
-def put(change: "Change", anchor: Anchor) -> bool:
+def put(change: Change, anchor: Anchor) -> bool:
     """Let an anchor be there, as part of a change; whether it was not.
 
     One that only a document mentions would go with the mention: it is recorded now.
     """
-    from ctx.memory import records, replay
-
     about = records.about(change.graph.connection, anchor.id, "node.")
     recorded = replay.node(record for record in about if record.stamp < records.BEYOND)
     if recorded and recorded.alive:

@@ -9,9 +9,14 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from ctx import clock
+from ctx.errors import CtxError, ObjectNotFound
 from ctx.ids import ObjectId
 from ctx.memory import records
+from ctx.memory.materialise import materialise_all
 from ctx.memory.records import Record
+from ctx.objects import commits
+from ctx.objects.model import Commit, RecordBatch
+from ctx.objects.store import DAMAGE, decode, read_typed
 from ctx.project import held, present
 from ctx.project.held import Batch
 from ctx.project.present import State
@@ -56,10 +61,6 @@ class Bringing:
 
     def _follow_history(self) -> None:
         """Let `commits` be those that the heads reach."""
-        from ctx.objects import commits
-        from ctx.objects.model import Commit
-        from ctx.objects.store import read_typed
-
         known = parents_of(self._connection)
         walked = History(self._repository, known)
         reached = walked.walk(self._now.heads)
@@ -101,7 +102,6 @@ class Bringing:
 
     def _staged(self, committed: Mapping[str, Batch]) -> dict[str, Batch]:
         """The batches of sessions that began in this history; the others are parked."""
-        from ctx.errors import CtxError
         from ctx.objects import work
 
         found: dict[str, Batch] = {}
@@ -176,8 +176,6 @@ class Bringing:
         note(self._connection, "torn", "yes" if is_torn else "")
         went = held.take_out(self._connection, [each for each in known if each not in wanted])
         if is_new and not went:
-            from ctx.memory.materialise import materialise_all
-
             materialise_all(self._connection, self._tick, came)
         else:
             held.materialise(self._connection, [*came, *went])
@@ -188,9 +186,6 @@ class Bringing:
 
         A step's payload has other objects too: they say nothing here.
         """
-        from ctx.errors import ObjectNotFound
-        from ctx.objects.model import RecordBatch
-        from ctx.objects.store import DAMAGE, decode
         from ctx.project import batches
 
         try:
@@ -227,10 +222,6 @@ class History:
         self.damaged: list[str] = []
 
     def walk(self, heads: Iterable[str]) -> set[str]:
-        from ctx.errors import ObjectNotFound
-        from ctx.objects.model import Commit
-        from ctx.objects.store import DAMAGE, read_typed
-
         reached = set(heads)
         waiting: list[str] = list(reached)
         found: set[str] = set()

@@ -12,18 +12,16 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.code.diagnostics.model import Diagnostic, Report, Span
 from ctx.ids import NodeId, ObjectId
+from ctx.memory.changes import Change
 from ctx.memory.model import Evidence
 from ctx.objects import model, store
+from ctx.objects.store import Object
 from ctx.project import anchors
-
-if TYPE_CHECKING:
-    from ctx.memory.changes import Change
-    from ctx.objects.store import Object
 
 MOST_ANCHORS = 10
 MOST_KEPT = 50
@@ -59,8 +57,8 @@ class Project(NamedTuple):
 
 
 class Kept(NamedTuple):
-    snapshot: "Object"
-    blobs: tuple["Object", ...]
+    snapshot: Object
+    blobs: tuple[Object, ...]
     """The texts that it refers to."""
 
 
@@ -108,7 +106,7 @@ def snapshot(report: Report, project: Project) -> Kept:
 
 
 def relate(
-    change: "Change", observation: NodeId, errors: Sequence[Diagnostic], project: Project
+    change: Change, observation: NodeId, errors: Sequence[Diagnostic], project: Project
 ) -> None:
     """Let each distinct error be an anchor, which the observation mentions."""
     paths = _Paths(project._replace(folder=project.root))

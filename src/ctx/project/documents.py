@@ -7,6 +7,7 @@ comment. None of this is recorded. It follows from the files, which travel with 
 A document that somebody wrote by hand is a node too, under an id that follows from its path.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from sqlite3 import Connection
@@ -205,8 +206,6 @@ class _Saying:
 
 def digest(content: str) -> str:
     """Tells whether a document says what it said."""
-    import hashlib
-
     return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 

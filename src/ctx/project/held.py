@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
+from ctx.memory import materialise as making
 from ctx.memory import records
 from ctx.memory.records import Record
 
@@ -79,6 +80,4 @@ def take_out(connection: Connection, batch_ids: Iterable[str]) -> list[Record]:
 
 def materialise(connection: Connection, touched: list[Record]) -> None:
     if touched:
-        from ctx.memory import materialise as making
-
         making.materialise(connection, touched)

@@ -25,6 +25,7 @@ from ctx import clock, disk
 from ctx.ids import ObjectId, SessionId
 from ctx.layout import INDEX_KEY, Project
 from ctx.memory import history, records
+from ctx.memory.migrations import MIGRATIONS
 from ctx.memory.records import Record
 from ctx.project import held
 from ctx.project.bringing import Bringing, History, note, parents_of, told_heads
@@ -352,8 +353,6 @@ def _fill(
 
 
 def _create(connection: Connection) -> None:
-    from ctx.memory.migrations import MIGRATIONS
-
     for migrate in MIGRATIONS:
         migrate(connection)
     for table in _PERSONAL:

@@ -12,28 +12,29 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cached_property
+from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from ctx.errors import CtxError, DiskFailure, IndexCorrupt, StagingConflict
-from ctx.ids import ObjectId, SessionId
+from ctx.ids import ObjectId, SessionId, Ulid
 from ctx.layout import Project
 from ctx.memory.graph import PROJECT, Graph
 from ctx.narrative import scan
-from ctx.objects import untracked
+from ctx.objects import untracked, untracked_survey
+from ctx.objects.model import StepKind
+from ctx.objects.store import Kind
+from ctx.objects.work_limit import WorkLimit
 from ctx.project import present
 from ctx.project.present import Fingerprint
+from ctx.project.trust_check import Verdict
 from ctx.sqlite.connection import explained, integrity_problems, transaction
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
-
     from ctx.config.resolve import Config
-    from ctx.ids import Ulid
     from ctx.memory.changes import Change, Who
     from ctx.objects.repository import Repository
     from ctx.project import compaction
     from ctx.project.index import Index
-    from ctx.project.trust_check import Verdict
 
 
 _ATTEMPTS = 20
@@ -46,7 +47,7 @@ class ProjectMemory:
         self,
         project: Project,
         settings: "Callable[[], Config]",
-        withheld: "Verdict | None" = None,
+        withheld: Verdict | None = None,
         *,
         keeps_index: bool = True,
     ) -> None:
@@ -68,7 +69,6 @@ class ProjectMemory:
     @cached_property
     def repository(self) -> "Repository":
         from ctx.objects.repository import Repository
-        from ctx.objects.work_limit import WorkLimit
 
         return Repository(
             self.project,
@@ -82,8 +82,6 @@ class ProjectMemory:
         """The graph as it is now. Nothing of the working tree is written for it."""
         if self._connection is None and not self.withheld and self._keeps_index:
             if untracked.are_places_stale(self.project):
-                from ctx.objects import untracked_survey
-
                 untracked_survey.refresh(self.repository)
             seen = self._documents()
             now = present.state(self.project)
@@ -187,7 +185,7 @@ class ProjectMemory:
 
     @contextmanager
     def changing(
-        self, action: str, who: "Who", change_id: "Ulid | None" = None
+        self, action: str, who: "Who", change_id: Ulid | None = None
     ) -> Iterator["Change"]:
         """Make a change: a step of the session, all of it or nothing."""
         from ctx.memory.changes import Change
@@ -216,8 +214,6 @@ class ProjectMemory:
 
     def _stage(self, opened: "Index", change: "Change", session: SessionId) -> None:
         """Write a change down as a step. Once this returns, it cannot be lost."""
-        from ctx.objects.model import StepKind
-        from ctx.objects.store import Kind
         from ctx.project import batches, staging
 
         kind = change.kind or (StepKind.COMMAND_RUN if change.objects else StepKind.NOTE)
@@ -235,7 +231,6 @@ class ProjectMemory:
 
     def commit(self, wish: "compaction.Wish") -> "compaction.Made | None":
         """Turn a session's chain into a commit."""
-        from ctx.objects import untracked_survey
         from ctx.project import compaction, index, staged
 
         if self.withheld:

@@ -7,15 +7,13 @@ A path says where a repository lies; this says which one it is.
 import contextlib
 import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx import git
 from ctx.errors import GitFailure
+from ctx.layout import Project
 from ctx.project import trust
 from ctx.project.trust import Trusted
-
-if TYPE_CHECKING:
-    from ctx.layout import Project
 
 _LONGEST_REMOTE = 120
 _DEFAULT_PORTS = dict(each.split(":") for each in "https:443 http:80 ssh:22 git:9418".split())
@@ -43,7 +41,7 @@ class Snapshot(NamedTuple):
     """What `stamp_of` said."""
 
 
-def take(project: "Project", *, walking: bool = True) -> Snapshot:
+def take(project: Project, *, walking: bool = True) -> Snapshot:
     """What a project's repository is known by now, as far as git says so.
 
     Without `walking`, its first commits are not looked for.
@@ -80,16 +78,16 @@ def comparable(url: str) -> str:
     return redaction.redact(place).text
 
 
-def head_of(project: "Project") -> str:
+def head_of(project: Project) -> str:
     """The commit that is checked out; empty before there is one, and without git."""
     return git.head_commit(project.checkout) or "" if project.checkout else ""
 
 
-def remote_of(project: "Project") -> str:
+def remote_of(project: Project) -> str:
     return comparable(git.origin_url(project.checkout)) if project.checkout else ""
 
 
-def roots_of(project: "Project", head: str) -> tuple[str, ...]:
+def roots_of(project: Project, head: str) -> tuple[str, ...]:
     return git.root_commits(project.checkout, head) if project.checkout and head else ()
 
 
@@ -121,7 +119,7 @@ def _quoted(remote: str) -> str:
     return f'"{safe if len(safe) <= _LONGEST_REMOTE else f"{safe[:_LONGEST_REMOTE]}…"}"'
 
 
-def stamp_of(project: "Project") -> str:
+def stamp_of(project: Project) -> str:
     """Another text where the remote, or how much of history is here, may have changed."""
     if project.checkout is None:
         return ""

@@ -13,18 +13,15 @@ one. Where another repository lies at the path, the file is removed, so that hoo
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 
 from ctx import disk, git, interrupts, layout
 from ctx.errors import DiskFailure, GitFailure, LockConflict
+from ctx.layout import Project
 from ctx.project import repository_identity, trust
 from ctx.project.repository_identity import Identity, Snapshot, owner_differs, roots_differ
 from ctx.project.trust import Trusted
-
-if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
-    from ctx.layout import Project
 
 BROKEN = f"{trust.NAME}.broken"
 NOTICE = f"{trust.NAME}.adopted"
@@ -59,7 +56,7 @@ TRUSTED = Verdict(True)
 NEVER_TRUSTED = Verdict(False)
 
 
-def verify(home: str, project: "Project") -> Verdict:
+def verify(home: str, project: Project) -> Verdict:
     """Whether this is the repository that was trusted at this path.
 
     One that was cloned again gets its marker back; another one loses it.
@@ -86,7 +83,7 @@ def verify(home: str, project: "Project") -> Verdict:
         return TRUSTED
 
 
-def _with_marker(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+def _with_marker(home: str, project: Project, known: Trusted, kept: dict[str, Any]) -> Verdict:
     """A project that has the marker: what may have changed since it was looked at last."""
     stamp, head = repository_identity.stamp_of(project), repository_identity.head_of(project)
     heads = [each for each in _list(kept.get("heads")) if isinstance(each, str)]
@@ -110,7 +107,7 @@ def _with_marker(home: str, project: "Project", known: Trusted, kept: dict[str, 
     return TRUSTED
 
 
-def _without_marker(home: str, project: "Project", known: Trusted, kept: dict[str, Any]) -> Verdict:
+def _without_marker(home: str, project: Project, known: Trusted, kept: dict[str, Any]) -> Verdict:
     """A project at a trusted path that does not have the marker: it may be the same repository,
     cloned again."""
     # A commit's name stands for all that led to it: a history that was refused is not walked again.
@@ -136,13 +133,13 @@ _NO_MARKER = "the marker that `ctx trust` left in it is not there"
 _OLD_INDEXES = "the indexes that lie in its git folder cannot be removed"
 
 
-def trusted_project(home: str, folder: str) -> "Project | None":
+def trusted_project(home: str, folder: str) -> Project | None:
     """The project here whose store may be used: it is there, and trusted."""
     project = layout.find_project(folder, home)
     return project if project and verify(home, project).is_trusted else None
 
 
-def trust_project(home: str, project: "Project", who: str, at: str) -> bool:
+def trust_project(home: str, project: Project, who: str, at: str) -> bool:
     """Trust a project from now on. False: it is trusted already, and nothing was changed.
 
     A list that cannot be read is put aside first, under the name of `BROKEN`. Indexes that lie
@@ -171,7 +168,7 @@ def trust_project(home: str, project: "Project", who: str, at: str) -> bool:
     return True
 
 
-def revoke(home: str, project: "Project") -> bool:
+def revoke(home: str, project: Project) -> bool:
     """Trust a project no longer; whether it was trusted."""
     keys = {trust.key_of(project), trust.folder_of(project)}
     for key in keys:
@@ -199,7 +196,7 @@ def _remove(home: str, keys: set[str]) -> bool:
     return True
 
 
-def adopt(home: str, here: "Project | None" = None) -> None:
+def adopt(home: str, here: Project | None = None) -> None:
     """Give entries of a ctx that knew only paths the identity that their projects have now.
 
     One whose folder is gone gets a marker that nothing has: what comes to its path is another one.
@@ -249,7 +246,7 @@ def take_notice(home: str) -> int:
     return told
 
 
-def _at(home: str, known: Trusted) -> "Project | None":
+def _at(home: str, known: Trusted) -> Project | None:
     """The project that an entry is about, if it is still there."""
     project = layout.find_project(known.root, home)
     keys = (trust.key_of(project), trust.folder_of(project)) if project else ()
@@ -277,10 +274,10 @@ def _learn(home: str, known: Trusted, now: Identity) -> None:
 
 def _refused(
     home: str,
-    project: "Project",
+    project: Project,
     known: Trusted,
     differs: tuple[str, ...],
-    snapshot: "Snapshot | None" = None,
+    snapshot: Snapshot | None = None,
 ) -> Verdict:
     """Take the marker away, so that hooks agree. That a history begins with other commits is kept
     in its place: to find it out takes long."""
@@ -296,7 +293,7 @@ def _refused(
     return Verdict(False, differs)
 
 
-def _refusal(project: "Project") -> str:
+def _refusal(project: Project) -> str:
     """What `_refused` would keep about this project now."""
     with contextlib.suppress(GitFailure):
         head = repository_identity.head_of(project)
@@ -304,7 +301,7 @@ def _refusal(project: "Project") -> str:
     return ""
 
 
-def _discard_indexes(project: "Project", key: str) -> None:
+def _discard_indexes(project: Project, key: str) -> None:
     """Remove the indexes of memory in every working tree; that of the code is no memory."""
     import shutil
 
@@ -336,7 +333,7 @@ def _with_entry(entries: dict[str, Any], known: Trusted) -> dict[str, Any]:
     return {**entries, known.key: {**(before if isinstance(before, dict) else {}), **entry}}
 
 
-def _write_key(project: "Project", known: Trusted, heads: list[str], stamp: str) -> None:
+def _write_key(project: Project, known: Trusted, heads: list[str], stamp: str) -> None:
     path = trust.key_file(project, known.key)
     _write(path, {"marker": known.marker, "heads": heads, "stamp": stamp})
 
@@ -352,7 +349,7 @@ def _write_list(home: str, entries: dict[str, Any]) -> None:
     disk.replace(trust.path_of(home), f"{text}\n".encode())
 
 
-def _locked(home: str, doing: str) -> "AbstractContextManager[None]":
+def _locked(home: str, doing: str) -> AbstractContextManager[None]:
     """One writer at a time, so that nobody's trust is lost."""
     from ctx import locks
 

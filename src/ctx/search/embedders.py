@@ -5,11 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
+from ctx.config.resolve import Config
+from ctx.search.remote import Server
+from ctx.search.table import Table
+
 if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
-
-    from ctx.config.resolve import Config
 
     Matrix = NDArray[numpy.float32]
 
@@ -35,13 +37,11 @@ class Embedder(Protocol):
 @cache
 def default() -> Embedder:
     """The table. Neither it nor numpy is loaded before this is called."""
-    from ctx.search.table import Table
-
     return Table(DATA, CHECKSUM)
 
 
 def configured(
-    config: "Config", environment: Mapping[str, str], patience_s: float | None = None
+    config: Config, environment: Mapping[str, str], patience_s: float | None = None
 ) -> Embedder | None:
     """The embedder that a user chose; None where vectors are not wanted.
 
@@ -51,8 +51,6 @@ def configured(
         return None
     if config.choice("search.embedder") == "static":
         return default()
-    from ctx.search.remote import Server
-
     return Server(
         config.text("search.url"),
         config.text("search.model"),

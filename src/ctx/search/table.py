@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from mmap import ACCESS_READ, mmap
 from typing import TYPE_CHECKING
 
+from blake3 import blake3
+
 from ctx import disk, terms
 from ctx.errors import IndexCorrupt
 
@@ -40,7 +42,6 @@ class Table:
     def __init__(self, path: str, checksum: str | None = None) -> None:
         """Read a table; with a checksum, only the one that has it."""
         import numpy
-        from blake3 import blake3
 
         with disk.explained("reading the table of vectors"), open(path, "rb") as file:
             data = mmap(file.fileno(), 0, access=ACCESS_READ)

@@ -3,16 +3,18 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ctx import clock, ids
-from ctx.capture import event_table
+from ctx.capture import event_table, state
 from ctx.errors import CtxError, UsageError
+from ctx.hook_files import spool
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import parse_words
 from ctx.operations.apply import AUTHOR
-from ctx.workspace import Memory, Surroundings, for_agents, open_memory
-
-if TYPE_CHECKING:
-    from ctx.operations.queue import Queue
+from ctx.operations.query import find
+from ctx.operations.queue import Queue
+from ctx.workspace import Environment, Memory, for_agents, open_memory
 
 _MOST = 1_000
 _USUAL = 20
@@ -21,7 +23,7 @@ _RELEVANT_S = 0.08
 
 
 class Asked(NamedTuple):
-    surroundings: Surroundings
+    environment: Environment
     parameters: dict[str, str]
     """What stands in the address."""
     said: dict[str, Any]
@@ -63,7 +65,7 @@ class Events(NamedTuple):
 class Standing(NamedTuple):
     status: str
     """`ok`, or what is wrong with the store."""
-    queue: "Queue"
+    queue: Queue
 
 
 def standing(asked: Asked) -> Standing:
@@ -73,7 +75,7 @@ def standing(asked: Asked) -> Standing:
         with _reading(asked) as memory:
             return Standing("ok", queue.queue(memory))
     except CtxError as error:
-        home = asked.surroundings.user_store.home
+        home = asked.environment.user_store.home
         return Standing(error.message, queue.without_store(home))
 
 
@@ -87,10 +89,6 @@ def context(asked: Asked) -> Context:
 
 
 def search(asked: Asked) -> Any:
-    from ctx.memory.query.compile import Scope
-    from ctx.memory.query.parse import parse_words
-    from ctx.operations.query import find
-
     with _there(asked, asked.text("project_path")) as memory:
         query = parse_words(asked.required("q"), [])
         return find(memory.graph, query, Scope(), asked.number("limit", _USUAL))
@@ -105,8 +103,6 @@ def query(asked: Asked) -> Any:
 
 
 def sessions(asked: Asked) -> Any:
-    from ctx.capture import state
-
     with _reading(asked) as memory:
         project = asked.text("project") or None
         limit = asked.number("limit", _USUAL)
@@ -135,14 +131,13 @@ def nodes(asked: Asked) -> Any:
 
 def apply(asked: Asked) -> Any:
     """Do what agents asked for. A hook waits for this, so it is nothing else."""
-    from ctx.hook_files import spool
     from ctx.operations import apply, tend
 
-    home = asked.surroundings.user_store.home
+    home = asked.environment.user_store.home
     with apply.alone(home) as held:
         if not held:
             return apply.NOTHING._replace(waiting=len(spool.waiting(home)))
-        with open_memory(asked.surroundings, writing=True) as memory:
+        with open_memory(asked.environment, writing=True) as memory:
             return apply.commands(memory, home, tend.transcript_timeout_s(memory))
 
 
@@ -160,7 +155,7 @@ def prompt(asked: Asked) -> Any:
 @contextmanager
 def _reading(asked: Asked) -> Iterator[Memory]:
     """The user store alone."""
-    with open_memory(asked.surroundings, writing=False, author=AUTHOR) as memory:
+    with open_memory(asked.environment, writing=False, author=AUTHOR) as memory:
         yield memory
 
 

@@ -20,7 +20,7 @@ from ctx.errors import BudgetExceeded, CtxError, NodeNotFound, SessionNotFound, 
 from ctx.server import answers
 from ctx.server.answers import Asked
 from ctx.server.values import plain
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 _MOST_AT_ONCE = 4
 _LARGEST_BODY = 1024 * 1024
@@ -39,7 +39,7 @@ class About(NamedTuple):
 class Served(NamedTuple):
     """What the app is given by whoever serves it."""
 
-    surroundings: Surroundings
+    environment: Environment
     wake: Callable[[], None]
     """There is something to do."""
     about: Callable[[], About]
@@ -50,14 +50,14 @@ def app(served: Served) -> Starlette:
 
     def route(path: str, method: str, answer: answers.Answer) -> Route:
         async def endpoint(request: Request) -> Response:
-            asked = Asked(served.surroundings, dict(request.query_params), await _body(request))
+            asked = Asked(served.environment, dict(request.query_params), await _body(request))
             value = await to_thread.run_sync(answer, asked, limiter=limiter, abandon_on_cancel=True)
             return JSONResponse(plain(value))
 
         return Route(path, endpoint, methods=[method])
 
     async def health(request: Request) -> Response:
-        asked = Asked(served.surroundings, dict(request.query_params), {})
+        asked = Asked(served.environment, dict(request.query_params), {})
         found = await to_thread.run_sync(
             answers.standing, asked, limiter=limiter, abandon_on_cancel=True
         )

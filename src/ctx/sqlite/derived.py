@@ -1,5 +1,6 @@
 """Derived files: built under a temporary name, sealed, renamed into place, never written again."""
 
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -101,8 +102,6 @@ def seal(path: str) -> None:
     both. It holds the file's modification time too, set one second back: whatever is written
     later, even at once, leaves another one.
     """
-    import hashlib
-
     sealed_at = clock.now_s() - 1
     with open(path, "r+b") as file:
         size = os.fstat(file.fileno()).st_size
@@ -134,8 +133,6 @@ def _verify_seal(path: str) -> None:
 
 def _unsealed(path: str) -> Iterator[bytes]:
     """The bytes before the seal; raises `IndexCorrupt` after the last one if they differ."""
-    import hashlib
-
     with _reading(path) as file:
         head = _seal_head(path, file)
         left = file.tell() - len(head)

@@ -16,6 +16,7 @@ from ctx.memory.graph import Graph
 from ctx.memory.lookups import Statement
 from ctx.memory.model import from_json
 from ctx.synthesis import junk
+from ctx.synthesis.by_model import answers, merging
 from ctx.synthesis.decisions import contradicts
 from ctx.synthesis.observations import Observation, Synthesis
 
@@ -112,8 +113,6 @@ def with_models(
     """
     if not said:
         return found
-    from ctx.synthesis.by_model import answers, merging
-
     return merging.merged(found, steps, [*map(answers.read, said)], is_whole=is_whole)
 
 

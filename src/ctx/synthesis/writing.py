@@ -80,15 +80,12 @@ def synthesise(memory: Memory, session_id: str, *, is_over: bool) -> Written:
     found = previous.with_models(found, steps, said, is_whole=is_whole)
     with _there(memory, session) as there:
         observed, summarised = _scopes(there)
-        with there.changing(_ACTION, observed) as change:
+        with there.transaction(_ACTION, observed, summarised) as change:
             writing = _Writing(change, session, steps)
             writing.observations(found.observations, is_whole=found.summary is not None)
-            if observed == summarised:
-                writing.summary(found.summary)
-        if observed != summarised:
-            with there.also_changing(change, summarised) as other:
-                writing = writing.elsewhere(other)
-                writing.summary(found.summary)
+            if observed != summarised:
+                writing = writing.elsewhere(change.in_scope(summarised))
+            writing.summary(found.summary)
     with transaction(connection):
         # What a model said meanwhile is told the next time.
         is_all = previous.by_models(connection, session_id) == said
@@ -102,14 +99,14 @@ def _there(memory: Memory, session: Session) -> AbstractContextManager[Memory]:
     name = ids.session_id(session.id)
     if os.path.isabs(session.folder):
         return for_agents(memory, session.folder, name, AUTHOR)
-    surroundings = memory.surroundings._replace(session=name)
-    return nullcontext(Memory(memory.user, None, surroundings, AUTHOR))
+    environment = memory.environment._replace(session=name)
+    return nullcontext(Memory(memory.user, None, environment, AUTHOR))
 
 
 def _scopes(there: Memory) -> tuple[str, str]:
     """Where observations go, and where summaries go."""
-    config = there.surroundings.person_config
-    shared = config.text("share.sessions") if there.beside is not None else "none"
+    config = there.environment.user_config
+    shared = config.text("share.sessions") if there.project_memory is not None else "none"
     return PROJECT if shared == "all" else USER, USER if shared == "none" else PROJECT
 
 

@@ -18,13 +18,13 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock
+from ctx.capture.state import Session
+from ctx.config.resolve import Config
 from ctx.errors import BudgetExceeded, CtxError, ModelFailure
 from ctx.hook_files import spool
-from ctx.workspace import Memory, Surroundings
+from ctx.workspace import Environment, Memory
 
 if TYPE_CHECKING:
-    from ctx.capture.state import Session
-    from ctx.config.resolve import Config
     from ctx.operations.model_synthesis import Asking
     from ctx.synthesis.by_model.questions import Name, Question, Voice
 
@@ -42,7 +42,7 @@ _MOST_REFUSED = 3
 class _Due(NamedTuple):
     """What is to be asked next."""
 
-    session: "Session"
+    session: Session
     question: "Question"
     scrub: int
     """The last one before the question was made."""
@@ -51,13 +51,13 @@ class _Due(NamedTuple):
 class ModelSynthesis:
     def __init__(
         self,
-        surroundings: Surroundings,
+        environment: Environment,
         variables: Mapping[str, str],
         opened: Callable[[], AbstractContextManager[Memory]],
         guard: Callable[[str], AbstractContextManager[None]],
         log: Callable[[str], None],
     ) -> None:
-        self._surroundings = surroundings
+        self._environment = environment
         self._variables = variables
         self._opened = opened
         self._guard = guard
@@ -84,7 +84,7 @@ class ModelSynthesis:
 
     def look(self) -> None:
         """After a round: see whether there is something to ask, in the thread."""
-        if not _is_wanted(self._surroundings.person_config):
+        if not _is_wanted(self._environment.user_config):
             return
         self._rung.set()
         if self._thread is None:
@@ -112,7 +112,7 @@ class ModelSynthesis:
 
     def _tell(self) -> None:
         """Ask whatever is due, one question after the other."""
-        config = self._surroundings.person_config
+        config = self._environment.user_config
         settings = _settings(config)
         if settings != self._settings:
             self._settings = settings
@@ -129,12 +129,12 @@ class ModelSynthesis:
             return
         is_well = False
         try:
-            store = self._surroundings.user_store
+            store = self._environment.user_store
             with model_synthesis.configured(config, self._variables, store) as asking:
                 self._asking = asking
                 voice = asking.voice() if asking else None
                 while asking and voice and not self._is_stopping:
-                    if _settings(self._surroundings.person_config) != settings:
+                    if _settings(self._environment.user_config) != settings:
                         # With the others, from the beginning.
                         self._rung.set()
                         break
@@ -155,7 +155,7 @@ class ModelSynthesis:
                 self._not_before = clock.monotonic() + self._patience_s
                 self._patience_s = min(2 * self._patience_s, _LATEST_S)
 
-    def _ask(self, asking: "Asking", config: "Config", due: _Due) -> None:
+    def _ask(self, asking: "Asking", config: Config, due: _Due) -> None:
         from ctx.llm.ledger import DaySpent, SessionSpent
         from ctx.operations import model_synthesis
 
@@ -192,9 +192,9 @@ class ModelSynthesis:
         self._told.clear()
         if answer.problem:
             self._log(f"what a model tells of {session.id}: {answer.problem}")
-        spool.wake(self._surroundings.user_store.home)
+        spool.wake(self._environment.user_store.home)
 
-    def _next(self, config: "Config", voice: "Voice") -> _Due | None:
+    def _next(self, config: Config, voice: "Voice") -> _Due | None:
         """The first question about the newest session that there is one about.
 
         A session that failed comes after the others: they may be well.
@@ -229,12 +229,12 @@ class ModelSynthesis:
             model_synthesis.note(memory.user.connection, session, error)
 
 
-def _is_wanted(config: "Config") -> bool:
+def _is_wanted(config: Config) -> bool:
     """Whether a person wants sessions to be told by a model."""
     return config.choice("llm.backend") != "off" and config.flag("llm.synthesis")
 
 
-def _settings(config: "Config") -> tuple[object, ...]:
+def _settings(config: Config) -> tuple[object, ...]:
     """Everything that is set about models."""
     return tuple(value for name, value in config.values.items() if name.startswith("llm."))
 
@@ -247,5 +247,5 @@ def _is_its_own_fault(error: CtxError) -> bool:
     return is_refused or isinstance(error, BudgetExceeded)
 
 
-def _day(config: "Config") -> tuple[str, int]:
+def _day(config: Config) -> tuple[str, int]:
     return clock.iso(clock.now_ms())[:10], config.integer("llm.daily_token_cap")

@@ -16,14 +16,14 @@ from ctx.layout import UserStore
 from ctx.worker import lock, starting
 from ctx.worker.bell import Bell
 from ctx.worker.worker import Limits, Opened, Reason, Worker, end_children
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 _GOING_S = 3.0
 """How long one that is just going is waited for."""
 
 
 def run(
-    surroundings: Surroundings,
+    environment: Environment,
     opened: Opened,
     limits: Limits,
     variables: Mapping[str, str],
@@ -34,7 +34,7 @@ def run(
     One that is just going is waited for. `variables` is the whole environment, for a model that
     needs a key or is a program.
     """
-    store = surroundings.user_store
+    store = environment.user_store
     # Until the loop listens to them itself.
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, _leave)
@@ -45,7 +45,7 @@ def run(
         disk.discard(os.path.join(store.home, starting.MARK))
         if not is_ours:
             return None
-        worker = Worker(surroundings, opened, limits, variables)
+        worker = Worker(environment, opened, limits, variables)
         worker.log(f"started, version {ctx.__version__}")
         try:
             worker.drain()

@@ -134,7 +134,7 @@ class _Loop:
         await doing
 
     async def _serve(self) -> "tuple[_Server, asyncio.Task[None] | None]":
-        served = Served(self._worker.surroundings, self._woken, self._about)
+        served = Served(self._worker.environment, self._woken, self._about)
         config = uvicorn.Config(
             app.app(served),
             http="h11",

@@ -4,7 +4,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from types import TracebackType
+from typing import Literal, NamedTuple
 
 import ctx
 from ctx import clock
@@ -14,10 +15,7 @@ from ctx.operations import tend
 from ctx.operations.tend import Tending
 from ctx.worker import lock, log, memory_use
 from ctx.worker.model_synthesis import ModelSynthesis
-from ctx.workspace import Memory, Surroundings
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from ctx.workspace import Environment, Memory
 
 Opened = Callable[[], AbstractContextManager[Memory]]
 """Opens the memory for writing. Each round does so anew: a store may have been replaced."""
@@ -43,13 +41,13 @@ class Worker:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        environment: Environment,
         opened: Opened,
         limits: Limits,
         variables: Mapping[str, str],
     ) -> None:
-        self.surroundings = surroundings
-        self.store: UserStore = surroundings.user_store
+        self.environment = environment
+        self.store: UserStore = environment.user_store
         self.home = self.store.home
         self.limits = limits
         self.began_ms = clock.now_ms()
@@ -62,7 +60,7 @@ class Worker:
         self._install = _stamp(ctx.__file__)
         self._lock = _identity(self.store.worker_lock)
         self._tending = Tending(self.home, self._guard, self.is_stopping)
-        self._asking = ModelSynthesis(surroundings, variables, opened, self._guard, self.log)
+        self._asking = ModelSynthesis(environment, variables, opened, self._guard, self.log)
 
     def log(self, message: str) -> None:
         log.add(self.store.worker_log, message)
@@ -171,7 +169,7 @@ def _identity(path: str) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _where(traceback: "TracebackType | None") -> str:
+def _where(traceback: TracebackType | None) -> str:
     """Where in our code something went wrong."""
     place = ""
     while traceback is not None:

@@ -16,7 +16,7 @@ from ctx.agents.claude_code.setup import Setup
 from ctx.cli.settings import Settings, variables
 from ctx.ids import CLI_SESSION
 from ctx.operations.checkup import Check
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 Register = Callable[..., Path]
 
@@ -49,7 +49,7 @@ def claude(surroundings: Path) -> Path:
 
 def diagnosis(folder: Path) -> Diagnosis:
     found = Settings.from_environment()._replace(folder=str(folder))
-    around = Surroundings(str(folder), found.user_store, found.environment, (), CLI_SESSION)
+    around = Environment(str(folder), found.user_store, found.environment, (), CLI_SESSION)
     there = clients.installed(variables()["PATH"], found.expanded("~"), found.claude_folder)
     return examine(Setup(around, found.claude_folder, there, variables()))
 

@@ -17,7 +17,7 @@ from ctx.ids import CLI_SESSION
 from ctx.layout import UserStore
 from ctx.operations import apply, backfill
 from ctx.operations.backfill import Wanted
-from ctx.workspace import Memory, Surroundings, open_memory
+from ctx.workspace import Environment, Memory, open_memory
 from tests.agents.scripted_host.adapter import NAME, Scripted
 
 WITH_SCRIPTED = Hosts({NAME: Scripted})
@@ -55,7 +55,7 @@ def world(surroundings: Path, repo: Path) -> Iterator[World]:
     home = surroundings / ".ctx"
     logs = surroundings / "scripted" / "logs"
     logs.mkdir(parents=True)
-    place = Surroundings(
+    place = Environment(
         *(str(repo), UserStore(str(home)), {}, (), CLI_SESSION), load_hosts=lambda: WITH_SCRIPTED
     )
     with open_memory(place, writing=True) as memory:

@@ -7,6 +7,7 @@ for.
 
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor, wait
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
@@ -47,8 +48,6 @@ def installed(
 
 def _asked(programs: list[str], path: str, home: str, tick: clock.Tick) -> tuple[Client, ...]:
     """Ask all of them at once for their version: one that does not answer costs seconds."""
-    from concurrent.futures import ThreadPoolExecutor, wait
-
     with ThreadPoolExecutor(max_workers=len(programs)) as threads:
         answers = [threads.submit(_version, program, path, home) for program in programs]
         while waiting := wait(answers, timeout=_TICK_S).not_done:

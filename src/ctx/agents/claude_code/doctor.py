@@ -34,7 +34,7 @@ def examine(setup: Setup) -> Diagnosis:
         "skill": _skill,
         "model": _model,
     }
-    checks = [*check_up(setup.surroundings)]
+    checks = [*check_up(setup.environment)]
     for name, look in looks.items():
         checks += looked(name, look(setup))
     states = [check.state for check in checks]
@@ -74,8 +74,8 @@ def _skill(setup: Setup) -> Iterator[Check]:
 
 
 def _model(setup: Setup) -> Iterator[Check]:
-    yield from model_checks.model(setup.surroundings, setup.variables)
-    yield from model_checks.spending(setup.surroundings)
+    yield from model_checks.model(setup.environment, setup.variables)
+    yield from model_checks.spending(setup.environment)
 
 
 def _pages(folder: str, command: str) -> Check:

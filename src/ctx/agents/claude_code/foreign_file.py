@@ -14,6 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import unified_diff
 from typing import NamedTuple
 
 from ctx import clock, disk, interrupts
@@ -46,8 +47,6 @@ class Change(NamedTuple):
     @property
     def diff(self) -> str:
         """What changes, line by line."""
-        from difflib import unified_diff
-
         name = shown(self.path)
         lines = [(text or "").splitlines(keepends=True) for text in (self.before, self.after)]
         names = [name if text is not None else os.devnull for text in (self.before, self.after)]

@@ -14,7 +14,7 @@ from ctx.config.resolve import survey
 from ctx.errors import CtxError
 from ctx.operations.checkup import is_in_the_way, nearest_folder
 from ctx.sqlite.connection import shown
-from ctx.workspace import Surroundings
+from ctx.workspace import Environment
 
 
 class Settings(NamedTuple):
@@ -47,12 +47,12 @@ class Setup:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        environment: Environment,
         claude_folder: str,
         clients: tuple[Client, ...],
         variables: Mapping[str, str],
     ) -> None:
-        self.surroundings = surroundings
+        self.environment = environment
         self.claude_folder = claude_folder
         self.clients = clients
         self.variables = variables
@@ -61,7 +61,7 @@ class Setup:
     @cached_property
     def project_folder(self) -> str:
         """Where the project has settings of its own."""
-        place = layout.place(self.surroundings.folder, self.surroundings.user_store.home)
+        place = layout.place(self.environment.folder, self.environment.user_store.home)
         return os.path.join(place.folder, ".claude")
 
     @cached_property
@@ -92,7 +92,7 @@ class Setup:
     def wanted(self) -> dict[str, Group]:
         """What `ctx install` would register for the user now."""
         config = survey(
-            self.surroundings.user_store.config_file, None, self.surroundings.environment, ()
+            self.environment.user_store.config_file, None, self.environment.variables, ()
         )
         return registration.user_entries(
             [client.version for client in self.clients],
@@ -102,7 +102,7 @@ class Setup:
 
     def by_install(self, does: str) -> str:
         """The advice to run `ctx install`; first, what would keep it from working."""
-        home = self.surroundings.user_store.home
+        home = self.environment.user_store.home
         if is_in_the_way(home):
             return f"Move {shown(home)} away, then `ctx install` {does}."
         if self.user.is_broken:

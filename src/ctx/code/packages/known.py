@@ -1,5 +1,6 @@
 """The packages of a project as its index has them: what was read out of the manifests."""
 
+import difflib
 import json
 from collections import defaultdict
 from sqlite3 import Connection
@@ -100,8 +101,6 @@ def needing_from_elsewhere(packages: list[Known], name: str) -> list[tuple[Known
 
 def near(packages: list[Known], word: str) -> list[str]:
     """Names of packages, from here or from elsewhere, that somebody may have meant."""
-    import difflib
-
     names = {each.name for each in packages}
     names.update(needed.name for each in packages for needed in each.dependencies)
     return difflib.get_close_matches(word, sorted(names), n=3)

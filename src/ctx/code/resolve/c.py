@@ -5,15 +5,12 @@ files by the end of their paths. A function that a header declares is found wher
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ctx.code.model import Import
+from ctx.code.resolve.evaluate import Evaluator
 from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value, class_around
 from ctx.code.resolve.world import File, World
 from ctx.code.vocabulary import SLOTS
-
-if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
 
 _HEADERS = (
     ".h",
@@ -89,7 +86,7 @@ class C(Rules):
     common = _LIBRARY | _MEMBERS
     receivers = _EveryName()
 
-    def __init__(self, world: World, evaluator: "Evaluator") -> None:
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._by_name: dict[str, list[str]] = {}
         for path, number in world.ids.items():

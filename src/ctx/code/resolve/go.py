@@ -3,14 +3,12 @@ of a type may be in any of them."""
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ctx.code.model import Import
+from ctx.code.resolve.evaluate import Evaluator
 from ctx.code.resolve.rules import OUTSIDE, Found, Rules, Value
 from ctx.code.resolve.world import File, World
-
-if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
 
 _MODULE = re.compile(r"^module\s+[\"`]?([^\s\"`]+)", re.MULTILINE)
 _REPLACE = re.compile(
@@ -50,7 +48,7 @@ class Go(Rules):
         " Unwrap Value Wait Write WriteString".split()
     )
 
-    def __init__(self, world: World, evaluator: "Evaluator") -> None:
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._packages: dict[tuple[str, str], _Package] = {}
         self._found: dict[tuple[str, str], Found] = {}

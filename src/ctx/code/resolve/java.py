@@ -3,14 +3,11 @@ they see each other's types."""
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ctx.code.model import Import
+from ctx.code.resolve.evaluate import Evaluator
 from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value, class_around
 from ctx.code.resolve.world import File, World
-
-if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
 
 _FIRST = re.compile(r"\w+")
 
@@ -38,7 +35,7 @@ class Java(Rules):
         " then toArray toList toString trim valueOf values wait write".split()
     )
 
-    def __init__(self, world: World, evaluator: "Evaluator") -> None:
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._folders: dict[str, list[str]] = {}
         """Where the files of each package lie. What lies in one folder belongs to one package, so

@@ -4,15 +4,11 @@ import builtins
 import io
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from ctx.code.model import Import
+from ctx.code.resolve.evaluate import Evaluator
 from ctx.code.resolve.rules import OUTSIDE, Found, Rules, Value, class_around
 from ctx.code.resolve.world import File, World
-
-if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
-
 
 _MOST_MODULES = 2_000
 
@@ -27,7 +23,7 @@ class Python(Rules):
         for name in dir(type_)
     )
 
-    def __init__(self, world: World, evaluator: "Evaluator") -> None:
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._roots: dict[str, list[str]] = {}
         self._modules: dict[tuple[str, str], Found] = {}

@@ -1,15 +1,12 @@
 """What Rust's paths mean, and where the implementations of a type are: anywhere in its crate."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from ctx.code.model import Import
+from ctx.code.resolve.evaluate import Evaluator
 from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value, class_around
 from ctx.code.resolve.rust_modules import Modules
 from ctx.code.resolve.world import File, World
-
-if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
 
 Spot = tuple[File, int]
 
@@ -45,7 +42,7 @@ class Rust(Rules):
         " with_capacity write zip".split()
     )
 
-    def __init__(self, world: World, evaluator: "Evaluator") -> None:
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._modules = Modules(world)
         self._implementations: dict[tuple[int, int], tuple[Spot, ...]] = {}

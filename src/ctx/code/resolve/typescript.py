@@ -2,16 +2,13 @@
 
 import posixpath
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ctx.code.model import Import
+from ctx.code.resolve.evaluate import Evaluator
 from ctx.code.resolve.rules import OUTSIDE, Found, Rules, class_around
 from ctx.code.resolve.typescript_own import GLOBALS, MEMBERS
 from ctx.code.resolve.typescript_settings import Configurations, Package, packages
 from ctx.code.resolve.world import File, World
-
-if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
 
 _ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
 _WRITTEN = {
@@ -33,7 +30,7 @@ class TypeScript(Rules):
     builtins = GLOBALS
     common = MEMBERS
 
-    def __init__(self, world: World, evaluator: "Evaluator") -> None:
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
         super().__init__(world, evaluator)
         self._configurations = Configurations(world)
         self._packages: dict[str, list[Package]] | None = None

@@ -1,5 +1,6 @@
 """What every reader hands on, and how it takes text, times and lists as it finds them."""
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -198,8 +199,6 @@ def listed(value: object) -> list[Any]:
 
 def words(value: object) -> list[str]:
     """The same as texts; what is no text stays JSON."""
-    import json
-
     found = (
         each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
         for each in listed(value)
@@ -210,8 +209,6 @@ def words(value: object) -> list[str]:
 
 def json_value(written: str | bytes) -> Any:
     """What a JSON text says; None where it is none, or none that can be kept."""
-    import json
-
     try:
         return json.loads(written, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):

@@ -234,7 +234,7 @@ class ClaudeCli:
         words += ["--system-prompt", _clean(request.system)]
         if self._model not in ("", "default"):
             words += ["--model", _clean(self._model)]
-        variables = self._surroundings(folder)
+        variables = self._environment(folder)
         variables["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] = str(request.max_tokens)
         silence_s = self._patience.silence_s
         largest = _LARGEST + _LARGEST_FRAME * request.max_tokens
@@ -302,7 +302,7 @@ class ClaudeCli:
         with tempfile.TemporaryDirectory(prefix="ctx-", ignore_cleanup_errors=True) as folder:
             try:
                 running = program.Running(
-                    [path, *words], self._surroundings(folder), folder, b"", limits
+                    [path, *words], self._environment(folder), folder, b"", limits
                 )
             except OSError as error:
                 raise self._not_started(error).failure from error
@@ -315,7 +315,7 @@ class ClaudeCli:
                 running.end()
         return b"\n".join(lines).decode("utf-8", "replace")
 
-    def _surroundings(self, folder: str) -> dict[str, str]:
+    def _environment(self, folder: str) -> dict[str, str]:
         """A person's variables, but for those that say that one is inside a session."""
         kept = {
             name: value

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import resources
 from string import Template
 from typing import Any, Literal, NamedTuple
 
@@ -240,8 +241,6 @@ def _own_phrases() -> tuple[str, ...]:
 
 @cache
 def _prompt(name: str) -> Template:
-    from importlib import resources
-
     folder = resources.files("ctx.synthesis").joinpath("prompts")
     return Template(folder.joinpath(f"{name}.md").read_text("utf-8").strip())
 

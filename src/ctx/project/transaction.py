@@ -1,0 +1,161 @@
+"""The one way to change memory: a transaction over the stores that a command needs.
+
+    with memory.transaction("move", PROJECT, USER) as change:
+        change.add_node("fact", "The API speaks OAuth 2.0.", node_id=node_id)
+        change.in_scope(USER).delete_node(node_id)
+
+The parts have one change id, so `ctx undo` takes all of them back. Locks are taken in one order,
+the project's before the user store's: two processes never wait for each other. Parts become durable
+in the order in which the scopes are named. A crash in between leaves the first part alone, so the
+scope whose part can be repeated is named first.
+
+A transaction inside another one is a part of it: it has the outer id and action, and where it fails
+nothing of it stays in the outer one.
+
+A change for a command of an agent is made once. In the user store, the change and the claim that it
+is made are one transaction. A project's memory is elsewhere, so the id of its change follows from
+the command's: whoever comes again, also after a crash in between, sees that it is made.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from ctx import ids
+from ctx.ids import Ulid
+from ctx.memory import claims, records
+from ctx.memory.changes import Change, Who, changing
+from ctx.memory.claims import AlreadyDone, Claim
+from ctx.memory.graph import PROJECT, USER, Graph
+from ctx.sqlite.connection import transaction
+
+if TYPE_CHECKING:
+    from ctx.project.project_memory import ProjectMemory
+
+_LOCK_ORDER = (PROJECT, USER)
+
+
+class Transactions:
+    """Changes the user store and the memory of a project, one transaction at a time."""
+
+    def __init__(self, user: Graph, project_memory: "ProjectMemory | None") -> None:
+        self._user = user
+        self._project_memory = project_memory
+        self._open: _Open | None = None
+
+    @contextmanager
+    def begin(
+        self, action: str, who: Who, scopes: Sequence[str], claim: Claim | None = None
+    ) -> Iterator[Change]:
+        """Make a change; the one in the scope that is named first, which knows the others.
+
+        Raises `AlreadyDone` where the claim is taken.
+        """
+        if self._open:
+            if claim:
+                raise RuntimeError("a claim is taken by the outermost transaction")
+            with self._open.part(scopes) as change:
+                yield change
+        elif claim:
+            with self._claimed(action, who, scopes, claim) as change:
+                yield change
+        else:
+            with self._stores(action, who, scopes, ids.new_ulid()) as change:
+                yield change
+
+    @contextmanager
+    def _claimed(
+        self, action: str, who: Who, scopes: Sequence[str], claim: Claim
+    ) -> Iterator[Change]:
+        user = self._user.connection
+        if claims.is_taken(user, claim.id):
+            raise AlreadyDone(claim.id)
+        is_shared = PROJECT in scopes
+        change_id = ids.derived_ulid(0, f"{claim.id} {action}") if is_shared else ids.new_ulid()
+        if scopes[-1] == PROJECT:
+            with self._stores(action, who, scopes, change_id) as change:
+                last = change.in_scope(PROJECT).graph
+                is_made = bool(records.of_change(last.connection, change_id))
+                if not is_made:
+                    yield change
+                    if USER in scopes and change.in_scope(PROJECT).is_empty:
+                        # Then nothing but the user store would know.
+                        claims.take(user, claim)
+            self._take(claim)
+            if is_made:
+                raise AlreadyDone(claim.id)
+        else:
+            with self._stores(action, who, scopes, change_id) as change:
+                claims.take(user, claim)
+                yield change
+
+    def _take(self, claim: Claim) -> None:
+        connection = self._user.connection
+        with transaction(connection):
+            if not claims.is_taken(connection, claim.id):
+                claims.take(connection, claim)
+
+    @contextmanager
+    def _stores(
+        self, action: str, who: Who, scopes: Sequence[str], change_id: Ulid
+    ) -> Iterator[Change]:
+        def store(scope: str) -> AbstractContextManager[Change]:
+            if scope == PROJECT and self._project_memory is not None:
+                return self._project_memory.changing(action, who, change_id)
+            return changing(self._user, action, who, change_id)
+
+        with ExitStack() as joined, ExitStack() as finishing:
+            opened = _Open(store, joined)
+            with ExitStack() as locking:
+                for scope in _LOCK_ORDER:
+                    if scope in scopes:
+                        opened.enter(scope, locking)
+                # From here on they end in another order than that of the locks.
+                locking.pop_all()
+                for scope in reversed(scopes):
+                    finishing.push(opened.stores[scope])
+            self._open = opened
+            joined.callback(self._close)
+            yield opened.changes[scopes[0]]
+
+    def _close(self) -> None:
+        self._open = None
+
+
+class _Open:
+    """A transaction that goes on."""
+
+    def __init__(
+        self, store: Callable[[str], AbstractContextManager[Change]], joined: ExitStack
+    ) -> None:
+        self.stores: dict[str, AbstractContextManager[Change]] = {}
+        self.changes: dict[str, Change] = {}
+        self._store = store
+        self._joined = joined
+
+    def enter(self, scope: str, stack: ExitStack) -> None:
+        self.stores[scope] = self._store(scope)
+        change = self.changes[scope] = stack.enter_context(self.stores[scope])
+        change.parts = self.changes
+
+    @contextmanager
+    def part(self, scopes: Sequence[str]) -> Iterator[Change]:
+        """A part of it. Where it fails, nothing of the part is in the transaction."""
+        for scope in _LOCK_ORDER:
+            if scope in scopes and scope not in self.changes:
+                if scope == PROJECT:
+                    raise RuntimeError("the project's lock comes before the user store's")
+                self.enter(scope, self._joined)
+        for change in self.changes.values():
+            if change.records:
+                change.write()
+        objects = {scope: len(change.objects) for scope, change in self.changes.items()}
+        try:
+            yield self.changes[scopes[0]]
+        except BaseException:
+            for scope, change in self.changes.items():
+                change.records.clear()
+                del change.objects[objects.get(scope, 0) :]
+            raise
+        for change in self.changes.values():
+            change.write()

@@ -1,0 +1,137 @@
+"""One transaction over the user store and a project's: order, claims, parts, and `ctx undo`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ctx.errors import UsageError
+from ctx.ids import CLI_SESSION, NodeId
+from ctx.layout import UserStore
+from ctx.memory import claims
+from ctx.memory.claims import AlreadyDone, Claim
+from ctx.memory.graph import PROJECT, USER
+from ctx.operations import undo
+from ctx.sqlite.connection import transaction
+from ctx.workspace import Environment, Memory, open_memory
+from tests.conftest import Ctx
+
+CLAIM = Claim("a session msg_1 0", "a session", "remember")
+
+
+@pytest.fixture
+def memory(repo: Path, surroundings: Path, ctx: Ctx) -> Iterator[Memory]:
+    assert ctx("init").code == 0
+    store = UserStore(str(surroundings / ".ctx"))
+    with open_memory(Environment(str(repo), store, {}, (), CLI_SESSION), writing=True) as opened:
+        yield opened
+
+
+def contents(memory: Memory, scope: str) -> list[str]:
+    graph = memory.only(scope).graph
+    return sorted(node.content for node in graph.nodes(graph.of_type("fact")))
+
+
+def add_and_fail(memory: Memory, scopes: tuple[str, ...], *, finishing: str | None = None) -> None:
+    """Add a node to each store and fail: at once, or when the part of a scope is finished."""
+
+    def fail() -> None:
+        raise UsageError("No.")
+
+    with memory.transaction("add", *scopes) as change:
+        for scope in scopes:
+            change.in_scope(scope).add_node("fact", f"In {scope}.")
+        if finishing is None:
+            fail()
+        else:
+            change.in_scope(finishing).write = fail  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("scopes", [(PROJECT, USER), (USER, PROJECT)])
+def test_parts_of_a_transaction_are_one_change(memory: Memory, scopes: tuple[str, str]) -> None:
+    with memory.transaction("add", *scopes) as change:
+        assert change.graph.scope == scopes[0]
+        for scope in scopes:
+            change.in_scope(scope).add_node("fact", f"In {scope}.")
+    assert contents(memory, USER) == ["In user."]
+    assert contents(memory, PROJECT) == ["In project."]
+    undo.undo_change(memory, change.id, dry_run=False)
+    assert contents(memory, USER) == contents(memory, PROJECT) == []
+
+
+@pytest.mark.parametrize("scopes", [(PROJECT, USER), (USER, PROJECT)])
+def test_a_transaction_that_fails_changes_neither_store(
+    memory: Memory, scopes: tuple[str, str]
+) -> None:
+    with pytest.raises(UsageError):
+        add_and_fail(memory, scopes)
+    assert contents(memory, USER) == contents(memory, PROJECT) == []
+    with memory.transaction("add", *scopes) as change:
+        change.add_node("fact", "Afterwards.")
+    assert contents(memory, scopes[0]) == ["Afterwards."]
+
+
+@pytest.mark.parametrize("scopes", [(PROJECT, USER), (USER, PROJECT)])
+def test_the_scope_that_is_named_first_becomes_durable_first(
+    memory: Memory, scopes: tuple[str, str]
+) -> None:
+    with pytest.raises(UsageError):
+        add_and_fail(memory, scopes, finishing=scopes[1])
+    assert contents(memory, scopes[0]) == [f"In {scopes[0]}."]
+    assert contents(memory, scopes[1]) == []
+
+
+def test_a_transaction_inside_another_is_a_part_of_it(memory: Memory) -> None:
+    with memory.transaction("observe") as outer:
+        outer.add_node("fact", "Outside.")
+        with memory.transaction("add") as inner:
+            inner.add_node("fact", "Inside.")
+        with pytest.raises(UsageError):
+            add_and_fail(memory, (PROJECT,))
+        with memory.transaction("add", USER) as other:
+            other.add_node("fact", "Mine.")
+        assert inner is outer
+        assert other.id == outer.id
+    assert contents(memory, PROJECT) == ["Inside.", "Outside."]
+    assert contents(memory, USER) == ["Mine."]
+
+
+def test_the_lock_of_the_project_is_not_taken_after_that_of_the_user_store(memory: Memory) -> None:
+    with (
+        memory.transaction("add", USER),
+        pytest.raises(RuntimeError, match="comes before"),
+        memory.transaction("add", PROJECT),
+    ):
+        pytest.fail("Both wait for each other.")
+
+
+@pytest.mark.parametrize("scopes", [(USER,), (PROJECT,), (PROJECT, USER), (USER, PROJECT)])
+def test_what_is_claimed_is_changed_once(memory: Memory, scopes: tuple[str, ...]) -> None:
+    with memory.transaction("add", *scopes, claim=CLAIM) as change:
+        for scope in scopes:
+            change.in_scope(scope).add_node("fact", f"In {scope}.")
+    assert claims.is_taken(memory.user.connection, CLAIM.id)
+    with pytest.raises(AlreadyDone), memory.transaction("add", *scopes, claim=CLAIM):
+        pytest.fail("It is done already.")
+
+
+def test_a_change_of_a_project_is_known_also_without_its_claim(memory: Memory) -> None:
+    with memory.transaction("add", PROJECT, claim=CLAIM) as change:
+        change.add_node("fact", "Once.")
+    # As after a crash between the two stores.
+    with transaction(memory.user.connection):
+        claims.drop(memory.user.connection, CLAIM.id)
+    with pytest.raises(AlreadyDone), memory.transaction("add", PROJECT, claim=CLAIM):
+        pytest.fail("It is done already.")
+    assert claims.is_taken(memory.user.connection, CLAIM.id)
+    assert contents(memory, PROJECT) == ["Once."]
+
+
+def test_nodes_are_changed_where_they_live(memory: Memory) -> None:
+    made: dict[str, NodeId] = {}
+    with memory.transaction("add", PROJECT, USER) as change:
+        for scope in (PROJECT, USER):
+            made[scope] = change.in_scope(scope).add_node("fact", scope)
+    assert memory.graph.by_scope(made.values()) == {scope: [made[scope]] for scope in made}
+    with pytest.raises(UsageError):
+        memory.graph.shared_scope(made.values(), "superseding")
