@@ -36,11 +36,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench.judge import Answer, Call, Definition, answers
 from ctx import checkouts
-from ctx.code import build, index_file, language, parse, store, vocabulary
-from ctx.code.model import CALL, Item, Mention
-from ctx.code.resolve import python
-from ctx.code.resolve.evaluate import Evaluator
+from ctx.code import build, code_tables, index_file, language, source_parser, vocabulary
+from ctx.code.resolve import python_rules
+from ctx.code.resolve.evaluator import Evaluator
 from ctx.code.resolve.world import World
+from ctx.code.source_model import CALL, Item, Mention
 from ctx.code.vocabulary import CALLS, CONFIDENCES, HIGH, KINDS, SLOTS
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def sampled(root: str, paths: Sequence[str], samples: int, rng: random.Random) -
     for place, numbers in sorted(drawn.items()):
         content = Path(root, paths[place]).read_bytes()
         nodes = named_calls(content)
-        items = parse.parse(paths[place], content, "python").items
+        items = source_parser.parse(paths[place], content, "python").items
         for number in numbers:
             yield call_at(paths[place], content, nodes[number], items)
 
@@ -130,7 +130,7 @@ class Index:
         self.root = root
         world = World(connection, root)
         self._world = world
-        self._evaluator = Evaluator(world, python.RULES)
+        self._evaluator = Evaluator(world, python_rules.RULES)
 
     @cached_property
     def paths(self) -> list[str]:
@@ -197,7 +197,7 @@ class Index:
 
 
 def file_range(file_id: int) -> tuple[int, int]:
-    return vocabulary.item_id(file_id, 0), vocabulary.item_id(file_id, store.LARGEST_SLOT)
+    return vocabulary.item_id(file_id, 0), vocabulary.item_id(file_id, code_tables.LARGEST_SLOT)
 
 
 # Both

@@ -33,7 +33,7 @@ from tree_sitter import Parser
 from bench import timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import checkouts
-from ctx.code import build, index_file, language, listing
+from ctx.code import build, file_listing, index_file, language
 from ctx.code.build import Place
 from ctx.code.vocabulary import KINDS, SLOTS
 
@@ -76,7 +76,7 @@ ADDED = {"python": b"\n\ndef added_by_the_bench(a: int) -> int:\n    return a\n"
 def copied(repository: str, root: str) -> Place:
     """The files that belong to a repository, in a repository of their own."""
     source = os.path.realpath(repository)
-    for path, *_ in listing.belonging(source, checkouts.find_checkout(source), ()).files:
+    for path, *_ in file_listing.belonging(source, checkouts.find_checkout(source), ()).files:
         target = os.path.join(root, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         # With its times: git would look twice at what is as young as its own index.

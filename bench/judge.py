@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.code.model import Mention
+from ctx.code.source_model import Mention
 
 if TYPE_CHECKING:
     from jedi import Project  # type: ignore[import-untyped]

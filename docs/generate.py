@@ -94,7 +94,7 @@ from ctx.operations import (
     walked,
     why,
 )
-from ctx.packs import pack
+from ctx.packs import prompt_pack
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -148,7 +148,7 @@ ANSWERS: dict[str, type] = {
     "ctx task end": task.Ended,
     "ctx task current": task.Current,
     "ctx search": query.Found,
-    "ctx query": pack.PromptPack,
+    "ctx query": prompt_pack.PromptPack,
     "ctx query --as nodes": query.Found,
     "ctx recall": recall.Recalled,
     "ctx why": why.Explained,

@@ -45,7 +45,7 @@ from ctx.operations.observe import (
 )
 from ctx.operations.relate import Relation
 from ctx.operations.respond import Response
-from ctx.packs.pack import Chunk, PromptPack, Signal
+from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
 from ctx.workspace import Memory, Surroundings, Workspace
 
 __all__ = [

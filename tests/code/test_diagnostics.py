@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctx.code.diagnostics.diagnostic_model import Diagnostic, Report
 from ctx.code.diagnostics.findings import MOST_DIAGNOSTICS
-from ctx.code.diagnostics.model import Diagnostic, Report
-from ctx.code.diagnostics.read import read
+from ctx.code.diagnostics.tool_output import read
 from tests import effort
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "diagnostics"

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctx.code.history import questions
-from ctx.code.history.refresh import Read
+from ctx.code.history import commit_queries
+from ctx.code.history.history_refresh import Read
 from tests import effort
 from tests.code.histories import FIRST, History, Made, make
 from tests.conftest import git
@@ -207,10 +207,10 @@ def _take(step: str, number: int, repo: Path, rng: random.Random) -> None:
 def _compare_with_git(history: History, repo: Path) -> None:
     """The commits and their files, as another command of git tells them."""
     listed = git("log", "--format=%H", cwd=repo).split()
-    found = questions.search(history.connection, "word", 1000)
+    found = commit_queries.search(history.connection, "word", 1000)
     assert sorted(item.commit.hash for item in found) == sorted(listed)
     for hash in listed:
         shown = git(
             "log", "-1", "--name-only", "--format=", "--find-renames", hash, cwd=repo
         ).split()
-        assert questions.files_of(history.connection, hash) == sorted(shown)
+        assert commit_queries.files_of(history.connection, hash) == sorted(shown)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from ctx.code import build, index_file, kinds, language
-from ctx.code.model import Parsed
-from ctx.code.parse import parse
+from ctx.code import build, index_file, language, language_detection
 from ctx.code.qualified import Names
 from ctx.code.resolve import facts
+from ctx.code.source_model import Parsed
+from ctx.code.source_parser import parse
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
@@ -93,7 +93,7 @@ def test_everything_in_the_files_of_a_language(project: str) -> None:
     for path in sorted((GOLDEN / project).rglob("*")):
         if path.is_file():
             content = path.read_bytes()
-            name = kinds.language_of(path.name, content)
+            name = language_detection.language_of(path.name, content)
             if name in language.READ:
                 shown = path.relative_to(GOLDEN / project).as_posix()
                 found[shown] = plain(parse(shown, content, name))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.code import build, coverage, lookup, near
+from ctx.code import build, coverage, lookup, suggestions
 from ctx.code.lookup import Code
 
 FILES = {
@@ -168,18 +168,21 @@ def test_a_place_that_is_not_there(code: Code, text: str) -> None:
 
 
 def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
-    assert near.names(code, "conect") == ["connect"]
-    assert near.names(code, "Shop.net.Client.connect") == [
+    assert suggestions.names(code, "conect") == ["connect"]
+    assert suggestions.names(code, "Shop.net.Client.connect") == [
         "shop.net.client.Client.connect",
         "connect",
         "tool.connect",
     ]
-    assert near.names(code, "zzz") == []
-    assert near.names(code, "nowhere.start") == ["shop_core::start"]
-    assert near.names(code, "nowhere.part") == []
-    assert near.paths(code, "shop/net/clients.py") == ["shop/net/client.py"]
-    assert near.files_in(code, "shop/net", 9) == ["shop/net/__init__.py", "shop/net/client.py"]
-    assert near.files_in(code, "", 1) == ["README.md"]
+    assert suggestions.names(code, "zzz") == []
+    assert suggestions.names(code, "nowhere.start") == ["shop_core::start"]
+    assert suggestions.names(code, "nowhere.part") == []
+    assert suggestions.paths(code, "shop/net/clients.py") == ["shop/net/client.py"]
+    assert suggestions.files_in(code, "shop/net", 9) == [
+        "shop/net/__init__.py",
+        "shop/net/client.py",
+    ]
+    assert suggestions.files_in(code, "", 1) == ["README.md"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +195,7 @@ def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
     ],
 )
 def test_the_part_that_was_right_counts(code: Code, text: str, expected: list[str]) -> None:
-    assert near.names(code, text) == expected
+    assert suggestions.names(code, text) == expected
 
 
 def test_an_outline_is_in_order_with_depths(code: Code) -> None:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctx.code.packages import cargo, go, maven, npm, python
+from ctx.code.packages import cargo, go_modules, maven, npm, pyproject
 from ctx.code.packages.globs import matches
-from ctx.code.packages.model import Dependency, Package, Problem, Target, Workspace
-from ctx.code.packages.read import MANIFESTS, read_all
+from ctx.code.packages.manifests import MANIFESTS, read_all
+from ctx.code.packages.package_model import Dependency, Package, Problem, Target, Workspace
 from tests import effort
 from tests.code.cargo import settle
 from tests.golden.packages import make
@@ -278,7 +278,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_what_is_no_requirement_is_passed_over(tmp_path: Path) -> None:
     listed = ["fine", "not a requirement", "???", "-e .", "https://example.org/x", "a" * 5000]
     text = f"[project]\nname = 'p'\ndependencies = {json.dumps(listed)}\n"
-    found = python.read(str(tmp_path), written(tmp_path, {"pyproject.toml": text}))
+    found = pyproject.read(str(tmp_path), written(tmp_path, {"pyproject.toml": text}))
     assert [each.to for each in found.dependencies] == ["fine"]
 
 
@@ -306,7 +306,7 @@ def test_where_python_modules_lie(
 ) -> None:
     manifest = f"[project]\nname = 'a-name'\n{told}\n"
     every: dict[str, str | bytes] = {"pyproject.toml": manifest, **dict.fromkeys(files, "")}
-    [package] = python.read(str(tmp_path), written(tmp_path, every)).packages
+    [package] = pyproject.read(str(tmp_path), written(tmp_path, every)).packages
     assert (package.import_roots, package.modules) == (roots, modules)
 
 
@@ -428,5 +428,5 @@ def _check_shape(found: Workspace, files: dict[str, str | bytes]) -> None:
 
 
 def test_no_manifest_no_package(tmp_path: Path) -> None:
-    for reader in (cargo, npm, python, go, maven):
+    for reader in (cargo, npm, pyproject, go_modules, maven):
         assert reader.read(str(tmp_path), ["src/main.rs"]) == NOTHING

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ctx.errors import BudgetExceeded
 from ctx.packs import budget
 from ctx.packs.budget import Offer, fill
-from ctx.packs.pack import Chunk
+from ctx.packs.prompt_pack import Chunk
 from tests import effort
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ctx import tokens
 from ctx.codebase.index_state import IndexState
 from ctx.packs import pack_text
-from ctx.packs.pack import (
+from ctx.packs.prompt_pack import (
     Chunk,
     FoundFile,
     GraphContext,

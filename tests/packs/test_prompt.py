@@ -11,8 +11,8 @@ from ctx.cli.output import plain
 from ctx.errors import ContentRefused
 from ctx.llm.model import Request
 from ctx.packs import prompt
-from ctx.packs.pack import PromptPack
 from ctx.packs.prompt import Frame
+from ctx.packs.prompt_pack import PromptPack
 from tests.packs.test_pack_text import CALLED, CODE, DECISION, PACK
 
 FRAME = Frame("You are careful.", "Answer the task.", 500, 0.2)

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from ctx.config import resolve
 from ctx.errors import ConfigInvalid, DiskFailure, IndexCorrupt, ProgramFailure
-from ctx.search import embedders, table
+from ctx.search import embedders, static_embedder
 from ctx.search.embedders import Embedder
-from ctx.search.remote import Server
-from ctx.search.table import Table, Vocabulary
+from ctx.search.embedding_server import Server
+from ctx.search.static_embedder import Table, Vocabulary
 from tests import effort
 from tests.contract.embedders import EmbedderContract
 
@@ -64,7 +64,7 @@ class TestTable(EmbedderContract):
 
 
 def write_table(path: Path, pieces: list[str], rows: list[list[float]]) -> str:
-    path.write_bytes(table.packed("tiny", pieces, numpy.array(rows, numpy.float32)))
+    path.write_bytes(static_embedder.packed("tiny", pieces, numpy.array(rows, numpy.float32)))
     return str(path)
 
 
@@ -93,12 +93,12 @@ LETTERS = st.text("abc", min_size=1, max_size=6)
 @given(st.lists(LETTERS, unique=True, max_size=20), st.lists(LETTERS, max_size=20), LETTERS)
 @settings(max_examples=effort.times(100), deadline=None)
 def test_the_pieces_of_a_word_make_the_word(starts: list[str], rests: list[str], word: str) -> None:
-    pieces = starts + [table.CONTINUES + rest for rest in dict.fromkeys(rests)]
+    pieces = starts + [static_embedder.CONTINUES + rest for rest in dict.fromkeys(rests)]
     rows = Vocabulary(pieces).rows(word)
     if rows:
-        assert "".join(pieces[row].removeprefix(table.CONTINUES) for row in rows) == word
-        assert not pieces[rows[0]].startswith(table.CONTINUES)
-        assert all(pieces[row].startswith(table.CONTINUES) for row in rows[1:])
+        assert "".join(pieces[row].removeprefix(static_embedder.CONTINUES) for row in rows) == word
+        assert not pieces[rows[0]].startswith(static_embedder.CONTINUES)
+        assert all(pieces[row].startswith(static_embedder.CONTINUES) for row in rows[1:])
     elif starts:
         assert word not in starts
 

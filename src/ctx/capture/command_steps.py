@@ -18,7 +18,7 @@ from ctx.capture.shell import Line
 from ctx.capture.steps import Finding
 
 if TYPE_CHECKING:
-    from ctx.code.diagnostics.model import Diagnostic, Report
+    from ctx.code.diagnostics.diagnostic_model import Diagnostic, Report
 
 _MOST_FINDINGS = 10
 _LONGEST_OUTPUT = 4_000
@@ -66,7 +66,7 @@ def read(said: Mapping[str, Any], command: str, place: Place, most_lines: int) -
     plain = _plain(output)
     report = None
     if plain.strip() and (not line.only_reads or (not ok and line.may_check_first)):
-        from ctx.code.diagnostics import read as diagnostics
+        from ctx.code.diagnostics import tool_output as diagnostics
 
         report = diagnostics.read(plain, command)
     passed = _passed(report, line, exit_code)
@@ -131,7 +131,7 @@ def _findings(report: "Report | None", place: Place, into: str) -> tuple[Finding
 
 
 def _finding(found: "Diagnostic", folders: Sequence[str], root: str) -> Finding:
-    from ctx.code.diagnostics.model import is_foreign
+    from ctx.code.diagnostics.diagnostic_model import is_foreign
 
     path, line = "", None
     for span in found.spans:

@@ -16,8 +16,8 @@ from ctx.capture.writes import Written
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ctx.code.changes import Change
-    from ctx.code.model import Item, Parsed
+    from ctx.code.item_changes import Change
+    from ctx.code.source_model import Item, Parsed
 
 MOST = 40
 
@@ -54,7 +54,7 @@ _known: dict[tuple[str, bytes], "Parsed | None"] = {}
 
 
 def _compared(path: str, written: Written) -> "list[Change]":
-    from ctx.code import changes as compared
+    from ctx.code import item_changes as compared
 
     after = written.after.encode("utf-8", "replace")
     old = None
@@ -87,13 +87,15 @@ def _key(path: str, content: bytes) -> tuple[str, bytes]:
 
 def _read(path: str, content: bytes) -> "Parsed | None":
     """The items of a file; None where nothing of ours reads its language."""
-    from ctx.code import kinds, language, parse
-    from ctx.code.model import Parsed
+    from ctx.code import language, language_detection, source_parser
+    from ctx.code.source_model import Parsed
 
-    name = kinds.language_of(path, content[: kinds.HEAD])
-    if name not in language.READ or kinds.unfit(path, content, kinds.Limits(_LARGEST)):
+    name = language_detection.language_of(path, content[: language_detection.HEAD])
+    if name not in language.READ or language_detection.unfit(
+        path, content, language_detection.Limits(_LARGEST)
+    ):
         return None
-    found = parse.parse(path, content, name)
+    found = source_parser.parse(path, content, name)
     return Parsed(name, "", found.lines, found.items, problems=found.problems)
 
 
@@ -113,7 +115,7 @@ class _Edit(NamedTuple):
 
 
 def _edit_of_one(path: str, old: "Parsed", before: bytes, after: bytes) -> _Edit | None:
-    from ctx.code import parse
+    from ctx.code import source_parser
 
     first, last = _common(before, after)
     shift = len(after) - len(before)
@@ -123,13 +125,13 @@ def _edit_of_one(path: str, old: "Parsed", before: bytes, after: bytes) -> _Edit
     item = old.items[place]
     if (item.end - item.start) * _WORTH_IT > len(before):
         return None
-    alone = parse.parse(path, before[item.start : item.end], old.language)
+    alone = source_parser.parse(path, before[item.start : item.end], old.language)
     own = old.items[place:end]
     if alone.problems or [_content(each) for each in alone.items[1:]] != [
         (*_content(each)[:-1], _content(each)[-1] - item.line + 1) for each in own
     ]:
         return None
-    new = parse.parse(path, after[item.start : item.end + shift], old.language)
+    new = source_parser.parse(path, after[item.start : item.end + shift], old.language)
     if new.problems or not new.items[1:] or new.items[1].start != alone.items[1].start:
         return None
     return _Edit(alone, new, item.line - 1, _spliced(old, new, place, end, shift))
@@ -155,7 +157,7 @@ def _spliced(old: "Parsed", new: "Parsed", place: int, end: int, shift: int) -> 
     """A file in which one item has become others."""
     from msgspec.structs import replace
 
-    from ctx.code.model import Parsed
+    from ctx.code.source_model import Parsed
 
     item, more = old.items[place], len(new.items) - 1 - (end - place)
     lines = new.lines - (item.end_line - item.line + 1)

@@ -7,7 +7,7 @@ from ctx.cli import commit as commit_command
 from ctx.cli.opening import open_to_write
 from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
-from ctx.codebase.extracted import FileRead
+from ctx.codebase.extraction_result import FileRead
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
 from ctx.operations.add_file import FilesAdded, Options, add_file

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from ctx.cli.output import Block, Line, Table, count, listing, since, size
 
 if TYPE_CHECKING:
-    from ctx.code.changes import Change
     from ctx.code.coverage import Coverage
+    from ctx.code.item_changes import Change
     from ctx.code.lookup import Located, Outlined
-    from ctx.code.packages.known import Known, Needed
+    from ctx.code.packages.package_queries import Known, Needed
     from ctx.codebase.code_index import Indexed, Status
     from ctx.operations.code_calls import Call, Calls
     from ctx.operations.code_changed import Changed, ChangedFile

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ctx import tokens
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
 from ctx.codebase.index_state import IndexState
-from ctx.packs.pack import Chunk, PromptPack, Signal
+from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
 
 _LINES = 4
 """Lines of a chunk in the overview: enough to know it again."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from sqlite3 import Connection
 from zlib import crc32
 
-from ctx.code import store
+from ctx.code import code_tables
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import EVERYTHING
 
@@ -48,7 +48,7 @@ def by(connection: Connection, names: set[str]) -> set[int] | None:
     while names:
         hashes = {crc32(name.encode("utf-8", "replace")) for name in names}
         # Also those that were found before: of these names they may pass on others.
-        found = dict(store.speaking_of(connection, hashes))
+        found = dict(code_tables.speaking_of(connection, hashes))
         files.update(found)
         if len(files) > most:
             return None
@@ -60,7 +60,7 @@ def by(connection: Connection, names: set[str]) -> set[int] | None:
 
 def _passed_on(connection: Connection, files: Iterable[int], names: set[str]) -> set[str]:
     passed: set[str] = set()
-    for path, known in store.facts_of(connection, files):
+    for path, known in code_tables.facts_of(connection, files):
         passing = facts.passed_on(known, names)
         passed |= passing
         if EVERYTHING in passing:

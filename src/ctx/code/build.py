@@ -19,13 +19,21 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.checkouts import Checkout
-from ctx.code import affected, index_file, listing, postings, reading, segments, store
-from ctx.code.crew import FEW, LARGE, Crew
-from ctx.code.listing import LeftOut, Listed
-from ctx.code.packages import read as packages
-from ctx.code.reading import Read, Wanted
+from ctx.code import (
+    affected,
+    code_tables,
+    file_listing,
+    file_reader,
+    index_file,
+    postings,
+    segments,
+)
+from ctx.code.file_listing import LeftOut, Listed
+from ctx.code.file_reader import Read, Wanted
+from ctx.code.packages import manifests as packages
+from ctx.code.process_pool import FEW, LARGE, Crew
 from ctx.code.resolve.facts import EVERYTHING
-from ctx.code.resolve.resolving import Edges, Resolver
+from ctx.code.resolve.resolver import Edges, Resolver
 from ctx.code.vocabulary import LARGEST_FILE
 
 _TRANSACTION = 512
@@ -82,7 +90,7 @@ def follow(
     """Look up what is mentioned by those of these files, or of all, that wait for it. How many."""
     connection = index_file.open_as_it_is(place.database)
     try:
-        waiting = store.unresolved(connection)
+        waiting = code_tables.unresolved(connection)
         if files is not None:
             wanted = frozenset(files)
             waiting = [each for each in waiting if each in wanted]
@@ -114,7 +122,7 @@ def _follow(connection: Connection, place: Place, files: list[int], tick: clock.
                 tick(done, len(files))
         finally:
             _put_edges(connection, place, pending)
-    store.index_backward(connection)
+    code_tables.index_backward(connection)
     return done
 
 
@@ -122,7 +130,7 @@ def _put_edges(connection: Connection, place: Place, answers: list[Edges]) -> No
     if answers:
         with index_file.writing(connection, place.database):
             for answer in answers:
-                store.put_edges(connection, answer)
+                code_tables.put_edges(connection, answer)
         answers.clear()
 
 
@@ -147,7 +155,9 @@ class _Refresh:
         """Those in which imports may lead elsewhere now."""
 
     def run(self, at_once: int) -> Refreshed:
-        found = listing.belonging(self._place.root, self._place.checkout, self._place.ignore_globs)
+        found = file_listing.belonging(
+            self._place.root, self._place.checkout, self._place.ignore_globs
+        )
         files = found.files
         self._mind_the_limits()
         if self._chosen:
@@ -157,13 +167,13 @@ class _Refresh:
             changed = self._read(crew, wanted, gone)
             self._settle_words()
         resolved = 0
-        waiting = store.unresolved(self._connection)
+        waiting = code_tables.unresolved(self._connection)
         if len(waiting) <= at_once:
             resolved = _follow(self._connection, self._place, waiting, self._tick)
         if not index_file.noted(self._connection, _PACKAGES):
             described = packages.read_all(self._place.root, [each[0] for each in found.files])
             with index_file.writing(self._connection, self._place.database):
-                store.put_packages(self._connection, described)
+                code_tables.put_packages(self._connection, described)
                 index_file.note(self._connection, _PACKAGES, 1)
         with index_file.writing(self._connection, self._place.database):
             index_file.note(self._connection, "refreshed_at", clock.now_ms())
@@ -181,7 +191,7 @@ class _Refresh:
 
     def _mind_the_limits(self) -> None:
         """Look at every file again where what may be read has been changed."""
-        now = repr(reading.limits(self._place.root, self._place.max_bytes))
+        now = repr(file_reader.limits(self._place.root, self._place.max_bytes))
         digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
         before = index_file.noted(self._connection, "limits")
         if before != digest:
@@ -209,7 +219,7 @@ class _Refresh:
                 continue
             language = row[9]
             if language not in versions:
-                versions[language] = reading.version(language)
+                versions[language] = file_reader.version(language)
             if each != row[:5] or not row[5] or row[8] != versions[language]:
                 wanted.append(Wanted(row[6], each[0], row[7], row[8], each[1:]))
                 self._largest = max(self._largest, each[1])
@@ -244,10 +254,10 @@ class _Refresh:
         changed = 0
         paths = {each.file_id: each.path for each in wanted}
         pending: list[Read] = []
-        limits = reading.limits(self._place.root, self._place.max_bytes)
+        limits = file_reader.limits(self._place.root, self._place.max_bytes)
         if len(wanted) <= FEW and self._largest < LARGE:
             answers: Iterable[Read] = (
-                reading.read(self._place.root, each, limits) for each in wanted
+                file_reader.read(self._place.root, each, limits) for each in wanted
             )
         else:
             answers = crew.read(self._place.root, self._place.max_bytes, wanted)
@@ -278,7 +288,7 @@ class _Refresh:
                 if answer.state == "gone":
                     self._remove(answer.file_id)
                     continue
-                names = store.put(self._connection, answer, others=not self._is_new)
+                names = code_tables.put(self._connection, answer, others=not self._is_new)
                 if EVERYTHING in names:
                     names |= affected.whole(paths[answer.file_id])
                 self._names |= names
@@ -296,7 +306,7 @@ class _Refresh:
         row = self._connection.execute("SELECT path FROM files WHERE id = ?", (file_id,)).fetchone()
         if row:
             names = affected.renamed(self._connection, row[0])
-            names |= store.remove(self._connection, file_id)
+            names |= code_tables.remove(self._connection, file_id)
             if EVERYTHING in names:
                 names |= affected.whole(row[0])
             self._names |= names
@@ -328,9 +338,9 @@ class _Refresh:
         """Have everybody looked at whose answers may be others now."""
         files = affected.by(self._connection, self._names)
         if files is None:
-            store.look_again_at_all(self._connection)
+            code_tables.look_again_at_all(self._connection)
         else:
-            store.look_again_at(self._connection, files)
+            code_tables.look_again_at(self._connection, files)
         self._names.clear()
         for language in self._languages:
             self._connection.execute(

@@ -15,7 +15,7 @@ from hashlib import blake2b
 import msgspec
 
 from ctx import disk
-from ctx.code.edges import Graph
+from ctx.code.code_graph import Graph
 from ctx.code.vocabulary import MEDIUM
 
 LATEST = "scc_latest"

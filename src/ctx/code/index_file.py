@@ -13,7 +13,7 @@ from sqlite3 import Connection
 
 from ctx import disk
 from ctx.code import segments
-from ctx.code.history import tables as history
+from ctx.code.history import history_tables as history
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.sqlite.connection import (
     closed_on_failure,

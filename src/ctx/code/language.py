@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from typing import TYPE_CHECKING, AnyStr, NamedTuple
 
-from ctx.code.model import Import, Item
+from ctx.code.source_model import Import, Item
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar

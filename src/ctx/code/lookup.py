@@ -13,7 +13,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.code import index_file
-from ctx.code.edges import Follow, Graph
+from ctx.code.code_graph import Follow, Graph
 from ctx.code.qualified import Names
 from ctx.code.vocabulary import KINDS, SLOTS, VISIBILITIES, file_of, item_id
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from sqlite3 import Connection
 
+from ctx.code.file_words import Words
 from ctx.code.segments import FIELDS, segments_of, texts_of
-from ctx.code.words import Words
 
 MOST_LOOSE = 256
 """More of them than this make a segment."""

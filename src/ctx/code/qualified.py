@@ -12,7 +12,7 @@ from ctx.code.vocabulary import KINDS, file_of
 
 if TYPE_CHECKING:
     # Manifests are read for two languages only, and what reads them is large.
-    from ctx.code.packages.model import Target
+    from ctx.code.packages.package_model import Target
 
 _DEEPEST = 100
 _MODULE = KINDS.index("module")
@@ -182,10 +182,12 @@ class Names:
             at, _, name = at.rpartition("/")
             names.append(name)
         if at not in self._go:
-            from ctx.code.packages import go
+            from ctx.code.packages import go_modules
 
             manifest = f"{at}/{_GO}" if at else _GO
-            modules = go.read(self._root, [manifest]).packages if self._has(manifest) else ()
+            modules = (
+                go_modules.read(self._root, [manifest]).packages if self._has(manifest) else ()
+            )
             self._go[at] = modules[0].name if modules else at
         found = self._go[folder] = "/".join(filter(None, (self._go[at], *reversed(names))))
         return found

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx.code.words import FILE_FIELDS, MESSAGE_FIELDS
+from ctx.code.file_words import FILE_FIELDS, MESSAGE_FIELDS
 
 FILES, COMMITS = range(2)
 """The two collections of texts. What is rare in one may be common in the other."""

@@ -7,12 +7,12 @@ nothing to keep.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.code import parse, snapshots
-from ctx.code.edges import Edge as Known
+from ctx.code import code_snapshots, source_parser
+from ctx.code.code_graph import Edge as Known
+from ctx.code.code_snapshots import Lines, Row
 from ctx.code.lookup import Code
-from ctx.code.model import Import, path_in_file
 from ctx.code.qualified import Names
-from ctx.code.snapshots import Lines, Row
+from ctx.code.source_model import Import, path_in_file
 from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId
 from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
@@ -75,17 +75,17 @@ class Reader:
             return "it is ignored, so the index of the code does not have it"
         if file.skipped is not None:
             return f"it was not read: {file.skipped}"
-        every = snapshots.rows(self._code.connection, file.id)
+        every = code_snapshots.rows(self._code.connection, file.id)
         indexed = self._code.connection.execute(
             "SELECT hash FROM files WHERE id = ?", (file.id,)
         ).fetchone()
-        if not every or indexed[0] != snapshots.digest(version.content):
+        if not every or indexed[0] != code_snapshots.digest(version.content):
             return "it changed while it was read"
         language = file.language or ""
         states = told = _states(every, version, version.before, language)
         if version.seen != version.before:
             told = _states(every, version, version.seen, language)
-        lines = Lines(version.file_id, snapshots.as_parsed(version.content), version.blob_id)
+        lines = Lines(version.file_id, code_snapshots.as_parsed(version.content), version.blob_id)
         edges = [
             *self._defines(every, states, lines),
             *self._imports(every, lines),
@@ -161,8 +161,8 @@ def _states(
     the first is compared with the first."""
     before: dict[tuple[str, ...], list[tuple[str, bytes]]] = {}
     if earlier is not None and len(earlier) <= _LARGEST:
-        content = snapshots.as_parsed(earlier)
-        items = parse.parse(version.path, content, language).items
+        content = code_snapshots.as_parsed(earlier)
+        items = source_parser.parse(version.path, content, language).items
         for place, item in enumerate(items):
             key = (item.kind, *path_in_file(items, place))
             before.setdefault(key, []).append((item.signature, item.body_hash))

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ctx import clock, disk, layout, locks
 from ctx.code import coverage, lookup
 from ctx.code.coverage import Coverage
-from ctx.code.listing import LeftOut
+from ctx.code.file_listing import LeftOut
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
-from ctx.codebase import code_left_behind
+from ctx.codebase import prune
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.project import trust_check
@@ -282,7 +282,7 @@ def _refresh(
     from ctx.code import build
 
     if codebase.user_store:
-        code_left_behind.clear(codebase.user_store)
+        prune.clear(codebase.user_store)
     path = codebase.place.database
     try:
         with explained(path, IndexCorrupt):
@@ -302,7 +302,7 @@ def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> N
 
 def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
     from ctx.code import index_file
-    from ctx.code.history import refresh as history
+    from ctx.code.history import history_refresh as history
 
     place = codebase.place
     with (

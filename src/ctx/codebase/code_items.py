@@ -3,7 +3,7 @@
 import os
 from typing import NoReturn
 
-from ctx.code import listing, lookup, near
+from ctx.code import file_listing, lookup, suggestions
 from ctx.code.lookup import Code, File, Located, without_impls
 from ctx.codebase.code_index import Age, Opened
 from ctx.errors import NodeNotFound, PathRefused
@@ -33,7 +33,7 @@ def require(opened: Opened, word: str) -> list[Located]:
     hint = "`ctx code outline FILE` shows what is in a file."
     raise NodeNotFound(
         f"Nothing in the code is called {word[:80]!r}.",
-        hint=_offered(near.names(opened.code, word, opened.folder)) or hint,
+        hint=_offered(suggestions.names(opened.code, word, opened.folder)) or hint,
     )
 
 
@@ -67,7 +67,7 @@ def _refuse(opened: Opened, path: str) -> NoReturn:
     if not inside:
         raise PathRefused(f"{said} is outside of the project {opened.root}.")
     for each in inside:
-        if reason := listing.why_not(opened.root, each):
+        if reason := file_listing.why_not(opened.root, each):
             raise PathRefused(f"{said} is not in the index of the code: {reason}.")
         if os.path.isdir(os.path.join(opened.root, each)):
             raise PathRefused(f"{said} is a folder.", hint=_listed(opened.code, each))
@@ -84,7 +84,8 @@ def _refuse(opened: Opened, path: str) -> NoReturn:
         raise PathRefused(f"{said} is not in the index of the code.", hint=hint)
     raise PathRefused(
         f"There is no file {said} in the code.",
-        hint=_offered(near.paths(opened.code, path)) or "`ctx code` shows how much is known.",
+        hint=_offered(suggestions.paths(opened.code, path))
+        or "`ctx code` shows how much is known.",
     )
 
 
@@ -94,7 +95,7 @@ def _is_outside(path: str) -> bool:
 
 def _listed(code: Code, folder: str) -> str:
     """What a person can ask for instead of a folder."""
-    files = near.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
+    files = suggestions.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
     if not files:
         return "Nothing in it is in the index of the code."
     more = ", …" if len(files) > _MOST_LISTED else "."

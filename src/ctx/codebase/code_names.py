@@ -75,11 +75,11 @@ class CodeNames:
 
     def unknown(self, text: str) -> Unknown | None:
         """A name that the code could have and does not; None where the code is not known."""
-        from ctx.code import near
+        from ctx.code import suggestions
 
         if self._code is None:
             return None
-        return Unknown(text, tuple(near.names(self._code, text, self._folder)))
+        return Unknown(text, tuple(suggestions.names(self._code, text, self._folder)))
 
     @cached_property
     def _codebase(self) -> "Codebase | None":
@@ -100,9 +100,9 @@ class CodeNames:
 
     @cached_property
     def _code(self) -> "Code | None":
-        from ctx.codebase import code_at_hand
+        from ctx.codebase import freshness
 
-        return code_at_hand.open_if_quick(self._codebase) if self._codebase else None
+        return freshness.open_if_quick(self._codebase) if self._codebase else None
 
 
 def _told(found: "list[Located]") -> list[str]:

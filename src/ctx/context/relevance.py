@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx import terms
 from ctx.memory.model import Node
-from ctx.packs.remembered import Remembered
+from ctx.packs.node_ranking import Remembered
 from ctx.search.entities import Entities
 
 MOST = 4

@@ -11,10 +11,10 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, layout
-from ctx.code import affected, build, files, kinds, snapshots
+from ctx.code import affected, build, code_snapshots, file_selection, language_detection
+from ctx.code.code_snapshots import Indexed, Snapshots
 from ctx.code.coverage import Languages, NotRead
-from ctx.code.listing import LeftOut
-from ctx.code.snapshots import Indexed, Snapshots
+from ctx.code.file_listing import LeftOut
 from ctx.code.vocabulary import KINDS
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
@@ -97,7 +97,7 @@ class _Chosen(NamedTuple):
 
     def __call__(self, path: str) -> bool:
         is_named = self.paths is None or path in self.paths
-        return is_named and self.language in (None, kinds.language_of(path))
+        return is_named and self.language in (None, language_detection.language_of(path))
 
     @property
     def is_everything(self) -> bool:
@@ -121,9 +121,9 @@ def _to_read(chosen: _Chosen) -> Callable[[str], bool] | None:
 def _chosen(codebase: Codebase, options: Options) -> _Chosen:
     if not options.files:
         return _Chosen(None, options.language)
-    rules = files.Rules(codebase.ignore_globs, codebase.max_bytes)
+    rules = file_selection.Rules(codebase.ignore_globs, codebase.max_bytes)
     place = layout.Project(codebase.place.root, codebase.place.checkout)
-    found, _ = files.choose(place, options.folder, options.files, rules)
+    found, _ = file_selection.choose(place, options.folder, options.files, rules)
     return _Chosen(frozenset(each.path for each in found), options.language)
 
 
@@ -231,7 +231,7 @@ def _take(
             left_out.append(LeftOut(file.path, "it lies too many folders deep"))
             continue
         value = taker.of(file)
-        if isinstance(value, snapshots.LeftOut):
+        if isinstance(value, code_snapshots.LeftOut):
             left_out.append(LeftOut(*value))
             continue
         made = typed(value)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, TestCounts
+from ctx.code.diagnostics.diagnostic_model import Diagnostic, Outcome, Report, TestCounts
 from ctx.errors import UsageError
 from ctx.ids import ObjectId
 from ctx.memory import model
@@ -146,7 +146,7 @@ def _project(memory: Memory) -> "diagnosed.Project | None":
 
 def _report(printed: Printed, name: str, project: "diagnosed.Project | None") -> Report:
     """What the tools said, with paths as they are in the project, where there is one."""
-    from ctx.code.diagnostics import read as diagnostics
+    from ctx.code.diagnostics import tool_output as diagnostics
 
     # Nothing secret goes any further, in whatever part of a message it stands.
     report = diagnostics.read(redact("\n".join(printed.uncut)).text, name)

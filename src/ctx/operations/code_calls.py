@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
-from ctx.code.edges import Edge
+from ctx.code.code_graph import Edge
 from ctx.code.lookup import Located
 from ctx.code.vocabulary import CONFIDENCES
 from ctx.codebase import code_items

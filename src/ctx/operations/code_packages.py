@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from ctx.code.packages import known
-from ctx.code.packages.known import Known, Needed
+from ctx.code.packages import package_queries
+from ctx.code.packages.package_queries import Known, Needed
 from ctx.codebase import code_items
 from ctx.codebase.code_index import Age, Opened
 from ctx.errors import NodeNotFound
@@ -30,15 +30,19 @@ class Packages(NamedTuple):
 
 
 def packages(opened: Opened, name: str = "") -> Packages:
-    every = known.every(opened.code.connection)
+    every = package_queries.every(opened.code.connection)
     if not name:
         return Packages("", tuple(every), (), opened.age)
-    meant = known.called(every, name)
+    meant = package_queries.called(every, name)
     if not meant:
         # A path may also be meant from where the command works, or be a whole one.
         paths = opened.code.inside(name, opened.folder)
-        meant = [each for path in paths for each in known.called(every, path)]
-    found = known.needing(every, meant) if meant else known.needing_from_elsewhere(every, name)
+        meant = [each for path in paths for each in package_queries.called(every, path)]
+    found = (
+        package_queries.needing(every, meant)
+        if meant
+        else package_queries.needing_from_elsewhere(every, name)
+    )
     if not meant and not found:
         hint = code_items.reservation(opened.age) or _hint(every, name)
         raise NodeNotFound(f"No package is called {name[:80]!r}.", hint=hint)
@@ -47,6 +51,6 @@ def packages(opened: Opened, name: str = "") -> Packages:
 
 
 def _hint(every: list[Known], name: str) -> str:
-    if near := known.near(every, name):
+    if near := package_queries.near(every, name):
         return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
     return "`ctx code packages` shows those that are here."

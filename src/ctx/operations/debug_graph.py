@@ -7,7 +7,7 @@ in the code, and one vertex.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.code import lookup, near
+from ctx.code import lookup, suggestions
 from ctx.code.lookup import Code, Located
 from ctx.code.vocabulary import SLOTS, file_of, item_id
 from ctx.codebase import code_items
@@ -240,7 +240,7 @@ class _Drawing:
         if not vertices:
             if age and (doubt := code_items.reservation(age)):
                 raise NodeNotFound(f"{word[:80]!r} names nothing known so far.", hint=doubt)
-            close = near.names(self._code, word, folder) if self._code else []
+            close = suggestions.names(self._code, word, folder) if self._code else []
             told = " or ".join(f"`{name}`" for name in close)
             raise NodeNotFound(
                 f"{word[:80]!r} names nothing here.",

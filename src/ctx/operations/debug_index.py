@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.code import coverage, lookup, near
+from ctx.code import coverage, lookup, suggestions
 from ctx.code.lookup import Located
-from ctx.code.packages import known as packages
+from ctx.code.packages import package_queries as packages
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Age, Codebase, Opened
 from ctx.errors import IndexCorrupt, UsageError
@@ -58,7 +58,7 @@ def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) ->
     with opened:
         told = tuple(_in_code(opened, kind, wanted))
         is_name = kind in ("name", "item") and not told
-        close = near.names(opened.code, wanted, opened.folder) if is_name else []
+        close = suggestions.names(opened.code, wanted, opened.folder) if is_name else []
         if kind == "package" and not told:
             close = packages.near(packages.every(opened.code.connection), wanted)
     return Found(key or "", heads, entries, told, tuple(close), opened.age)

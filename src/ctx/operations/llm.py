@@ -18,9 +18,9 @@ from ctx.memory.query.parse import parse
 from ctx.operations import respond
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing
-from ctx.packs import prompt, recent
-from ctx.packs.pack import Chunk, PromptPack
+from ctx.packs import prompt, recent_work
 from ctx.packs.prompt import Frame
+from ctx.packs.prompt_pack import Chunk, PromptPack
 from ctx.workspace import Memory
 
 PURPOSE = "llm"
@@ -246,7 +246,7 @@ def _without_answers(memory: Memory, pack: PromptPack) -> PromptPack:
             for chunk in pack.retrieved
             if chunk.object_id not in answers and not _is_noted_answer(chunk)
         ),
-        recent_narrative=recent.without(pack.recent_narrative, respond.TITLE),
+        recent_narrative=recent_work.without(pack.recent_narrative, respond.TITLE),
     )
 
 

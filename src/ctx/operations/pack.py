@@ -6,9 +6,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
-from ctx.codebase import code_at_hand
-from ctx.codebase.code_at_hand import AtHand
+from ctx.codebase import freshness
 from ctx.codebase.code_index import Codebase
+from ctx.codebase.freshness import AtHand
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
@@ -20,11 +20,11 @@ from ctx.memory.query.filters import Path, Tag, Type
 from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
 from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
 from ctx.operations.compose import Visible, scope_of
-from ctx.packs import pipeline
+from ctx.packs import pack_pipeline
 from ctx.packs.chunks import Section
 from ctx.packs.expand import InSight
-from ctx.packs.pack import PromptPack, Signal
-from ctx.packs.pipeline import RetrievalConfig, Sources
+from ctx.packs.pack_pipeline import RetrievalConfig, Sources
+from ctx.packs.prompt_pack import PromptPack, Signal
 from ctx.redaction import redact
 from ctx.sqlite import truth
 from ctx.sqlite.connection import explained, transaction
@@ -32,7 +32,7 @@ from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.operations.passages import Kind
-    from ctx.packs.remembered import Remembered
+    from ctx.packs.node_ranking import Remembered
 
 FEW_NODES = 200
 """Among so many, a pack finds by words alone."""
@@ -75,9 +75,9 @@ def pack(memory: Memory, options: Options) -> PromptPack:
 
     def build(at_hand: AtHand) -> PromptPack:
         sources = _sources(memory, options, query, at_hand)
-        return pipeline.build(task, sources, config, now)
+        return pack_pipeline.build(task, sources, config, now)
 
-    built = code_at_hand.asked(_codebase(memory, options, query), query.words, build)
+    built = freshness.asked(_codebase(memory, options, query), query.words, build)
     return built._replace(
         # Who pastes a log has it already, and a budget is there to be kept.
         task=task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK]}…",
@@ -87,7 +87,7 @@ def pack(memory: Memory, options: Options) -> PromptPack:
 
 
 def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
-    config = pipeline.configured(memory.config)
+    config = pack_pipeline.configured(memory.config)
     wanted = options.narrative if options.narrative is not None else config.include_narrative
     return config._replace(
         budget=config.budget if options.budget is None else options.budget,
@@ -102,7 +102,7 @@ def _codebase(memory: Memory, options: Options, query: Query) -> Codebase | None
     """The code of the project here, unless something else was asked for."""
     if not options.code or not _may_be_code(query.tree, memory.project):
         return None
-    return code_at_hand.here(memory)
+    return freshness.here(memory)
 
 
 def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) -> Sources:
@@ -119,7 +119,7 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) ->
         sections=_sections(memory) if beside and tree is None else None,
         narrative=beside.project.narrative if beside else None,
         task=_task(memory),
-        touched=code_at_hand.touched(at_hand.code, clock.wall_ms()) if at_hand.code else (),
+        touched=freshness.touched(at_hand.code, clock.wall_ms()) if at_hand.code else (),
         project_tag=memory.project_tag or "",
         in_sight=_in_sight(memory, query, scope),
         head_commit=_head(memory),
@@ -150,7 +150,7 @@ def _remembering(
     memory: Memory, query: Query, scope: Scope
 ) -> "Callable[[str, int], Sequence[Remembered]]":
     """What ranks the nodes for a question; filters hold for all of them."""
-    from ctx.packs import remembered
+    from ctx.packs import node_ranking
 
     def rank(question: str, limit: int) -> "Sequence[Remembered]":
         asked = query._replace(words=question)
@@ -159,7 +159,7 @@ def _remembering(
             from ctx.packs import node_vectors
 
             nearness = node_vectors.nearness(memory, question)
-        return remembered.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
+        return node_ranking.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
 
     def newest(_question: str, limit: int) -> "Sequence[Remembered]":
         found = evaluate.matching(
@@ -168,7 +168,7 @@ def _remembering(
         nodes = list(memory.graph.nodes(found.ids))
         scores = [1 - place / (2 * len(nodes)) for place in range(len(nodes))]
         return [
-            remembered.Remembered(node, score, (Signal("filters", score),), 0.0, 0.0)
+            node_ranking.Remembered(node, score, (Signal("filters", score),), 0.0, 0.0)
             for node, score in zip(nodes, scores, strict=True)
         ]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
 from ctx.packs import pack_text
-from ctx.packs.pack import Chunk, LeftOut
+from ctx.packs.prompt_pack import Chunk, LeftOut
 from ctx.redaction import redact
 
 THRESHOLD = 0.12

@@ -8,8 +8,8 @@ from ctx.code.lookup import Located
 from ctx.memory.model import Node
 from ctx.packs import pack_text
 from ctx.packs.budget import Offer
-from ctx.packs.items import Part
-from ctx.packs.pack import Chunk, ChunkKind, Signal
+from ctx.packs.item_ranking import Part
+from ctx.packs.prompt_pack import Chunk, ChunkKind, Signal
 
 _KINDS: Mapping[str, ChunkKind] = {"decision": "Decision", "diagnostic": "DiagnosticOutput"}
 _TYPES = ("struct", "class", "enum", "trait", "interface", "type_alias")

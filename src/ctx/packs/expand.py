@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
-from ctx.code import roles
-from ctx.code.edges import Edge, Graph
+from ctx.code import file_roles
+from ctx.code.code_graph import Edge, Graph
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 from ctx.ids import NodeId, anchor_id
@@ -207,7 +207,7 @@ def _in_tests(code: Code, items: Collection[int]) -> set[int]:
     files = {item >> 16 for item in items}
     places = ", ".join(map(str, files))
     rows = code.connection.execute(f"SELECT id, path FROM files WHERE id IN ({places})")
-    tests = {file_id for file_id, path in rows if roles.is_test(path)}
+    tests = {file_id for file_id, path in rows if file_roles.is_test(path)}
     return {item for item in items if item >> 16 in tests}
 
 

@@ -15,7 +15,7 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import census, lookups
 from ctx.memory.graph import PROJECT, Graph
-from ctx.packs.remembered import Nearness
+from ctx.packs.node_ranking import Nearness
 from ctx.search import embedders
 from ctx.search.embedders import Embedder
 from ctx.search.vectors import Vectors

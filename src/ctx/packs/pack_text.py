@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from ctx import tokens
 from ctx.markdown import code, flat
-from ctx.packs.pack import Chunk, LeftOut, PromptPack, Signal, TokenBudget
+from ctx.packs.prompt_pack import Chunk, LeftOut, PromptPack, Signal, TokenBudget
 
 UNSURE = 0.5
 """Below this an agent is told to look further."""

@@ -30,8 +30,8 @@ from ctx.codebase.index_state import IndexState
 from ctx.errors import ContentRefused
 from ctx.llm.model import Request
 from ctx.markdown import flat
-from ctx.packs.pack import Chunk, GraphContext, PromptPack, TokenBudget
 from ctx.packs.pack_text import fenced
+from ctx.packs.prompt_pack import Chunk, GraphContext, PromptPack, TokenBudget
 
 LARGEST_PACK = 32 * 1024 * 1024
 """Bytes of a pack that comes from elsewhere."""

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, disk
-from ctx.code.diagnostics.model import Diagnostic, Report, Span
+from ctx.code.diagnostics.diagnostic_model import Diagnostic, Report, Span
 from ctx.ids import NodeId, ObjectId
 from ctx.memory.model import Evidence
 from ctx.objects import model, store

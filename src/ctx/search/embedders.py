@@ -35,7 +35,7 @@ class Embedder(Protocol):
 @cache
 def default() -> Embedder:
     """The table. Neither it nor numpy is loaded before this is called."""
-    from ctx.search.table import Table
+    from ctx.search.static_embedder import Table
 
     return Table(DATA, CHECKSUM)
 
@@ -51,7 +51,7 @@ def configured(
         return None
     if config.choice("search.embedder") == "static":
         return default()
-    from ctx.search.remote import Server
+    from ctx.search.embedding_server import Server
 
     return Server(
         config.text("search.url"),

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, Span, TestCounts
+from ctx.code.diagnostics.diagnostic_model import Diagnostic, Outcome, Report, Span, TestCounts
 
 MOST_DIAGNOSTICS = 1_000
 MOST_LINES = 10

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from ctx.code.diagnostics import traces
+from ctx.code.diagnostics import stack_traces
+from ctx.code.diagnostics.diagnostic_model import Diagnostic, Span, TestCounts, is_foreign
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
-from ctx.code.diagnostics.model import Diagnostic, Span, TestCounts, is_foreign
 
 _JEST = re.compile(r"  ● (.{1,300})")
 _JEST_COUNTS = re.compile(r"Tests: +(\d.{1,200}), \d{1,9} total")
@@ -182,7 +182,7 @@ def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[
     while at < last and (not lines[at].strip() or lines[at].startswith(indent)):
         line = lines[at].strip()
         if line.startswith("at "):
-            spans, after = traces.js_frames(lines, at)
+            spans, after = stack_traces.js_frames(lines, at)
             return "\n".join(said), spans, after
         if line and "|" not in line[:8] and len(said) < MOST_LINES:
             said.append(line)

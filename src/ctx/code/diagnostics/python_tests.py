@@ -4,9 +4,9 @@ import re
 import textwrap
 from collections.abc import Container, Iterator, Sequence
 
-from ctx.code.diagnostics import traces
+from ctx.code.diagnostics import stack_traces
+from ctx.code.diagnostics.diagnostic_model import Diagnostic, Span, TestCounts, own
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
-from ctx.code.diagnostics.model import Diagnostic, Span, TestCounts, own
 
 _BANNER = re.compile(r"={2,} (.{1,300}) ={2,}")
 _ENTRY = re.compile(r"_+ (.{1,1000}) _+")
@@ -117,13 +117,15 @@ class Reader:
                     spans.append(_span(inner[1], inner[2]))
             elif (frame := _LOCATED.fullmatch(line)) or (frame := _QUOTED_FILE.match(line)):
                 spans.append(_span(frame[1], frame[2]))
-            elif line.startswith(traces.CHAINED):
+            elif line.startswith(stack_traces.CHAINED):
                 # What comes now is what the test failed with.
                 said.clear()
             elif group := _GROUP.fullmatch(line):
                 said.append(group[1])
         if not said:
-            trace = next((t for n in range(at + 1, end) if (t := traces.python(lines, n))), None)
+            trace = next(
+                (t for n in range(at + 1, end) if (t := stack_traces.python(lines, n))), None
+            )
             said = [trace.message] if trace else []
         if named and title.startswith("ERROR collecting") and not own(spans):
             spans = [Span(name)]
@@ -182,7 +184,7 @@ class Reader:
         below = at + 2
         while below < len(lines) and below < at + 6 and not lines[below].startswith("-----"):
             below += 1
-        trace = traces.python(lines, below + 1)
+        trace = stack_traces.python(lines, below + 1)
         name = entry[2] if entry[2] and entry[2].endswith(entry[1]) else entry[1]
         if entry[2] and not entry[2].endswith(entry[1]):
             name = f"{entry[2]}.{entry[1]}"

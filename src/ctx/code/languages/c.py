@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ctx.code.language import Described, Language, Source
-from ctx.code.model import Import, Item
+from ctx.code.source_model import Import, Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

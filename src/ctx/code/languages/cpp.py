@@ -16,7 +16,7 @@ from ctx.code.languages.c import (
     visibility,
     with_whole_blocks,
 )
-from ctx.code.model import Import, Item
+from ctx.code.source_model import Import, Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ctx.code.language import Described, Source
 from ctx.code.languages.definitions import Definitions, children
-from ctx.code.model import Item
+from ctx.code.source_model import Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

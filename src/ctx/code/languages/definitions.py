@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ctx.code.language import Described, Language, Source
-from ctx.code.model import Item
+from ctx.code.source_model import Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -18,7 +18,7 @@ from ctx.code.languages.ecmascript_values import (
     value_of,
     wrapped,
 )
-from ctx.code.model import Import, Item
+from ctx.code.source_model import Import, Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

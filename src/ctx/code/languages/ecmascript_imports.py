@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ctx.code.language import Source
 from ctx.code.languages.ecmascript_values import last_assigned
-from ctx.code.model import Import
+from ctx.code.source_model import Import
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ctx.code.language import Described, Language, Source, collapsed, flatten
 from ctx.code.languages import comments
-from ctx.code.model import Import, Item
+from ctx.code.source_model import Import, Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

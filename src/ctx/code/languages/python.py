@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ctx.code.language import HASH_COMMENT, Described, Language, Source, flatten
-from ctx.code.model import Import, Item
+from ctx.code.source_model import Import, Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -8,7 +8,7 @@ from ctx.code.language import Described, Language, Source, plain_comment
 from ctx.code.languages.rust_macros import without_macros
 from ctx.code.languages.rust_types import bounds, path_of, principal, self_type, split_outside
 from ctx.code.languages.rust_values import bound_by_let, named_by
-from ctx.code.model import Import, Item
+from ctx.code.source_model import Import, Item
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ctx.code.packages import model
-from ctx.code.packages.model import Dependency, Package, Target, Workspace
-from ctx.code.packages.tree import (
+from ctx.code.packages import package_model
+from ctx.code.packages.manifest_files import (
     Table,
     Tree,
     entries,
@@ -17,15 +16,16 @@ from ctx.code.packages.tree import (
     text_of,
     texts_of,
 )
+from ctx.code.packages.package_model import Dependency, Package, Target, Workspace
 
 MANIFEST = "Cargo.toml"
 
 _KINDS = {
-    "dependencies": model.NORMAL,
-    "dev-dependencies": model.DEV,
-    "dev_dependencies": model.DEV,
-    "build-dependencies": model.BUILD,
-    "build_dependencies": model.BUILD,
+    "dependencies": package_model.NORMAL,
+    "dev-dependencies": package_model.DEV,
+    "dev_dependencies": package_model.DEV,
+    "build-dependencies": package_model.BUILD,
+    "build_dependencies": package_model.BUILD,
 }
 # The table that lists them, the switch that turns finding them off, and where they are found.
 _FOUND = {
@@ -119,7 +119,7 @@ def _package(tree: Tree, crate: _Crate) -> Package:
     return Package(
         crate.name,
         version if isinstance(version, str) and is_name(version) else "0.0.0",
-        model.CARGO,
+        package_model.CARGO,
         crate.root,
         crate.manifest,
         tuple(targets),

@@ -21,8 +21,8 @@ import msgspec
 
 from ctx import redaction
 from ctx.code.packages.cargo import MANIFEST, cargo_manifests
-from ctx.code.packages.model import Problem
-from ctx.code.packages.tree import Tree, split, tables_of, text_of
+from ctx.code.packages.manifest_files import Tree, split, tables_of, text_of
+from ctx.code.packages.package_model import Problem
 from ctx.errors import PathRefused, ProgramFailure
 from ctx.objects.model import (
     CargoSnapshot,

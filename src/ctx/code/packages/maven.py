@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from xml.etree.ElementTree import Element
 
-from ctx.code.packages import model
-from ctx.code.packages.model import Dependency, Package, Workspace
-from ctx.code.packages.tree import Tree, is_name, joined, split
+from ctx.code.packages import package_model
+from ctx.code.packages.manifest_files import Tree, is_name, joined, split
+from ctx.code.packages.package_model import Dependency, Package, Workspace
 
 MANIFEST = "pom.xml"
 
@@ -137,7 +137,7 @@ def _package(tree: Tree, project: _Project, workspace: str) -> Package:
     return Package(
         project.name,
         project.version,
-        model.MAVEN,
+        package_model.MAVEN,
         folder,
         project.manifest,
         import_roots=tuple(each for each in roots if tree.files(each) or tree.folders(each)),
@@ -156,7 +156,7 @@ def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[D
             yield Dependency(
                 project.manifest,
                 name,
-                model.DEV if _text(entry, "scope") == "test" else model.NORMAL,
+                package_model.DEV if _text(entry, "scope") == "test" else package_model.NORMAL,
                 _text(entry, "optional") == "true",
                 local=bool(meant),
                 requirement=version,

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.code.packages import globs, model
-from ctx.code.packages.model import Dependency, Package, Target, Workspace
-from ctx.code.packages.tree import (
+from ctx.code.packages import globs, package_model
+from ctx.code.packages.manifest_files import (
     Table,
     Tree,
     entries,
@@ -16,16 +15,17 @@ from ctx.code.packages.tree import (
     text_of,
     texts_of,
 )
+from ctx.code.packages.package_model import Dependency, Package, Target, Workspace
 
 MANIFEST = "package.json"
 PNPM = "pnpm-workspace.yaml"
 
 # Where one is listed twice, npm takes it for optional.
 _KINDS = {
-    "optionalDependencies": model.NORMAL,
-    "dependencies": model.NORMAL,
-    "peerDependencies": model.PEER,
-    "devDependencies": model.DEV,
+    "optionalDependencies": package_model.NORMAL,
+    "dependencies": package_model.NORMAL,
+    "peerDependencies": package_model.PEER,
+    "devDependencies": package_model.DEV,
 }
 _ENTRIES = {"main": "main", "module": "module", "types": "types", "typings": "types"}
 _MOST_EXPORTS = 1000
@@ -113,7 +113,7 @@ def _package(tree: Tree, path: str, manifest: Table, workspaces: Iterable[_Membe
     return Package(
         name,
         text_of(manifest, "version"),
-        model.NPM,
+        package_model.NPM,
         folder,
         path,
         tuple(dict.fromkeys(_targets(manifest, folder, name))),
@@ -193,7 +193,7 @@ def _dependencies(
                 to, _, requirement = requirement.removeprefix("npm:").rpartition("@")
                 to, alias = to or requirement, name
             is_optional = table == "optionalDependencies"
-            if kind == model.PEER:
+            if kind == package_model.PEER:
                 is_optional = table_of(optional, name).get("optional") is True
             meant = "" if alias else known.meant(package, name, requirement)
             if (to, kind, alias) not in seen:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.code.packages.tree import (
+from ctx.code.packages.manifest_files import (
     Table,
     Tree,
     joined,

@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from ctx.code.model import Binding, Import, Mention, Parsed
+from ctx.code.source_model import Binding, Import, Mention, Parsed
 from ctx.errors import IndexCorrupt
 
 if sys.version_info >= (3, 14):

@@ -4,11 +4,11 @@ visible."""
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.model import Import
 from ctx.code.resolve.world import File, World
+from ctx.code.source_model import Import
 
 if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
+    from ctx.code.resolve.evaluator import Evaluator
 
 Value = tuple[bool, File, int]
 """Something that an expression can stand for: whether it is one of a kind rather than the thing

@@ -1,7 +1,7 @@
 """Which file is which module of which crate."""
 
 from ctx.code.packages import cargo
-from ctx.code.packages.model import Package
+from ctx.code.packages.package_model import Package
 from ctx.code.resolve.rules import OUTSIDE, Found, Value
 from ctx.code.resolve.world import File, World
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ctx.code.packages.tree import joined, table_of, tables_of, text_of, texts_of
+from ctx.code.packages.manifest_files import joined, table_of, tables_of, text_of, texts_of
 from ctx.code.resolve.world import World
 
 _NAMES = ("tsconfig.json", "jsconfig.json")

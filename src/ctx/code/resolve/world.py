@@ -7,9 +7,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import disk
-from ctx.code.model import Import, Mention
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import Facts, Outline
+from ctx.code.source_model import Import, Mention
 from ctx.code.vocabulary import KINDS, SLOTS
 
 _MOST_FILES = 700

@@ -1,0 +1,161 @@
+"""Which texts speak of words, and how much."""
+
+import math
+from array import array
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.code import file_words
+from ctx.code.segments import FIELDS, Segment, segments_of, texts_of
+
+_MOST_WORDS = 256
+"""Words of a question that count: the heaviest."""
+
+_TELLING, _MANY = 0.2, 2_000
+"""What four fifths of many texts have tells nothing, and costs most."""
+_SATURATION = 1.2
+_LENGTH_COUNTS = 0.75
+
+
+class Scored(NamedTuple):
+    """How much each text of a segment has to do with a question: BM25 of each field, weighted, in a
+    sum.
+
+    A rare word counts more than a common one, a second time less than the first, and a word in a
+    short text more than in a long one.
+    """
+
+    segment: Segment
+    totals: list[float]
+    """By the places of the texts."""
+    fields: dict[str, list[float]]
+    """What each field adds to them, where it has any of the words. What it says of texts that are
+    outdated does not count."""
+
+
+class _Having(NamedTuple):
+    """Those texts of a segment that have a word."""
+
+    weight: float
+    """What the word counts: more if it is rare."""
+    positions: Sequence[int]
+    times: Sequence[int]
+
+
+_BASE = _SATURATION * (1 - _LENGTH_COUNTS)
+_BASES = [times + _BASE for times in range(256)]
+
+
+class Asked:
+    """One collection, opened for questions. To be used within one snapshot of the database."""
+
+    def __init__(self, connection: Connection, collection: int) -> None:
+        self._connection = connection
+        self._collection = collection
+        self.segments = segments_of(connection, collection)
+        self.total = sum(len(segment.ids) - len(segment.outdated) for segment in self.segments)
+        """Texts that count."""
+        self._outdated = [frozenset(segment.outdated) for segment in self.segments]
+
+    def scores(self, fields: Mapping[str, float], weights: Mapping[str, float]) -> list[Scored]:
+        """For weighted terms, in weighted fields."""
+        heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
+        scored = [Scored(segment, [0.0] * len(segment.ids), {}) for segment in self.segments]
+        for field, factor in fields.items():
+            place = FIELDS[self._collection].index(field)
+            mean = self._mean_length(place)
+            if not mean:
+                continue
+            slope = _SATURATION * _LENGTH_COUNTS / mean
+            asked = {file_words.number(field, term): factor * weights[term] for term in heaviest}
+            for number, having in self._having(asked).items():
+                segment, totals, found = scored[number]
+                own = _summed(having, segment.lengths[place], slope)
+                if found:
+                    for position in compress(range(len(own)), own):
+                        totals[position] += own[position]
+                else:
+                    totals[:] = own
+                found[field] = own
+        for segment, totals, _ in scored:
+            for position in segment.outdated:
+                totals[position] = 0.0
+        return scored
+
+    def _having(self, asked: Mapping[int, float]) -> dict[int, list[_Having]]:
+        """Of weighted words, in each segment who has them."""
+        having: dict[int, list[_Having]] = {}
+        for word, found in self._texts(asked).items():
+            times_found = sum(
+                self._counting(number, positions) for number, (positions, _) in found.items()
+            )
+            rare = math.log(1 + (self.total - times_found + 0.5) / (times_found + 0.5))
+            if rare < _TELLING and self.total > _MANY:
+                continue
+            weight = asked[word] * rare * (1 + _SATURATION)
+            for number, (positions, times) in found.items():
+                having.setdefault(number, []).append(_Having(weight, positions, times))
+        return having
+
+    def _counting(self, number: int, positions: Sequence[int]) -> int:
+        """How many of these texts say it still."""
+        outdated = self._outdated[number]
+        if not outdated:
+            return len(positions)
+        return sum(position not in outdated for position in positions)
+
+    def _mean_length(self, place: int) -> float:
+        if not self.total:
+            return 0.0
+        words_in_all = 0
+        for segment in self.segments:
+            lengths = segment.lengths[place]
+            words_in_all += segment.words[place] - sum(lengths[each] for each in segment.outdated)
+        return words_in_all / self.total
+
+    def _texts(
+        self, asked: Mapping[int, float]
+    ) -> dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]]:
+        """Of each word, in each segment who has it and how often."""
+        found: dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]] = {}
+        place_of = {segment.id: place for place, segment in enumerate(self.segments) if segment.id}
+        for word, segment, texts in self._connection.execute(
+            "SELECT word, segment, texts FROM postings"
+            " WHERE word IN (SELECT value FROM json_each(?))",
+            (str(list(asked)),),
+        ):
+            if segment in place_of:
+                found.setdefault(word, {})[place_of[segment]] = texts_of(texts)
+        if self.segments and not self.segments[0].id:
+            for word, having in self._loose(asked).items():
+                found.setdefault(word, {})[0] = having
+        return found
+
+    def _loose(self, asked: Mapping[int, float]) -> dict[int, tuple["array[int]", bytearray]]:
+        found: dict[int, tuple[array[int], bytearray]] = {}
+        rows = self._connection.execute(
+            "SELECT words FROM loose WHERE collection = ? ORDER BY id", (self._collection,)
+        )
+        for position, (packed,) in enumerate(rows):
+            numbers, times = file_words.unpack(packed)
+            for word in asked:
+                place = bisect_left(numbers, word)
+                if place < len(numbers) and numbers[place] == word:
+                    positions, every = found.setdefault(word, (array("I"), bytearray()))
+                    positions.append(position)
+                    every.append(times[place])
+        return found
+
+
+def _summed(having: Sequence[_Having], lengths: Sequence[int], slope: float) -> list[float]:
+    """What words add to the scores of the texts of a segment, of which these are the lengths; the
+    slope is what a length takes from that."""
+    found = [0.0] * len(lengths)
+    for weight, positions, every in having:
+        weighted = [weight * times for times in range(max(every, default=0) + 1)]
+        for position, times in zip(positions, every, strict=True):
+            found[position] += weighted[times] / (_BASES[times] + slope * lengths[position])
+    return found

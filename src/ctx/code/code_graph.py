@@ -1,0 +1,171 @@
+"""Reading what leads where in the code.
+
+Names are followed when somebody asks for it, so this is the one door to the edges: whoever comes in
+has those files followed first that matter for the answer, and sees what they would see if all were.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from sqlite3 import Connection
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.code.vocabulary import CALLS, CONFIDENCES, IMPORTS, LABELS, LOW, file_of, item_id
+
+if TYPE_CHECKING:
+    from ctx.code.source_model import Import
+
+Follow = Callable[[Sequence[int]], None]
+"""Has files followed that wait for it, by their ids. Where that cannot be, they go on waiting, and
+what is known of them is older than the rest."""
+
+
+class Edge(NamedTuple):
+    """One item has to do with another."""
+
+    source: int
+    label: str
+    target: int
+    confidence: str
+    line: int
+    """In the file of the source."""
+    times: int
+
+
+class Imported(NamedTuple):
+    """An import as it is written, and the item it leads to."""
+
+    line: int
+    written: "Import"
+    target: int | None
+    """None: out of the repository, or nobody knows."""
+
+
+class Graph:
+    """The edges of one index. Without a way to have names followed, they are those that are known
+    already."""
+
+    def __init__(self, connection: Connection, follow: Follow | None = None) -> None:
+        self.connection = connection
+        self._follow = follow
+
+    def edges_from(
+        self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
+    ) -> list[Edge]:
+        wanted = list(items)
+        if waiting := self._waiting():
+            self._have_followed(waiting, map(file_of, wanted))
+        return self._edges("source", wanted, labels, least)
+
+    def edges_to(
+        self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
+    ) -> list[Edge]:
+        wanted = list(items)
+        if waiting := self._waiting():
+            from ctx.code import affected
+
+            files = affected.leading_to(self.connection, wanted)
+            self._have_followed(waiting, waiting if files is None else files)
+        return self._edges("target", wanted, labels, least)
+
+    def _edges(
+        self, end: str, items: Iterable[int], labels: Sequence[str], least: int
+    ) -> list[Edge]:
+        """The edges at some items, the surest first, then those of items in their order."""
+        place_of = {item: place for place, item in enumerate(items)}
+        numbers = ", ".join(str(LABELS.index(label)) for label in labels)
+        rows = self.connection.execute(
+            f"SELECT source, label, target, confidence, line, times, {end} FROM edges"
+            f" WHERE {end} IN (SELECT value FROM json_each(?))"
+            f" AND label IN ({numbers}) AND confidence >= ?",
+            (str(list(place_of)), least),
+        ).fetchall()
+        rows.sort(key=lambda row: (-row[3], row[0], row[4], place_of[row[6]], row[1], row[2]))
+        return [
+            Edge(source, LABELS[label], target, CONFIDENCES[confidence], line, times)
+            for source, label, target, confidence, line, times, _ in rows
+        ]
+
+    def joined_files(
+        self, files: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
+    ) -> dict[int, set[int]]:
+        """Of each of some files, those others of them that an edge joins it to, whichever of the
+        two it begins in."""
+        wanted = set(files)
+        if waiting := self._waiting():
+            self._have_followed(waiting, wanted)
+        numbers = ", ".join(str(LABELS.index(label)) for label in labels)
+        joined: dict[int, set[int]] = {file_id: set() for file_id in wanted}
+        for file_id in wanted:
+            rows = self.connection.execute(
+                "SELECT DISTINCT target >> 16 FROM edges WHERE source BETWEEN ? AND ?"
+                f" AND label IN ({numbers}) AND confidence >= ?",
+                (item_id(file_id, 0), item_id(file_id + 1, 0) - 1, least),
+            )
+            for (other,) in rows:
+                if other in wanted and other != file_id:
+                    joined[file_id].add(other)
+                    joined[other].add(file_id)
+        return joined
+
+    def imports(self, file_id: int) -> list[tuple[int, Imported]]:
+        """The imports of a file, each with the item that has it."""
+        from ctx.code.resolve import facts
+
+        if waiting := self._waiting():
+            self._have_followed(waiting, (file_id,))
+        row = self.connection.execute(
+            "SELECT slots, facts, targets FROM facts WHERE file_id = ?", (file_id,)
+        ).fetchone()
+        if row is None:
+            return []
+        slots = array("H", row[0]) if row[0] else None
+        targets = array("q", row[2]) if row[2] else ()
+        found = []
+        for number, each in enumerate(facts.decode(row[1]).imports):
+            scope = max(each.scope, 0)
+            target = targets[number] if number < len(targets) else 0
+            owner = item_id(file_id, slots[scope] if slots else scope)
+            found.append((owner, Imported(each.line, each, target or None)))
+        return found
+
+    def importing_files(self) -> list[tuple[int, int]]:
+        """Which file imports which other, by their ids, each pair once."""
+        self.have_all_followed()
+        return self.connection.execute(
+            "SELECT DISTINCT source >> 16, target >> 16 FROM edges"
+            " WHERE label = ? AND source >> 16 <> target >> 16",
+            (IMPORTS,),
+        ).fetchall()
+
+    def leading_to(self, items: Iterable[int], most: int) -> dict[int, int]:
+        """How many edges lead to each item, counted as far as this."""
+        rows = self.connection.execute(
+            "SELECT value, (SELECT count(*) FROM"
+            " (SELECT 1 FROM edges WHERE target = value LIMIT ?)) FROM json_each(?)",
+            (most, str(list(items))),
+        )
+        return dict(rows)
+
+    def calling_items(self, least: int) -> list[tuple[int, int]]:
+        """Which item calls which."""
+        self.have_all_followed()
+        return self.connection.execute(
+            "SELECT source, target FROM edges WHERE label = ? AND confidence >= ?", (CALLS, least)
+        ).fetchall()
+
+    # What waits
+
+    def _waiting(self) -> set[int]:
+        if self._follow is None:
+            return set()
+        rows = self.connection.execute("SELECT id FROM files WHERE resolved = 0")
+        return {file_id for (file_id,) in rows}
+
+    def _have_followed(self, waiting: set[int], files: Iterable[int]) -> None:
+        wanted = waiting.intersection(files)
+        if wanted and self._follow:
+            self._follow(sorted(wanted))
+
+    def have_all_followed(self) -> None:
+        waiting = self._waiting()
+        self._have_followed(waiting, waiting)

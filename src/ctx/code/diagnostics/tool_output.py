@@ -1,0 +1,82 @@
+"""The door: an output goes in, and what its tools said comes out."""
+
+import re
+from collections.abc import Sequence
+
+from ctx.code.diagnostics import (
+    cargo_output,
+    go_test,
+    grouped_by_file,
+    javascript_tests,
+    json_reports,
+    path_line_message,
+    python_tests,
+    stack_traces,
+    tsc,
+)
+from ctx.code.diagnostics.diagnostic_model import Report
+from ctx.code.diagnostics.findings import Findings, Reader
+
+_MOST_LINES = 100_000
+_LONGEST_LINE = 2_000
+_LONGEST_JSON = 1024 * 1024
+# Colours and the movements of a cursor.
+_STEERING = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
+    r"|[\x00-\x08\x0b-\x1f]"
+)
+
+
+def read(output: str | Sequence[str], command: str = "") -> Report:
+    """All that an output says, as text or in lines. It never fails, whatever it is given.
+
+    `command` is what was run, such as `cargo test`: it is heard only where the output leaves open
+    whose it is.
+    """
+    findings = Findings(command)
+    lines = _plain(output, findings)
+    readers: tuple[Reader, ...] = (
+        json_reports.Reader(findings),
+        cargo_output.Reader(findings),
+        python_tests.Reader(findings),
+        python_tests.UnittestEnd(findings),
+        go_test.Reader(findings),
+        grouped_by_file.Reader(findings),
+        tsc.Reader(findings),
+        javascript_tests.Reader(findings),
+        path_line_message.Reader(findings),
+        stack_traces.Reader(findings),
+    )
+    at = 0
+    while at < len(lines):
+        findings.line = at
+        at = _read_one(readers, lines, at) if lines[at] else at + 1
+    for reader in readers:
+        reader.close()
+    return findings.report()
+
+
+def _read_one(readers: Sequence[Reader], lines: Sequence[str], at: int) -> int:
+    for reader in readers:
+        after = reader.read(lines, at)
+        if after > at:
+            return after
+    return at + 1
+
+
+def _plain(output: str | Sequence[str], findings: Findings) -> list[str]:
+    """Lines as they were to be seen, none of them longer than anybody writes, and not too many."""
+    lines = output.split("\n") if isinstance(output, str) else output
+    if len(lines) > _MOST_LINES:
+        skipped = len(lines) - _MOST_LINES
+        findings.problems[f"{skipped:,} lines in the middle were not looked at."] = None
+        half = _MOST_LINES // 2
+        lines = [*lines[:half], *lines[-half:]]
+    plain = [_cut(_STEERING.sub("", line) if "\x1b" in line else line).rstrip() for line in lines]
+    while plain and not plain[-1]:
+        plain.pop()
+    return plain
+
+
+def _cut(line: str) -> str:
+    return line[: _LONGEST_JSON if line.startswith(("{", "[{")) else _LONGEST_LINE]

@@ -1,0 +1,241 @@
+"""Brings the tables of history up to HEAD.
+
+The commits that HEAD leads to are listed and compared with those that are here: what is missing
+is read, what is no longer in the list is taken out. So a rebase, a clone that was deepened, an
+old tip that git has thrown away and a reading that was interrupted need no case of their own.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, git, layout
+from ctx.code import file_words, postings, segments
+from ctx.code.history import git_log
+from ctx.code.history.history_tables import LARGEST_SHARED, key_of, pack, shrink, unpack
+from ctx.layout import STORE_NAME, Project
+from ctx.sqlite.connection import transaction
+
+MOST = 20_000
+_NEWEST = 2_000
+"""Commits that tell which files are being worked on."""
+_OLDEST = (1 << 32) - 1
+
+
+class Read(NamedTuple):
+    commits_new: int
+    commits_total: int
+    complete: bool
+    """Whether it is all that HEAD leads to, rather than the newest part of it."""
+
+
+class _State(NamedTuple):
+    """What the tables were brought up to."""
+
+    head: str | None
+    folder: str
+    edge: str
+    most: int
+
+
+def refresh(
+    connection: Connection, project: Project, most: int = MOST, tick: clock.Tick = clock.no_tick
+) -> Read | None:
+    """Bring the history up to HEAD; None outside of git.
+
+    Each step is a transaction of its own, and leaves a history that is true as far as it goes.
+    """
+    checkout = project.checkout
+    if checkout is None:
+        return None
+    head, edge = git.checked_out(checkout), git.shallow_edge(checkout)
+    folder = os.path.relpath(project.root, checkout.top)
+    folder = "" if folder == "." else folder
+    # A folder's name may be no text that SQLite takes.
+    named = os.fsencode(folder).decode("utf-8", "backslashreplace")
+    wanted = _State(head or "", named, " ".join(sorted(edge)), most)
+    state, complete = _state(connection)
+    if state == wanted:
+        return Read(0, _count(connection), complete)
+
+    listed = git.newest_commits(checkout, head, most + 1) if head else []
+    complete = len(listed) <= most and edge.isdisjoint(listed)
+    reader = os.urandom(8).hex()
+    with transaction(connection):
+        _take_out_what_is_untrue(connection, wanted, edge)
+        missing = _keep_only(connection, listed[:most])
+        connection.execute("DELETE FROM history_state")
+        # Nothing is up to date until the end, also for whoever finds this after an interruption.
+        begun = wanted._replace(head=None)
+        connection.execute(
+            "INSERT INTO history_state VALUES (?, ?, ?, ?, 0, ?, ?)",
+            (*begun, reader, _lately(connection)),
+        )
+    paths = _PathIds(connection)
+    new = 0
+    tick(new, len(missing))
+    # Closed at once where something interrupts, so that no git is left behind.
+    with closing(git_log.read(checkout, folder, missing, edge)) as parts:
+        for part in parts:
+            with transaction(connection):
+                if not _is_reading(connection, reader):
+                    return Read(new, _count(connection), complete=False)
+                _add(connection, paths, part, inside=bool(folder))
+            new += len(part)
+            tick(new, len(missing))
+    if postings.is_due(connection, segments.COMMITS):
+        with transaction(connection):
+            postings.settle(connection, segments.COMMITS)
+    connection.execute(
+        "UPDATE history_state SET head = ?, complete = ?, lately = ? WHERE reader = ?",
+        (wanted.head, complete, _lately(connection), reader),
+    )
+    return Read(new, _count(connection), complete)
+
+
+def _lately(connection: Connection) -> bytes:
+    """When paths were touched last, as far as the newest small commits tell; see `tables.py`."""
+    rows = connection.execute(
+        "SELECT time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
+        " ORDER BY time DESC LIMIT ?",
+        # What was committed in the future says nothing about how old the others are.
+        (4 * LARGEST_SHARED, clock.wall_s(), _NEWEST),
+    ).fetchall()
+    last = {path_id: time for time, packed in reversed(rows) for path_id in unpack(packed)}
+    touched = sorted(last)
+    return pack(touched) + pack([min(rows[0][0] - last[each], _OLDEST) for each in touched])
+
+
+def known(connection: Connection) -> Read:
+    """What is there, whether or not it is up to date."""
+    return Read(0, _count(connection), _state(connection)[1])
+
+
+def _state(connection: Connection) -> tuple[_State | None, bool]:
+    row = connection.execute(
+        "SELECT head, folder, edge, most, complete FROM history_state"
+    ).fetchone()
+    return (_State(*row[:4]), bool(row[4])) if row else (None, False)
+
+
+def _count(connection: Connection) -> int:
+    count: int = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
+    return count
+
+
+def _is_reading(connection: Connection, reader: str) -> bool:
+    row = connection.execute("SELECT reader FROM history_state").fetchone()
+    return row is not None and row[0] == reader
+
+
+def _take_out_what_is_untrue(connection: Connection, wanted: _State, edge: frozenset[str]) -> None:
+    """What was read under other circumstances, and would be read differently now."""
+    state, _ = _state(connection)
+    if state is None:
+        return
+    if state.folder != wanted.folder:
+        _clear(connection)
+    elif state.edge != wanted.edge:
+        # A commit at the edge has no files that could be told; behind the edge it has.
+        stored = connection.execute("SELECT id, hash, files IS NULL FROM commits").fetchall()
+        _take_out(connection, [id for id, hash, blank in stored if blank or hash.hex() in edge])
+
+
+def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
+    """Take out every other commit; the answer is which of those wanted are not here yet."""
+    stored = {
+        hash.hex(): id for hash, id in connection.execute("SELECT hash, id FROM commits").fetchall()
+    }
+    gone = stored.keys() - set(wanted)
+    if len(gone) > len(stored) / 2:
+        _clear(connection)
+        return list(wanted)
+    _take_out(connection, [stored[hash] for hash in gone])
+    return [hash for hash in wanted if hash not in stored]
+
+
+def _clear(connection: Connection) -> None:
+    for table in ("commits", "history_paths", "renames"):
+        connection.execute(f"DELETE FROM {table}")
+    postings.clear(connection, segments.COMMITS)
+
+
+def _take_out(connection: Connection, ids: Sequence[int]) -> None:
+    gone_of: defaultdict[int, set[int]] = defaultdict(set)
+    for id in ids:
+        row = connection.execute("SELECT files FROM commits WHERE id = ?", (id,)).fetchone()
+        for path_id in unpack(row[0] or b""):
+            gone_of[path_id].add(id)
+        connection.execute("DELETE FROM renames WHERE commit_id = ?", (id,))
+        connection.execute("DELETE FROM commits WHERE id = ?", (id,))
+    for path_id, gone in gone_of.items():
+        row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (path_id,))
+        kept = pack([id for id in unpack(row.fetchone()[0]) if id not in gone])
+        connection.execute("UPDATE history_paths SET commits = ? WHERE id = ?", (kept, path_id))
+    postings.remove(connection, segments.COMMITS, ids)
+    if ids:
+        connection.execute(
+            "DELETE FROM history_paths WHERE commits = x''"
+            " AND id NOT IN (SELECT old_id FROM renames)"
+        )
+
+
+def _add(
+    connection: Connection, paths: "_PathIds", part: Iterable[git_log.Commit], *, inside: bool
+) -> None:
+    """Write commits down. Of one that touched nothing inside the folder only the name is kept."""
+    last = connection.execute("SELECT max(id) FROM commits").fetchone()[0] or 0
+    rows, renames = [], []
+    commits_of: defaultdict[int, list[int]] = defaultdict(list)
+    for id, commit in enumerate(part, last + 1):
+        files = None
+        if commit.changes is not None:
+            touched = {path_id for path, _ in commit.changes if (path_id := paths[path])}
+            files = pack(sorted(touched))
+            for path_id in touched:
+                commits_of[path_id].append(id)
+            renames += [
+                (id, paths[was], paths[path])
+                for path, was in commit.changes
+                if was is not None and paths[was] and paths[path]
+            ]
+        subject, _, body = commit.message.partition("\n") if files or not inside else ("", "", "")
+        body = body.strip()
+        rows.append((id, bytes.fromhex(commit.hash), commit.time, subject, shrink(body), files))
+        said = file_words.of_message(subject, body)
+        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), said)
+    connection.executemany("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT OR IGNORE INTO renames VALUES (?, ?, ?)", renames)
+    connection.executemany(
+        "UPDATE history_paths SET commits = CAST(commits || ? AS BLOB) WHERE id = ?",
+        ((pack(ids), path_id) for path_id, ids in commits_of.items()),
+    )
+
+
+class _PathIds(dict[bytes, int | None]):
+    """The id of each path met so far, made where it is new; None for what is left out."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __missing__(self, raw: bytes) -> int | None:
+        path = os.fsdecode(raw)
+        plain = path.isascii() and path.isprintable()
+        if STORE_NAME in path.split("/") or (not plain and layout.unfit_name(path)):
+            self[raw] = None
+            return None
+        key = key_of(path)
+        row = self._connection.execute(
+            "SELECT id FROM history_paths WHERE key = ? AND path = ?", (key, path)
+        ).fetchone()
+        if row is None:
+            row = (
+                self._connection.execute(
+                    "INSERT INTO history_paths (path, key, commits) VALUES (?, ?, x'')", (path, key)
+                ).lastrowid,
+            )
+        self[raw] = row[0]
+        return self[raw]

@@ -1,0 +1,92 @@
+"""What differs between two states of a file: which items are new, modified, or deleted.
+
+Items are recognised by their kind and by the names from the file inward. Of several that share
+these, as overloads do, those that are the same belong together, then those with one signature,
+then those in the same order.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+from ctx.code.qualified import separator
+from ctx.code.source_model import Item, Parsed, path_in_file
+
+Part = Literal["signature", "body"]
+
+
+class Change(NamedTuple):
+    change: Literal["new", "modified", "deleted"]
+    parts: tuple[Part, ...]
+    """What of it was modified."""
+    kind: str
+    name: str
+    """From the file inward; empty for the file itself."""
+    line: int
+    """Where it is now; where it was, if it is deleted."""
+    signature: str
+    old_signature: str
+    """If that is another."""
+
+
+Key = tuple[str, tuple[str, ...]]
+
+
+def between(old: Parsed | None, new: Parsed | None) -> list[Change]:
+    """The changes from one state of a file to another, in their order there."""
+    before, after = _by_key(old), _by_key(new)
+    language = new.language if new else old.language if old else ""
+    found: list[Change] = []
+    for key in dict.fromkeys((*after, *before)):
+        for one, other in _pairs(before.get(key, []), after.get(key, [])):
+            if change := _change(key, one, other, separator(language)):
+                found.append(change)
+    return sorted(found, key=lambda each: (each.line, each.name, each.change))
+
+
+def _by_key(parsed: Parsed | None) -> dict[Key, list[Item]]:
+    found: dict[Key, list[Item]] = defaultdict(list)
+    items = parsed.items if parsed else ()
+    for place, item in enumerate(items):
+        found[item.kind, path_in_file(items, place)].append(item)
+    return found
+
+
+def _pairs(old: list[Item], new: list[Item]) -> Iterator[tuple[Item | None, Item | None]]:
+    alike: tuple[Callable[[Item], object], ...] = (
+        lambda item: (item.signature, item.body_hash),
+        lambda item: item.signature,
+        lambda _: None,
+    )
+    for looks in alike:
+        waiting: dict[object, deque[Item]] = defaultdict(deque)
+        for item in old:
+            waiting[looks(item)].append(item)
+        unmet = []
+        for item in new:
+            if same := waiting[looks(item)]:
+                yield same.popleft(), item
+            else:
+                unmet.append(item)
+        old, new = [item for same in waiting.values() for item in same], unmet
+    yield from ((item, None) for item in old)
+    yield from ((None, item) for item in new)
+
+
+def _change(key: Key, old: Item | None, new: Item | None, joint: str) -> Change | None:
+    kind, names = key
+    name = joint.join(names)
+    if old is None:
+        assert new is not None
+        return Change("new", (), kind, name, new.line, new.signature, "")
+    if new is None:
+        return Change("deleted", (), kind, name, old.line, old.signature, "")
+    parts: list[Part] = []
+    if old.signature_hash != new.signature_hash:
+        parts.append("signature")
+    if old.body_hash != new.body_hash:
+        parts.append("body")
+    if not parts:
+        return None
+    was = old.signature if "signature" in parts else ""
+    return Change("modified", tuple(parts), kind, name, new.line, new.signature, was)

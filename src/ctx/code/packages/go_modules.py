@@ -1,0 +1,136 @@
+"""Go modules, from `go.mod` and `go.work`."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from ctx.code.packages import package_model
+from ctx.code.packages.manifest_files import Tree, is_name, joined, split
+from ctx.code.packages.package_model import Dependency, Package, Target, Workspace
+
+MANIFEST = "go.mod"
+WORKSPACE = "go.work"
+
+
+class _Line(NamedTuple):
+    """A directive: `require`, and its words. A block is as many of them as it has lines."""
+
+    verb: str
+    words: tuple[str, ...]
+    comment: str
+
+
+def read(root: str, paths: Iterable[str]) -> Workspace:
+    """The Go modules among a project's files."""
+    return go_manifests(Tree(root, paths))
+
+
+def go_manifests(tree: Tree) -> Workspace:
+    said = {
+        path: list(_lines(text))
+        for path in tree.called(MANIFEST)
+        if "vendor" not in path.split("/") and (text := tree.text(path)) is not None
+    }
+    workspaces = dict(_used(tree, said))
+    packages = []
+    for path, lines in said.items():
+        name = next((line.words[0] for line in lines if line.verb == "module" and line.words), "")
+        if name:
+            packages.append(_package(tree, path, name, workspaces.get(path, "")))
+        elif lines:
+            # An empty one only keeps its folder out of the module around it.
+            tree.problem(path, "names no module")
+    dependencies = [each for package in packages for each in _dependencies(package, said, packages)]
+    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    block = ""
+    for line in text.splitlines():
+        code, _, comment = line.partition("//")
+        words = [word.strip('"`') for word in code.split()]
+        if block and words == [")"]:
+            block = ""
+        elif not block and len(words) == 2 and words[1] == "(":
+            block = words[0]
+        elif words and all(map(is_name, words)):
+            verb = block or words.pop(0)
+            yield _Line(verb, tuple(words), comment.strip())
+
+
+def _used(tree: Tree, said: Mapping[str, list[_Line]]) -> Iterator[tuple[str, str]]:
+    """The modules that a workspace uses, and its file."""
+    for path in tree.called(WORKSPACE):
+        for line in _lines(tree.text(path) or ""):
+            if line.verb == "use" and line.words:
+                manifest = _manifest(split(path)[0], line.words[0])
+                if manifest in said:
+                    yield manifest, path
+
+
+def _manifest(folder: str, path: str) -> str:
+    inside = joined(folder, path)
+    return MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
+
+
+def _package(tree: Tree, path: str, name: str, workspace: str) -> Package:
+    folder = split(path)[0]
+    return Package(
+        name,
+        "",
+        package_model.GO,
+        folder,
+        path,
+        tuple(_programs(tree, folder, name)),
+        (name,),
+        (folder,),
+        workspace,
+    )
+
+
+def _programs(tree: Tree, folder: str, name: str) -> Iterator[Target]:
+    """What lies where programs lie by convention; only their code would tell for sure."""
+    main = joined(folder, "main.go") or ""
+    if main in tree:
+        yield Target(name.rpartition("/")[2], "bin", main)
+    programs = joined(folder, "cmd") or ""
+    for each in tree.folders(programs):
+        if f"{programs}/{each}/main.go" in tree:
+            yield Target(each, "bin", f"{programs}/{each}/main.go")
+
+
+def _dependencies(
+    package: Package, said: Mapping[str, list[_Line]], packages: Iterable[Package]
+) -> Iterator[Dependency]:
+    lines = said[package.manifest]
+    together = {
+        other.name: other.manifest
+        for other in packages
+        if package.workspace and other.workspace == package.workspace
+    }
+    replaced = {}
+    for line in lines:
+        before, arrow, after = _parted(line.words) if line.verb == "replace" else ((), False, ())
+        if arrow and before and after and after[0].startswith((".", "/")):
+            replaced[before[0]] = _manifest(package.root, after[0])
+    for line in lines:
+        if line.verb == "require" and line.words:
+            name, *version = line.words
+            meant = replaced.get(name) or together.get(name, "")
+            meant = meant if meant in said else ""
+            is_indirect = line.comment.startswith("indirect")
+            yield Dependency(
+                package.manifest,
+                name,
+                package_model.INDIRECT if is_indirect else package_model.NORMAL,
+                local=bool(meant),
+                requirement=version[0] if version else "",
+                manifest=meant,
+            )
+
+
+def _parted(words: tuple[str, ...]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    """What stands before and after the arrow of a `replace`."""
+    if "=>" not in words:
+        return words, False, ()
+    at = words.index("=>")
+    return words[:at], True, words[at + 1 :]

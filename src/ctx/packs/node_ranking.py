@@ -1,0 +1,333 @@
+"""The nodes of memory that answer a question, the best first, and why each is there.
+
+A few hundred candidates come from the text index and, where there are vectors, from those. They are
+compared by a sum of what was measured to help (`python -m bench recall` leaves any of it out):
+
+* `text`: the words of the question, the rarer the more they count (BM25).
+* `beginning`: the same for the first words of a node. What a long text is about it says first.
+* `vectors`: how near the meaning is, also without a word in common.
+* `beside`: what was said just before and after in the same session. A short note says little by
+  itself, and the answer often follows the words that were asked for. The longer a node is, the less
+  it needs its neighbours.
+
+* `time`: what was noted on a day that the question names counts half as much again.
+
+What a newer node replaced counts half, if it is asked for at all.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import log
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.ids import NodeId
+from ctx.memory.graphs import Graphs
+from ctx.memory.model import Node
+from ctx.memory.query import candidates
+from ctx.memory.query.candidates import Text, Vocabulary
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import Query, parse_words
+from ctx.packs.prompt_pack import Signal
+from ctx.search import dates
+from ctx.search import question as questions
+
+TEXT, BEGINNING, VECTORS, BESIDE = "text", "beginning", "vectors", "beside"
+TIME, SUPERSEDED = "time", "superseded"
+
+Nearness = Callable[[Collection[NodeId] | None], Mapping[NodeId, float]]
+"""How near nodes are to the question in meaning, from 0 to 1: these, or of all the nearest."""
+
+_WEIGHTS = {TEXT: 0.2, BEGINNING: 0.4, VECTORS: 0.4}
+_K1, _B = 1.2, 0.75
+_BEGINNING = 60
+"""Words."""
+_STEPS = {1: 0.4, 2: 0.2}
+"""What a neighbour's score adds, by how many steps it is away."""
+_SHORT = 100
+"""Of a node of so many words, neighbours count half."""
+_ENOUGH = 8
+"""Nodes of which the nearness tells what is usual."""
+_ALMOST_ALL = 0.95
+"""Of the nodes that words find, so many must have a vector for vectors to count."""
+_CANDIDATES = 200
+_WITH_NEIGHBOURS = 100
+"""So many of the best are looked at together with what is beside them."""
+_LEAST_NODES = 200
+"""In a store of fewer, a word is not common for being in all of them: it is what they are about."""
+_MOST_TERMS, _MOST_LOOKED_UP = 32, 256
+_MISSPELT_COUNTS, _MOST_MISSPELT = 0.7, 5
+_SAME_DAY, _SUPERSEDED_LOSES = 0.5, 0.5
+_LONGEST_WITH_DAYS = 2_000
+"""Characters: a longer question is pasted, and its days are those of a log."""
+_RELEVANT, _VERY_NEAR = 0.35, 0.5
+
+
+class Remembered(NamedTuple):
+    """A node that was found, and why."""
+
+    node: Node
+    score: float
+    """The best has 1."""
+    signals: tuple[Signal, ...]
+    """What makes up the score."""
+    coverage: float
+    """How much of the question it has in its own words, from 0 to 1; rare words count more."""
+    nearness: float
+    """How near it is in meaning, from 0 to 1; 0 where nobody asked."""
+
+
+def relevant(found: Sequence[Remembered]) -> list[Remembered]:
+    """As far as relevance goes: what is much further away than the best is no answer.
+
+    Nor is what only a vector speaks for, unless it is very near: something is always the nearest.
+    The bounds were chosen where the precision of answers rises and hardly any evidence is lost.
+    """
+    return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
+
+
+def _speaks_for_itself(found: Remembered) -> bool:
+    is_beside = any(name == BESIDE for name, _ in found.signals)
+    return found.coverage > 0 or is_beside or found.nearness >= _VERY_NEAR
+
+
+class _Asked(NamedTuple):
+    """A question, ready to be compared with texts."""
+
+    said: Mapping[str, float]
+    """How much the question makes of each of its terms."""
+    worth: Mapping[str, float]
+    """The same, with how rare they are in the stores."""
+    covering: Mapping[str, float]
+    """How much of the question each of them is."""
+    all_of_it: float
+    """What they are together, also those that no node has."""
+    rarest: tuple[str, ...]
+    """What to look for."""
+
+
+class _Compared(NamedTuple):
+    text: float
+    beginning: float
+    covered: float
+    words: int
+
+
+def rank(
+    graphs: Graphs,
+    question: Query | str,
+    scope: Scope,
+    now_ms: int,
+    limit: int,
+    nearness: Nearness | None = None,
+    without: Collection[str] = (),
+) -> list[Remembered]:
+    """The nodes that answer best; a limit of 0 is none. `without` leaves signals out."""
+    query = parse_words(question) if isinstance(question, str) else question
+    connections = graphs.connections
+    asked = _asked(query.words, connections)
+    found = candidates.having(connections, query, scope, now_ms, asked.rarest, _CANDIDATES)
+    near: dict[NodeId, float] = {}
+    if nearness is not None and VECTORS not in without:
+        having = nearness(found)
+        # While vectors are being made, they would speak for who has one, whatever it says.
+        if len(having) >= _ALMOST_ALL * len(found):
+            nearest = nearness(None)
+            others = nearest.keys() - set(found)
+            seen = candidates.in_sight(connections, query, scope, now_ms, others)
+            found += sorted(seen)
+            near = {**having, **{node_id: nearest[node_id] for node_id in seen}}
+    texts = {text.id: text for text in candidates.texts(connections, found)}
+    compared = _compared(asked, texts.values())
+    parts = _parts(compared, near, without)
+    if BESIDE not in without:
+
+        def visible(node_ids: Collection[NodeId]) -> set[NodeId]:
+            return candidates.in_sight(connections, query, scope, now_ms, node_ids)
+
+        _add_neighbours(connections, visible, texts, compared, parts)
+    days = dates.named(query.words[:_LONGEST_WITH_DAYS]) if TIME not in without else []
+    for node_id, text in texts.items():
+        score = sum(parts[node_id].values())
+        if fits := max((day.fits(text.created_at) for day in days), default=0.0):
+            parts[node_id][TIME] = _SAME_DAY * fits * score
+        if text.is_superseded and SUPERSEDED not in without:
+            parts[node_id][SUPERSEDED] = -_SUPERSEDED_LOSES * score
+    return _best(graphs, parts, compared, near, limit)
+
+
+def _asked(words: str, connections: Sequence[Connection]) -> _Asked:
+    """What the words of a question are worth here, by how rare they are in these stores."""
+    said = dict(questions.read(words).weights)
+    vocabulary = Vocabulary(connections)
+    many = max(vocabulary.nodes, _LEAST_NODES)
+    counts: dict[str, int] = {}
+    all_of_it = 0.0
+    misspelt = 0
+    for term in sorted(said, key=lambda term: -said[term])[:_MOST_LOOKED_UP]:
+        counts[term] = vocabulary.count(term)
+        all_of_it += said[term] * _rarity(counts[term], many)
+        if counts[term] or _is_lone(term):
+            continue
+        del counts[term]
+        misspelt += 1
+        for meant in vocabulary.alike(term) if misspelt <= _MOST_MISSPELT else ():
+            if meant not in said:
+                said[meant] = _MISSPELT_COUNTS * said[term]
+                counts[meant] = vocabulary.count(meant)
+    worth = {term: said[term] * _rarity(counts[term], vocabulary.nodes) for term in counts}
+    telling = sorted(worth, key=lambda term: -worth[term])[:_MOST_TERMS]
+    return _Asked(
+        {term: said[term] for term in telling},
+        {term: worth[term] for term in telling},
+        {term: said[term] * _rarity(counts[term], many) for term in telling},
+        all_of_it,
+        _rarest(telling, counts),
+    )
+
+
+def _rarity(count: int, nodes: int) -> float:
+    return log(1 + (nodes - count + 0.5) / (count + 0.5))
+
+
+def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The terms by which nodes are found: so many that ranking what has them takes no time."""
+    found: list[str] = []
+    left = candidates.MOST_MATCHES
+    for term in sorted(telling, key=lambda term: counts[term]):
+        left -= counts[term]
+        if left < 0 and found:
+            break
+        found.append(term)
+    return tuple(found)
+
+
+def _is_lone(term: str) -> bool:
+    """A single letter of a script in which two are indexed together."""
+    return len(term) == 1 and not term.isascii()
+
+
+def _compared(asked: _Asked, texts: Iterable[Text]) -> dict[NodeId, _Compared]:
+    split = {text.id: text.terms.split() for text in texts}
+    whole = _scores(asked.worth, split)
+    beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
+    # What is rare in texts may be what many of them begin with.
+    having = Counter(
+        term for words in beginnings.values() for term in asked.said.keys() & set(words)
+    )
+    worth = {
+        term: weight * _rarity(having[term], len(beginnings)) for term, weight in asked.said.items()
+    }
+    first = _scores(worth, beginnings)
+    return {
+        node_id: _Compared(whole[node_id], first[node_id], _covered(asked, words), len(words))
+        for node_id, words in split.items()
+    }
+
+
+def _scores(
+    worth: Mapping[str, float], split: Mapping[NodeId, Sequence[str]]
+) -> dict[NodeId, float]:
+    """BM25 of each text, with what each term is worth."""
+    average = sum(map(len, split.values())) / max(1, len(split)) or 1.0
+    found: dict[NodeId, float] = {}
+    for node_id, words in split.items():
+        length = _K1 * (1 - _B + _B * len(words) / average)
+        found[node_id] = sum(
+            worth[term] * count * (_K1 + 1) / (count + length)
+            for term, count in _times(worth, words).items()
+        )
+    return found
+
+
+def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
+    """How often each term is there."""
+    dates = Counter(word for word in words if word in wanted)
+    for term in filter(_is_lone, wanted):
+        dates[term] = sum(word.startswith(term) for word in words)
+    return dates
+
+
+def _covered(asked: _Asked, words: Sequence[str]) -> float:
+    """How much of the question a text has in its own words."""
+    there = (term for term, count in _times(asked.covering, words).items() if count)
+    return sum(asked.covering[term] for term in there) / (asked.all_of_it or 1.0)
+
+
+def _parts(
+    compared: Mapping[NodeId, _Compared], near: Mapping[NodeId, float], without: Collection[str]
+) -> dict[NodeId, dict[str, float]]:
+    """What each signal adds to the score of each node: its share of the best there is."""
+    # Everything is a little near to everything: what counts is to be nearer than that.
+    usual = max(0.0, _median(near.values())) if len(near) >= _ENOUGH else 0.0
+    values: dict[str, Mapping[NodeId, float]] = {
+        TEXT: {node_id: each.text for node_id, each in compared.items()},
+        BEGINNING: {node_id: each.beginning for node_id, each in compared.items()},
+        VECTORS: {node_id: max(0.0, near.get(node_id, 0.0) - usual) for node_id in compared},
+    }
+    parts: dict[NodeId, dict[str, float]] = {node_id: {} for node_id in compared}
+    for name, scores in values.items():
+        best = max(scores.values(), default=0.0)
+        if best > 0 and name not in without:
+            for node_id, score in scores.items():
+                if score:
+                    parts[node_id][name] = _WEIGHTS[name] * score / best
+    return parts
+
+
+def _median(values: Collection[float]) -> float:
+    """That of `statistics`, which takes longer to load than a question has."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def _add_neighbours(
+    connections: Sequence[Connection],
+    visible: Callable[[Collection[NodeId]], set[NodeId]],
+    texts: dict[NodeId, Text],
+    compared: dict[NodeId, _Compared],
+    parts: dict[NodeId, dict[str, float]],
+) -> None:
+    """Let what is beside a node in its session speak for it, and take such neighbours in."""
+    own = {node_id: sum(each.values()) for node_id, each in parts.items()}
+    best = sorted(own, key=lambda node_id: -own[node_id])[:_WITH_NEIGHBOURS]
+    sessions = {node_id: texts[node_id].session for node_id in best if texts[node_id].session}
+    near = candidates.beside(connections, sessions, max(_STEPS))
+    others = {node_id for found in near.values() for node_id, _ in found} - texts.keys()
+    for text in candidates.texts(connections, visible(others)):
+        texts[text.id] = text
+        compared[text.id] = _Compared(0.0, 0.0, 0.0, len(text.terms.split()))
+        parts[text.id] = {}
+    for node_id, found in near.items():
+        for neighbour, steps in found:
+            if neighbour in parts:
+                share = 1 / (1 + (compared[neighbour].words / _SHORT) ** 2)
+                added = share * _STEPS[steps] * own[node_id]
+                parts[neighbour][BESIDE] = parts[neighbour].get(BESIDE, 0.0) + added
+
+
+def _best(
+    graphs: Graphs,
+    parts: Mapping[NodeId, Mapping[str, float]],
+    compared: Mapping[NodeId, _Compared],
+    near: Mapping[NodeId, float],
+    limit: int,
+) -> list[Remembered]:
+    scores = {node_id: sum(each.values()) for node_id, each in parts.items()}
+    # Of what is equal, the newest: ids rise with time.
+    ordered = sorted(
+        (node_id for node_id, score in scores.items() if score > 0),
+        key=lambda node_id: (scores[node_id], node_id),
+        reverse=True,
+    )[: limit or None]
+    most = scores[ordered[0]] if ordered else 1.0
+    return [
+        Remembered(
+            node,
+            scores[node.id] / most,
+            tuple(Signal(name, value / most) for name, value in parts[node.id].items()),
+            compared[node.id].covered,
+            near.get(node.id, 0.0),
+        )
+        for node in graphs.nodes(ordered)
+    ]

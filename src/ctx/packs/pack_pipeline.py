@@ -1,0 +1,205 @@
+"""A task in, a pack out: seeds → expand → rank → budget → compose.
+
+    seeds     what the task names, what search finds, the task at hand, what was touched lately
+    expand    what must be read with that, along the edges of the code and of memory
+    rank      files first, then their parts; memory beside code
+    budget    what is worth its tokens, and what does not fit
+    compose   the log and the task at hand, and how sure all of it is
+
+Nothing here writes. Whoever asks opens what a pack is built from, and keeps the receipt.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.code.lookup import Code
+from ctx.codebase.index_state import IndexState
+from ctx.config.schema import EXPAND_LABELS
+from ctx.errors import BudgetExceeded
+from ctx.memory.graphs import Graphs
+from ctx.memory.model import Node
+from ctx.packs import budget, pack_text, recent_work
+from ctx.packs.chunks import Section
+from ctx.packs.code_candidates import FoundCode
+from ctx.packs.expand import InSight
+from ctx.packs.memory_candidates import FoundMemory
+from ctx.packs.node_ranking import Remembered
+from ctx.packs.prompt_pack import (
+    GraphContext,
+    PromptPack,
+    TokenBudget,
+)
+from ctx.packs.recent_work import Lately
+from ctx.search import entities
+from ctx.search import question as questions
+
+if TYPE_CHECKING:
+    from ctx.config.resolve import Config
+
+NOWHERE = IndexState("none", None, 0, 0)
+
+_NARRATIVE_SHARE = 6
+"""A sixth of the room is for what happened lately."""
+_MOST_NAMED = 20
+_MOST_LEFT_OUT = 30
+_MOST_FILES = 20
+
+# Of files that lead by this margin, so many in a hundred were the right one (development set).
+_MARGINS = ((0.0, 0.2), (0.025, 0.27), (0.1, 0.5), (0.225, 0.71), (0.4, 0.87), (1.0, 0.95))
+_MEMORY_ALONE = 0.5
+"""Without a file, a margin among nodes says less."""
+
+
+class RetrievalConfig(NamedTuple):
+    """How far to look, and how much to give."""
+
+    budget: int = 16_000
+    reserved_for_response: int = 0
+    depth: int = 2
+    """Steps along edges; 0: none."""
+    labels: tuple[str, ...] = EXPAND_LABELS
+    max_expanded_nodes: int = 50
+    min_confidence: str = "medium"
+    include_narrative: bool = True
+    narrative_days: int = 7
+    limit: int = 0
+    """Chunks at most; 0: as many as fit."""
+
+
+class Sources(NamedTuple):
+    """What a pack is built from."""
+
+    graphs: Graphs
+    remembered: Callable[[str, int], Sequence[Remembered]]
+    """The nodes of memory that answer a question best, so many of them."""
+    code: Code | None = None
+    root: str = ""
+    allows: Callable[[str], bool] | None = None
+    """Which files may be in the answer; None: all."""
+    sections: Callable[[str, int], Sequence[Section]] | None = None
+    """The parts of narrative documents that answer best."""
+    narrative: str | None = None
+    """The folder of the narrative."""
+    task: Node | None = None
+    """The task at hand."""
+    touched: Sequence[str] = ()
+    """Files that were worked on, the latest first."""
+    project_tag: str = ""
+    """Of a project without a store of its own."""
+    in_sight: InSight | None = None
+    """Which of the nodes that are named or that edges lead to may be shown; None: all."""
+    head_commit: str | None = None
+    state: IndexState = NOWHERE
+    """Of the index of the code."""
+
+
+def configured(config: "Config") -> RetrievalConfig:
+    """What the settings say."""
+    return RetrievalConfig(
+        config.integer("retrieval.default_budget"),
+        config.integer("retrieval.reserved_for_response"),
+        config.integer("retrieval.default_depth"),
+        tuple(config.texts("retrieval.expand_labels")),
+        config.integer("retrieval.max_expanded_nodes"),
+        config.text("retrieval.min_edge_confidence"),
+        config.flag("retrieval.include_narrative"),
+        config.integer("retrieval.narrative_days"),
+    )
+
+
+def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> PromptPack:
+    """What an agent should read for a task. E010 where the budget is too small for anything."""
+    room = config.budget - config.reserved_for_response
+    asked = questions.read(task)
+    said = entities.find(task)
+    memory = FoundMemory(sources, config, asked, said, room)
+    code = FoundCode(sources, config, asked, said, room) if sources.code else None
+    led = memory.led_to_code()
+    if code:
+        code.look_at(led)
+        memory.look_at(code.anchors())
+    offers = [*(code.offers() if code else ()), *memory.offers()]
+    offers.sort(key=lambda offer: -offer.chunk.relevance_score)
+    lately = Lately("", "")
+    if config.include_narrative:
+        share = room // _NARRATIVE_SHARE
+        lately = recent_work.excerpt(
+            sources.narrative, sources.task, config.narrative_days, now_ms, share
+        )
+    empty = PromptPack(
+        task,
+        sources.head_commit,
+        (),
+        _graph_context(code, memory, config),
+        lately.text,
+        TokenBudget(config.budget, room, config.reserved_for_response),
+        _confidence(code.margin if code else None, memory.sureness) if asked.is_telling else 0.0,
+        tuple(islice(code.ranked(), _MOST_FILES)) if code else (),
+        (),
+        sources.state,
+        None,
+    )
+    titles = [offer.chunk.title for offer in offers]
+    # What is left out is named below the chunks, and which that will be is not known yet.
+    taken = pack_text.most_for_frame(empty, titles)
+    if taken + budget.smallest(offers) > room and lately.text:
+        # What happened lately is the first that can be done without.
+        lately = Lately("", "")
+        empty = empty._replace(recent_narrative="")
+        taken = pack_text.most_for_frame(empty, titles)
+    if (smallest := taken + budget.smallest(offers)) > room:
+        raise _too_small(smallest, config)
+    filled = budget.fill(offers, room - taken, config.limit)
+    left_out = (*filled.left_out, *memory.superseded)
+    pack = empty._replace(
+        retrieved=filled.chunks,
+        recent_narrative=recent_work.beside(lately, sources.task, filled.chunks),
+        left_out=left_out[:_MOST_LEFT_OUT],
+        more_left_out=max(0, len(left_out) - _MOST_LEFT_OUT),
+    )
+    used = pack_text.cost_of_frame(pack) + sum(chunk.tokens for chunk in filled.chunks)
+    return pack._replace(token_budget=empty.token_budget._replace(used=used))
+
+
+def _too_small(smallest: int, config: RetrievalConfig) -> BudgetExceeded:
+    reserved = config.reserved_for_response
+    needed = f"a budget of {smallest + reserved:,} tokens or more"
+    told = f"A budget of {config.budget:,} tokens is too small: the smallest pack takes"
+    if not reserved:
+        return BudgetExceeded(f"{told} {smallest:,}.", hint=f"Give {needed}.")
+    return BudgetExceeded(
+        f"{told} {smallest:,}, and {reserved:,} are reserved for the response.",
+        hint=f"Give {needed}, or lower `retrieval.reserved_for_response`.",
+    )
+
+
+def _graph_context(
+    code: FoundCode | None, memory: FoundMemory, config: RetrievalConfig
+) -> GraphContext:
+    seeds = [*(code.seed_names if code else ()), *memory.seed_names]
+    reached = [*(code.reached_names if code else ()), *memory.reached_names]
+    beyond = dict.fromkeys(name for name in reached if name not in seeds)
+    return GraphContext(
+        tuple(dict.fromkeys(seeds))[:_MOST_NAMED],
+        tuple(beyond)[: config.max_expanded_nodes],
+        config.depth,
+        code.condensed if code else False,
+    )
+
+
+def _confidence(of_files: float | None, of_memory: tuple[float, float] | None) -> float:
+    """How likely the first file is the right one, from how far it is ahead of the second."""
+    if of_files is not None:
+        return round(_likely(of_files), 2)
+    if of_memory is None:
+        return 0.0
+    margin, answered = of_memory
+    return round(_MEMORY_ALONE * _likely(margin) * answered, 2)
+
+
+def _likely(margin: float) -> float:
+    for (low, at_low), (high, at_high) in pairwise(_MARGINS):
+        if margin <= high:
+            return at_low + (at_high - at_low) * (margin - low) / (high - low)
+    return _MARGINS[-1][1]
