@@ -40,7 +40,7 @@ from ctx.code import build, code_tables, index_file, language, source_parser, vo
 from ctx.code.resolve import python_rules
 from ctx.code.resolve.evaluator import Evaluator
 from ctx.code.resolve.world import World
-from ctx.code.source_model import CALL, Item, Mention
+from ctx.code.source_model import CALL, NameMention, SourceItem
 from ctx.code.vocabulary import CALLS, CONFIDENCES, HIGH, KINDS, SLOTS
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def sampled(root: str, paths: Sequence[str], samples: int, rng: random.Random) -
             yield call_at(paths[place], content, nodes[number], items)
 
 
-def call_at(path: str, content: bytes, node: "Node", items: Sequence[Item]) -> Call:
+def call_at(path: str, content: bytes, node: "Node", items: Sequence[SourceItem]) -> Call:
     name = node.child_by_field_name("attribute") or node
     row, begin = name.start_point
     start = name.start_byte - begin
@@ -95,7 +95,7 @@ def call_at(path: str, content: bytes, node: "Node", items: Sequence[Item]) -> C
     expression = language.load("python").language.expression(text) or "?"
     line = node.start_point[0] + 1
     said = " ".join(text.decode("utf-8", "replace").split())
-    return Call(path, row + 1, column, said[-70:], Mention(scope, CALL, expression, line, 1))
+    return Call(path, row + 1, column, said[-70:], NameMention(scope, CALL, expression, line, 1))
 
 
 # What the index says
@@ -377,7 +377,7 @@ def main() -> None:
     root = os.path.realpath(chosen.repository)
     with tempfile.TemporaryDirectory() as space:
         database = os.path.abspath(chosen.index or os.path.join(space, "code.db"))
-        build.refresh(build.Place(root, checkouts.find_checkout(root), database))
+        build.refresh(build.SourceTree(root, checkouts.find_checkout(root), database))
         connection = index_file.open_for_reading(database)
         assert connection is not None
         index = Index(connection, root)

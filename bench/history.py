@@ -65,7 +65,7 @@ def answers(connection: Connection) -> list[Figure]:
     """The files that changed last are asked about: those are what people work on."""
     newest = connection.execute("SELECT max(time) FROM commits").fetchone()[0] or 0
     month = newest - 30 * 86400
-    paths = [found.path for found in commit_queries.recent(connection, month, ASKED)]
+    paths = [found.path for found in commit_queries.recent_files(connection, month, ASKED)]
     subjects = [
         commit.subject
         for path in paths
@@ -74,14 +74,14 @@ def answers(connection: Connection) -> list[Figure]:
     work: dict[str, Callable[[], object]] = {
         "commits of a file": lambda: [commit_queries.commits_of(connection, p, 10) for p in paths],
         "what changes together": lambda: [
-            commit_queries.together(connection, p, 10) for p in paths
+            commit_queries.changed_together(connection, p, 10) for p in paths
         ],
         "search for a subject": lambda: [
             commit_queries.search(connection, s, 10) for s in subjects
         ],
     }
     asked = {name: timing.of_call(ask).wall / max(1, len(paths)) for name, ask in work.items()}
-    recent = timing.of_call(lambda: commit_queries.recent(connection, month, 100)).wall
+    recent = timing.of_call(lambda: commit_queries.recent_files(connection, month, 100)).wall
     return [
         *(Figure(f"{name}, mean of {len(paths)}", ms(took)) for name, took in asked.items()),
         Figure("files of the last month", ms(recent)),

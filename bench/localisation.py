@@ -118,7 +118,7 @@ def opened(checkout: Checkout, space: str, run: Run) -> Code:
         code_index.refresh(codebase)
         with closing(index_file.open_for_writing(codebase.place.database)) as connection:
             history.refresh(connection, Project(root, found))
-    code = code_index.readable(codebase)
+    code = code_index.open_readable(codebase)
     assert code is not None
     return code
 

@@ -46,7 +46,7 @@ class Judge:
     def __init__(
         self,
         folder: Path,
-        vocabulary: static_embedder.Vocabulary,
+        vocabulary: static_embedder.PieceVocabulary,
         held_out: Sequence[Pair],
         teacher: Teacher,
     ) -> None:

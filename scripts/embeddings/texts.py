@@ -32,7 +32,7 @@ class Texts(NamedTuple):
         return normalize(total.index_add(0, owner, parts))
 
 
-def read(vocabulary: static_embedder.Vocabulary, texts: Iterable[str], device: str) -> Texts:
+def read(vocabulary: static_embedder.PieceVocabulary, texts: Iterable[str], device: str) -> Texts:
     rows: list[int] = []
     weights: list[float] = []
     begins = [0]

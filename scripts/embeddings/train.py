@@ -89,7 +89,7 @@ def pieces_of(teacher: Teacher, code: Counter[str]) -> list[str]:
 
 
 def frequencies(
-    vocabulary: static_embedder.Vocabulary, kinds: Sequence[Sequence[str]], count: int
+    vocabulary: static_embedder.PieceVocabulary, kinds: Sequence[Sequence[str]], count: int
 ) -> Tensor:
     """How often each row occurs, code and prose counting alike."""
     shares = []
@@ -226,7 +226,7 @@ def prepare(pairs: Sequence[Pair], teacher: Teacher) -> tuple[list[str], Tensor,
         for word in static_embedder.words(text):
             counted.update(static_embedder.parts(word))
     pieces = pieces_of(teacher, counted)
-    vocabulary = static_embedder.Vocabulary(pieces)
+    vocabulary = static_embedder.PieceVocabulary(pieces)
     common = frequencies(vocabulary, (code, prose), len(pieces))
     start = distilled(teacher, pieces, common).to(teacher.device)
     told("rows:", len(pieces))
@@ -269,7 +269,7 @@ def main() -> None:
     pieces, start, data = prepare(pairs, teacher)
     judge = None
     if options.judge:
-        judge = Judge(options.judge, static_embedder.Vocabulary(pieces), held_out, teacher)
+        judge = Judge(options.judge, static_embedder.PieceVocabulary(pieces), held_out, teacher)
         told(judge.bounds())
         told("distilled alone:", judge.verdict(start))
     rows = train(start, data, Plan(steps=options.steps), judge)

@@ -244,7 +244,7 @@ class Project:
             home = self._surroundings.user_store.home
             # Of a store that is not trusted there is no index.
             if trust_check.trusted_project(home, self._surroundings.folder) is None:
-                return code_index.index(code_index.at(self._surroundings), tick).coverage
+                return code_index.index(code_index.codebase_at(self._surroundings), tick).coverage
             with self._project() as project:
                 code = rebuild.incremental(project, tick).code
                 assert code is not None

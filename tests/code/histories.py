@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ctx import layout
 from ctx.code import segments
 from ctx.code.history import commit_queries
-from ctx.code.history.history_refresh import MOST, Read, refresh
+from ctx.code.history.history_refresh import MOST, HistorySize, refresh
 from ctx.code.history.history_tables import SCHEMA
 from ctx.sqlite import connection as sqlite
 
@@ -80,7 +80,9 @@ class History:
             sqlite.execute_script(self.connection, SCHEMA + segments.SCHEMA)
         self.project = layout.project_at(str(root))
 
-    def refresh(self, most: int = MOST, tick: Callable[[int, int], None] | None = None) -> Read:
+    def refresh(
+        self, most: int = MOST, tick: Callable[[int, int], None] | None = None
+    ) -> HistorySize:
         done = refresh(self.connection, self.project, most, *([tick] if tick else []))
         assert done is not None
         return done
@@ -96,7 +98,7 @@ class History:
         ]
 
     def together(self, path: str, limit: int = 10) -> list[commit_queries.CoChange]:
-        return commit_queries.together(self.connection, path, limit)
+        return commit_queries.changed_together(self.connection, path, limit)
 
     def everything(self, paths: list[str], words: str) -> object:
         """All that can be asked about some paths and words."""
@@ -109,5 +111,5 @@ class History:
             },
             {path: commit_queries.commits_of(self.connection, path, 1000) for path in paths},
             {path: self.together(path, 1000) for path in paths},
-            commit_queries.recent(self.connection, 0, 1000),
+            commit_queries.recent_files(self.connection, 0, 1000),
         )

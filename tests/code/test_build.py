@@ -338,7 +338,7 @@ def test_packages_are_read_by_the_next_where_a_refresh_was_interrupted(tmp_path:
     opened = index_file.open_for_reading(str(kept))
     assert opened is not None
     with closing(opened):
-        assert [each.name for each in package_queries.every(opened)] == ["tool"]
+        assert [each.name for each in package_queries.all_packages(opened)] == ["tool"]
 
 
 CHILD = """

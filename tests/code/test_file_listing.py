@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ctx import clock
 from ctx.checkouts import find_checkout
 from ctx.code import file_listing
-from ctx.code.file_listing import LeftOut
+from ctx.code.file_listing import ExcludedPath
 from ctx.errors import DiskFailure
 from tests import effort
 from tests.conftest import git
@@ -29,20 +29,20 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def in_git(root: Path, *globs: str) -> list[str]:
-    found = file_listing.belonging(str(root), find_checkout(str(root)), globs)
+    found = file_listing.list_files(str(root), find_checkout(str(root)), globs)
     return [path for path, *_ in found.files]
 
 
 def walked(root: Path, *globs: str) -> list[str]:
-    return [path for path, *_ in file_listing.belonging(str(root), None, globs).files]
+    return [path for path, *_ in file_listing.list_files(str(root), None, globs).files]
 
 
 def test_a_file_is_told_with_what_the_system_knows_of_it(repo: Path) -> None:
     write(repo, {"src/a.py": "x = 1\n"})
     found = os.lstat(repo / "src/a.py")
     told = ("src/a.py", 6, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-    assert file_listing.belonging(str(repo), find_checkout(str(repo)), ()).files == [told]
-    assert file_listing.belonging(str(repo), None, ()).files == [told]
+    assert file_listing.list_files(str(repo), find_checkout(str(repo)), ()).files == [told]
+    assert file_listing.list_files(str(repo), None, ()).files == [told]
 
 
 def test_git_says_what_belongs(repo: Path) -> None:
@@ -123,16 +123,16 @@ def test_what_is_left_out_has_a_reason(repo: Path) -> None:
     with open(os.path.join(os.fsencode(repo), b"\xff.py"), "wb"):
         pass
     expected = [
-        LeftOut("bad\nname.py", "its name has a control character in it"),
-        LeftOut("circle", LINK),
-        LeftOut("link.py", LINK),
-        LeftOut("module", OTHER),
-        LeftOut("nested", OTHER),
-        LeftOut("was", LINK),
-        LeftOut("\udcff.py", "its name is not UTF-8"),
+        ExcludedPath("bad\nname.py", "its name has a control character in it"),
+        ExcludedPath("circle", LINK),
+        ExcludedPath("link.py", LINK),
+        ExcludedPath("module", OTHER),
+        ExcludedPath("nested", OTHER),
+        ExcludedPath("was", LINK),
+        ExcludedPath("\udcff.py", "its name is not UTF-8"),
     ]
     for checkout in (find_checkout(str(repo)), None):
-        found = file_listing.belonging(str(repo), checkout, ())
+        found = file_listing.list_files(str(repo), checkout, ())
         assert [path for path, *_ in found.files] == ["a.py"]
         assert found.left_out == expected
 
@@ -142,10 +142,10 @@ def test_what_is_no_plain_file_is_left_out(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket")
-        found = file_listing.belonging(str(folder), None, ())
+        found = file_listing.list_files(str(folder), None, ())
     assert [path for path, *_ in found.files] == ["ä b\u00a0c.py"]
     reason = "it is not a plain file"
-    assert found.left_out == [LeftOut("pipe", reason), LeftOut("socket", reason)]
+    assert found.left_out == [ExcludedPath("pipe", reason), ExcludedPath("socket", reason)]
 
 
 def test_without_git_the_folders_of_tools_are_left_out(folder: Path) -> None:
@@ -265,7 +265,7 @@ def test_git_and_ctxignore_decide_and_nothing_else(
 
 def test_a_file_that_may_change_unseen_is_not_settled(folder: Path) -> None:
     def seen() -> tuple[int, int]:
-        [(_, _, mtime, ctime, _)] = file_listing.belonging(str(folder), None, ()).files
+        [(_, _, mtime, ctime, _)] = file_listing.list_files(str(folder), None, ()).files
         return mtime, ctime
 
     file = folder / "a.py"

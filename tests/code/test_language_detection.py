@@ -10,7 +10,7 @@ from ctx.code import attributes, encoding, generated, language_detection
 from ctx.code.attributes import Attributes
 from tests import effort
 
-LIMITS = language_detection.Limits(100_000)
+LIMITS = language_detection.FileLimits(100_000)
 
 BY_NAME = """
 rust         src/lib.rs build.rs
@@ -274,7 +274,7 @@ def test_what_the_repository_says_outweighs_every_guess() -> None:
         b"[unclosed linguist-generated\n"
         b"lonely\n"
     )
-    limits = language_detection.Limits(100_000, said)
+    limits = language_detection.FileLimits(100_000, said)
     found = {
         path: language_detection.unfit(path, b"# This file is generated\n", limits)
         for path in (
@@ -299,13 +299,13 @@ def test_what_the_repository_says_outweighs_every_guess() -> None:
 
 
 def test_only_the_file_at_the_root_is_asked(folder: Path) -> None:
-    assert attributes.at(str(folder)) == Attributes()
+    assert attributes.read_attributes(str(folder)) == Attributes()
     (folder / ".gitattributes").write_text("*.py linguist-generated\n")
-    assert attributes.at(str(folder)).says("x/a.py", "generated") is True
-    assert attributes.at(str(folder)).says("x/a.py", "vendored") is None
+    assert attributes.read_attributes(str(folder)).says("x/a.py", "generated") is True
+    assert attributes.read_attributes(str(folder)).says("x/a.py", "vendored") is None
     (folder / "sub").mkdir()
     (folder / "sub" / ".gitattributes").symlink_to(folder / ".gitattributes")
-    assert attributes.at(str(folder / "sub")) == Attributes()
+    assert attributes.read_attributes(str(folder / "sub")) == Attributes()
 
 
 def test_what_can_be_said_before_a_file_is_read() -> None:
@@ -358,7 +358,7 @@ NAMES = st.sampled_from(["a.py", "a.h", "a.m", "a.inc", "a.ts", "a.js", "bin/a",
 def test_no_bytes_are_too_strange(path: str, mark: bytes, head: bytes, rest: bytes) -> None:
     content = mark + head + rest
     language_detection.language_of(path, content)
-    language_detection.unfit(path, content, language_detection.Limits(2000, Attributes()))
+    language_detection.unfit(path, content, language_detection.FileLimits(2000, Attributes()))
     attributes.read(content)
     # Whatever comes out can be written down.
     encoding.decode(content).text.encode("utf-8")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ctx import terms
 from ctx.code import file_roles, file_words, postings
-from ctx.code.bm25 import Asked
+from ctx.code.bm25 import Bm25Collection
 from ctx.code.file_words import BODY, NAMES, PATH, SUBJECT
 from ctx.code.segments import COMMITS, FILES, SCHEMA
 from ctx.sqlite.connection import execute_script
@@ -28,7 +28,7 @@ def opened() -> sqlite3.Connection:
 def scored(
     connection: sqlite3.Connection, collection: int, field: str, weights: Mapping[str, float]
 ) -> dict[int, float]:
-    scores = Asked(connection, collection).scores({field: 1.0}, weights)
+    scores = Bm25Collection(connection, collection).scores({field: 1.0}, weights)
     found = {}
     for segment, totals, fields in scores:
         for position, (id, score) in enumerate(zip(segment.ids, totals, strict=True)):
@@ -159,4 +159,4 @@ def test_nothing_to_ask() -> None:
     ],
 )
 def test_a_path_tells_the_part_of_a_file(path: str, role: int) -> None:
-    assert file_roles.of(path) == role
+    assert file_roles.role_of(path) == role

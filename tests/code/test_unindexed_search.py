@@ -7,8 +7,8 @@ import pytest
 
 from ctx import checkouts, terms
 from ctx.code import file_listing, unindexed_search
-from ctx.code.bm25 import Asked
-from ctx.code.build import Place
+from ctx.code.bm25 import Bm25Collection
+from ctx.code.build import SourceTree
 from ctx.code.file_words import BODY, NAMES, PATH
 from ctx.code.segments import FILES
 from tests.conftest import git
@@ -36,17 +36,17 @@ def written(root: Path) -> Path:
 
 
 @pytest.fixture
-def shop(folder: Path) -> Place:
-    return Place(str(written(folder)), None, str(folder / "never" / "code.db"))
+def shop(folder: Path) -> SourceTree:
+    return SourceTree(str(written(folder)), None, str(folder / "never" / "code.db"))
 
 
-def found(place: Place, weights: dict[str, float], field: str = BODY) -> dict[str, float]:
+def found(place: SourceTree, weights: dict[str, float], field: str = BODY) -> dict[str, float]:
     """The files that have the words, with how well they fit, the best first."""
-    code = unindexed_search.scan(place, weights, 60)
+    code = unindexed_search.search(place, weights, 60)
     assert code is not None
     with code:
         paths = dict(code.connection.execute("SELECT id, path FROM files"))
-        scored = Asked(code.connection, FILES).scores({field: 1.0}, weights)
+        scored = Bm25Collection(code.connection, FILES).scores({field: 1.0}, weights)
         scores = {
             paths[id]: round(score, 3)
             for segment, totals, _ in scored
@@ -56,7 +56,7 @@ def found(place: Place, weights: dict[str, float], field: str = BODY) -> dict[st
     return dict(sorted(scores.items(), key=lambda each: -each[1]))
 
 
-def test_files_are_found_by_what_they_say_are_called_and_define(shop: Place) -> None:
+def test_files_are_found_by_what_they_say_are_called_and_define(shop: SourceTree) -> None:
     asked = {"retry": 1.0, "payment": 2.0}
     # Data and what others have written is not looked into, whatever it says.
     everywhere = ["docs/payments.md", "src/payments.py", "tests/test_payments.py"]
@@ -65,8 +65,8 @@ def test_files_are_found_by_what_they_say_are_called_and_define(shop: Place) -> 
     assert list(found(shop, asked, NAMES)) == ["src/payments.py"]
 
 
-def test_the_best_are_read_as_the_index_reads_them(shop: Place) -> None:
-    code = unindexed_search.scan(shop, {"retry": 1.0, "delay": 1.0}, 60)
+def test_the_best_are_read_as_the_index_reads_them(shop: SourceTree) -> None:
+    code = unindexed_search.search(shop, {"retry": 1.0, "delay": 1.0}, 60)
     assert code is not None
     with code:
         [charge] = code.named("charge")
@@ -85,13 +85,13 @@ def test_the_best_are_read_as_the_index_reads_them(shop: Place) -> None:
         assert mail.skipped == "not read yet"
 
 
-def test_nothing_is_written(shop: Place, folder: Path) -> None:
+def test_nothing_is_written(shop: SourceTree, folder: Path) -> None:
     before = sorted(folder.rglob("*"))
-    unindexed_search.scan(shop, {"retry": 1.0}, 60)
+    unindexed_search.search(shop, {"retry": 1.0}, 60)
     assert sorted(folder.rglob("*")) == before
 
 
-def test_the_answer_is_the_same_inside_git(shop: Place, folder: Path) -> None:
+def test_the_answer_is_the_same_inside_git(shop: SourceTree, folder: Path) -> None:
     outside = found(shop, {"retry": 1.0, "payment": 2.0})
     git("init", "-q")
     git("add", "src", "docs", "data")
@@ -100,12 +100,12 @@ def test_the_answer_is_the_same_inside_git(shop: Place, folder: Path) -> None:
     assert found(inside, {"retry": 1.0, "payment": 2.0}) == outside
 
 
-def test_when_the_time_is_up_the_answer_is_what_is_known(shop: Place) -> None:
-    code = unindexed_search.scan(shop, {"retry": 1.0}, 0)
+def test_when_the_time_is_up_the_answer_is_what_is_known(shop: SourceTree) -> None:
+    code = unindexed_search.search(shop, {"retry": 1.0}, 0)
     # Not even the files could be listed.
     assert code is None
     # Long before the end of the second that it takes to list them, and to read some.
-    code = unindexed_search.scan(shop, {"retry": 1.0}, 1)
+    code = unindexed_search.search(shop, {"retry": 1.0}, 1)
     assert code is not None
     code.connection.close()
 
@@ -120,7 +120,7 @@ def test_any_question_and_any_bytes_will_do(folder: Path) -> None:
     os.symlink("/etc/passwd", folder / "link.py")
     os.mkfifo(folder / "pipe.py")
     (folder / "folder.py").mkdir()
-    place = Place(str(folder), None, "")
+    place = SourceTree(str(folder), None, "")
     assert found(place, {}) == {}
     assert list(found(place, {"更新": 1.0})) == ["cjk.py"]
     assert set(found(place, {"retry": 1.0})) == {"latin.py", "cjk.py", "broken.py"}
@@ -134,16 +134,16 @@ def test_of_many_words_those_are_looked_for_that_few_files_have(folder: Path) ->
         (folder / f"file{number}.py").write_text(" ".join(common) + "\n")
     (folder / "file7.py").write_text("needle\n")
     weights = dict.fromkeys([*common, *terms.of("needle")], 1.0)
-    assert next(iter(found(Place(str(folder), None, ""), weights))) == "file7.py"
+    assert next(iter(found(SourceTree(str(folder), None, ""), weights))) == "file7.py"
 
 
-def test_files_that_are_listed_already_are_not_listed_again(shop: Place) -> None:
+def test_files_that_are_listed_already_are_not_listed_again(shop: SourceTree) -> None:
     only = [
         each
-        for each in file_listing.belonging(shop.root, None, ()).files
+        for each in file_listing.list_files(shop.root, None, ()).files
         if each[0] == "src/mail.py"
     ]
-    code = unindexed_search.scan(shop, {"retry": 1.0, "send": 1.0}, 60, only)
+    code = unindexed_search.search(shop, {"retry": 1.0, "send": 1.0}, 60, only)
     assert code is not None
     with code:
         assert [each.path for each in code.named("send")] == ["src/mail.py"]
@@ -151,4 +151,4 @@ def test_files_that_are_listed_already_are_not_listed_again(shop: Place) -> None
 
 
 def test_without_files_there_is_no_answer(folder: Path) -> None:
-    assert unindexed_search.scan(Place(str(folder), None, ""), {"retry": 1.0}) is None
+    assert unindexed_search.search(SourceTree(str(folder), None, ""), {"retry": 1.0}) is None

@@ -28,7 +28,7 @@ def codebase(repo: Path, surroundings: Path) -> Codebase:
     git("add", "-A")
     git("commit", "-qm", "Charge cards")
     store = UserStore(str(surroundings / ".ctx"))
-    return code_index.at(Surroundings(str(repo), store, {}, (), "cli"))  # type: ignore[arg-type]
+    return code_index.codebase_at(Surroundings(str(repo), store, {}, (), "cli"))  # type: ignore[arg-type]
 
 
 def ended(process: int) -> int:
@@ -50,7 +50,7 @@ def test_an_index_is_made_by_a_process_of_its_own(codebase: Codebase) -> None:
     # There is one of them.
     assert background_refresh.start(codebase) is None
     assert ended(process) == 0
-    with code_index.as_it_is(codebase) as opened:
+    with code_index.open_unrefreshed(codebase) as opened:
         [charge] = opened.code.named("charge")
         assert [edge.label for edge in opened.code.edges_from([charge.id])] == ["CALLS"]
         commits = opened.code.connection.execute("SELECT subject FROM commits").fetchall()
@@ -63,10 +63,10 @@ def test_nobody_is_started_beside_one_who_is_at_it(codebase: Codebase) -> None:
         assert background_refresh.start(codebase) is None
         # Also where both began at once: the later one goes away without a word.
         start = "import sys; from ctx.codebase.background_refresh import run; run(sys.argv[1])"
-        words = [sys.executable, "-c", start, background_refresh._told(codebase)]
+        words = [sys.executable, "-c", start, background_refresh._encode(codebase)]
         done = subprocess.run(words, capture_output=True, timeout=60, check=True)
         assert (done.stdout, done.stderr) == (b"", b"")
-    assert lookup.opened(codebase.place.database, codebase.place.root) is None
+    assert lookup.open_index(codebase.place.database, codebase.place.root) is None
 
 
 def test_nothing_is_started_where_nothing_can_be_written(codebase: Codebase, repo: Path) -> None:
@@ -78,4 +78,4 @@ def test_what_the_process_is_told_is_understood(codebase: Codebase) -> None:
     strange = codebase._replace(
         place=codebase.place._replace(root="/a\udcff b\n'"), ignore_globs=("*.x", "ü"), folder=""
     )
-    assert background_refresh._understood(background_refresh._told(strange)) == strange
+    assert background_refresh._decode(background_refresh._encode(strange)) == strange

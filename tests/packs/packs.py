@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ctx import checkouts, tokens
 from ctx.code import build, index_file, lookup
-from ctx.code.build import Place
+from ctx.code.build import SourceTree
 from ctx.code.history import history_refresh as history
 from ctx.ids import NodeId, anchor_id
 from ctx.layout import Project
@@ -80,7 +80,7 @@ def packing(root: Path, files: Mapping[str, str | bytes]) -> Iterator[Packing]:
     index(root)
     with graph() as memory:
         graphs = Graphs([memory])
-        code = lookup.opened(str(root.parent / "code.db"), str(root))
+        code = lookup.open_index(str(root.parent / "code.db"), str(root))
         assert code is not None
         with code:
             sources = Sources(
@@ -95,7 +95,7 @@ def packing(root: Path, files: Mapping[str, str | bytes]) -> Iterator[Packing]:
 def index(root: Path) -> None:
     database = str(root.parent / "code.db")
     checkout = checkouts.find_checkout(str(root))
-    place = Place(str(root), checkout, database)
+    place = SourceTree(str(root), checkout, database)
     build.refresh(place)
     connection = index_file.open_for_writing(database)
     try:

@@ -6,7 +6,7 @@ import pytest
 
 from ctx import checkouts
 from ctx.code import build, file_words, index_file, postings
-from ctx.code.build import Place
+from ctx.code.build import SourceTree
 from ctx.code.history import history_refresh as history
 from ctx.code.segments import FILES
 from ctx.layout import Project
@@ -49,7 +49,7 @@ def ranked(
 ) -> list[RankedFile]:
     database = str(root.parent / "code.db")
     checkout = checkouts.find_checkout(str(root))
-    build.refresh(Place(str(root), checkout, database))
+    build.refresh(SourceTree(str(root), checkout, database))
     connection = index_file.open_for_writing(database)
     try:
         history.refresh(connection, Project(str(root), checkout))

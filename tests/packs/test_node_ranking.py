@@ -15,7 +15,7 @@ from ctx.memory.model import Evidence
 from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse
 from ctx.packs import node_ranking
-from ctx.packs.node_ranking import Nearness, Remembered
+from ctx.packs.node_ranking import Nearness, RankedNode
 from tests import effort
 from tests.memory.graphs import WHO, graph
 
@@ -51,7 +51,7 @@ class Store:
 
     def rank(
         self, question: str, scope: Scope = EVERYWHERE, near: Nearness | None = None
-    ) -> list[Remembered]:
+    ) -> list[RankedNode]:
         return node_ranking.rank(Graphs([self.graph]), parse(question), scope, NOW_MS, 10, near)
 
     def answer(
@@ -75,7 +75,7 @@ def store() -> Iterator[Store]:
         yield Store(made)
 
 
-def told(found: Remembered) -> dict[str, float]:
+def told(found: RankedNode) -> dict[str, float]:
     return {name: round(value, 2) for name, value in found.signals}
 
 

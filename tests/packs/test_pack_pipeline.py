@@ -332,7 +332,7 @@ def test_secrets_in_code_stay_where_they_are(tmp_path: Path) -> None:
         for budget in (8_000, 60):
             pack = it.build("connect", budget=budget)
             assert pack.retrieved
-            assert key not in pack_text.explained(pack)
+            assert key not in pack_text.with_reasons(pack)
         assert "[redacted:" in it.build("connect").retrieved[0].snippet.lower()
 
 
@@ -354,7 +354,7 @@ def test_all_that_is_left_out_is_counted(tmp_path: Path) -> None:
         pack = it.build("connect", budget=16_000, limit=1)
     assert (len(pack.retrieved), len(pack.left_out)) == (1, 30)
     assert pack.more_left_out > 0
-    assert f"- and {pack.more_left_out} more" in pack_text.explained(pack)
+    assert f"- and {pack.more_left_out} more" in pack_text.with_reasons(pack)
 
 
 def test_what_is_used_is_what_it_takes(shop: Packing) -> None:
@@ -485,4 +485,4 @@ def test_files_that_nobody_can_read(tmp_path: Path) -> None:
         # What is in a pack stays in its place: every fence that opens is closed.
         text = pack_text.as_markdown(pack)
         assert "\n.py" not in text
-        assert pack_text.explained(pack).startswith("# Context for `connect`")
+        assert pack_text.with_reasons(pack).startswith("# Context for `connect`")

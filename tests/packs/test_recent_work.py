@@ -31,21 +31,21 @@ def narrative(folder: Path) -> str:
 
 def test_the_task_at_hand_and_the_last_days(tmp_path: Path) -> None:
     folder = narrative(tmp_path)
-    assert recent_work.excerpt(folder, TASK, 7, NOW_MS, 1_000).text == (
+    assert recent_work.recent_work(folder, TASK, 7, NOW_MS, 1_000).text == (
         "## Active task\n\nShorten it\n\nBy half.\n\n"
         f"## {TODAY}\n\n## 10:05 Did this\n\n*Ada*\n\nAnd more about it.\n\n"
         f"## {YESTERDAY}\n\n## 10:05 Did that\n\n*Ada*\n\nAnd more about it."
     )
-    assert "Was born" in recent_work.excerpt(folder, None, 30, NOW_MS, 1_000).text
-    assert recent_work.excerpt(folder, None, 0, NOW_MS, 1_000).text == ""
-    assert recent_work.excerpt(None, None, 7, NOW_MS, 1_000).text == ""
-    assert recent_work.excerpt(str(tmp_path / "nowhere"), None, 7, NOW_MS, 1_000).text == ""
+    assert "Was born" in recent_work.recent_work(folder, None, 30, NOW_MS, 1_000).text
+    assert recent_work.recent_work(folder, None, 0, NOW_MS, 1_000).text == ""
+    assert recent_work.recent_work(None, None, 7, NOW_MS, 1_000).text == ""
+    assert recent_work.recent_work(str(tmp_path / "nowhere"), None, 7, NOW_MS, 1_000).text == ""
 
 
 def test_what_does_not_fit_is_cut_at_a_line(tmp_path: Path) -> None:
     folder = narrative(tmp_path)
     long = TASK._replace(content="Shorten it\n" + "\n".join(f"- step {n}" for n in range(100)))
-    said = recent_work.excerpt(folder, long, 7, NOW_MS, 100).text
+    said = recent_work.recent_work(folder, long, 7, NOW_MS, 100).text
     assert said.startswith("## Active task\n\nShorten it\n- step 0\n")
     assert "\n…\n\n## " in said or said.endswith("\n…")
 
@@ -67,14 +67,14 @@ def test_what_is_left_out_by_its_title(tmp_path: Path) -> None:
     }
     for name, text in entries.items():
         (tmp_path / "log" / f"{name}-w4hz.md").write_text(text)
-    said = recent_work.excerpt(str(tmp_path), TASK, 7, NOW_MS, 1_000).text
+    said = recent_work.recent_work(str(tmp_path), TASK, 7, NOW_MS, 1_000).text
     assert "So it is." in said
-    assert recent_work.without(said, "Answer of ") == (
+    assert recent_work.without_entries(said, "Answer of ") == (
         "## Active task\n\nShorten it\n\nBy half.\n\n"
         f"## {TODAY}\n\n## 10:01 Answer of m to: When?\n\n*Ada*\n\n### Files\n\n- a.py\n\n"
         "## 10:02 Answers of all\n\n*Ada*\n\nThey differ."
     )
-    assert recent_work.without("", "Answer of ") == ""
+    assert recent_work.without_entries("", "Answer of ") == ""
 
 
 def test_what_stands_among_the_chunks_is_not_told_again() -> None:
@@ -86,21 +86,21 @@ def test_what_stands_among_the_chunks_is_not_told_again() -> None:
     sections = [("Changes", lines), ("Decisions", ("Wait a while",)), ("Files", ("a.py",))]
     entry = log.Entry("Did this", NOW_MS, "Ada", "s1", "Did this", sections)
     log_text = f"## 10:05 Did this\n\n{blocks.below(log.render(entry), 1)}".rstrip()
-    lately = recent_work.Lately("## Active task\n\nShorten it", log_text)
+    lately = recent_work.RecentWork("## Active task\n\nShorten it", log_text)
     place = None, None, None, node
     chunk = Chunk(
         "Decision by Eve: Wait a while", node, "Because.", 0.5, "Decision", 9, *place, (), ()
     )
     of_task = chunk._replace(title="Task: Shorten it", object_id=TASK.id)
-    assert recent_work.beside(lately, TASK, ()) == lately.text
-    one = recent_work.beside(lately, TASK, [chunk])
+    assert recent_work.without_chunks(lately, TASK, ()) == lately.text
+    one = recent_work.without_chunks(lately, TASK, [chunk])
     assert "Wait a while" not in one
     assert "### Decisions" not in one
     assert one.startswith("## Active task\n\nShorten it\n\n## 10:05")
     assert one.endswith(
         f"### Changes\n\n- `+` task {short(TASK.id)}: Shorten it\n\n### Files\n\n- a.py"
     )
-    both = recent_work.beside(lately, TASK, [chunk, of_task])
+    both = recent_work.without_chunks(lately, TASK, [chunk, of_task])
     assert "Shorten it" not in both
     assert "### Changes" not in both
     assert both.endswith("-->\n\n### Files\n\n- a.py")
@@ -108,5 +108,5 @@ def test_what_stands_among_the_chunks_is_not_told_again() -> None:
 
 @given(st.integers(0, 300), st.text(alphabet="ab \n日#", max_size=200))
 def test_it_never_takes_more_than_its_share(room: int, content: str) -> None:
-    said = recent_work.excerpt(None, TASK._replace(content=content), 7, NOW_MS, room).text
+    said = recent_work.recent_work(None, TASK._replace(content=content), 7, NOW_MS, room).text
     assert tokens.estimate(said) <= max(room, 0)

@@ -18,7 +18,7 @@ from ctx.capture.shell import Line
 from ctx.capture.steps import Finding
 
 if TYPE_CHECKING:
-    from ctx.code.diagnostics.diagnostic_model import Diagnostic, Report
+    from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolReport
 
 _MOST_FINDINGS = 10
 _LONGEST_OUTPUT = 4_000
@@ -103,14 +103,14 @@ def _outcome(said: Mapping[str, Any]) -> tuple[bool, int | None, str]:
     return not is_failure, None if is_failure else 0, output
 
 
-def _passed(report: "Report | None", line: Line, exit_code: int | None) -> bool | None:
+def _passed(report: "ToolReport | None", line: Line, exit_code: int | None) -> bool | None:
     if report and report.outcome:
         return report.outcome == "passed"
     # What says nothing where all is well.
     return True if exit_code == 0 and line.checks else None
 
 
-def _counted(report: "Report | None") -> str:
+def _counted(report: "ToolReport | None") -> str:
     """`12 passed, 1 skipped`."""
     tests = report.tests if report else None
     if tests is None:
@@ -120,7 +120,7 @@ def _counted(report: "Report | None") -> str:
     return ", ".join(f"{count:,} {word}" for count, word in (*every, skipped) if count)
 
 
-def _findings(report: "Report | None", place: Place, into: str) -> tuple[Finding, ...]:
+def _findings(report: "ToolReport | None", place: Place, into: str) -> tuple[Finding, ...]:
     if report is None:
         return ()
     errors = [each for each in report.diagnostics if each.severity == "error"]
@@ -130,7 +130,7 @@ def _findings(report: "Report | None", place: Place, into: str) -> tuple[Finding
     return tuple(_finding(each, folders, place.root) for each in errors[:_MOST_FINDINGS])
 
 
-def _finding(found: "Diagnostic", folders: Sequence[str], root: str) -> Finding:
+def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> Finding:
     from ctx.code.diagnostics.diagnostic_model import is_foreign
 
     path, line = "", None

@@ -16,8 +16,8 @@ from ctx.capture.writes import Written
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ctx.code.item_changes import Change
-    from ctx.code.source_model import Item, Parsed
+    from ctx.code.item_changes import ItemChange
+    from ctx.code.source_model import ParsedFile, SourceItem
 
 MOST = 40
 
@@ -49,11 +49,11 @@ def forget() -> None:
     _known.clear()
 
 
-_known: dict[tuple[str, bytes], "Parsed | None"] = {}
+_known: dict[tuple[str, bytes], "ParsedFile | None"] = {}
 """What files have become: it is what they were when they are written next."""
 
 
-def _compared(path: str, written: Written) -> "list[Change]":
+def _compared(path: str, written: Written) -> "list[ItemChange]":
     from ctx.code import item_changes as compared
 
     after = written.after.encode("utf-8", "replace")
@@ -75,7 +75,7 @@ def _compared(path: str, written: Written) -> "list[Change]":
     return compared.between(old, new)
 
 
-def _keep(path: str, content: bytes, found: "Parsed | None") -> None:
+def _keep(path: str, content: bytes, found: "ParsedFile | None") -> None:
     while len(_known) >= _MOST_KNOWN:
         del _known[next(iter(_known))]
     _known[_key(path, content)] = found
@@ -85,18 +85,18 @@ def _key(path: str, content: bytes) -> tuple[str, bytes]:
     return path, blake2b(content, digest_size=16).digest()
 
 
-def _read(path: str, content: bytes) -> "Parsed | None":
+def _read(path: str, content: bytes) -> "ParsedFile | None":
     """The items of a file; None where nothing of ours reads its language."""
     from ctx.code import language, language_detection, source_parser
-    from ctx.code.source_model import Parsed
+    from ctx.code.source_model import ParsedFile
 
     name = language_detection.language_of(path, content[: language_detection.HEAD])
     if name not in language.READ or language_detection.unfit(
-        path, content, language_detection.Limits(_LARGEST)
+        path, content, language_detection.FileLimits(_LARGEST)
     ):
         return None
     found = source_parser.parse(path, content, name)
-    return Parsed(name, "", found.lines, found.items, problems=found.problems)
+    return ParsedFile(name, "", found.lines, found.items, problems=found.problems)
 
 
 # One item of a file
@@ -105,16 +105,16 @@ def _read(path: str, content: bytes) -> "Parsed | None":
 class _Edit(NamedTuple):
     """A change that stays inside of one item."""
 
-    old: "Parsed"
-    new: "Parsed"
+    old: "ParsedFile"
+    new: "ParsedFile"
     """The item alone, before and after."""
     line: int
     """How many lines of the file stand before it."""
-    file: "Parsed"
+    file: "ParsedFile"
     """The whole file as it is now."""
 
 
-def _edit_of_one(path: str, old: "Parsed", before: bytes, after: bytes) -> _Edit | None:
+def _edit_of_one(path: str, old: "ParsedFile", before: bytes, after: bytes) -> _Edit | None:
     from ctx.code import source_parser
 
     first, last = _common(before, after)
@@ -137,11 +137,11 @@ def _edit_of_one(path: str, old: "Parsed", before: bytes, after: bytes) -> _Edit
     return _Edit(alone, new, item.line - 1, _spliced(old, new, place, end, shift))
 
 
-def _content(item: "Item") -> tuple[str, str, str, bytes, int]:
+def _content(item: "SourceItem") -> tuple[str, str, str, bytes, int]:
     return item.kind, item.name, item.signature, item.body_hash, item.line
 
 
-def _around(items: "Sequence[Item]", first: int, last: int) -> tuple[int, int]:
+def _around(items: "Sequence[SourceItem]", first: int, last: int) -> tuple[int, int]:
     """The item right in the file, and the one behind it and all that it has, that has all of some
     bytes, and more on both sides; 0 where there is none."""
     tops = [number for number, item in enumerate(items) if item.parent == 0 and number]
@@ -153,11 +153,13 @@ def _around(items: "Sequence[Item]", first: int, last: int) -> tuple[int, int]:
     return 0, 0
 
 
-def _spliced(old: "Parsed", new: "Parsed", place: int, end: int, shift: int) -> "Parsed":
+def _spliced(
+    old: "ParsedFile", new: "ParsedFile", place: int, end: int, shift: int
+) -> "ParsedFile":
     """A file in which one item has become others."""
     from msgspec.structs import replace
 
-    from ctx.code.source_model import Parsed
+    from ctx.code.source_model import ParsedFile
 
     item, more = old.items[place], len(new.items) - 1 - (end - place)
     lines = new.lines - (item.end_line - item.line + 1)
@@ -185,7 +187,7 @@ def _spliced(old: "Parsed", new: "Parsed", place: int, end: int, shift: int) -> 
         for each in old.items[end:]
     ]
     items = (file, *old.items[1:place], *inside, *behind)
-    return Parsed(old.language, "", old.lines + lines, items)
+    return ParsedFile(old.language, "", old.lines + lines, items)
 
 
 def _common(one: bytes, other: bytes) -> tuple[int, int]:

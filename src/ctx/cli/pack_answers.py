@@ -111,9 +111,9 @@ def render_markdown(pack: PromptPack) -> list[Block]:
 
 
 def render_markdown_explained(pack: PromptPack) -> list[Block]:
-    from ctx.packs.pack_text import explained
+    from ctx.packs.pack_text import with_reasons
 
-    return [Markdown(explained(pack))]
+    return [Markdown(with_reasons(pack))]
 
 
 def _head(pack: PromptPack) -> str:

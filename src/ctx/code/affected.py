@@ -34,7 +34,7 @@ _AROUND = frozenset({"super", "crate"})
 """How Rust calls the modules around, whatever their names are."""
 
 
-def by(connection: Connection, names: set[str]) -> set[int] | None:
+def files_affected_by(connection: Connection, names: set[str]) -> set[int] | None:
     """The files whose answers may be others when these names stand for something else: who speaks
     of one, or of a name that is made of one, and so on. None: all of them.
 
@@ -65,11 +65,11 @@ def _passed_on(connection: Connection, files: Iterable[int], names: set[str]) ->
         passed |= passing
         if EVERYTHING in passing:
             # Whatever is looked for in it may come from there.
-            passed |= whole(path)
+            passed |= names_of_file(path)
     return passed
 
 
-def leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
+def files_leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
     """The files from which something may lead to these items; None: it may be any."""
     names: set[str] = set()
     for item in items:
@@ -87,10 +87,10 @@ def leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
                 # Its package may have a name that is in no path.
                 return None
             names |= _names_of(path)
-    return by(connection, names)
+    return files_affected_by(connection, names)
 
 
-def renamed(connection: Connection, path: str) -> set[str]:
+def names_in_path(connection: Connection, path: str) -> set[str]:
     """What a file is called, and what others are called in whose names it has a part."""
     names = _names_of(path)
     folder, _, name = path.rpartition("/")
@@ -121,6 +121,6 @@ def _names_of(path: str) -> set[str]:
     return names
 
 
-def whole(path: str) -> set[str]:
+def names_of_file(path: str) -> set[str]:
     """By what words others may reach what a file has from elsewhere."""
     return _names_of(path) | (_AROUND if path.endswith(".rs") else frozenset())

@@ -37,7 +37,7 @@ class Attributes(NamedTuple):
         return None
 
 
-def at(root: str) -> Attributes:
+def read_attributes(root: str) -> Attributes:
     """What a project says about its files."""
     try:
         return read(disk.read_plain(os.path.join(root, NAME), patterns.LARGEST)[: patterns.LARGEST])

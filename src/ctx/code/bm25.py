@@ -20,7 +20,7 @@ _SATURATION = 1.2
 _LENGTH_COUNTS = 0.75
 
 
-class Scored(NamedTuple):
+class SegmentScores(NamedTuple):
     """How much each text of a segment has to do with a question: BM25 of each field, weighted, in a
     sum.
 
@@ -36,7 +36,7 @@ class Scored(NamedTuple):
     outdated does not count."""
 
 
-class _Having(NamedTuple):
+class _Occurrences(NamedTuple):
     """Those texts of a segment that have a word."""
 
     weight: float
@@ -49,7 +49,7 @@ _BASE = _SATURATION * (1 - _LENGTH_COUNTS)
 _BASES = [times + _BASE for times in range(256)]
 
 
-class Asked:
+class Bm25Collection:
     """One collection, opened for questions. To be used within one snapshot of the database."""
 
     def __init__(self, connection: Connection, collection: int) -> None:
@@ -60,10 +60,12 @@ class Asked:
         """Texts that count."""
         self._outdated = [frozenset(segment.outdated) for segment in self.segments]
 
-    def scores(self, fields: Mapping[str, float], weights: Mapping[str, float]) -> list[Scored]:
+    def scores(
+        self, fields: Mapping[str, float], weights: Mapping[str, float]
+    ) -> list[SegmentScores]:
         """For weighted terms, in weighted fields."""
         heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
-        scored = [Scored(segment, [0.0] * len(segment.ids), {}) for segment in self.segments]
+        scored = [SegmentScores(segment, [0.0] * len(segment.ids), {}) for segment in self.segments]
         for field, factor in fields.items():
             place = FIELDS[self._collection].index(field)
             mean = self._mean_length(place)
@@ -73,7 +75,7 @@ class Asked:
             asked = {file_words.number(field, term): factor * weights[term] for term in heaviest}
             for number, having in self._having(asked).items():
                 segment, totals, found = scored[number]
-                own = _summed(having, segment.lengths[place], slope)
+                own = _bm25_sums(having, segment.lengths[place], slope)
                 if found:
                     for position in compress(range(len(own)), own):
                         totals[position] += own[position]
@@ -85,9 +87,9 @@ class Asked:
                 totals[position] = 0.0
         return scored
 
-    def _having(self, asked: Mapping[int, float]) -> dict[int, list[_Having]]:
+    def _having(self, asked: Mapping[int, float]) -> dict[int, list[_Occurrences]]:
         """Of weighted words, in each segment who has them."""
-        having: dict[int, list[_Having]] = {}
+        having: dict[int, list[_Occurrences]] = {}
         for word, found in self._texts(asked).items():
             times_found = sum(
                 self._counting(number, positions) for number, (positions, _) in found.items()
@@ -97,7 +99,7 @@ class Asked:
                 continue
             weight = asked[word] * rare * (1 + _SATURATION)
             for number, (positions, times) in found.items():
-                having.setdefault(number, []).append(_Having(weight, positions, times))
+                having.setdefault(number, []).append(_Occurrences(weight, positions, times))
         return having
 
     def _counting(self, number: int, positions: Sequence[int]) -> int:
@@ -150,7 +152,7 @@ class Asked:
         return found
 
 
-def _summed(having: Sequence[_Having], lengths: Sequence[int], slope: float) -> list[float]:
+def _bm25_sums(having: Sequence[_Occurrences], lengths: Sequence[int], slope: float) -> list[float]:
     """What words add to the scores of the texts of a segment, of which these are the lengths; the
     slope is what a length takes from that."""
     found = [0.0] * len(lengths)

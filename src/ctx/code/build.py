@@ -28,12 +28,12 @@ from ctx.code import (
     postings,
     segments,
 )
-from ctx.code.file_listing import LeftOut, Listed
-from ctx.code.file_reader import Read, Wanted
+from ctx.code.file_listing import ExcludedPath, ListedFile
+from ctx.code.file_reader import FileRecord, FileToRead
 from ctx.code.packages import manifests as packages
-from ctx.code.process_pool import FEW, LARGE, Crew
+from ctx.code.process_pool import FEW, LARGE, ProcessPool
 from ctx.code.resolve.facts import EVERYTHING
-from ctx.code.resolve.resolver import Edges, Resolver
+from ctx.code.resolve.resolver import ResolvedEdges, Resolver
 from ctx.code.vocabulary import LARGEST_FILE
 
 _TRANSACTION = 512
@@ -45,7 +45,7 @@ _PACKAGES = "packages"
 """Noted while the packages are as the files are. Also an interrupted refresh leaves it so."""
 
 
-class Place(NamedTuple):
+class SourceTree(NamedTuple):
     """The files of a project, and where their index lies."""
 
     root: str
@@ -56,7 +56,7 @@ class Place(NamedTuple):
     """A larger file is not read."""
 
 
-class Refreshed(NamedTuple):
+class RefreshCounts(NamedTuple):
     """What a refresh found and did."""
 
     files: int
@@ -65,16 +65,16 @@ class Refreshed(NamedTuple):
     removed: int
     resolved: int
     """Files whose mentions were looked up at once."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedPath, ...]
 
 
 def refresh(
-    place: Place,
+    place: SourceTree,
     tick: clock.Tick = clock.no_tick,
     *,
     chosen: Callable[[str], bool] | None = None,
     at_once: int = _AT_ONCE,
-) -> Refreshed:
+) -> RefreshCounts:
     """Bring the index up to date; with `chosen` as far as these paths go. Where no more than so
     many files wait for it, their names are followed, too."""
     connection = index_file.open_for_writing(place.database)
@@ -85,7 +85,7 @@ def refresh(
 
 
 def follow(
-    place: Place, files: Collection[int] | None = None, tick: clock.Tick = clock.no_tick
+    place: SourceTree, files: Collection[int] | None = None, tick: clock.Tick = clock.no_tick
 ) -> int:
     """Look up what is mentioned by those of these files, or of all, that wait for it. How many."""
     connection = index_file.open_as_it_is(place.database)
@@ -102,15 +102,15 @@ def follow(
         connection.close()
 
 
-def _follow(connection: Connection, place: Place, files: list[int], tick: clock.Tick) -> int:
+def _follow(connection: Connection, place: SourceTree, files: list[int], tick: clock.Tick) -> int:
     if not files:
         return 0
     done = 0
-    pending: list[Edges] = []
-    with Crew() as crew:
+    pending: list[ResolvedEdges] = []
+    with ProcessPool() as crew:
         if len(files) <= FEW:
             resolver = Resolver(connection, place.root)
-            answers: Iterable[Edges] = (resolver.resolve(file_id) for file_id in files)
+            answers: Iterable[ResolvedEdges] = (resolver.resolve(file_id) for file_id in files)
         else:
             answers = crew.resolve(place.database, place.root, files)
         try:
@@ -126,7 +126,7 @@ def _follow(connection: Connection, place: Place, files: list[int], tick: clock.
     return done
 
 
-def _put_edges(connection: Connection, place: Place, answers: list[Edges]) -> None:
+def _put_edges(connection: Connection, place: SourceTree, answers: list[ResolvedEdges]) -> None:
     if answers:
         with index_file.writing(connection, place.database):
             for answer in answers:
@@ -137,7 +137,7 @@ def _put_edges(connection: Connection, place: Place, answers: list[Edges]) -> No
 class _Refresh:
     def __init__(
         self,
-        place: Place,
+        place: SourceTree,
         connection: Connection,
         tick: clock.Tick,
         chosen: Callable[[str], bool] | None,
@@ -154,8 +154,8 @@ class _Refresh:
         self._languages: set[str] = set()
         """Those in which imports may lead elsewhere now."""
 
-    def run(self, at_once: int) -> Refreshed:
-        found = file_listing.belonging(
+    def run(self, at_once: int) -> RefreshCounts:
+        found = file_listing.list_files(
             self._place.root, self._place.checkout, self._place.ignore_globs
         )
         files = found.files
@@ -163,7 +163,7 @@ class _Refresh:
         if self._chosen:
             files = [each for each in files if self._chosen(each[0])]
         wanted, added, gone = self._compare(files)
-        with Crew() as crew:
+        with ProcessPool() as crew:
             changed = self._read(crew, wanted, gone)
             self._settle_words()
         resolved = 0
@@ -180,7 +180,7 @@ class _Refresh:
             index_file.note(self._connection, "left_out", len(found.left_out))
         if wanted or gone or resolved:
             index_file.checkpoint(self._connection)
-        return Refreshed(
+        return RefreshCounts(
             len(files), added, changed - added, len(gone), resolved, tuple(found.left_out)
         )
 
@@ -202,7 +202,7 @@ class _Refresh:
                 root = os.fsencode(self._place.root)
                 index_file.note(self._connection, index_file.ROOT, root)
 
-    def _compare(self, files: list[Listed]) -> tuple[list[Wanted], int, list[int]]:
+    def _compare(self, files: list[ListedFile]) -> tuple[list[FileToRead], int, list[int]]:
         """Which files have to be read, how many of them are new, and which are gone."""
         rows = self._connection.execute(
             "SELECT path, size, mtime_ns, ctime_ns, inode, settled, id, hash, reader, language"
@@ -210,8 +210,8 @@ class _Refresh:
         )
         known = {row[0]: row for row in rows}
         versions: dict[str | None, int] = {}
-        wanted: list[Wanted] = []
-        new: list[Listed] = []
+        wanted: list[FileToRead] = []
+        new: list[ListedFile] = []
         for each in files:
             row = known.pop(each[0], None)
             if row is None:
@@ -221,13 +221,13 @@ class _Refresh:
             if language not in versions:
                 versions[language] = file_reader.version(language)
             if each != row[:5] or not row[5] or row[8] != versions[language]:
-                wanted.append(Wanted(row[6], each[0], row[7], row[8], each[1:]))
+                wanted.append(FileToRead(row[6], each[0], row[7], row[8], each[1:]))
                 self._largest = max(self._largest, each[1])
         gone = [] if self._chosen else [row[6] for row in known.values()]
         wanted += self._number(new)
         return wanted, len(new), gone
 
-    def _number(self, new: list[Listed]) -> list[Wanted]:
+    def _number(self, new: list[ListedFile]) -> list[FileToRead]:
         """Give new files their ids. They are in the index from then on, still to be read."""
         if not new:
             return []
@@ -244,19 +244,20 @@ class _Refresh:
             if last:
                 # What was not there before may be what somebody meant.
                 for each in new:
-                    self._names |= affected.renamed(self._connection, each[0])
+                    self._names |= affected.names_in_path(self._connection, each[0])
         return [
-            Wanted(last + number, each[0], stamps=each[1:]) for number, each in enumerate(new, 1)
+            FileToRead(last + number, each[0], stamps=each[1:])
+            for number, each in enumerate(new, 1)
         ]
 
-    def _read(self, crew: Crew, wanted: list[Wanted], gone: list[int]) -> int:
+    def _read(self, crew: ProcessPool, wanted: list[FileToRead], gone: list[int]) -> int:
         """Read what has to be read, and take out what is gone."""
         changed = 0
         paths = {each.file_id: each.path for each in wanted}
-        pending: list[Read] = []
+        pending: list[FileRecord] = []
         limits = file_reader.limits(self._place.root, self._place.max_bytes)
         if len(wanted) <= FEW and self._largest < LARGE:
-            answers: Iterable[Read] = (
+            answers: Iterable[FileRecord] = (
                 file_reader.read(self._place.root, each, limits) for each in wanted
             )
         else:
@@ -280,7 +281,7 @@ class _Refresh:
                 self._look_again()
         return changed
 
-    def _put(self, answers: list[Read], paths: dict[int, str]) -> None:
+    def _put(self, answers: list[FileRecord], paths: dict[int, str]) -> None:
         if not answers:
             return
         with index_file.writing(self._connection, self._place.database):
@@ -290,7 +291,7 @@ class _Refresh:
                     continue
                 names = code_tables.put(self._connection, answer, others=not self._is_new)
                 if EVERYTHING in names:
-                    names |= affected.whole(paths[answer.file_id])
+                    names |= affected.names_of_file(paths[answer.file_id])
                 self._names |= names
                 if answer.state != "same":
                     path = paths[answer.file_id]
@@ -305,10 +306,10 @@ class _Refresh:
     def _remove(self, file_id: int) -> None:
         row = self._connection.execute("SELECT path FROM files WHERE id = ?", (file_id,)).fetchone()
         if row:
-            names = affected.renamed(self._connection, row[0])
+            names = affected.names_in_path(self._connection, row[0])
             names |= code_tables.remove(self._connection, file_id)
             if EVERYTHING in names:
-                names |= affected.whole(row[0])
+                names |= affected.names_of_file(row[0])
             self._names |= names
             self._languages.update(self._led_by(row[0]))
             index_file.note(self._connection, _PACKAGES, 0)
@@ -336,7 +337,7 @@ class _Refresh:
 
     def _look_again(self) -> None:
         """Have everybody looked at whose answers may be others now."""
-        files = affected.by(self._connection, self._names)
+        files = affected.files_affected_by(self._connection, self._names)
         if files is None:
             code_tables.look_again_at_all(self._connection)
         else:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx.code.vocabulary import CALLS, CONFIDENCES, IMPORTS, LABELS, LOW, file_of, item_id
 
 if TYPE_CHECKING:
-    from ctx.code.source_model import Import
+    from ctx.code.source_model import SourceImport
 
 Follow = Callable[[Sequence[int]], None]
 """Has files followed that wait for it, by their ids. Where that cannot be, they go on waiting, and
 what is known of them is older than the rest."""
 
 
-class Edge(NamedTuple):
+class CodeEdge(NamedTuple):
     """One item has to do with another."""
 
     source: int
@@ -31,16 +31,16 @@ class Edge(NamedTuple):
     times: int
 
 
-class Imported(NamedTuple):
+class FileImport(NamedTuple):
     """An import as it is written, and the item it leads to."""
 
     line: int
-    written: "Import"
+    written: "SourceImport"
     target: int | None
     """None: out of the repository, or nobody knows."""
 
 
-class Graph:
+class CodeGraph:
     """The edges of one index. Without a way to have names followed, they are those that are known
     already."""
 
@@ -50,7 +50,7 @@ class Graph:
 
     def edges_from(
         self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
-    ) -> list[Edge]:
+    ) -> list[CodeEdge]:
         wanted = list(items)
         if waiting := self._waiting():
             self._have_followed(waiting, map(file_of, wanted))
@@ -58,18 +58,18 @@ class Graph:
 
     def edges_to(
         self, items: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
-    ) -> list[Edge]:
+    ) -> list[CodeEdge]:
         wanted = list(items)
         if waiting := self._waiting():
             from ctx.code import affected
 
-            files = affected.leading_to(self.connection, wanted)
+            files = affected.files_leading_to(self.connection, wanted)
             self._have_followed(waiting, waiting if files is None else files)
         return self._edges("target", wanted, labels, least)
 
     def _edges(
         self, end: str, items: Iterable[int], labels: Sequence[str], least: int
-    ) -> list[Edge]:
+    ) -> list[CodeEdge]:
         """The edges at some items, the surest first, then those of items in their order."""
         place_of = {item: place for place, item in enumerate(items)}
         numbers = ", ".join(str(LABELS.index(label)) for label in labels)
@@ -81,7 +81,7 @@ class Graph:
         ).fetchall()
         rows.sort(key=lambda row: (-row[3], row[0], row[4], place_of[row[6]], row[1], row[2]))
         return [
-            Edge(source, LABELS[label], target, CONFIDENCES[confidence], line, times)
+            CodeEdge(source, LABELS[label], target, CONFIDENCES[confidence], line, times)
             for source, label, target, confidence, line, times, _ in rows
         ]
 
@@ -107,7 +107,7 @@ class Graph:
                     joined[other].add(file_id)
         return joined
 
-    def imports(self, file_id: int) -> list[tuple[int, Imported]]:
+    def imports(self, file_id: int) -> list[tuple[int, FileImport]]:
         """The imports of a file, each with the item that has it."""
         from ctx.code.resolve import facts
 
@@ -125,7 +125,7 @@ class Graph:
             scope = max(each.scope, 0)
             target = targets[number] if number < len(targets) else 0
             owner = item_id(file_id, slots[scope] if slots else scope)
-            found.append((owner, Imported(each.line, each, target or None)))
+            found.append((owner, FileImport(each.line, each, target or None)))
         return found
 
     def importing_files(self) -> list[tuple[int, int]]:

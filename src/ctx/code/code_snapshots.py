@@ -17,9 +17,9 @@ from typing import NamedTuple
 from ctx import disk, redaction
 from ctx.code import encoding, file_reader, qualified
 from ctx.code.lookup import Code
-from ctx.code.qualified import Names
+from ctx.code.qualified import QualifiedNames
 from ctx.code.resolve import facts
-from ctx.code.source_model import Import as Written
+from ctx.code.source_model import SourceImport as Written
 from ctx.code.vocabulary import KINDS, VISIBILITIES, file_of, item_id
 from ctx.ids import ObjectId
 from ctx.objects.model import (
@@ -51,12 +51,12 @@ _NAMES = re.compile(r"[\w$]+")
 _SEPARATORS = re.compile(r"::|\.")
 
 
-class LeftOut(NamedTuple):
+class SkippedFile(NamedTuple):
     path: str
     reason: str
 
 
-class Indexed(NamedTuple):
+class SnapshotFile(NamedTuple):
     """A file out of which something was read."""
 
     id: int
@@ -65,7 +65,7 @@ class Indexed(NamedTuple):
     hash: bytes
 
 
-class Row(NamedTuple):
+class ItemRow(NamedTuple):
     """An item as the index has it."""
 
     id: int
@@ -82,7 +82,7 @@ class Row(NamedTuple):
     body_hash: bytes
 
 
-def rows(connection: Connection, file_id: int) -> list[Row]:
+def rows(connection: Connection, file_id: int) -> list[ItemRow]:
     """The items of a file in its order, the file itself first."""
     found = connection.execute(
         "SELECT id, parent, kind, name, visibility, start, stop, line, end_line, signature, doc,"
@@ -90,10 +90,10 @@ def rows(connection: Connection, file_id: int) -> list[Row]:
         " id",
         (item_id(file_id, 0), item_id(file_id + 1, 0) - 1),
     )
-    return [Row(*row) for row in found]
+    return [ItemRow(*row) for row in found]
 
 
-def parts(name: str) -> list[str]:
+def split_name(name: str) -> list[str]:
     """The names that a qualified name is made of. A file that is no module keeps its ending."""
     folder, slash, last = name.rpartition("/")
     return [*folder.split("/"), last] if slash else _SEPARATORS.split(name)
@@ -116,7 +116,7 @@ def as_parsed(content: bytes) -> bytes:
     return content if decoded.encoding == "utf-8" else decoded.text.encode()
 
 
-class Lines:
+class LineOffsets:
     """Where the lines of a file are."""
 
     def __init__(self, file_id: ObjectId, content: bytes, blob_id: ObjectId | None = None) -> None:
@@ -125,7 +125,7 @@ class Lines:
         lengths = map(len, content.splitlines(keepends=True))
         self._marks = list(accumulate(lengths, initial=0))
 
-    def span(self, row: Row) -> Span:
+    def span(self, row: ItemRow) -> Span:
         return Span(
             self._file_id,
             row.start,
@@ -149,12 +149,12 @@ class Lines:
         )
 
 
-class Snapshots:
+class SnapshotMaker:
     """Takes snapshots of the files of one index."""
 
     def __init__(self, code: Code, root: str, repo_id: str) -> None:
         self.code = code
-        self.names = Names(code.connection, root)
+        self.names = QualifiedNames(code.connection, root)
         self._root = root
         self._repo_id = repo_id
         self._ids: dict[int, ObjectId] = {}
@@ -162,18 +162,18 @@ class Snapshots:
         self._clean: set[str] = set()
         """Text in which nothing was found that should not be kept."""
 
-    def of(self, file: Indexed) -> CodeSnapshot | LeftOut:
+    def snapshot(self, file: SnapshotFile) -> CodeSnapshot | SkippedFile:
         """What is in one file, without what nobody should read."""
         if redaction.redact(file.path).findings:
-            return LeftOut(file.path, "its name looks like a secret")
+            return SkippedFile(file.path, "its name looks like a secret")
         try:
             content = disk.read(os.path.join(self._root, file.path))
         except OSError as error:
-            return LeftOut(file.path, f"it cannot be read: {error.strerror}")
+            return SkippedFile(file.path, f"it cannot be read: {error.strerror}")
         every = rows(self.code.connection, file.id)
         if digest(content) != file.hash or not every:
-            return LeftOut(file.path, "it changed while it was read")
-        lines = Lines(self.file_id(file.path), as_parsed(content))
+            return SkippedFile(file.path, "it changed while it was read")
+        lines = LineOffsets(self.file_id(file.path), as_parsed(content))
         return _Taking(self, file, every, lines).snapshot()
 
     def file_id(self, path: str) -> ObjectId:
@@ -214,7 +214,7 @@ class Snapshots:
                 (item,),
             ).fetchone()
             is_module = row is not None and row[0] == _MODULE
-            name = self.names.of(item) if is_module else ""
+            name = self.names.qualified_name(item) if is_module else ""
             self._modules[item] = self.module_id(row[1], name) if is_module else None
         return self._modules[item]
 
@@ -234,7 +234,9 @@ class Snapshots:
 class _Taking:
     """One file, while its snapshot is taken."""
 
-    def __init__(self, taker: Snapshots, file: Indexed, every: list[Row], lines: Lines) -> None:
+    def __init__(
+        self, taker: SnapshotMaker, file: SnapshotFile, every: list[ItemRow], lines: LineOffsets
+    ) -> None:
         self._taker = taker
         self._file = file
         self._rows = every
@@ -272,24 +274,24 @@ class _Taking:
             name = self._name(row)
             id = self._taker.module_id(self._file.language, name)
             self._module_ids[row.id] = id
-            path = tuple(parts(name))
+            path = tuple(split_name(name))
             declared = None if row.parent is None else self._lines.span(row)
             yield Module(id, path, file_id, declared)
 
-    def _name(self, row: Row) -> str:
+    def _name(self, row: ItemRow) -> str:
         """The qualified name of an item, without secrets in the names that it is made of."""
         around = self._names.get(row.parent or 0)
         if around and row.parent != self._rows[0].id:
             separator = qualified.separator(self._file.language)
             name = f"{around}{separator}{self._taker.clean(row.name)}"
         else:
-            name = self._taker.names.of(row.id)
+            name = self._taker.names.qualified_name(row.id)
             if self._taker.clean(row.name) != row.name:
                 name = self._taker.clean(name)
         self._names[row.id] = name
         return name
 
-    def _item(self, row: Row) -> Item:
+    def _item(self, row: ItemRow) -> Item:
         clean = self._taker.clean
         # What must not be read must not be guessed from its hash either.
         signature = clean(row.signature)
@@ -331,7 +333,7 @@ class _Taking:
             if not written and row.kind != _IMPL:
                 continue
             edges = taker.code.edges_from([row.id], ("IMPLEMENTS",)) if written else ()
-            resolved = {taker.names.of(edge.target) for edge in edges}
+            resolved = {taker.names.qualified_name(edge.target) for edge in edges}
             for base in written or ("",):
                 own = next((name for name in resolved if _ends_alike(name, base)), base)
                 yield Implementation(

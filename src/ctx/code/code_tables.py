@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from sqlite3 import Connection
 
 from ctx.code import postings, segments
-from ctx.code.file_reader import Read
-from ctx.code.packages.package_model import Package, Workspace
+from ctx.code.file_reader import FileRecord
+from ctx.code.packages.package_model import ManifestPackage, PackageWorkspace
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import Facts
-from ctx.code.resolve.resolver import FIELDS, Edges
+from ctx.code.resolve.resolver import FIELDS, ResolvedEdges
 from ctx.code.vocabulary import SLOTS, item_id
 
 LARGEST_SLOT = (1 << SLOTS) - 1
@@ -21,7 +21,7 @@ _EDGES_BACKWARD = "CREATE INDEX IF NOT EXISTS edges_backward ON edges (target, l
 # Files
 
 
-def put(connection: Connection, read: Read, *, others: bool) -> set[str]:
+def put(connection: Connection, read: FileRecord, *, others: bool) -> set[str]:
     """Write down what a file was found to be. The names of what it no longer offers as before, if
     there are `others` who may speak of them."""
     size, mtime, ctime, inode = read.stamps
@@ -90,7 +90,9 @@ def _forget(connection: Connection, file_id: int, before: _Known) -> set[str]:
     return set(facts.offers(before[0]))
 
 
-def _replace(connection: Connection, read: Read, old: Facts, old_slots: Sequence[int]) -> set[str]:
+def _replace(
+    connection: Connection, read: FileRecord, old: Facts, old_slots: Sequence[int]
+) -> set[str]:
     """Write a file anew: what is still there keeps its slot, so that what leads to it stays."""
     new = facts.decode(read.facts)
     slots, gone = _slots(old, old_slots, new)
@@ -148,7 +150,9 @@ def _identities(known: Facts) -> Iterator[tuple[object, ...]]:
     yield from keys
 
 
-def _insert(connection: Connection, read: Read, slots: Sequence[int], packed: bytes | None) -> None:
+def _insert(
+    connection: Connection, read: FileRecord, slots: Sequence[int], packed: bytes | None
+) -> None:
     first = read.file_id << SLOTS
     connection.executemany(
         "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -175,7 +179,7 @@ def _insert(connection: Connection, read: Read, slots: Sequence[int], packed: by
 # Packages
 
 
-def put_packages(connection: Connection, found: Workspace) -> None:
+def put_packages(connection: Connection, found: PackageWorkspace) -> None:
     """Write down what the manifests say, in place of what they said before."""
     connection.execute("DELETE FROM packages")
     connection.execute("DELETE FROM dependencies")
@@ -198,14 +202,14 @@ def put_packages(connection: Connection, found: Workspace) -> None:
     )  # fmt: skip
 
 
-def _targets(package: Package) -> str:
+def _targets(package: ManifestPackage) -> str:
     return json.dumps([list(target) for target in package.targets], ensure_ascii=False)
 
 
 # Edges
 
 
-def put_edges(connection: Connection, found: Edges) -> None:
+def put_edges(connection: Connection, found: ResolvedEdges) -> None:
     """Write down what begins in a file, in place of what did before."""
     file_id = found.file_id
     connection.execute("DELETE FROM edges WHERE source BETWEEN ? AND ?", _span(file_id))

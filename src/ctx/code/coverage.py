@@ -7,13 +7,13 @@ from ctx import clock
 from ctx.code import index_file
 
 
-class Languages(NamedTuple):
+class LanguageFiles(NamedTuple):
     language: str
     files: int
     lines: int
 
 
-class NotRead(NamedTuple):
+class UnreadFiles(NamedTuple):
     reason: str
     files: int
 
@@ -32,8 +32,8 @@ class Coverage(NamedTuple):
     left_out: int
     """Links, submodules and the like, which no index takes."""
     refreshed_at: str | None
-    languages: tuple[Languages, ...]
-    skipped: tuple[NotRead, ...]
+    languages: tuple[LanguageFiles, ...]
+    skipped: tuple[UnreadFiles, ...]
 
 
 def refreshed_at(connection: Connection) -> str | None:
@@ -42,7 +42,7 @@ def refreshed_at(connection: Connection) -> str | None:
     return clock.iso(ms) if isinstance(ms, int) else None
 
 
-def of(connection: Connection) -> Coverage:
+def measure(connection: Connection) -> Coverage:
     files, parsed, problems, unresolved = connection.execute(
         "SELECT count(*), total(skipped IS NULL AND hash NOT NULL), total(problems > 0),"
         " total(resolved = 0) FROM files"
@@ -68,6 +68,6 @@ def of(connection: Connection) -> Coverage:
         int(unresolved),
         left_out if isinstance(left_out, int) else 0,
         refreshed_at(connection),
-        tuple(Languages(*row) for row in languages),
-        tuple(NotRead(*row) for row in skipped),
+        tuple(LanguageFiles(*row) for row in languages),
+        tuple(UnreadFiles(*row) for row in skipped),
     )

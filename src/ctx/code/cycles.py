@@ -15,7 +15,7 @@ from hashlib import blake2b
 import msgspec
 
 from ctx import disk
-from ctx.code.code_graph import Graph
+from ctx.code.code_graph import CodeGraph
 from ctx.code.vocabulary import MEDIUM
 
 LATEST = "scc_latest"
@@ -26,7 +26,7 @@ _NAME = 32
 _PREFIX = "scc-"
 
 
-class Condensed(msgspec.Struct, frozen=True, array_like=True):
+class CondensedGraph(msgspec.Struct, frozen=True, array_like=True):
     """A graph with each of its cycles as one."""
 
     components: tuple[tuple[int, ...], ...]
@@ -47,26 +47,26 @@ class Condensed(msgspec.Struct, frozen=True, array_like=True):
         }
 
 
-class View(msgspec.Struct, frozen=True, array_like=True):
+class CycleView(msgspec.Struct, frozen=True, array_like=True):
     """The cycles of an index. A file or item that nothing leads to or from is not in it."""
 
     version: int
-    files: Condensed
+    files: CondensedGraph
     """By imports; the ids of files."""
-    items: Condensed
+    items: CondensedGraph
     """By calls; the ids of items."""
 
 
 Pair = tuple[int, int]
 
 
-def view(graph: Graph) -> View:
+def cycle_view(graph: CodeGraph) -> CycleView:
     """What the index says now. Calls that are mere guesses are left out."""
     imports, calls = graph.importing_files(), graph.calling_items(MEDIUM)
-    return View(VERSION, condensed(imports), condensed(calls))
+    return CycleView(VERSION, condense(imports), condense(calls))
 
 
-def condensed(edges: Iterable[Pair]) -> Condensed:
+def condense(edges: Iterable[Pair]) -> CondensedGraph:
     """Put together what can reach each other. The same edges in any order give the same."""
     import rustworkx
 
@@ -87,13 +87,13 @@ def condensed(edges: Iterable[Pair]) -> Condensed:
     dag.extend_from_edge_list(sorted(pair for pair in between if pair[0] != pair[1]))
     order = list(rustworkx.topological_sort(dag))
     place_of = {number: place for place, number in enumerate(order)}
-    return Condensed(
+    return CondensedGraph(
         tuple(tuple(sorted(members[place] for place in found[number])) for number in order),
         tuple(sorted((place_of[one], place_of[other]) for one, other in dag.edge_list())),
     )
 
 
-def inside(condensed: Condensed, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
+def inside(condensed: CondensedGraph, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
     """Those of the edges that lie in a cycle, by the smallest member of it."""
     first = {member: members[0] for members in condensed.cycles for member in members}
     found: dict[int, list[Pair]] = {}
@@ -129,7 +129,7 @@ def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
 # The view on disk
 
 
-def keep(folder: str, found: View) -> str:
+def write_view(folder: str, found: CycleView) -> str:
     """Write a view down, and let the pointer name it; its hash. The same is not written twice."""
     content = msgspec.msgpack.encode(found)
     name = blake2b(content, digest_size=_NAME // 2).hexdigest()
@@ -138,7 +138,7 @@ def keep(folder: str, found: View) -> str:
         path = os.path.join(folder, f"{_PREFIX}{name}")
         if not os.path.exists(path):
             disk.replace(path, content)
-        if named(folder) != name:
+        if latest_name(folder) != name:
             disk.replace(os.path.join(folder, LATEST), f"{name}\n".encode())
         for other in disk.names(folder):
             if other.startswith(_PREFIX) and other != f"{_PREFIX}{name}":
@@ -146,7 +146,7 @@ def keep(folder: str, found: View) -> str:
     return name
 
 
-def named(folder: str) -> str | None:
+def latest_name(folder: str) -> str | None:
     """The view that the pointer names."""
     try:
         name = disk.read_plain(os.path.join(folder, LATEST), 1000).decode("ascii").strip()
@@ -155,14 +155,14 @@ def named(folder: str) -> str | None:
     return name if len(name) == _NAME and name.isalnum() else None
 
 
-def latest(folder: str) -> View | None:
+def latest(folder: str) -> CycleView | None:
     """The view that was made last; None where there is none, or it is damaged."""
-    name = named(folder)
+    name = latest_name(folder)
     if name is None:
         return None
     try:
         content = disk.read_plain(os.path.join(folder, f"{_PREFIX}{name}"), _LARGEST)
-        found = msgspec.msgpack.decode(content, type=View)
+        found = msgspec.msgpack.decode(content, type=CycleView)
     except (OSError, msgspec.MsgspecError):
         return None
     is_whole = blake2b(content, digest_size=_NAME // 2).hexdigest() == name

@@ -20,7 +20,7 @@ from ctx.code.patterns import Rules, verdict
 from ctx.layout import STORE_NAME
 
 Stamps: TypeAlias = tuple[int, int, int, int]
-Listed: TypeAlias = tuple[str, int, int, int, int]
+ListedFile: TypeAlias = tuple[str, int, int, int, int]
 """A plain file: its path from the project's root, with `/`; size; mtime and ctime in
 nanoseconds; inode."""
 
@@ -55,7 +55,7 @@ _NOT_PLAIN = "it is not a plain file"
 _OTHER_REPOSITORY = "it is a git repository of its own"
 
 
-class LeftOut(NamedTuple):
+class ExcludedPath(NamedTuple):
     """Something that a person could expect in the index, and that is not taken."""
 
     path: str
@@ -66,25 +66,25 @@ def _always() -> bool:
     return True
 
 
-class Listing(NamedTuple):
-    files: list[Listed]
+class FileListing(NamedTuple):
+    files: list[ListedFile]
     """Sorted by path."""
-    left_out: list[LeftOut]
+    left_out: list[ExcludedPath]
 
 
-def belonging(
+def list_files(
     project_root: str,
     checkout: checkouts.Checkout | None,
     ignore_globs: Sequence[str],
     is_in_time: Callable[[], bool] = _always,
-) -> Listing:
+) -> FileListing:
     """The files of a project, as they are on disk now; for who cannot wait, some of them."""
     own = patterns.compiled(ignore_globs)
     if checkout is None:
         return _walked(project_root, own, is_in_time)
     inside = os.path.relpath(project_root, checkout.top)
     cut = 0 if inside == "." else len(inside) + 1
-    looked = _Looked(project_root, own, is_in_time)
+    looked = _FolderWalk(project_root, own, is_in_time)
     # Who only reads the index lists nothing.
     from concurrent.futures import ThreadPoolExecutor
 
@@ -99,7 +99,7 @@ def belonging(
     if cut and not tracked and not offered and git.ignored_files(checkout, [inside]):
         return _walked(project_root, own, is_in_time)
     looked.look_at(offered)
-    return Listing(sorted(looked.files), sorted(set(looked.left_out)))
+    return FileListing(sorted(looked.files), sorted(set(looked.left_out)))
 
 
 def why_not(project_root: str, path: str) -> str | None:
@@ -130,7 +130,7 @@ def stamps(found: os.stat_result) -> Stamps:
     return found.st_size, *times, found.st_ino
 
 
-def _listed(path: str, found: os.stat_result) -> Listed:
+def _listed(path: str, found: os.stat_result) -> ListedFile:
     return path, *stamps(found)
 
 
@@ -153,16 +153,16 @@ def _with_file(rules: Rules, root: str, file: str) -> Rules:
         content = disk.read_plain(os.path.join(root, file), patterns.LARGEST)
     except OSError:
         return rules
-    return patterns.read(content, file.rfind("/") + 1) + rules
+    return patterns.read_patterns(content, file.rfind("/") + 1) + rules
 
 
-class _Looked:
+class _FolderWalk:
     """What was found where git's paths lead. All names of folders end with a slash; the root's
     is empty."""
 
     def __init__(self, root: str, own: Rules, is_in_time: Callable[[], bool]) -> None:
-        self.files: list[Listed] = []
-        self.left_out: list[LeftOut] = []
+        self.files: list[ListedFile] = []
+        self.left_out: list[ExcludedPath] = []
         self._root = root
         self._is_in_time = is_in_time
         # What is ignored in a folder; None for one of which nothing counts.
@@ -190,7 +190,7 @@ class _Looked:
                 if is_plain(found.st_mode) and path.isprintable():
                     files.append(_listed(path, found))
                 elif reason := _why_not(self._root, path, found):
-                    self.left_out.append(LeftOut(path.rstrip("/"), reason))
+                    self.left_out.append(ExcludedPath(path.rstrip("/"), reason))
                 elif is_plain(found.st_mode):
                     files.append(_listed(path, found))
         finally:
@@ -217,7 +217,7 @@ class _Looked:
             return None
         if stat.S_ISLNK(mode):
             # It was a folder once, and git still knows what was in it.
-            self.left_out.append(LeftOut(folder[:-1], _LINK))
+            self.left_out.append(ExcludedPath(folder[:-1], _LINK))
         if not stat.S_ISDIR(mode):
             return None
         rules = patterns.inside(rules, folder) if rules else rules
@@ -226,10 +226,10 @@ class _Looked:
         return rules
 
 
-def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> Listing:
+def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> FileListing:
     """The files under a folder without git. Every folder is looked at once, and none recurses."""
-    files: list[Listed] = []
-    left_out: list[LeftOut] = []
+    files: list[ListedFile] = []
+    left_out: list[ExcludedPath] = []
     # What `.gitignore` and what `.ctxignore` say are two questions, as they are inside git:
     # neither can take back what the other ignores.
     unseen: list[tuple[str, Rules, Rules]] = [("", (), own)]
@@ -241,10 +241,10 @@ def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> Listing:
         except OSError as error:
             if not folder:
                 raise disk.failure(_DOING, error) from error
-            left_out.append(LeftOut(folder[:-1], f"it cannot be read: {error.strerror}"))
+            left_out.append(ExcludedPath(folder[:-1], f"it cannot be read: {error.strerror}"))
             continue
         if folder and ".git" in entries:
-            left_out.append(LeftOut(folder[:-1], _OTHER_REPOSITORY))
+            left_out.append(ExcludedPath(folder[:-1], _OTHER_REPOSITORY))
             continue
         if folder and _TELLTALE & entries.keys():
             continue
@@ -266,10 +266,10 @@ def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> Listing:
                 except OSError:
                     continue
                 if reason := _why_not(root, path, status):
-                    left_out.append(LeftOut(path, reason))
+                    left_out.append(ExcludedPath(path, reason))
                 else:
                     files.append(_listed(path, status))
-    return Listing(sorted(files), sorted(left_out))
+    return FileListing(sorted(files), sorted(left_out))
 
 
 def _is_output(name: str, beside: dict[str, os.DirEntry[str]]) -> bool:

@@ -19,9 +19,9 @@ from ctx.code import (
     language_detection,
     source_parser,
 )
-from ctx.code.file_words import Words
+from ctx.code.file_words import WordCounts
 from ctx.code.resolve import facts
-from ctx.code.source_model import Item
+from ctx.code.source_model import SourceItem
 from ctx.code.vocabulary import KINDS, VISIBILITIES
 
 HASH_SIZE = 16
@@ -37,7 +37,7 @@ _KIND = {kind: number for number, kind in enumerate(KINDS)}
 _VISIBILITY = {visibility: number for number, visibility in enumerate(VISIBILITIES)}
 
 
-class Wanted(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class FileToRead(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A file that has to be looked at."""
 
     file_id: int
@@ -55,7 +55,7 @@ Row = tuple[int, str, int, int, int, int, int, int, str, str, bytes]
 and last line, signature, first sentence of its documentation, hash of its body."""
 
 
-class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class FileRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a file was found to be."""
 
     file_id: int
@@ -75,11 +75,11 @@ class Read(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hashes: bytes = b""
     mentions: bytes = b""
     role: int = 0
-    words: Words | None = None
+    words: WordCounts | None = None
     """None: as before, or there are none."""
 
 
-def read(root: str, wanted: Wanted, limits: language_detection.Limits) -> Read:
+def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -> FileRecord:
     """Read a file. Whatever is wrong with it is the reason why it is skipped."""
     file_id, path = wanted.file_id, wanted.path
     seen_at = clock.wall_ns()
@@ -91,13 +91,13 @@ def read(root: str, wanted: Wanted, limits: language_detection.Limits) -> Read:
             said = language_detection.unfit_unread(path, status.st_size, limits)
             content = b"" if said else file.readall()
     except FileNotFoundError:
-        return Read(file_id, "gone")
+        return FileRecord(file_id, "gone")
     except OSError as error:
-        return Read(file_id, "skipped", skipped=f"cannot be read: {error.strerror}")
+        return FileRecord(file_id, "skipped", skipped=f"cannot be read: {error.strerror}")
     if said:
         name = language_detection.language_of(path)
         # Nothing in it counts: only another size, or other rules, can change that.
-        return Read(
+        return FileRecord(
             file_id,
             "skipped",
             stamps,
@@ -113,7 +113,7 @@ def read(root: str, wanted: Wanted, limits: language_detection.Limits) -> Read:
     name = language_detection.language_of(path, content[: language_detection.HEAD])
     reader = version(name)
     if digest == wanted.hash and reader == wanted.reader:
-        return Read(file_id, "same", stamps, settled, digest, name, reader)
+        return FileRecord(file_id, "same", stamps, settled, digest, name, reader)
     lines = _lines(content)
     unfit = language_detection.unfit(path, content, limits)
     if unfit is None and name and reader:
@@ -127,8 +127,8 @@ def read(root: str, wanted: Wanted, limits: language_detection.Limits) -> Read:
                 content = text.encode()
                 lines = _lines(content)
         parsed = source_parser.parse(path, content, name, lines)
-        known = facts.of(parsed)
-        return Read(
+        known = facts.extract_facts(parsed)
+        return FileRecord(
             file_id,
             "read",
             stamps,
@@ -143,7 +143,7 @@ def read(root: str, wanted: Wanted, limits: language_detection.Limits) -> Read:
             facts.encode(known),
             facts.hashes(known, parsed.mentions),
             facts.encode(parsed.mentions),
-            file_roles.of(path),
+            file_roles.role_of(path),
             file_words.of_file(path, text, [item.name for item in parsed.items[1:]]),
         )
     text = ""
@@ -151,7 +151,7 @@ def read(root: str, wanted: Wanted, limits: language_detection.Limits) -> Read:
         unfit = "no grammar" if name else "no known language"
         if name and name not in DATA and len(content) <= file_words.LONGEST_TEXT:
             text = encoding.decode(content).text
-    return Read(
+    return FileRecord(
         file_id,
         "skipped",
         stamps,
@@ -161,18 +161,20 @@ def read(root: str, wanted: Wanted, limits: language_detection.Limits) -> Read:
         reader,
         unfit,
         lines,
-        role=file_roles.of(path)
+        role=file_roles.role_of(path)
         if text and name not in AROUND
-        else max(file_roles.of(path), file_roles.AUXILIARY),
+        else max(file_roles.role_of(path), file_roles.AUXILIARY),
         words=file_words.of_file(path, text, ()),
     )
 
 
-def broken(wanted: Wanted) -> Read:
+def failed_record(wanted: FileToRead) -> FileRecord:
     """A file whose reader did not come back. It is tried again when it has changed."""
     name = language_detection.language_of(wanted.path)
     said = "its reader broke down, or took too long"
-    return Read(wanted.file_id, "skipped", wanted.stamps, True, b"", name, version(name), said)
+    return FileRecord(
+        wanted.file_id, "skipped", wanted.stamps, True, b"", name, version(name), said
+    )
 
 
 def version(name: str | None) -> int:
@@ -184,12 +186,12 @@ def _lines(content: bytes) -> int:
     return content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
 
 
-def limits(root: str, max_bytes: int) -> language_detection.Limits:
+def limits(root: str, max_bytes: int) -> language_detection.FileLimits:
     """What is not parsed in a project, with what its own attributes say."""
-    return language_detection.Limits(max_bytes, attributes.at(root))
+    return language_detection.FileLimits(max_bytes, attributes.read_attributes(root))
 
 
-def _row(item: Item) -> Row:
+def _row(item: SourceItem) -> Row:
     doc = item.doc
     if len(doc) > _LONGEST_DOC or "\n" in doc:
         paragraph = " ".join(doc.partition("\n\n")[0].split())

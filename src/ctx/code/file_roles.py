@@ -32,7 +32,7 @@ _AUXILIARY = (
 
 
 @lru_cache(maxsize=_PATHS_KEPT)
-def of(path: str) -> int:
+def role_of(path: str) -> int:
     if _pattern(_BESIDE).search(path):
         return BESIDE
     return AUXILIARY if _pattern(_AUXILIARY).search(path) else SOURCE

@@ -21,34 +21,34 @@ _BINARY_PROBE = 8192
 _DEEPEST = 200
 
 
-class Rules(NamedTuple):
+class SelectionRules(NamedTuple):
     ignore_globs: Sequence[str]
     max_file_bytes: int
     include_ignored: bool = False
 
 
-class Candidate(NamedTuple):
+class SelectedFile(NamedTuple):
     path: str
     """From the project's root, with `/`."""
     named: bool
     """Named outright by the user, rather than found in a folder or by a glob."""
 
 
-class Refused(NamedTuple):
+class RefusedFile(NamedTuple):
     path: str
     reason: str
     named: bool
 
 
 def choose(
-    project: Project, folder: str, wanted: Sequence[str], rules: Rules
-) -> tuple[list[Candidate], list[Refused]]:
+    project: Project, folder: str, wanted: Sequence[str], rules: SelectionRules
+) -> tuple[list[SelectedFile], list[RefusedFile]]:
     """The files behind paths, folders and globs given relative to `folder`.
 
     A path that does not exist or lies outside the project, and a glob that matches nothing, is
     an error: nothing is chosen at all.
     """
-    named: set[str] = set()
+    choose_one: set[str] = set()
     found: set[str] = set()
     for word in wanted:
         if not word:
@@ -63,7 +63,7 @@ def choose(
         ):
             found.update(_belonging(project, inside, rules))
         elif os.path.lexists(full):
-            named.add(inside)
+            choose_one.add(inside)
         elif glob.has_magic(word):
             matches = _matching(project, folder, inside, rules)
             if not matches:
@@ -77,18 +77,22 @@ def choose(
                 f"{word!r} does not exist.", hint="Paths are relative to this folder."
             )
     refused = [
-        Refused(path, f"it belongs to the git repository in {other}", named=True)
-        for path in sorted(named)
+        RefusedFile(path, f"it belongs to the git repository in {other}", named=True)
+        for path in sorted(choose_one)
         if (other := _other_repository(project, path))
     ]
-    named -= {item.path for item in refused}
-    ignored = _ignored(project, sorted(named | found), rules)
-    refused += [Refused(path, ignored[path], named=True) for path in sorted(named & set(ignored))]
-    chosen = [Candidate(path, path in named) for path in sorted(named | found)]
+    choose_one -= {item.path for item in refused}
+    ignored = _ignored(project, sorted(choose_one | found), rules)
+    refused += [
+        RefusedFile(path, ignored[path], named=True) for path in sorted(choose_one & set(ignored))
+    ]
+    chosen = [SelectedFile(path, path in choose_one) for path in sorted(choose_one | found)]
     return [candidate for candidate in chosen if candidate.path not in ignored], refused
 
 
-def named(project: Project, folder: str, word: str, rules: Rules) -> Candidate | Refused:
+def choose_one(
+    project: Project, folder: str, word: str, rules: SelectionRules
+) -> SelectedFile | RefusedFile:
     """The file that one path means, whether it is there or not."""
     if not word or word.endswith("/"):
         raise PathRefused(f"{word!r} names no file.")
@@ -96,17 +100,19 @@ def named(project: Project, folder: str, word: str, rules: Rules) -> Candidate |
     if os.path.isdir(os.path.join(project.root, path)):
         raise PathRefused(f"{word!r} is a folder.", hint="Name a file in it.")
     if other := _other_repository(project, path):
-        return Refused(path, f"it belongs to the git repository in {other}", named=True)
+        return RefusedFile(path, f"it belongs to the git repository in {other}", named=True)
     ignored = _ignored(project, [path], rules)
-    return Refused(path, ignored[path], named=True) if ignored else Candidate(path, named=True)
+    return (
+        RefusedFile(path, ignored[path], named=True) if ignored else SelectedFile(path, named=True)
+    )
 
 
-def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refused:
+def read(project: Project, candidate: SelectedFile, rules: SelectionRules) -> bytes | RefusedFile:
     """A file's bytes, or why it is not kept."""
     path = os.path.join(project.root, candidate.path)
 
-    def refused(reason: str) -> Refused:
-        return Refused(candidate.path, reason, candidate.named)
+    def refused(reason: str) -> RefusedFile:
+        return RefusedFile(candidate.path, reason, candidate.named)
 
     try:
         status = os.lstat(path)
@@ -122,7 +128,7 @@ def read(project: Project, candidate: Candidate, rules: Rules) -> bytes | Refuse
     return unfit(candidate, content, rules) or content
 
 
-def unfit(candidate: Candidate, content: bytes, rules: Rules) -> Refused | None:
+def unfit(candidate: SelectedFile, content: bytes, rules: SelectionRules) -> RefusedFile | None:
     """Why a file with some content is not kept."""
     reason = layout.unfit_name(candidate.path)
     if not reason and candidate.path.count("/") > _DEEPEST:
@@ -131,10 +137,10 @@ def unfit(candidate: Candidate, content: bytes, rules: Rules) -> Refused | None:
         reason = _too_large(len(content), rules)
     elif not reason and b"\0" in content[:_BINARY_PROBE]:
         reason = "it is binary"
-    return Refused(candidate.path, reason, candidate.named) if reason else None
+    return RefusedFile(candidate.path, reason, candidate.named) if reason else None
 
 
-def _too_large(size: int, rules: Rules) -> str:
+def _too_large(size: int, rules: SelectionRules) -> str:
     limit = f"{rules.max_file_bytes:,} bytes (ingestion.max_file_bytes)"
     return f"its {size:,} bytes are over the limit of {limit}"
 
@@ -154,7 +160,7 @@ def _inside(project: Project, full: str, word: str) -> str:
     return inside
 
 
-def _belonging(project: Project, folder: str, rules: Rules) -> Iterator[str]:
+def _belonging(project: Project, folder: str, rules: SelectionRules) -> Iterator[str]:
     """The files under a folder that count, from the project's root."""
     full = os.path.normpath(os.path.join(project.root, folder))
     if project.checkout is None or rules.include_ignored:
@@ -169,7 +175,7 @@ def _belonging(project: Project, folder: str, rules: Rules) -> Iterator[str]:
             yield inside
 
 
-def _matching(project: Project, folder: str, pattern: str, rules: Rules) -> set[str]:
+def _matching(project: Project, folder: str, pattern: str, rules: SelectionRules) -> set[str]:
     """The files that a glob means, `**` for any number of folders. The glob is held against the
     list of files, so that links which lead in circles are never followed."""
     here = os.path.relpath(os.path.realpath(folder), project.root).split("/")
@@ -207,7 +213,7 @@ def _other_repository(project: Project, path: str) -> str | None:
     return None
 
 
-def _ignored(project: Project, paths: Sequence[str], rules: Rules) -> dict[str, str]:
+def _ignored(project: Project, paths: Sequence[str], rules: SelectionRules) -> dict[str, str]:
     """Those of the paths that are ignored, and by what."""
     if rules.include_ignored:
         return {}
@@ -242,7 +248,9 @@ def _ignored_by_files(project: Project, paths: Sequence[str]) -> Iterator[str]:
             except OSError:
                 content = b""
             above = rules_in(os.path.dirname(folder)) if folder else ()
-            known[folder] = patterns.read(content, len(folder) + 1 if folder else 0) + above
+            known[folder] = (
+                patterns.read_patterns(content, len(folder) + 1 if folder else 0) + above
+            )
         return known[folder]
 
     for path in paths:

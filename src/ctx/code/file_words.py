@@ -26,7 +26,7 @@ _MOST_TIMES = 255
 _WORDS_KEPT = 1 << 17
 
 
-class Words(NamedTuple):
+class WordCounts(NamedTuple):
     """The words of one text."""
 
     lengths: tuple[int, ...]
@@ -35,7 +35,7 @@ class Words(NamedTuple):
     """The numbers of the words, rising, four bytes each; then how often each is there, a byte."""
 
 
-def of_file(path: str, text: str, names: Iterable[str]) -> Words:
+def of_file(path: str, text: str, names: Iterable[str]) -> WordCounts:
     """The words of a file, with the names of what it defines."""
     return _pack(
         [
@@ -47,7 +47,7 @@ def of_file(path: str, text: str, names: Iterable[str]) -> Words:
     )
 
 
-def of_message(subject: str, explanation: str = "") -> Words:
+def of_message(subject: str, explanation: str = "") -> WordCounts:
     return _pack(
         [
             (SUBJECT, terms.counts(subject[:LONGEST_TEXT])),
@@ -85,7 +85,7 @@ class _Numbers(dict[str, int]):
 _numbers = {field: _Numbers(field) for field in (*FILE_FIELDS, *MESSAGE_FIELDS)}
 
 
-def _pack(fields: list[tuple[str, Mapping[str, int]]]) -> Words:
+def _pack(fields: list[tuple[str, Mapping[str, int]]]) -> WordCounts:
     times: dict[int, int] = {}
     lengths = []
     for field, counted in fields:
@@ -99,7 +99,7 @@ def _pack(fields: list[tuple[str, Mapping[str, int]]]) -> Words:
         lengths.append(length)
     rising = sorted(times)
     counts = bytes([min(times[each], _MOST_TIMES) for each in rising])
-    return Words(tuple(lengths), array("I", rising).tobytes() + counts)
+    return WordCounts(tuple(lengths), array("I", rising).tobytes() + counts)
 
 
 def _without_ending(path: str) -> str:

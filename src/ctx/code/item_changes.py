@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from ctx.code.qualified import separator
-from ctx.code.source_model import Item, Parsed, path_in_file
+from ctx.code.source_model import ParsedFile, SourceItem, path_in_file
 
 Part = Literal["signature", "body"]
 
 
-class Change(NamedTuple):
+class ItemChange(NamedTuple):
     change: Literal["new", "modified", "deleted"]
     parts: tuple[Part, ...]
     """What of it was modified."""
@@ -32,11 +32,11 @@ class Change(NamedTuple):
 Key = tuple[str, tuple[str, ...]]
 
 
-def between(old: Parsed | None, new: Parsed | None) -> list[Change]:
+def between(old: ParsedFile | None, new: ParsedFile | None) -> list[ItemChange]:
     """The changes from one state of a file to another, in their order there."""
     before, after = _by_key(old), _by_key(new)
     language = new.language if new else old.language if old else ""
-    found: list[Change] = []
+    found: list[ItemChange] = []
     for key in dict.fromkeys((*after, *before)):
         for one, other in _pairs(before.get(key, []), after.get(key, [])):
             if change := _change(key, one, other, separator(language)):
@@ -44,22 +44,24 @@ def between(old: Parsed | None, new: Parsed | None) -> list[Change]:
     return sorted(found, key=lambda each: (each.line, each.name, each.change))
 
 
-def _by_key(parsed: Parsed | None) -> dict[Key, list[Item]]:
-    found: dict[Key, list[Item]] = defaultdict(list)
+def _by_key(parsed: ParsedFile | None) -> dict[Key, list[SourceItem]]:
+    found: dict[Key, list[SourceItem]] = defaultdict(list)
     items = parsed.items if parsed else ()
     for place, item in enumerate(items):
         found[item.kind, path_in_file(items, place)].append(item)
     return found
 
 
-def _pairs(old: list[Item], new: list[Item]) -> Iterator[tuple[Item | None, Item | None]]:
-    alike: tuple[Callable[[Item], object], ...] = (
+def _pairs(
+    old: list[SourceItem], new: list[SourceItem]
+) -> Iterator[tuple[SourceItem | None, SourceItem | None]]:
+    alike: tuple[Callable[[SourceItem], object], ...] = (
         lambda item: (item.signature, item.body_hash),
         lambda item: item.signature,
         lambda _: None,
     )
     for looks in alike:
-        waiting: dict[object, deque[Item]] = defaultdict(deque)
+        waiting: dict[object, deque[SourceItem]] = defaultdict(deque)
         for item in old:
             waiting[looks(item)].append(item)
         unmet = []
@@ -73,14 +75,16 @@ def _pairs(old: list[Item], new: list[Item]) -> Iterator[tuple[Item | None, Item
     yield from ((None, item) for item in new)
 
 
-def _change(key: Key, old: Item | None, new: Item | None, joint: str) -> Change | None:
+def _change(
+    key: Key, old: SourceItem | None, new: SourceItem | None, joint: str
+) -> ItemChange | None:
     kind, names = key
     name = joint.join(names)
     if old is None:
         assert new is not None
-        return Change("new", (), kind, name, new.line, new.signature, "")
+        return ItemChange("new", (), kind, name, new.line, new.signature, "")
     if new is None:
-        return Change("deleted", (), kind, name, old.line, old.signature, "")
+        return ItemChange("deleted", (), kind, name, old.line, old.signature, "")
     parts: list[Part] = []
     if old.signature_hash != new.signature_hash:
         parts.append("signature")
@@ -89,4 +93,4 @@ def _change(key: Key, old: Item | None, new: Item | None, joint: str) -> Change 
     if not parts:
         return None
     was = old.signature if "signature" in parts else ""
-    return Change("modified", tuple(parts), kind, name, new.line, new.signature, was)
+    return ItemChange("modified", tuple(parts), kind, name, new.line, new.signature, was)

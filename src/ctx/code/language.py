@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from typing import TYPE_CHECKING, AnyStr, NamedTuple
 
-from ctx.code.source_model import Import, Item
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
@@ -42,7 +42,7 @@ _STRINGS = rb"(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`)"
 HASH_COMMENT = re.compile(_STRINGS + rb"|#[^\n]*")
 
 
-class Described(NamedTuple):
+class ItemDescription(NamedTuple):
     """What a language says about a definition."""
 
     name: str
@@ -60,7 +60,7 @@ class Described(NamedTuple):
     """Where it is not all that stands before the body."""
 
 
-class Source(NamedTuple):
+class SourceText(NamedTuple):
     """A file while it is being read."""
 
     path: str
@@ -95,15 +95,17 @@ class Language:
         return content
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         """What a captured definition is; None where it is none. `parent` is the item around it."""
         raise NotImplementedError
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         raise NotImplementedError
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         """Names and what they hold. `self.name` is a field of the class around."""
         raise NotImplementedError
 

@@ -249,19 +249,19 @@ _AMBIGUOUS: dict[str, Callable[[bytes], str | None]] = {
 }
 
 
-class Limits(NamedTuple):
+class FileLimits(NamedTuple):
     """What is not parsed in a project, beside what no project wants parsed."""
 
     max_bytes: int
     attributes: Attributes = Attributes()
 
 
-def unfit(path: str, content: bytes, limits: Limits) -> str | None:
+def unfit(path: str, content: bytes, limits: FileLimits) -> str | None:
     """Why a file is not parsed, in words for a person; None if it is."""
     return unfit_unread(path, len(content), limits) or _unfit_content(path, content, limits)
 
 
-def unfit_unread(path: str, size: int, limits: Limits) -> str | None:
+def unfit_unread(path: str, size: int, limits: FileLimits) -> str | None:
     """The same as far as it can be said without reading the file."""
     vendored = limits.attributes.says(path, "vendored")
     if vendored is None:
@@ -301,7 +301,7 @@ def _is_vendored(path: str) -> bool:
     return bool(_C_LIBRARIES.match(path)) and language_of(path) in ("c", "cpp")
 
 
-def _unfit_content(path: str, content: bytes, limits: Limits) -> str | None:
+def _unfit_content(path: str, content: bytes, limits: FileLimits) -> str | None:
     if reason := _not_text(content):
         return reason
     if limits.attributes.says(path, "generated") is False:

@@ -13,8 +13,8 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.code import index_file
-from ctx.code.code_graph import Follow, Graph
-from ctx.code.qualified import Names
+from ctx.code.code_graph import CodeGraph, Follow
+from ctx.code.qualified import QualifiedNames
 from ctx.code.vocabulary import KINDS, SLOTS, VISIBILITIES, file_of, item_id
 
 _SEPARATORS = re.compile(r"::|[.#/]")
@@ -29,7 +29,7 @@ _NAMED_BY_FOLDER = ("%/{0}/__init__.py", "%/{0}/mod.rs", "%lib.rs", "%main.rs")
 _HERE = frozenset({"", "crate", "self", "super", "this"})
 
 
-class Located(NamedTuple):
+class LocatedItem(NamedTuple):
     """An item of the code, and where it is."""
 
     id: int
@@ -45,7 +45,7 @@ class Located(NamedTuple):
     """The first sentence of its documentation."""
 
 
-class File(NamedTuple):
+class IndexedFile(NamedTuple):
     """A file of the project, as the index has it."""
 
     id: int
@@ -58,7 +58,7 @@ class File(NamedTuple):
     """Places that could not be understood."""
 
 
-class Outlined(NamedTuple):
+class OutlineEntry(NamedTuple):
     """An item as an outline has it."""
 
     name: str
@@ -74,19 +74,19 @@ class Outlined(NamedTuple):
 class _Matching(NamedTuple):
     """Items by how much of their qualified name is what was asked for."""
 
-    whole: list[Located]
-    ending: list[Located]
-    shortened: list[Located]
+    whole: list[LocatedItem]
+    ending: list[LocatedItem]
+    shortened: list[LocatedItem]
     """Names in between were left out."""
 
 
-class Code(Graph):
+class Code(CodeGraph):
     """One index of code, open for reading. To be closed, or used as a context."""
 
     def __init__(self, connection: Connection, root: str, follow: Follow | None = None) -> None:
         super().__init__(connection, follow)
         self._root = root
-        self._names = Names(connection, root)
+        self._names = QualifiedNames(connection, root)
 
     def __enter__(self) -> "Code":
         return self
@@ -96,7 +96,7 @@ class Code(Graph):
 
     # Finding
 
-    def find(self, text: str, folder: str = "") -> list[Located]:
+    def find(self, text: str, folder: str = "") -> list[LocatedItem]:
         """What a person means, in the order of the files; paths may begin in a folder.
 
         Nothing, one item, or several: an `impl` has the name of its type.
@@ -107,7 +107,7 @@ class Code(Graph):
             return placed
         return self.named(text)
 
-    def _placed(self, text: str, folder: str) -> list[Located] | None:
+    def _placed(self, text: str, folder: str) -> list[LocatedItem] | None:
         """What a path leads to; None where the text begins with none."""
         file = self.file(text, folder)
         if file:
@@ -119,7 +119,7 @@ class Code(Graph):
         file = self.file(path, folder) if mark else None
         return self._named_in(file, name) if file else None
 
-    def _at_line(self, file: File, line: int) -> list[Located]:
+    def _at_line(self, file: IndexedFile, line: int) -> list[LocatedItem]:
         if not 1 <= line <= max(file.lines, 1):
             return []
         row = self.connection.execute(
@@ -129,9 +129,9 @@ class Code(Graph):
         ).fetchone()
         return self.located(row) if row else []
 
-    def _named_in(self, file: File, name: str) -> list[Located]:
+    def _named_in(self, file: IndexedFile, name: str) -> list[LocatedItem]:
         """The items of a file whose name ends so."""
-        wanted = parts(name)
+        wanted = name_parts(name)
         ids = self._ids(
             "SELECT id FROM items WHERE id BETWEEN ? AND ? AND name IN (?, ?)",
             *(*_span(file.id), wanted[-1] if wanted else name, name),
@@ -139,14 +139,14 @@ class Code(Graph):
         found = self._matching(ids, wanted)
         return found.whole + found.ending or found.shortened
 
-    def named(self, text: str) -> list[Located]:
+    def named(self, text: str) -> list[LocatedItem]:
         """The items whose qualified name ends so; where it is more than one word, only those that
         have all of it, if there are any.
 
         Where none has, names in between may be left out: many import a thing from where it is
         offered rather than from where it stands.
         """
-        wanted = parts(text)
+        wanted = name_parts(text)
         if not wanted:
             return []
         last = wanted[-1]
@@ -171,7 +171,7 @@ class Code(Graph):
     def _matching(self, ids: Iterable[int], wanted: list[str]) -> _Matching:
         found = _Matching([], [], [])
         for each in self.located(ids):
-            own = parts(each.name)
+            own = name_parts(each.name)
             if own == wanted:
                 found.whole.append(each)
             elif own[-len(wanted) :] == wanted:
@@ -183,10 +183,10 @@ class Code(Graph):
     def _ids(self, query: str, *values: object) -> list[int]:
         return [each for (each,) in self.connection.execute(query, values)]
 
-    def located(self, ids: Iterable[int]) -> list[Located]:
+    def located(self, ids: Iterable[int]) -> list[LocatedItem]:
         """Items by their ids, in the order of the files."""
         wanted = list(ids)
-        found: list[Located] = []
+        found: list[LocatedItem] = []
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
             rows = self.connection.execute(
@@ -197,7 +197,7 @@ class Code(Graph):
             )
             for each, kind, visibility, path, line, end_line, signature, doc in rows:
                 shape = KINDS[kind], VISIBILITIES[visibility], path, line, end_line, signature, doc
-                found.append(Located(each, self._names.of(each), *shape))
+                found.append(LocatedItem(each, self._names.qualified_name(each), *shape))
         return sorted(found, key=lambda each: (each.path, each.line, each.id))
 
     def beginning(self, text: str, most: int) -> Iterator[tuple[str, str]]:
@@ -211,7 +211,7 @@ class Code(Graph):
 
     # Files
 
-    def file(self, path: str, folder: str = "") -> File | None:
+    def file(self, path: str, folder: str = "") -> IndexedFile | None:
         """A file by its path: a whole one, or from a folder, else from the project's root."""
         for inside in self.inside(path, folder):
             row = self.connection.execute(
@@ -219,7 +219,7 @@ class Code(Graph):
                 (inside,),
             ).fetchone()
             if row:
-                return File(*row)
+                return IndexedFile(*row)
         return None
 
     def inside(self, path: str, folder: str = "") -> list[str]:
@@ -233,7 +233,7 @@ class Code(Graph):
         above, name = os.path.split(os.path.normpath(path))
         return [os.path.relpath(os.path.join(os.path.realpath(above), name), self._root)]
 
-    def outline(self, file: File) -> list[Outlined]:
+    def outline(self, file: IndexedFile) -> list[OutlineEntry]:
         """What is in a file, in its order. The file itself is not in it."""
         depths: dict[int | None, int] = {None: -1}
         rows = self.connection.execute(
@@ -251,7 +251,7 @@ class Code(Graph):
                 depths[parent] = depths.get(parents.get(parent), 0) + 1
             depths[each] = depths[parent] + 1
             shape = KINDS[kind], VISIBILITIES[visibility], depths[each] - 1
-            found.append(Outlined(name, *shape, *where))
+            found.append(OutlineEntry(name, *shape, *where))
         return found
 
     def within(self, items: Iterable[int]) -> list[int]:
@@ -272,24 +272,24 @@ class Code(Graph):
         return list(found)
 
 
-def opened(database: str, root: str, follow: Follow | None = None) -> Code | None:
+def open_index(database: str, root: str, follow: Follow | None = None) -> Code | None:
     """The index as it is; None where there is none that can be read."""
     connection = index_file.open_for_reading(database)
     return Code(connection, root, follow) if connection else None
 
 
-def without_impls(found: Sequence[Located]) -> list[Located]:
+def without_impls(found: Sequence[LocatedItem]) -> list[LocatedItem]:
     """Items without the blocks that only add to one of them."""
     named = {each.name for each in found if each.kind != "impl"}
     return [each for each in found if each.kind != "impl" or each.name not in named]
 
 
-def exactly(found: Sequence[Located], name: str) -> list[Located]:
+def exact_matches(found: Sequence[LocatedItem], name: str) -> list[LocatedItem]:
     """Those that have all of a name, else all."""
     return [each for each in found if each.name == name] or list(found)
 
 
-def parts(text: str) -> list[str]:
+def name_parts(text: str) -> list[str]:
     """The single names in a qualified one."""
     found = _SEPARATORS.split(text)
     while found and found[0] in _HERE:

@@ -43,7 +43,7 @@ _ANYWHERE = r"(?>(?:[^/]++/(?!\Z))*)"
 _LITERAL_TOP = re.compile(r"/?([^*?\[\\/]+/)[^/]")
 
 
-class Block(NamedTuple):
+class PatternBlock(NamedTuple):
     """Patterns that follow each other and say the same."""
 
     ignores: bool
@@ -55,12 +55,12 @@ class Block(NamedTuple):
     any. It spares a whole repository the question whether it lies in `target/`."""
 
 
-Rules: TypeAlias = tuple[Block, ...]
+Rules: TypeAlias = tuple[PatternBlock, ...]
 """What holds in a folder. The first block that speaks of a path decides; so those of a deeper
 folder come before those of the folders above it, and a later line before an earlier one."""
 
 
-def read(content: bytes, start: int = 0) -> Rules:
+def read_patterns(content: bytes, start: int = 0) -> Rules:
     """The rules in the bytes of a `.gitignore`, as far as anybody would write."""
     if len(content) > LARGEST:
         content = content[: content.rfind(b"\n", 0, LARGEST) + 1]
@@ -108,7 +108,7 @@ def inside(rules: Rules, folder: str) -> Rules:
     )
 
 
-def _block(ignores: bool, some: Iterable[str], start: int) -> Block | None:
+def _block(ignores: bool, some: Iterable[str], start: int) -> PatternBlock | None:
     meant = {pattern: part for pattern in some if (part := expression_for(pattern))}
     if not meant:
         return None
@@ -119,7 +119,7 @@ def _block(ignores: bool, some: Iterable[str], start: int) -> Block | None:
     names = [part[len(_ANYWHERE) :] for part in meant.values() if part.startswith(_ANYWHERE)]
     if names:
         parts.append(f"{_ANYWHERE}(?:{'|'.join(names)})")
-    return Block(ignores, re.compile("|".join(parts), re.DOTALL), start, folders)
+    return PatternBlock(ignores, re.compile("|".join(parts), re.DOTALL), start, folders)
 
 
 def expression_for(pattern: str) -> str | None:

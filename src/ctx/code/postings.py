@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from sqlite3 import Connection
 
-from ctx.code.file_words import Words
+from ctx.code.file_words import WordCounts
 from ctx.code.segments import FIELDS, segments_of, texts_of
 
 MOST_LOOSE = 256
@@ -28,7 +28,7 @@ _POSITIONS = 1 << 16
 # Writing, inside a transaction
 
 
-def put(connection: Connection, collection: int, id: int, role: int, said: Words) -> None:
+def put(connection: Connection, collection: int, id: int, role: int, said: WordCounts) -> None:
     """Write down the words of a text, in place of what it said before."""
     lengths = array("I", said.lengths).tobytes()
     connection.execute(

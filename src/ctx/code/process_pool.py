@@ -19,9 +19,9 @@ from typing import IO
 import msgspec
 
 from ctx.code import file_reader, language_detection
-from ctx.code.file_reader import Read, Wanted
+from ctx.code.file_reader import FileRecord, FileToRead
 from ctx.code.resolve import resolver
-from ctx.code.resolve.resolver import Edges
+from ctx.code.resolve.resolver import ResolvedEdges
 from ctx.errors import ProgramFailure
 
 READ_BATCH = 24
@@ -43,7 +43,7 @@ _encoder = msgspec.msgpack.Encoder()
 class _ReadJob(msgspec.Struct, tag="read", frozen=True):
     root: str
     max_bytes: int
-    files: list[Wanted]
+    files: list[FileToRead]
 
 
 class _ResolveJob(msgspec.Struct, tag="resolve", frozen=True):
@@ -55,7 +55,7 @@ class _ResolveJob(msgspec.Struct, tag="resolve", frozen=True):
 _Job = _ReadJob | _ResolveJob
 
 
-class Crew:
+class ProcessPool:
     """The processes, and who waits for which of them. To be used as a context."""
 
     def __init__(self, workers: int | None = None) -> None:
@@ -65,7 +65,7 @@ class Crew:
         self._lock = threading.Lock()
         self._is_over = False
 
-    def __enter__(self) -> "Crew":
+    def __enter__(self) -> "ProcessPool":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -79,26 +79,26 @@ class Crew:
                 _close(process)
             self._alive.clear()
 
-    def read(self, root: str, max_bytes: int, files: Sequence[Wanted]) -> Iterator[Read]:
+    def read(self, root: str, max_bytes: int, files: Sequence[FileToRead]) -> Iterator[FileRecord]:
         """What is in files, in the order in which they are done."""
         jobs: list[_Job] = [
             _ReadJob(root, max_bytes, list(files[start : start + READ_BATCH]))
             for start in range(0, len(files), READ_BATCH)
         ]
-        decoder = msgspec.msgpack.Decoder(Read)
+        decoder = msgspec.msgpack.Decoder(FileRecord)
         for answer in self._done(jobs):
             if isinstance(answer, bytes):
                 yield decoder.decode(answer)
             else:
-                yield file_reader.broken(files[answer])
+                yield file_reader.failed_record(files[answer])
 
-    def resolve(self, database: str, root: str, files: Sequence[int]) -> Iterator[Edges]:
+    def resolve(self, database: str, root: str, files: Sequence[int]) -> Iterator[ResolvedEdges]:
         """What files mention, in the order in which they are done."""
         jobs: list[_Job] = [
             _ResolveJob(database, root, list(files[start : start + RESOLVE_BATCH]))
             for start in range(0, len(files), RESOLVE_BATCH)
         ]
-        decoder = msgspec.msgpack.Decoder(Edges)
+        decoder = msgspec.msgpack.Decoder(ResolvedEdges)
         for answer in self._done(jobs):
             # What could not be resolved is left for the next time, and counted until then.
             if isinstance(answer, bytes):
@@ -270,7 +270,7 @@ def serve() -> None:
     _send(sink, _READY)
     decoder = msgspec.msgpack.Decoder(_Job)
     names: resolver.Resolver | None = None
-    limits: language_detection.Limits | None = None
+    limits: language_detection.FileLimits | None = None
     while len(head := source.read(_HEAD)) == _HEAD:
         job = decoder.decode(source.read(int.from_bytes(head, "big")))
         if isinstance(job, _ReadJob):

@@ -12,7 +12,7 @@ from ctx.code.vocabulary import KINDS, file_of
 
 if TYPE_CHECKING:
     # Manifests are read for two languages only, and what reads them is large.
-    from ctx.code.packages.package_model import Target
+    from ctx.code.packages.package_model import PackageTarget
 
 _DEEPEST = 100
 _MODULE = KINDS.index("module")
@@ -41,7 +41,7 @@ class _File(NamedTuple):
     """What the file is called as a module; empty where its items need none."""
 
 
-class Names:
+class QualifiedNames:
     """Gives items their names. What it finds out about files and manifests it remembers."""
 
     def __init__(self, connection: Connection, root: str) -> None:
@@ -50,10 +50,10 @@ class Names:
         self._files: dict[int, _File | None] = {}
         self._packages: dict[str, bool] = {}
         self._go: dict[str, str] = {}
-        self._targets: list[Target] | None = None
+        self._targets: list[PackageTarget] | None = None
         self._inside: dict[int, str] = {}
 
-    def of(self, item: int) -> str:
+    def qualified_name(self, item: int) -> str:
         """The qualified name of an item; of a file that is no module, its path."""
         file = self._file(file_of(item))
         if file is None:
@@ -148,7 +148,7 @@ class Names:
             inside.pop()
         return "::".join(filter(None, (crate or "crate", *inside)))
 
-    def _target(self, path: str) -> "Target | None":
+    def _target(self, path: str) -> "PackageTarget | None":
         """What a file of Rust is built into: itself, or what lies nearest above it."""
         if self._targets is None:
             from ctx.code.packages import cargo
@@ -161,7 +161,7 @@ class Names:
             self._targets = [
                 target for package in found.packages for target in package.targets if target.path
             ]
-        best: Target | None = None
+        best: PackageTarget | None = None
         for target in self._targets:
             if target.path == path:
                 return target

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx.code import code_snapshots, source_parser
-from ctx.code.code_graph import Edge as Known
-from ctx.code.code_snapshots import Lines, Row
+from ctx.code.code_graph import CodeEdge as Known
+from ctx.code.code_snapshots import ItemRow, LineOffsets
 from ctx.code.lookup import Code
-from ctx.code.qualified import Names
-from ctx.code.source_model import Import, path_in_file
+from ctx.code.qualified import QualifiedNames
+from ctx.code.source_model import SourceImport, path_in_file
 from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId
 from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
@@ -23,7 +23,7 @@ _LARGEST = 200_000
 _LOW = PER_MILLE[0]
 
 
-class Found(NamedTuple):
+class ItemVersion(NamedTuple):
     """An item of a file, and what has become of it."""
 
     name: str
@@ -36,14 +36,14 @@ class Found(NamedTuple):
 class Semantics(NamedTuple):
     module: str
     """What the file is called as a module; of one that is none, its path."""
-    items: tuple[Found, ...]
+    items: tuple[ItemVersion, ...]
     edges: tuple[Edge, ...]
     """What matters most comes first."""
     parts: tuple[str, ...]
     """The modules that it says it has, in files of their own."""
 
 
-class Version(NamedTuple):
+class FileVersion(NamedTuple):
     """A file as it is taken in, and its content before, if it was there."""
 
     path: str
@@ -61,14 +61,14 @@ def is_sure(edge: Edge) -> bool:
     return edge.evidence.confidence > _LOW
 
 
-class Reader:
+class SemanticsReader:
     """Reads files out of one index."""
 
     def __init__(self, code: Code, root: str) -> None:
         self._code = code
-        self._names = Names(code.connection, root)
+        self._names = QualifiedNames(code.connection, root)
 
-    def read(self, version: Version) -> Semantics | str:
+    def read(self, version: FileVersion) -> Semantics | str:
         """What a file relates, or why that is not known."""
         file = self._code.file(version.path)
         if file is None:
@@ -85,20 +85,25 @@ class Reader:
         states = told = _states(every, version, version.before, language)
         if version.seen != version.before:
             told = _states(every, version, version.seen, language)
-        lines = Lines(version.file_id, code_snapshots.as_parsed(version.content), version.blob_id)
+        lines = LineOffsets(
+            version.file_id, code_snapshots.as_parsed(version.content), version.blob_id
+        )
         edges = [
             *self._defines(every, states, lines),
             *self._imports(every, lines),
             *self._calls([row for row in every if states[row.id] != "same"], lines),
         ]
         items = tuple(
-            Found(self._names.of(row.id), KINDS[row.kind], row.line, told[row.id])
+            ItemVersion(self._names.qualified_name(row.id), KINDS[row.kind], row.line, told[row.id])
             for row in every
             if row.parent is not None and KINDS[row.kind] != "impl"
         )
         parts = dict.fromkeys(edge.to.id for edge in edges if edge.label == "CONTAINS")
         return Semantics(
-            self._names.of(every[0].id), items, tuple(dict.fromkeys(edges)), tuple(parts)
+            self._names.qualified_name(every[0].id),
+            items,
+            tuple(dict.fromkeys(edges)),
+            tuple(parts),
         )
 
     def _end(self, item: int) -> Endpoint | None:
@@ -110,7 +115,9 @@ class Reader:
             return Endpoint("file", path)
         return Endpoint("module" if kind == "module" else "item", name)
 
-    def _defines(self, every: list[Row], states: dict[int, str], lines: Lines) -> Iterator[Edge]:
+    def _defines(
+        self, every: list[ItemRow], states: dict[int, str], lines: LineOffsets
+    ) -> Iterator[Edge]:
         file = Endpoint("file", self._path(every))
         seen = {file}
         for row in every:
@@ -120,10 +127,10 @@ class Reader:
                 seen.add(end)
                 yield _edge(file, "DEFINES", end, CERTAIN, lines.span(row))
 
-    def _path(self, every: list[Row]) -> str:
+    def _path(self, every: list[ItemRow]) -> str:
         return self._code.located([every[0].id])[0].path
 
-    def _imports(self, every: list[Row], lines: Lines) -> Iterator[Edge]:
+    def _imports(self, every: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
         """What the file takes from elsewhere; a module that it declares is a part of it."""
         file = every[0].id
         modules = {row.id for row in every if KINDS[row.kind] == "module"}
@@ -134,7 +141,7 @@ class Reader:
                 label = "CONTAINS" if _is_declaration(each.written) else "IMPORTS"
                 yield _edge(from_, label, to, PER_MILLE[-1], lines.line(each.line))
 
-    def _calls(self, changed: list[Row], lines: Lines) -> Iterator[Edge]:
+    def _calls(self, changed: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
         """The surest first."""
         known: list[Known] = self._code.edges_from([row.id for row in changed], ("CALLS",))
         for each in known:
@@ -144,7 +151,7 @@ class Reader:
                 yield _edge(from_, "CALLS", to, confidence, lines.line(each.line))
 
 
-def _is_declaration(written: Import) -> bool:
+def _is_declaration(written: SourceImport) -> bool:
     """Whether it is Rust's `mod name;`: it says where a module is, not that it is used."""
     is_plain = written.module == f"self::{written.bound}"
     return not written.item and (is_plain or written.module.startswith('"'))
@@ -155,7 +162,7 @@ def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span
 
 
 def _states(
-    every: list[Row], version: Version, earlier: bytes | None, language: str
+    every: list[ItemRow], version: FileVersion, earlier: bytes | None, language: str
 ) -> dict[int, str]:
     """What has become of each item since an earlier content. Of several that are called the same,
     the first is compared with the first."""

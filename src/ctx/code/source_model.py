@@ -16,7 +16,7 @@ CALL, REFERENCE, TYPE = "call", "reference", "type"
 """What a mention can be."""
 
 
-class Item(msgspec.Struct, array_like=True, gc=False):
+class SourceItem(msgspec.Struct, array_like=True, gc=False):
     """A thing that is defined: the file itself, which is the first, or something in it."""
 
     kind: str
@@ -45,7 +45,7 @@ class Item(msgspec.Struct, array_like=True, gc=False):
         return blake2b(self.signature.encode("utf-8", "replace"), digest_size=8).digest()
 
 
-class Import(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SourceImport(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A name that a file takes from elsewhere."""
 
     scope: int
@@ -71,7 +71,7 @@ class Binding(msgspec.Struct, frozen=True, array_like=True, gc=False):
     behind `=` what it is another name for (`=Client`)."""
 
 
-class Mention(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class NameMention(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An item speaks of something. One for each expression, however often it is there."""
 
     scope: int
@@ -81,28 +81,28 @@ class Mention(msgspec.Struct, frozen=True, array_like=True, gc=False):
     times: int
 
 
-class Problem(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ParseProblem(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Something in a file that could not be read."""
 
     line: int
     message: str
 
 
-class Parsed(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ParsedFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Everything that is known about a file from looking at it alone."""
 
     language: str
     namespace: str
     """What the file itself says it belongs to: a Go or Java package. Empty where the path tells."""
     lines: int
-    items: tuple[Item, ...]
-    imports: tuple[Import, ...] = ()
+    items: tuple[SourceItem, ...]
+    imports: tuple[SourceImport, ...] = ()
     bindings: tuple[Binding, ...] = ()
-    mentions: tuple[Mention, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    mentions: tuple[NameMention, ...] = ()
+    problems: tuple[ParseProblem, ...] = ()
 
 
-def path_in_file(items: tuple[Item, ...], place: int) -> tuple[str, ...]:
+def path_in_file(items: tuple[SourceItem, ...], place: int) -> tuple[str, ...]:
     """The names from the file inward: `("Client", "connect")`."""
     names: list[str] = []
     while place > 0:

@@ -12,17 +12,17 @@ from itertools import accumulate
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
-from ctx.code.language import Described, Language, Source, load
+from ctx.code.language import ItemDescription, Language, SourceText, load
 from ctx.code.source_model import (
     CALL,
     REFERENCE,
     TYPE,
     Binding,
-    Import,
-    Item,
-    Mention,
-    Parsed,
-    Problem,
+    NameMention,
+    ParsedFile,
+    ParseProblem,
+    SourceImport,
+    SourceItem,
 )
 from ctx.code.vocabulary import CONTAINERS
 
@@ -50,7 +50,7 @@ T = TypeVar("T")
 Captures = dict[str, list["Node"]]
 
 
-def parse(path: str, content: bytes, language_name: str, lines: int | None = None) -> Parsed:
+def parse(path: str, content: bytes, language_name: str, lines: int | None = None) -> ParsedFile:
     """What is in a file. It raises nothing.
 
     It ends in time; but a grammar is somebody else's C, and who must not end with it asks another
@@ -64,15 +64,15 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
     except ValueError:
         # It was stopped, and would go on there with the next file.
         parser.reset()
-        problem = Problem(1, "it takes too long to read")
+        problem = ParseProblem(1, "it takes too long to read")
         module = _module(path, len(content), lines)
-        return Parsed(language_name, "", lines, (module,), problems=(problem,))
+        return ParsedFile(language_name, "", lines, (module,), problems=(problem,))
     root = tree.root_node
     captures = _captured(grammars.query, root)
     if root.has_error:
         # To look for what is missing takes time at every node, and hardly any file needs it.
         captures |= _captured(grammars.problems, root)
-    return _Reading(grammars.language, Source(path, content), captures, lines).parsed()
+    return _Reading(grammars.language, SourceText(path, content), captures, lines).parsed()
 
 
 def _captured(query: "Query", root: "Node") -> Captures:
@@ -83,10 +83,10 @@ def _captured(query: "Query", root: "Node") -> Captures:
     return cursor.captures(root)
 
 
-def _module(path: str, size: int, lines: int) -> Item:
+def _module(path: str, size: int, lines: int) -> SourceItem:
     """The file itself."""
     stem = path.rpartition("/")[2].partition(".")[0]
-    return Item("module", stem, -1, "public", 0, size, 1, max(1, lines))
+    return SourceItem("module", stem, -1, "public", 0, size, 1, max(1, lines))
 
 
 @functools.cache
@@ -104,13 +104,15 @@ def _parser(name: str) -> "Parser":
 class _Reading:
     """One file, from the captures of its query to what is known of it."""
 
-    def __init__(self, language: Language, source: Source, captures: Captures, lines: int) -> None:
+    def __init__(
+        self, language: Language, source: SourceText, captures: Captures, lines: int
+    ) -> None:
         self._language = language
         self._source = source
         self._captures = captures
         self._lines = lines
         self._line_ends = _line_ends(source.content)
-        self._items: list[Item] = []
+        self._items: list[SourceItem] = []
         self._marks: list[int] = []
         self._scopes: list[int] = []
         self._names_at: set[int] = set()
@@ -119,7 +121,7 @@ class _Reading:
         self._begins: dict[int, int] = {}
         self._mentions: dict[tuple[int, str, str], list[int]] = {}
 
-    def parsed(self) -> Parsed:
+    def parsed(self) -> ParsedFile:
         self._read_items()
         imports = self._imports()
         bindings = self._bindings()
@@ -128,11 +130,11 @@ class _Reading:
         self._read_references(imports)
         problems = [
             # What is missing at the end is missing on the last line.
-            Problem(min(self._line(node.start_byte), max(1, self._lines)), "not understood")
+            ParseProblem(min(self._line(node.start_byte), max(1, self._lines)), "not understood")
             for node in sorted(self._captures.get("problem", ()), key=_START)[:_MOST_PROBLEMS]
         ]
         namespace = self._captures.get("namespace")
-        return Parsed(
+        return ParsedFile(
             self._language.name,
             self._source.text(namespace[0]) if namespace else "",
             self._lines,
@@ -140,7 +142,9 @@ class _Reading:
             tuple(imports),
             tuple(bindings),
             tuple(
-                Mention(scope, kind, expression, bisect_right(self._line_ends, place) + 1, times)
+                NameMention(
+                    scope, kind, expression, bisect_right(self._line_ends, place) + 1, times
+                )
                 for (scope, kind, expression), (place, times) in self._mentions.items()
                 # A grammar may put an empty name where one is missing.
                 if expression
@@ -201,7 +205,7 @@ class _Reading:
             said = describe(node, kind, items[parent], source)
             if said is None:
                 continue
-            for described in (said,) if isinstance(said, Described) else said:
+            for described in (said,) if isinstance(said, ItemDescription) else said:
                 # In broken code a name may be missing, or be all the rest.
                 if 0 < len(described.name) <= _LONGEST_NAME:
                     self._add(described, node, parent, comments)
@@ -224,7 +228,11 @@ class _Reading:
                 self._begins[place] = opened.pop()
 
     def _add(
-        self, described: Described, node: "Node", parent: int, comments: dict[int, list[bytes]]
+        self,
+        described: ItemDescription,
+        node: "Node",
+        parent: int,
+        comments: dict[int, list[bytes]],
     ) -> None:
         content, line_ends = self._source.content, self._line_ends
         own_start, end = node.start_byte, node.end_byte
@@ -246,7 +254,7 @@ class _Reading:
         else:
             digest = self._digest(start, content[body:end])
         self._items.append(
-            Item(
+            SourceItem(
                 kind,
                 name,
                 parent,
@@ -277,7 +285,7 @@ class _Reading:
     def _digest_containers(self) -> None:
         """What a container has of its own is what its items leave: they have their digests."""
         items, content = self._items, self._source.content
-        inside: dict[int, list[Item]] = {place: [] for place, _ in self._containers}
+        inside: dict[int, list[SourceItem]] = {place: [] for place, _ in self._containers}
         for item in items:
             if item.parent in inside:
                 inside[item.parent].append(item)
@@ -309,8 +317,8 @@ class _Reading:
 
     # Names
 
-    def _imports(self) -> list[Import]:
-        found: list[Import] = []
+    def _imports(self) -> list[SourceImport]:
+        found: list[SourceImport] = []
         for node in sorted(self._captures.get("import", ()), key=_START):
             start = node.start_byte
             scope, line = self._scope(start), self._line(start)
@@ -385,7 +393,7 @@ class _Reading:
                     names_at.add(place)
                     mention(place, TYPE, name)
 
-    def _read_references(self, imports: list[Import]) -> None:
+    def _read_references(self, imports: list[SourceImport]) -> None:
         """Where names are used that the file has from elsewhere, and what it does itself is handed
         on. Its own variables, and those of a function, say nothing to others."""
         content, names_at = self._source.content, self._names_at

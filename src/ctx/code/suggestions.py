@@ -3,23 +3,23 @@
 import posixpath
 import re
 
-from ctx.code.lookup import Code, parts
+from ctx.code.lookup import Code, name_parts
 
 _MOST_WORDS = 4_000
 _MOST_OFFERED = 3
 _LAST_PART = re.compile(r"(.+?)(?:::|[.#/])([^:.#/]+)", re.DOTALL)
 
 
-def names(code: Code, text: str, folder: str = "") -> list[str]:
+def similar_names(code: Code, text: str, folder: str = "") -> list[str]:
     """Names of items; paths in the text may begin in a folder."""
-    wanted = parts(text) or [text]
+    wanted = name_parts(text) or [text]
     last = wanted[-1]
     if len(wanted) > 1:
         if found := _in_the_same(code, text, folder):
             return found
         if namesakes := code.named(last):
             # The name is right, and what stands before it is not, or not all of it.
-            shared = {each.name: len({*wanted} & {*parts(each.name)}) for each in namesakes}
+            shared = {each.name: len({*wanted} & {*name_parts(each.name)}) for each in namesakes}
             best = sorted(shared, key=lambda name: -shared[name])
             # Of many that have no more in common with it than all have, none is meant.
             is_any = shared[best[0]] == 1 and len(best) > _MOST_OFFERED
@@ -37,7 +37,7 @@ def names(code: Code, text: str, folder: str = "") -> list[str]:
     return []
 
 
-def paths(code: Code, path: str) -> list[str]:
+def similar_paths(code: Code, path: str) -> list[str]:
     name = posixpath.basename(path)
     every: list[str] = []
     for (each,) in code.connection.execute("SELECT path FROM files ORDER BY path"):
@@ -66,7 +66,7 @@ def _in_the_same(code: Code, text: str, folder: str) -> list[str]:
     if not said or not owners:
         return []
     inside = code.located(code.within(each.id for each in owners)[:_MOST_WORDS])
-    known = {(parts(each.name) or [each.name])[-1]: each.name for each in inside}
+    known = {(name_parts(each.name) or [each.name])[-1]: each.name for each in inside}
     return [known[each] for each in _alike(said[2], list(known))]
 
 

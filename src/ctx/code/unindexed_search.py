@@ -28,11 +28,11 @@ from ctx.code import (
     language_detection,
     postings,
 )
-from ctx.code.bm25 import Asked
-from ctx.code.build import Place
+from ctx.code.bm25 import Bm25Collection
+from ctx.code.build import SourceTree
 from ctx.code.code_graph import Follow
-from ctx.code.file_listing import Listed
-from ctx.code.file_reader import Read, Wanted
+from ctx.code.file_listing import ListedFile
+from ctx.code.file_reader import FileRecord, FileToRead
 from ctx.code.file_roles import BESIDE
 from ctx.code.file_words import BODY, NAMES, PATH
 from ctx.code.lookup import Code
@@ -81,11 +81,11 @@ class _Candidate(NamedTuple):
     promise: float
 
 
-def scan(
-    place: Place,
+def search(
+    place: SourceTree,
     weights: Mapping[str, float],
     seconds: float = SECONDS,
-    files: Sequence[Listed] | None = None,
+    files: Sequence[ListedFile] | None = None,
 ) -> Code | None:
     """An index of what can be found out in some seconds about weighted terms; None where there are
     no files. Nothing is written to disk. To be closed. Who has listed the `files` hands them in."""
@@ -93,7 +93,7 @@ def scan(
     is_in_time = clock.deadline(seconds)
     if files is None:
         globs = place.ignore_globs
-        files = file_listing.belonging(place.root, place.checkout, globs, is_reading_time).files
+        files = file_listing.list_files(place.root, place.checkout, globs, is_reading_time).files
     if not files:
         return None
     languages = [language_detection.language_of(each[0]) for each in files]
@@ -105,12 +105,12 @@ def scan(
             if candidates:
                 found = _counted(place.root, candidates, weights, limits, is_reading_time)
                 found.put(connection)
-                read: list[tuple[int, Read]] = []
+                read: list[tuple[int, FileRecord]] = []
                 for position in _best(connection, candidates, weights):
                     if len(read) >= _PARSED_ANYWAY and not is_in_time():
                         break
                     each = candidates[position]
-                    wanted = Wanted(each.id, each.path)
+                    wanted = FileToRead(each.id, each.path)
                     read.append((position, file_reader.read(place.root, wanted, limits)))
                 _replace(connection, found, read)
         code_tables.index_backward(connection)
@@ -121,11 +121,11 @@ def _counted(
     root: str,
     candidates: Sequence[_Candidate],
     weights: Mapping[str, float],
-    limits: language_detection.Limits,
+    limits: language_detection.FileLimits,
     is_in_time: Callable[[], bool],
-) -> "_Found":
+) -> "_FoundFiles":
     """What is in as many files as there is time for."""
-    found = _Found(candidates, _needles(root, candidates, weights, is_in_time))
+    found = _FoundFiles(candidates, _needles(root, candidates, weights, is_in_time))
     for position, each in enumerate(candidates):
         if not is_in_time():
             break
@@ -134,7 +134,9 @@ def _counted(
     return found
 
 
-def _replace(connection: Connection, found: "_Found", read: Sequence[tuple[int, Read]]) -> None:
+def _replace(
+    connection: Connection, found: "_FoundFiles", read: Sequence[tuple[int, FileRecord]]
+) -> None:
     """Put what is really in some files in place of what was counted in them."""
     postings.clear(connection, FILES)
     found.forget({position for position, _ in read})
@@ -145,7 +147,7 @@ def _replace(connection: Connection, found: "_Found", read: Sequence[tuple[int, 
 
 
 def _number(
-    connection: Connection, files: Sequence[Listed], languages: Sequence[str | None]
+    connection: Connection, files: Sequence[ListedFile], languages: Sequence[str | None]
 ) -> None:
     """Every file is in the index, as one that waits to be read."""
     connection.executemany(
@@ -159,7 +161,7 @@ def _number(
 
 
 def _candidates(
-    files: Sequence[Listed], languages: Sequence[str | None], weights: Mapping[str, float]
+    files: Sequence[ListedFile], languages: Sequence[str | None], weights: Mapping[str, float]
 ) -> list[_Candidate]:
     """The files that may be text of people, those with promising names first, tests last."""
     found = []
@@ -170,7 +172,7 @@ def _candidates(
         said = set(terms.of(os.path.splitext(path)[0]))
         called = frozenset(said & weights.keys())
         promise = sum(weights[term] for term in called)
-        role = file_roles.of(path)
+        role = file_roles.role_of(path)
         if language in file_reader.AROUND:
             role = max(role, file_roles.AUXILIARY)
         found.append(_Candidate(number, path, size, role, called, len(said), promise))
@@ -232,7 +234,7 @@ def _content(root: str, path: str) -> bytes:
     return b"" if content.find(b"\0", 0, language_detection.HEAD) >= 0 else content.lower()
 
 
-class _Found:
+class _FoundFiles:
     """Which words of the question are in which files."""
 
     def __init__(self, candidates: Sequence[_Candidate], needles: Sequence[_Needle]) -> None:
@@ -293,7 +295,7 @@ def _best(
     """Where the files are that are worth looking into, as far as it can be told from outside."""
     fields = {BODY: 1.0, PATH: _PATH_COUNTS}
     # There is one segment, of all of them.
-    ((_, totals, _),) = Asked(connection, FILES).scores(fields, weights)
+    ((_, totals, _),) = Bm25Collection(connection, FILES).scores(fields, weights)
     scores = [
         # Nobody knows how long a grammar takes for a large one.
         0.0 if each.size >= LARGE else total * (_BESIDE_COUNTS if each.role == BESIDE else 1)

@@ -46,7 +46,7 @@ def start(codebase: Codebase) -> int | None:
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _START, own, _told(codebase)],
+            [sys.executable, "-P", "-c", _START, own, _encode(codebase)],
             # It must not keep anybody's folder from being unmounted.
             cwd=os.sep,
             stdin=subprocess.DEVNULL,
@@ -75,7 +75,7 @@ def end() -> None:
 def run(told: str) -> None:
     """What the process does."""
     os.nice(_NICE)
-    codebase = _understood(told)
+    codebase = _decode(told)
     # Whoever is at it does the same. What goes wrong shows when somebody asks for the index.
     with suppress(CtxError):
         code_index.index(codebase, clock.no_tick, wait_seconds=0)
@@ -91,7 +91,7 @@ def can_be_written(place: CodePlace) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
-def _told(codebase: Codebase) -> str:
+def _encode(codebase: Codebase) -> str:
     """What the process has to know, as text: a path may be any bytes."""
     place, store = codebase.place, codebase.user_store
     return json.dumps(
@@ -105,7 +105,7 @@ def _told(codebase: Codebase) -> str:
     )
 
 
-def _understood(told: str) -> Codebase:
+def _decode(told: str) -> Codebase:
     said = json.loads(told)
     root, database, local = said["place"]
     checkout = checkouts.Checkout(*said["checkout"]) if said["checkout"] else None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ctx import clock, disk, layout, locks
 from ctx.code import coverage, lookup
 from ctx.code.coverage import Coverage
-from ctx.code.file_listing import LeftOut
+from ctx.code.file_listing import ExcludedPath
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
 from ctx.codebase import prune
@@ -24,7 +24,7 @@ from ctx.sqlite.connection import discard, explained, size_of
 from ctx.workspace import Surroundings, Workspace
 
 if TYPE_CHECKING:
-    from ctx.code.build import Place, Refreshed
+    from ctx.code.build import RefreshCounts, SourceTree
 
 _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
@@ -35,7 +35,7 @@ _FEW = 64
 State = Literal["fresh", "as it was", "busy", "not writable"]
 
 
-class Age(NamedTuple):
+class IndexAge(NamedTuple):
     """How old what an answer says is."""
 
     refreshed_at: str | None
@@ -44,7 +44,7 @@ class Age(NamedTuple):
     at it, or nothing can be written here."""
 
 
-class _Follower:
+class _ResolveOnDemand:
     """Has names followed for an answer, if that can be."""
 
     def __init__(self, codebase: "Codebase", tick: clock.Tick, most: float = math.inf) -> None:
@@ -71,30 +71,30 @@ class _Follower:
             self.hindered = "not writable"
 
 
-class Opened(NamedTuple):
+class OpenIndex(NamedTuple):
     """An index that can be read, and how old it is. To be used as a context."""
 
     code: Code
-    as_opened: Age
+    as_opened: IndexAge
     root: str
     folder: str
     """Where the command works, from the root."""
-    follower: _Follower
+    follower: _ResolveOnDemand
 
     @property
-    def age(self) -> Age:
+    def age(self) -> IndexAge:
         """How old what was read of it is, up to now."""
         hindered = self.follower.hindered
         return self.as_opened._replace(state=hindered) if hindered else self.as_opened
 
-    def __enter__(self) -> "Opened":
+    def __enter__(self) -> "OpenIndex":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.code.connection.close()
 
 
-class Indexed(NamedTuple):
+class IndexReport(NamedTuple):
     """The answer of `ctx code index`."""
 
     root: str
@@ -106,18 +106,18 @@ class Indexed(NamedTuple):
     removed: int
     resolved: int
     """Files whose mentions were looked up."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedPath, ...]
     coverage: Coverage
 
 
-class Status(NamedTuple):
+class IndexStatus(NamedTuple):
     """The answer of `ctx code status`."""
 
     root: str
     path: str
     bytes: int
     coverage: Coverage
-    age: Age
+    age: IndexAge
 
 
 class Codebase(NamedTuple):
@@ -131,15 +131,17 @@ class Codebase(NamedTuple):
     """Where indexes may lie that were left behind; None: nobody looks."""
 
     @property
-    def files(self) -> "Place":
+    def files(self) -> "SourceTree":
         """The same as the index is built from it."""
-        from ctx.code.build import Place
+        from ctx.code.build import SourceTree
 
         place = self.place
-        return Place(place.root, place.checkout, place.database, self.ignore_globs, self.max_bytes)
+        return SourceTree(
+            place.root, place.checkout, place.database, self.ignore_globs, self.max_bytes
+        )
 
 
-def of_project(workspace: Workspace) -> Codebase:
+def codebase_of(workspace: Workspace) -> Codebase:
     """The code of a project that is open already."""
     config = workspace.config
     return Codebase(
@@ -150,7 +152,7 @@ def of_project(workspace: Workspace) -> Codebase:
     )
 
 
-def at(surroundings: Surroundings) -> Codebase:
+def codebase_at(surroundings: Surroundings) -> Codebase:
     """The code that a folder belongs to, with what the settings say about it."""
     from ctx.config.resolve import load
 
@@ -174,7 +176,7 @@ def at(surroundings: Surroundings) -> Codebase:
     )
 
 
-def refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
+def open_refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> OpenIndex:
     """The index, up to date if that can be."""
     try:
         refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
@@ -182,20 +184,20 @@ def refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
         return _without_refresh(codebase, "busy", conflict)
     except DiskFailure as failure:
         return _without_refresh(codebase, "not writable", failure)
-    return _opened(codebase, "fresh", tick)
+    return _open(codebase, "fresh", tick)
 
 
-def as_it_is(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
+def open_unrefreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> OpenIndex:
     """The index as the last refresh left it."""
-    return _opened(codebase, "as it was", tick)
+    return _open(codebase, "as it was", tick)
 
 
-def readable(codebase: Codebase) -> Code | None:
+def open_readable(codebase: Codebase) -> Code | None:
     """The same for who can do without it, and without edges that take long to find; None where
     there is none. To be closed."""
     place = codebase.place
-    follower = _Follower(codebase, clock.no_tick, _FEW)
-    return lookup.opened(place.database, place.root, follower)
+    follower = _ResolveOnDemand(codebase, clock.no_tick, _FEW)
+    return lookup.open_index(place.database, place.root, follower)
 
 
 def remove_damaged(codebase: Codebase) -> bool:
@@ -203,7 +205,7 @@ def remove_damaged(codebase: Codebase) -> bool:
     path = codebase.place.database
     try:
         with explained(path, IndexCorrupt):
-            code = lookup.opened(path, codebase.place.root)
+            code = lookup.open_index(path, codebase.place.root)
             if code is None:
                 return False
             with code:
@@ -222,7 +224,7 @@ def refresh(
     *,
     wait_seconds: float = _PATIENT_SECONDS,
     chosen: Callable[[str], bool] | None = None,
-) -> "Refreshed":
+) -> "RefreshCounts":
     """Bring the index up to date; with `chosen` as far as these paths go."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         return _refresh(codebase, tick, chosen)
@@ -230,32 +232,36 @@ def refresh(
 
 def index(
     codebase: Codebase, tick: clock.Tick, *, wait_seconds: float = _PATIENT_SECONDS
-) -> Indexed:
+) -> IndexReport:
     """Bring the index up to date, with every name followed, however long others are at it, and say
     what there is."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
-    return _told(codebase, done)
+    return _report(codebase, done)
 
 
-def index_anew(codebase: Codebase, tick: clock.Tick) -> Indexed:
+def rebuild(codebase: Codebase, tick: clock.Tick) -> IndexReport:
     """The same from nothing."""
     with locks.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
         _remove(codebase.place.database)
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
-    return _told(codebase, done)
+    return _report(codebase, done)
 
 
-def status(codebase: Codebase, opened: Opened) -> Status:
+def status(codebase: Codebase, opened: OpenIndex) -> IndexStatus:
     path = codebase.place.database
-    return Status(
-        codebase.place.root, path, _bytes(path), coverage.of(opened.code.connection), opened.age
+    return IndexStatus(
+        codebase.place.root,
+        path,
+        _bytes(path),
+        coverage.measure(opened.code.connection),
+        opened.age,
     )
 
 
-def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "Refreshed":
+def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "RefreshCounts":
     """Read what has changed, and follow what waits for it."""
     from ctx.code import build
 
@@ -266,23 +272,23 @@ def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "Refreshed":
         tick(4 * total + done, 5 * total)
 
     try:
-        refreshed = _refresh(codebase, reading, None)
+        open_refreshed = _refresh(codebase, reading, None)
         followed = build.follow(codebase.files, tick=following)
     except IndexCorrupt:
         # Also what only shows when names are followed.
         _remove(codebase.place.database)
-        refreshed = _refresh(codebase, reading, None)
+        open_refreshed = _refresh(codebase, reading, None)
         followed = build.follow(codebase.files, tick=following)
-    return refreshed._replace(resolved=refreshed.resolved + followed)
+    return open_refreshed._replace(resolved=open_refreshed.resolved + followed)
 
 
 def _refresh(
     codebase: Codebase, tick: clock.Tick, chosen: Callable[[str], bool] | None
-) -> "Refreshed":
+) -> "RefreshCounts":
     from ctx.code import build
 
     if codebase.user_store:
-        prune.clear(codebase.user_store)
+        prune.prune_indexes(codebase.user_store)
     path = codebase.place.database
     try:
         with explained(path, IndexCorrupt):
@@ -319,44 +325,46 @@ def _remove(path: str) -> None:
 
 def _without_refresh(
     codebase: Codebase, state: State, reason: LockConflict | DiskFailure
-) -> Opened:
-    follower = _Follower(codebase, clock.no_tick)
+) -> OpenIndex:
+    follower = _ResolveOnDemand(codebase, clock.no_tick)
     follower.hindered = state
-    code = lookup.opened(codebase.place.database, codebase.place.root, follower)
+    code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
     if code is None and isinstance(reason, LockConflict):
         owner = locks.owner_of(codebase.place.lock)
         raise LockConflict(f"The index of the code is being made by {owner or 'another process'}.")
     if code is None:
         raise reason
-    return _made(codebase, code, state, follower)
+    return _open_index(codebase, code, state, follower)
 
 
-def _opened(codebase: Codebase, state: State, tick: clock.Tick = clock.no_tick) -> Opened:
-    follower = _Follower(codebase, tick)
-    code = lookup.opened(codebase.place.database, codebase.place.root, follower)
+def _open(codebase: Codebase, state: State, tick: clock.Tick = clock.no_tick) -> OpenIndex:
+    follower = _ResolveOnDemand(codebase, tick)
+    code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
     if code is None:
         raise IndexCorrupt(
             f"There is no index of the code in {codebase.place.root} yet.",
             hint="`ctx code index` makes it.",
         )
-    return _made(codebase, code, state, follower)
+    return _open_index(codebase, code, state, follower)
 
 
-def _made(codebase: Codebase, code: Code, state: State, follower: _Follower) -> Opened:
-    return Opened(
+def _open_index(
+    codebase: Codebase, code: Code, state: State, follower: _ResolveOnDemand
+) -> OpenIndex:
+    return OpenIndex(
         code,
-        Age(coverage.refreshed_at(code.connection), state),
+        IndexAge(coverage.refreshed_at(code.connection), state),
         codebase.place.root,
         codebase.folder,
         follower,
     )
 
 
-def _told(codebase: Codebase, done: "Refreshed") -> Indexed:
+def _report(codebase: Codebase, done: "RefreshCounts") -> IndexReport:
     path = codebase.place.database
-    with _opened(codebase, "fresh") as opened:
-        known = coverage.of(opened.code.connection)
-    return Indexed(
+    with _open(codebase, "fresh") as opened:
+        known = coverage.measure(opened.code.connection)
+    return IndexReport(
         codebase.place.root,
         path,
         _bytes(path),

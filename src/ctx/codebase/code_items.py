@@ -4,14 +4,14 @@ import os
 from typing import NoReturn
 
 from ctx.code import file_listing, lookup, suggestions
-from ctx.code.lookup import Code, File, Located, without_impls
-from ctx.codebase.code_index import Age, Opened
+from ctx.code.lookup import Code, IndexedFile, LocatedItem, without_impls
+from ctx.codebase.code_index import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound, PathRefused
 
 _MOST_LISTED = 5
 
 
-def require(opened: Opened, word: str) -> list[Located]:
+def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
     """The items of a name; at least one."""
     found = opened.code.find(word, opened.folder)
     if found:
@@ -33,21 +33,21 @@ def require(opened: Opened, word: str) -> list[Located]:
     hint = "`ctx code outline FILE` shows what is in a file."
     raise NodeNotFound(
         f"Nothing in the code is called {word[:80]!r}.",
-        hint=_offered(suggestions.names(opened.code, word, opened.folder)) or hint,
+        hint=_offered(suggestions.similar_names(opened.code, word, opened.folder)) or hint,
     )
 
 
-def shown(found: list[Located]) -> tuple[Located, ...]:
+def shown(found: list[LocatedItem]) -> tuple[LocatedItem, ...]:
     """The items that a person is told of."""
     return tuple(without_impls(found))
 
 
-def require_file(opened: Opened, path: str) -> File:
+def require_file(opened: OpenIndex, path: str) -> IndexedFile:
     file = opened.code.file(path, opened.folder)
     return file or _refuse(opened, path)
 
 
-def reservation(age: Age) -> str | None:
+def reservation(age: IndexAge) -> str | None:
     """Why something may be there though nothing is known of it; None where all has been read."""
     if age.state == "busy":
         return "Another process is reading the code. Try again in a moment."
@@ -60,7 +60,7 @@ def reservation(age: Age) -> str | None:
     return None
 
 
-def _refuse(opened: Opened, path: str) -> NoReturn:
+def _refuse(opened: OpenIndex, path: str) -> NoReturn:
     """Say why a path is no file of the index."""
     said = repr(path[:200])
     inside = [each for each in opened.code.inside(path, opened.folder) if not _is_outside(each)]
@@ -84,7 +84,7 @@ def _refuse(opened: Opened, path: str) -> NoReturn:
         raise PathRefused(f"{said} is not in the index of the code.", hint=hint)
     raise PathRefused(
         f"There is no file {said} in the code.",
-        hint=_offered(suggestions.paths(opened.code, path))
+        hint=_offered(suggestions.similar_paths(opened.code, path))
         or "`ctx code` shows how much is known.",
     )
 

@@ -17,14 +17,14 @@ from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     # Most commands that name something name a file or a node, and need nothing of this.
-    from ctx.code.lookup import Code, Located
+    from ctx.code.lookup import Code, LocatedItem
     from ctx.codebase.code_index import Codebase
 
 _PLACE = re.compile(r"[^\s:]+:\d{1,9}", re.ASCII)
 _MOST_NAMED = 8
 
 
-class Unknown(NamedTuple):
+class UnknownName(NamedTuple):
     """A name that the code does not have."""
 
     name: str
@@ -52,34 +52,34 @@ class CodeNames:
         if len(found) > 1:
             raise AmbiguousId(
                 f"{text[:80]!r} names {len(found)} things in the code.",
-                detail="\n".join(_told(list(found.values()))),
+                detail="\n".join(_lines(list(found.values()))),
                 hint="Say more of its name, or where it is: FILE:LINE.",
             )
         for name, item in found.items():
             return anchors.file(item.path) if name == item.path else anchors.item(name)
         return None
 
-    def unclear(self, text: str) -> Unknown:
+    def unclear(self, text: str) -> UnknownName:
         """A name of several things, with some of these."""
-        return Unknown(text, tuple(self._found(text))[:_MOST_NAMED])
+        return UnknownName(text, tuple(self._found(text))[:_MOST_NAMED])
 
-    def _found(self, text: str) -> "dict[str, Located]":
+    def _found(self, text: str) -> "dict[str, LocatedItem]":
         """What a name can mean, by the whole of its name."""
         if not (anchors.looks_qualified(text) or _PLACE.fullmatch(text)) or self._code is None:
             return {}
         from ctx.code import lookup
 
         every = lookup.without_impls(self._code.find(text, self._folder))
-        meant = lookup.exactly(every, text)
+        meant = lookup.exact_matches(every, text)
         return {each.name: each for each in meant}
 
-    def unknown(self, text: str) -> Unknown | None:
+    def unknown(self, text: str) -> UnknownName | None:
         """A name that the code could have and does not; None where the code is not known."""
         from ctx.code import suggestions
 
         if self._code is None:
             return None
-        return Unknown(text, tuple(suggestions.names(self._code, text, self._folder)))
+        return UnknownName(text, tuple(suggestions.similar_names(self._code, text, self._folder)))
 
     @cached_property
     def _codebase(self) -> "Codebase | None":
@@ -91,7 +91,7 @@ class CodeNames:
             # A folder like any other may hold anything, and a great deal of it.
             return None
         with suppress(CtxError):
-            return code_index.at(memory.surroundings)
+            return code_index.codebase_at(memory.surroundings)
         return None
 
     @property
@@ -105,7 +105,7 @@ class CodeNames:
         return freshness.open_if_quick(self._codebase) if self._codebase else None
 
 
-def _told(found: "list[Located]") -> list[str]:
+def _lines(found: "list[LocatedItem]") -> list[str]:
     width = max(len(each.name) for each in found[:_MOST_NAMED])
     lines = [f"{each.name:{width}}  {each.path}:{each.line}" for each in found[:_MOST_NAMED]]
     more = len(found) - _MOST_NAMED

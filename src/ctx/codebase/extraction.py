@@ -12,10 +12,10 @@ from contextlib import suppress
 from ctx import clock, disk, redaction
 from ctx.code import code_snapshots, semantics
 from ctx.code.lookup import Code
-from ctx.code.semantics import Semantics, Version
+from ctx.code.semantics import FileVersion, Semantics
 from ctx.codebase import code_index, freshness
 from ctx.codebase.code_index import Codebase
-from ctx.codebase.extraction_result import Extracted, FileRead, ItemRead
+from ctx.codebase.extraction_result import ExtractedFile, ExtractedItem, ExtractionResult
 from ctx.errors import CtxError
 from ctx.ids import NodeId, ObjectId
 from ctx.objects import trees
@@ -28,9 +28,9 @@ from ctx.workspace import Workspace
 _ORDER = {"CONTAINS": 1, "IMPORTS": 1, "DEFINES": 2, "CALLS": 3}
 
 
-def opened(workspace: Workspace, paths: Sequence[str]) -> Code | None:
+def open_with(workspace: Workspace, paths: Sequence[str]) -> Code | None:
     """The index with these files in it; None where it can be neither read nor made."""
-    codebase = code_index.of_project(workspace)
+    codebase = code_index.codebase_of(workspace)
     code = freshness.open_if_quick(codebase)
     if code is not None and all(_is_current(code, codebase, path) for path in paths):
         return code
@@ -39,7 +39,7 @@ def opened(workspace: Workspace, paths: Sequence[str]) -> Code | None:
     # Of a large repository nothing is known yet, or much has changed: these files must do.
     with suppress(CtxError):
         code_index.refresh(codebase, chosen=frozenset(paths).__contains__)
-    return code_index.readable(codebase)
+    return code_index.open_readable(codebase)
 
 
 def _is_current(code: Code, codebase: Codebase, path: str) -> bool:
@@ -63,7 +63,7 @@ class Extraction:
         steps: Sequence[Step],
     ) -> None:
         self._workspace = workspace
-        self._reader = semantics.Reader(code, workspace.project.root) if code else None
+        self._reader = semantics.SemanticsReader(code, workspace.project.root) if code else None
         self._committed = committed
         self._staged = staging.files(workspace.repository, steps)
         self._seen = {
@@ -72,7 +72,7 @@ class Extraction:
             for edge in batch.edges
             if (span := edge.evidence.span)
         }
-        self._files: list[FileRead] = []
+        self._files: list[ExtractedFile] = []
         self._modules: set[str] = set()
         self._edges: dict[tuple[Endpoint, str, Endpoint], Edge] = {}
         self._doubtful = 0
@@ -84,21 +84,21 @@ class Extraction:
 
     def take(self, path: str, content: bytes, blob_id: ObjectId) -> None:
         if self._reader is None:
-            self._files.append(FileRead(path, "", (), "there is no index of the code"))
+            self._files.append(ExtractedFile(path, "", (), "there is no index of the code"))
             return
         before = self._content(self._committed.blob_at(path))
         staged = self._staged.get(path)
         is_again = staged is not None and staged.blob_id != blob_id
         seen = self._content(staged.blob_id) if staged and is_again else before
-        version = Version(path, content, self._file_id(path), blob_id, before, seen)
+        version = FileVersion(path, content, self._file_id(path), blob_id, before, seen)
         found = self._reader.read(version)
         if isinstance(found, Semantics):
             self._modules.add(found.module)
-            items = tuple(ItemRead(*each) for each in found.items)
-            self._files.append(FileRead(path, found.module, items, parts=found.parts))
+            items = tuple(ExtractedItem(*each) for each in found.items)
+            self._files.append(ExtractedFile(path, found.module, items, parts=found.parts))
             self._add(found.edges)
         else:
-            self._files.append(FileRead(path, "", (), found))
+            self._files.append(ExtractedFile(path, "", (), found))
 
     def _add(self, edges: Sequence[Edge]) -> None:
         for edge in edges:
@@ -131,14 +131,14 @@ class Extraction:
             # It is damaged, or beyond a boundary: then everything counts as new.
             return None
 
-    def done(self) -> tuple[Extracted, Object | None]:
+    def done(self) -> tuple[ExtractionResult, Object | None]:
         """The answer, and the batch of edges that goes with the step."""
         self._workspace.memory.close()
         most = self._workspace.config.integer("ingestion.max_edges_per_step")
         edges = sorted(self._edges.values(), key=self._rank)
         kept = tuple(edges[:most])
         batch = typed(EdgeBatch(kept, clock.now_s())) if kept else None
-        told = Extracted(
+        told = ExtractionResult(
             tuple(self._files),
             batch.id if batch else None,
             len(kept),

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ctx.ids import ObjectId
 
 
-class ItemRead(NamedTuple):
+class ExtractedItem(NamedTuple):
     """Something that a file defines."""
 
     name: str
@@ -16,21 +16,21 @@ class ItemRead(NamedTuple):
     """`new`, `changed` or `same`, beside the version before: staged, else committed."""
 
 
-class FileRead(NamedTuple):
+class ExtractedFile(NamedTuple):
     path: str
     module: str
     """What the file is called as a module; of one that is none, its path."""
-    items: tuple[ItemRead, ...]
+    items: tuple[ExtractedItem, ...]
     problem: str | None = None
     """Why nothing is known of what is in it."""
     parts: tuple[str, ...] = ()
     """The modules that it says it has, in files of their own."""
 
 
-class Extracted(NamedTuple):
+class ExtractionResult(NamedTuple):
     """What was read out of files."""
 
-    files: tuple[FileRead, ...]
+    files: tuple[ExtractedFile, ...]
     batch: ObjectId | None
     """The edges; None where there are none."""
     edges: int

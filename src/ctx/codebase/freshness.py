@@ -45,13 +45,13 @@ _RECENT_MS = 4 * 3_600_000
 _MOST_RECENT = 20
 
 
-class AtHand(NamedTuple):
+class AvailableCode(NamedTuple):
     code: Code | None
     root: str
     state: IndexState
 
 
-NOTHING = AtHand(None, "", IndexState("none", None, 0, 0))
+NO_CODE = AvailableCode(None, "", IndexState("none", None, 0, 0))
 
 
 _Answer = TypeVar("_Answer")
@@ -61,22 +61,24 @@ class _TimeIsUp(Exception):
     """More has changed than can be read in passing. What was read stays read."""
 
 
-def here(memory: Memory) -> Codebase | None:
+def codebase_here(memory: Memory) -> Codebase | None:
     """The code of the project that is asked in; None where there is none to be looked at."""
     # Outside of any project there is no telling what lies around.
     if memory.project is not None:
         with suppress(PathRefused, GitFailure):
-            return code_index.at(memory.surroundings)
+            return code_index.codebase_at(memory.surroundings)
     return None
 
 
-def asked(codebase: Codebase | None, question: str, answer: Callable[[AtHand], _Answer]) -> _Answer:
+def with_code(
+    codebase: Codebase | None, question: str, answer: Callable[[AvailableCode], _Answer]
+) -> _Answer:
     """An answer with what can be had of the code; a damaged index is made anew for it."""
     if codebase is None:
-        return answer(NOTHING)
+        return answer(NO_CODE)
 
     def attempt() -> _Answer:
-        with opened(codebase, question) as at_hand:
+        with open_now(codebase, question) as at_hand:
             return answer(at_hand)
 
     try:
@@ -87,19 +89,19 @@ def asked(codebase: Codebase | None, question: str, answer: Callable[[AtHand], _
                 raise
         except (LockConflict, DiskFailure):
             # Whoever is at it makes it anew, and where nothing can be written nobody does.
-            return answer(NOTHING._replace(root=codebase.place.root))
+            return answer(NO_CODE._replace(root=codebase.place.root))
     return attempt()
 
 
 @contextmanager
-def opened(codebase: Codebase, question: str) -> Iterator[AtHand]:
+def open_now(codebase: Codebase, question: str) -> Iterator[AvailableCode]:
     """What can be had of the code in a moment."""
-    code, state = _known(codebase) or _first(codebase, question)
+    code, state = _open_existing(codebase) or _open_first(codebase, question)
     if code is None:
-        yield AtHand(None, codebase.place.root, IndexState(state, None, 0, 0))
+        yield AvailableCode(None, codebase.place.root, IndexState(state, None, 0, 0))
         return
     with code:
-        yield AtHand(code, codebase.place.root, _index_state(code.connection, state))
+        yield AvailableCode(code, codebase.place.root, _index_state(code.connection, state))
 
 
 def open_if_quick(codebase: Codebase) -> Code | None:
@@ -112,14 +114,14 @@ def open_if_quick(codebase: Codebase) -> Code | None:
 
     place = codebase.place
     if not os.path.isfile(place.database):
-        found = file_listing.belonging(place.root, place.checkout, codebase.ignore_globs)
+        found = file_listing.list_files(place.root, place.checkout, codebase.ignore_globs)
         if len(found.files) > FEW_FILES:
             return None
-    _refreshed(codebase, _NAMES_SECONDS, with_history=False)
-    return code_index.readable(codebase)
+    _refresh_in_time(codebase, _NAMES_SECONDS, with_history=False)
+    return code_index.open_readable(codebase)
 
 
-def touched(code: Code, wall_ms: int) -> list[str]:
+def recently_edited(code: Code, wall_ms: int) -> list[str]:
     """The files that somebody is working on: changed lately, the last one first.
 
     Where very many are, it was no person who wrote them but a checkout.
@@ -131,10 +133,10 @@ def touched(code: Code, wall_ms: int) -> list[str]:
     return [path for (path,) in rows] if len(rows) <= _MOST_RECENT else []
 
 
-def _known(codebase: Codebase) -> tuple[Code, str] | None:
+def _open_existing(codebase: Codebase) -> tuple[Code, str] | None:
     """The index that there is, brought up to date where that takes a moment."""
     place = codebase.place
-    known = lookup.opened(place.database, place.root)
+    known = lookup.open_index(place.database, place.root)
     if known is None:
         return None
     files, refreshed_ms = _size_and_age(known.connection)
@@ -146,12 +148,12 @@ def _known(codebase: Codebase) -> tuple[Code, str] | None:
     if refreshed_ms is None:
         # Somebody is making it, or was interrupted: half of it is no better than a scan.
         return None
-    state = "fresh" if _refreshed(codebase) else _without_refresh(codebase)
-    code = code_index.readable(codebase)
+    state = "fresh" if _refresh_in_time(codebase) else _without_refresh(codebase)
+    code = code_index.open_readable(codebase)
     return (code, state) if code else None
 
 
-def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
+def _open_first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     """A first index if there is little to read, else a first look."""
     from ctx.code import file_listing, unindexed_search
     from ctx.codebase import background_refresh
@@ -160,15 +162,17 @@ def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     began = clock.monotonic()
     place = codebase.place
     try:
-        files = file_listing.belonging(place.root, place.checkout, codebase.ignore_globs).files
+        files = file_listing.list_files(place.root, place.checkout, codebase.ignore_globs).files
     except GitFailure:
         return None, "refused"
-    if len(files) <= FEW_FILES and _refreshed(codebase):
-        return code_index.readable(codebase), "fresh"
+    if len(files) <= FEW_FILES and _refresh_in_time(codebase):
+        return code_index.open_readable(codebase), "fresh"
     left = max(_IN_ALL_SECONDS - (clock.monotonic() - began), _SCAN_SECONDS)
     found = None
     with suppress(CtxError):
-        found = unindexed_search.scan(codebase.files, questions.read(question).weights, left, files)
+        found = unindexed_search.search(
+            codebase.files, questions.read(question).weights, left, files
+        )
     # Not before: the two would be in each other's way.
     _refresh_behind(codebase)
     if found is None:
@@ -177,7 +181,7 @@ def _first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
     return found, "scanned" if is_made else "not writable"
 
 
-def _refreshed(
+def _refresh_in_time(
     codebase: Codebase, seconds: float = _REFRESH_SECONDS, *, with_history: bool = True
 ) -> bool:
     is_in_time = clock.deadline(seconds)

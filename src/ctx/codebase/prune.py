@@ -16,7 +16,7 @@ _LOOKED = "looked"
 _SECONDS = 24 * 60 * 60
 
 
-def clear(user_store: UserStore) -> None:
+def prune_indexes(user_store: UserStore) -> None:
     """Remove them, unless somebody has looked today."""
     looked = os.path.join(user_store.code, _LOOKED)
     # It is nobody's wish, and nobody has to hear of it where it cannot be done.

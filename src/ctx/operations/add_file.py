@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, redaction
 from ctx.code import file_selection
-from ctx.codebase.extraction_result import Extracted
+from ctx.codebase.extraction_result import ExtractionResult
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
 from ctx.objects.commits import Head
@@ -53,10 +53,10 @@ class FilesAdded(NamedTuple):
     unchanged: tuple[str, ...]
     restored: tuple[str, ...]
     """Unchanged, but the object that holds them was missing or damaged and is whole again."""
-    refused: tuple[file_selection.Refused, ...]
+    refused: tuple[file_selection.RefusedFile, ...]
     parked: SessionId | None = None
     """Where this session's work of another branch was set aside."""
-    semantics: Extracted | None = None
+    semantics: ExtractionResult | None = None
     """What was read out of them, where that was asked for."""
 
     @property
@@ -86,7 +86,7 @@ def add_file(
         for number, candidate in enumerate(chosen):
             tick(number, len(chosen))
             content = file_selection.read(project, candidate, rules)
-            if isinstance(content, file_selection.Refused):
+            if isinstance(content, file_selection.RefusedFile):
                 refused.append(content)
             elif refusal := taking.take(candidate, content):
                 refused.append(refusal)
@@ -103,9 +103,9 @@ def add_file(
     )
 
 
-def rules_of(config: "Config") -> file_selection.Rules:
+def rules_of(config: "Config") -> file_selection.SelectionRules:
     """Which files are kept, as the settings say."""
-    return file_selection.Rules(
+    return file_selection.SelectionRules(
         ignore_globs=config.texts("ingestion.ignore_globs"),
         max_file_bytes=config.integer("ingestion.max_file_bytes"),
     )
@@ -119,7 +119,7 @@ def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]"
         return
     from ctx.codebase import extraction
 
-    code = extraction.opened(workspace, paths)
+    code = extraction.open_with(workspace, paths)
     with code or nullcontext():
         yield code
 
@@ -140,8 +140,8 @@ class _Taking:
         self._pending = 0
 
     def take(
-        self, candidate: file_selection.Candidate, content: bytes
-    ) -> file_selection.Refused | None:
+        self, candidate: file_selection.SelectedFile, content: bytes
+    ) -> file_selection.RefusedFile | None:
         """Take a file in if it is not what it was; why not, where it must not be."""
         path, kept = candidate.path, blob(content)
         before = self._known.blob_at(path)
@@ -165,7 +165,7 @@ class _Taking:
             self._objects, self._pending = [], 0
         return None
 
-    def done(self) -> tuple[ObjectId | None, Extracted | None]:
+    def done(self) -> tuple[ObjectId | None, ExtractionResult | None]:
         """The step, if there is anything to stage, and what was read out of the files."""
         semantics = None
         if self.extraction:
@@ -225,10 +225,12 @@ def version_of(repo_id: str, path: str, content: Object) -> Object:
     )
 
 
-def secret_in(candidate: file_selection.Candidate, content: bytes) -> file_selection.Refused | None:
+def secret_in(
+    candidate: file_selection.SelectedFile, content: bytes
+) -> file_selection.RefusedFile | None:
     """Why a file is not kept, where there is a secret in it."""
     if redaction.redact(candidate.path).findings:
-        return file_selection.Refused(
+        return file_selection.RefusedFile(
             candidate.path, "its name looks like a secret", candidate.named
         )
     found = redaction.redact(content.decode("utf-8", "surrogateescape")).findings
@@ -237,4 +239,4 @@ def secret_in(candidate: file_selection.Candidate, content: bytes) -> file_selec
     where = f"line {found[0].line}"
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     reason = f"it holds a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"
-    return file_selection.Refused(candidate.path, reason, candidate.named)
+    return file_selection.RefusedFile(candidate.path, reason, candidate.named)

@@ -18,8 +18,8 @@ from ctx.code import (
     language_detection,
     source_parser,
 )
-from ctx.code.item_changes import Change
-from ctx.code.source_model import Parsed
+from ctx.code.item_changes import ItemChange
+from ctx.code.source_model import ParsedFile
 from ctx.codebase.code_index import Codebase
 from ctx.errors import GitFailure, UsageError
 
@@ -39,7 +39,7 @@ class ChangedFile(NamedTuple):
     language: str | None
     skipped: str | None
     """Why its items were not compared."""
-    items: tuple[Change, ...]
+    items: tuple[ItemChange, ...]
 
 
 class Changed(NamedTuple):
@@ -101,7 +101,9 @@ def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterat
     root = codebase.place.root
     inside = os.path.relpath(root, checkout.top)
     cut = 0 if inside == "." else len(inside) + 1
-    here = {each[0] for each in file_listing.belonging(root, checkout, codebase.ignore_globs).files}
+    here = {
+        each[0] for each in file_listing.list_files(root, checkout, codebase.ignore_globs).files
+    }
     tracked = {path[cut:] for path in git.tracked_files(checkout, root)}
     new = here - tracked
     found: dict[str, _Pair] = {}
@@ -161,7 +163,7 @@ def _lines(content: bytes) -> set[bytes]:
 
 
 def _compared(
-    root: str, pair: _Pair, blobs: git.Blobs, limits: language_detection.Limits
+    root: str, pair: _Pair, blobs: git.Blobs, limits: language_detection.FileLimits
 ) -> ChangedFile | None:
     """How a file differs; None where nothing does that is code."""
     has_old = bool(pair.blob.strip("0"))
@@ -197,13 +199,13 @@ def _compared(
     return _told(pair, name, None, tuple(items))
 
 
-def _unfit(path: str, content: bytes, limits: language_detection.Limits) -> str | None:
+def _unfit(path: str, content: bytes, limits: language_detection.FileLimits) -> str | None:
     if len(content) > _LARGE:
         return f"larger than {_LARGE:,} bytes"
     return language_detection.unfit(path, content, limits)
 
 
-def _parsed(path: str, content: bytes | None, name: str) -> Parsed | None:
+def _parsed(path: str, content: bytes | None, name: str) -> ParsedFile | None:
     if content is None:
         return None
     if not content.isascii():
@@ -212,7 +214,7 @@ def _parsed(path: str, content: bytes | None, name: str) -> Parsed | None:
 
 
 def _told(
-    pair: _Pair, name: str | None, skipped: str | None, items: tuple[Change, ...]
+    pair: _Pair, name: str | None, skipped: str | None, items: tuple[ItemChange, ...]
 ) -> ChangedFile:
     if not pair.was:
         change = "added"

@@ -67,14 +67,14 @@ def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.
         explained(place.database),
         closing(index_file.open_for_writing(place.database)) as connection,
     ):
-        known = history.known(connection)
+        known = history.history_size(connection)
         try:
             with locks.held(place.lock, "ctx code history", _WAIT_SECONDS):
                 project = Project(place.root, place.checkout)
                 known = history.refresh(connection, project, tick=tick) or known
         except LockConflict:
             # Somebody else is at it: what is there is not wrong, only older.
-            known = history.known(connection)
+            known = history.history_size(connection)
         limit = options.limit or _EVERY
         total, complete = known.commits_total, known.complete
         if options.words:
@@ -83,13 +83,15 @@ def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.
             return History(None, options.words, _touching(connection, commits), (), total, complete)
         path, commits = _commits(connection, codebase, options.path, limit)
         # What is gone says nothing about what to read next.
-        beside = commit_queries.together(connection, path, 4 * limit)
+        beside = commit_queries.changed_together(connection, path, 4 * limit)
         there = [each for each in beside if os.path.lexists(os.path.join(place.root, each.path))]
         closest = sorted(there[:limit], key=lambda each: (-each.times, each.path))
         return History(path, None, _touching(connection, commits), tuple(closest), total, complete)
 
 
-def _touching(connection: Connection, commits: list[commit_queries.Commit]) -> tuple[Touching, ...]:
+def _touching(
+    connection: Connection, commits: list[commit_queries.IndexedCommit]
+) -> tuple[Touching, ...]:
     return tuple(
         Touching(
             each.hash[:_LONGEST_HASH],
@@ -103,7 +105,7 @@ def _touching(connection: Connection, commits: list[commit_queries.Commit]) -> t
 
 def _commits(
     connection: Connection, codebase: Codebase, said: str, limit: int
-) -> tuple[str, list[commit_queries.Commit]]:
+) -> tuple[str, list[commit_queries.IndexedCommit]]:
     """What is meant by a path, from the root, and its commits. It need not be there any more."""
     root = codebase.place.root
     meant = [

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from ctx.code.packages import package_queries
-from ctx.code.packages.package_queries import Known, Needed
+from ctx.code.packages.package_queries import IndexedPackage, PackageDependency
 from ctx.codebase import code_items
-from ctx.codebase.code_index import Age, Opened
+from ctx.codebase.code_index import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
 
 
@@ -14,7 +14,7 @@ class Needing(NamedTuple):
 
     package: str
     manifest: str
-    dependency: Needed
+    dependency: PackageDependency
 
 
 class Packages(NamedTuple):
@@ -22,26 +22,26 @@ class Packages(NamedTuple):
 
     name: str
     """As it was asked; empty for all."""
-    packages: tuple[Known, ...]
+    packages: tuple[IndexedPackage, ...]
     """None where the name is only that of a package from elsewhere."""
     needed_by: tuple[Needing, ...]
     """Who depends on what has that name; none where no name was asked."""
-    age: Age
+    age: IndexAge
 
 
-def packages(opened: Opened, name: str = "") -> Packages:
-    every = package_queries.every(opened.code.connection)
+def packages(opened: OpenIndex, name: str = "") -> Packages:
+    every = package_queries.all_packages(opened.code.connection)
     if not name:
         return Packages("", tuple(every), (), opened.age)
-    meant = package_queries.called(every, name)
+    meant = package_queries.find_packages(every, name)
     if not meant:
         # A path may also be meant from where the command works, or be a whole one.
         paths = opened.code.inside(name, opened.folder)
-        meant = [each for path in paths for each in package_queries.called(every, path)]
+        meant = [each for path in paths for each in package_queries.find_packages(every, path)]
     found = (
-        package_queries.needing(every, meant)
+        package_queries.dependents(every, meant)
         if meant
-        else package_queries.needing_from_elsewhere(every, name)
+        else package_queries.dependents_of_external(every, name)
     )
     if not meant and not found:
         hint = code_items.reservation(opened.age) or _hint(every, name)
@@ -50,7 +50,7 @@ def packages(opened: Opened, name: str = "") -> Packages:
     return Packages(name, tuple(meant), needing, opened.age)
 
 
-def _hint(every: list[Known], name: str) -> str:
-    if near := package_queries.near(every, name):
+def _hint(every: list[IndexedPackage], name: str) -> str:
+    if near := package_queries.similar_names(every, name):
         return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
     return "`ctx code packages` shows those that are here."

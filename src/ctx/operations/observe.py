@@ -85,11 +85,11 @@ class Kept(NamedTuple):
 def look_at(workspace: Workspace, folder: str, path: str) -> FileSeen | NotKept:
     """A file as it is now."""
     rules = rules_of(workspace.config)
-    found = file_selection.named(workspace.project, folder, path, rules)
-    if isinstance(found, file_selection.Refused):
+    found = file_selection.choose_one(workspace.project, folder, path, rules)
+    if isinstance(found, file_selection.RefusedFile):
         return _not_kept(found)
     content = file_selection.read(workspace.project, found, rules)
-    if isinstance(content, file_selection.Refused):
+    if isinstance(content, file_selection.RefusedFile):
         return _not_kept(content)
     return _unless_secret(found, content)
 
@@ -97,8 +97,8 @@ def look_at(workspace: Workspace, folder: str, path: str) -> FileSeen | NotKept:
 def take(workspace: Workspace, folder: str, path: str, content: bytes) -> FileSeen | NotKept:
     """A file as somebody says that they have written it."""
     rules = rules_of(workspace.config)
-    found = file_selection.named(workspace.project, folder, path, rules)
-    if isinstance(found, file_selection.Refused):
+    found = file_selection.choose_one(workspace.project, folder, path, rules)
+    if isinstance(found, file_selection.RefusedFile):
         return _not_kept(found)
     if refused := file_selection.unfit(found, content, rules):
         return _not_kept(refused)
@@ -106,12 +106,12 @@ def take(workspace: Workspace, folder: str, path: str, content: bytes) -> FileSe
     return seen._replace(written=True) if isinstance(seen, FileSeen) else seen
 
 
-def _unless_secret(candidate: file_selection.Candidate, content: bytes) -> FileSeen | NotKept:
+def _unless_secret(candidate: file_selection.SelectedFile, content: bytes) -> FileSeen | NotKept:
     refused = secret_in(candidate, content)
     return _not_kept(refused) if refused else FileSeen(candidate.path, content, written=False)
 
 
-def _not_kept(refused: file_selection.Refused) -> NotKept:
+def _not_kept(refused: file_selection.RefusedFile) -> NotKept:
     # What would add it all the same is said to those who type commands.
     return NotKept(refused.path, refused.reason.partition(" (--")[0])
 

@@ -17,7 +17,7 @@ from ctx.memory.query.parse import Query, parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.operations.query import first
 from ctx.packs import node_ranking
-from ctx.packs.node_ranking import Nearness, Remembered
+from ctx.packs.node_ranking import Nearness, RankedNode
 from ctx.packs.prompt_pack import Signal
 from ctx.project import authors
 from ctx.workspace import Memory
@@ -152,7 +152,7 @@ def _answer(
     )
 
 
-def _without_places(found: Sequence[Remembered]) -> list[Remembered]:
+def _without_places(found: Sequence[RankedNode]) -> list[RankedNode]:
     """What says something, compared with the best of it."""
     said = [each for each in found if each.node.type not in _PLACES]
     most = said[0].score if said else 1.0

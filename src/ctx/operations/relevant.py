@@ -25,7 +25,7 @@ from ctx.memory.query.parse import parse_words
 from ctx.operations.compose import Visible, scope_of
 from ctx.operations.why import read_receipt
 from ctx.packs import node_ranking
-from ctx.packs.node_ranking import Remembered
+from ctx.packs.node_ranking import RankedNode
 from ctx.project import authors
 from ctx.search import entities
 from ctx.workspace import Memory, for_agents
@@ -97,7 +97,7 @@ def _relevant(there: Memory, session: str, asked: str, deadline: float) -> Given
 
 def _about_files(
     there: Memory, paths: Iterable[str], known: Collection[str], scope: Scope, now_ms: int
-) -> list[Remembered]:
+) -> list[RankedNode]:
     """What was fixed or decided in files that the prompt names, whatever words it has for it."""
     connections = there.graph.connections
     wanted = [*paths][:_MOST_FILES]
@@ -105,7 +105,7 @@ def _about_files(
     ids = {node_id for found in about for node_id in found} - set(known)
     seen = candidates.in_sight(connections, parse_words(""), scope, now_ms, ids) if ids else ids
     return [
-        Remembered(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)
+        RankedNode(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)
         for node in there.graph.nodes(sorted(seen, reverse=True))
     ]
 

@@ -281,6 +281,6 @@ def alone(home: str, seconds: float = 0) -> Iterator[bool]:
 def _freshen_code_at(memory: Memory, folder: str) -> None:
     from ctx.codebase import background_refresh, code_index
 
-    codebase = code_index.at(memory.surroundings._replace(folder=folder))
+    codebase = code_index.codebase_at(memory.surroundings._replace(folder=folder))
     if os.path.exists(codebase.place.database):
         background_refresh.start(codebase)

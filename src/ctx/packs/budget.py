@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
 from ctx.packs import pack_text
-from ctx.packs.prompt_pack import Chunk, LeftOut
+from ctx.packs.prompt_pack import Chunk, LeftOutChunk
 from ctx.redaction import redact
 
 THRESHOLD = 0.12
@@ -34,7 +34,7 @@ BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
 )
 
 
-class Offer(NamedTuple):
+class ChunkOffer(NamedTuple):
     """A chunk that may be taken, whole or in brief."""
 
     chunk: Chunk
@@ -42,10 +42,10 @@ class Offer(NamedTuple):
     """The same where there is little room; None where it cannot be shorter."""
 
 
-class Filled(NamedTuple):
+class FilledBudget(NamedTuple):
     chunks: tuple[Chunk, ...]
     """The most relevant first."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutChunk, ...]
 
 
 class _Taken:
@@ -80,10 +80,10 @@ class _Taken:
         return None
 
 
-def fill(offers: Sequence[Offer], room: int, limit: int = 0) -> Filled:
+def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudget:
     """As many of the offers as are worth it and fit into so many tokens."""
     taken = _Taken()
-    left_out: list[LeftOut] = []
+    left_out: list[LeftOutChunk] = []
     best = max((offer.chunk.relevance_score for offer in offers), default=0.0)
     waiting = []
     for offer in offers:
@@ -114,26 +114,26 @@ def fill(offers: Sequence[Offer], room: int, limit: int = 0) -> Filled:
             room -= chunk.tokens
         else:
             left_out.append(_left_out(offer.chunk, BUDGET))
-    return Filled(
+    return FilledBudget(
         tuple(sorted(taken.chunks, key=lambda chunk: -chunk.relevance_score)),
         tuple(sorted(left_out, key=lambda each: -each.relevance_score)),
     )
 
 
-def smallest(offers: Sequence[Offer]) -> int:
+def smallest(offers: Sequence[ChunkOffer]) -> int:
     """The tokens without which there is no pack: those of the most relevant chunk, in brief."""
     return _smallest(offers[_best(offers)]).tokens if offers else 0
 
 
-def _best(offers: Sequence[Offer]) -> int:
+def _best(offers: Sequence[ChunkOffer]) -> int:
     return max(range(len(offers)), key=lambda at: (offers[at].chunk.relevance_score, -at))
 
 
-def _smallest(offer: Offer) -> Chunk:
+def _smallest(offer: ChunkOffer) -> Chunk:
     return _without_secrets(offer.brief or offer.chunk)
 
 
-def _first(offer: Offer, room: int) -> Chunk:
+def _first(offer: ChunkOffer, room: int) -> Chunk:
     """The most relevant chunk, whole or in brief: without it a pack is of no use. E010."""
     if chunk := _fitting(offer, room):
         return chunk
@@ -141,7 +141,7 @@ def _first(offer: Offer, room: int) -> Chunk:
     raise BudgetExceeded(f"One chunk takes {needed:,} tokens, and there are {room:,}.")
 
 
-def _fitting(offer: Offer, room: int) -> Chunk | None:
+def _fitting(offer: ChunkOffer, room: int) -> Chunk | None:
     """An offer as it is taken, whole or in brief; None where it does not fit."""
     for each in (offer.chunk, offer.brief):
         if each is not None and each.tokens <= room:
@@ -176,5 +176,5 @@ def _is_inside(chunk: Chunk, other: Chunk) -> bool:
     )
 
 
-def _left_out(chunk: Chunk, reason: str) -> LeftOut:
-    return LeftOut(chunk.title, chunk.relevance_score, chunk.tokens, reason)
+def _left_out(chunk: Chunk, reason: str) -> LeftOutChunk:
+    return LeftOutChunk(chunk.title, chunk.relevance_score, chunk.tokens, reason)

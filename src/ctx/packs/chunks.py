@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctx import tokens
-from ctx.code.lookup import Located
+from ctx.code.lookup import LocatedItem
 from ctx.memory.model import Node
 from ctx.packs import pack_text
-from ctx.packs.budget import Offer
-from ctx.packs.item_ranking import Part
+from ctx.packs.budget import ChunkOffer
+from ctx.packs.item_ranking import FilePart
 from ctx.packs.prompt_pack import Chunk, ChunkKind, Signal
 
 _KINDS: Mapping[str, ChunkKind] = {"decision": "Decision", "diagnostic": "DiagnosticOutput"}
@@ -19,7 +19,7 @@ _BRIEF = 60
 _COVERAGE = 0.5
 
 
-class Section(NamedTuple):
+class NarrativeSection(NamedTuple):
     """A part of a narrative document that was found for a question."""
 
     path: str
@@ -42,7 +42,7 @@ def by_coverage(covered: float) -> float:
     return 1 - _COVERAGE + _COVERAGE * covered
 
 
-def of_part(part: Part, name: str, why: Why) -> Offer:
+def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
     """A part of a file. In brief it is its signature."""
     kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
     title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
@@ -50,20 +50,20 @@ def of_part(part: Part, name: str, why: Why) -> Offer:
     whole = _priced(Chunk(title, part.hash, part.snippet, why[0], kind, 0, *place, *why[1:]))
     brief = part.signature or part.snippet.partition("\n")[0]
     if len(brief) >= len(part.snippet):
-        return Offer(whole)
-    return Offer(whole, _priced(whole._replace(snippet=brief)))
+        return ChunkOffer(whole)
+    return ChunkOffer(whole, _priced(whole._replace(snippet=brief)))
 
 
-def of_signature(item: Located, hash: str, why: Why) -> Offer:
+def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
     """An item of which it is enough to know how it is used."""
     snippet = f"{item.signature}\n{item.doc}".strip() or item.name
     place = item.path, item.line, item.end_line, item.name
     title = f"{item.path}: {item.name}"
     chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:])
-    return Offer(_priced(chunk))
+    return ChunkOffer(_priced(chunk))
 
 
-def of_node(node: Node, author: str, why: Why, most: int) -> Offer:
+def node_offer(node: Node, author: str, why: Why, most: int) -> ChunkOffer:
     """A node of memory. Of what somebody else wrote, the title says who."""
     first, _, rest = node.content.strip().partition("\n")
     said = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
@@ -79,17 +79,17 @@ def of_node(node: Node, author: str, why: Why, most: int) -> Offer:
     shape = None, None, None, node.id, *why[1:]
     whole = _priced(Chunk(title, node.id, _fitted(content, most), why[0], kind, 0, *shape))
     if not rest and tokens.estimate(content) <= _BRIEF:
-        return Offer(whole)
-    return Offer(whole, _priced(whole._replace(snippet=_fitted(content, _BRIEF))))
+        return ChunkOffer(whole)
+    return ChunkOffer(whole, _priced(whole._replace(snippet=_fitted(content, _BRIEF))))
 
 
-def of_section(section: Section, why: Why, most: int) -> Offer:
+def section_offer(section: NarrativeSection, why: Why, most: int) -> ChunkOffer:
     place = section.path, section.first_line, section.last_line, section.title
     snippet = _fitted(section.text, most)
     title = f"Narrative: {section.title}"
     shape = *place, *why[1:]
     chunk = Chunk(title, section.path, snippet, why[0], "NarrativeExcerpt", 0, *shape)
-    return Offer(_priced(chunk))
+    return ChunkOffer(_priced(chunk))
 
 
 def _beginning(line: str) -> str:

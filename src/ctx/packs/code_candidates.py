@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import terms
 from ctx.code import file_roles
-from ctx.code.lookup import Located
+from ctx.code.lookup import LocatedItem
 from ctx.code.vocabulary import CONFIDENCES, LABELS, file_of, item_id
 from ctx.packs import budget, chunks, expand, file_ranking, item_ranking, seeds
-from ctx.packs.budget import Offer
-from ctx.packs.excerpts import Texts
+from ctx.packs.budget import ChunkOffer
+from ctx.packs.excerpts import FileTexts
 from ctx.packs.file_ranking import RankedFile
-from ctx.packs.item_ranking import Candidate, Sought
-from ctx.packs.prompt_pack import FoundFile, Signal
+from ctx.packs.item_ranking import ItemCandidate, ItemQuery
+from ctx.packs.prompt_pack import PackFile, Signal
 from ctx.search.entities import Entities
-from ctx.search.question import Question
+from ctx.search.question import SearchQuestion
 
 if TYPE_CHECKING:
     from ctx.packs.pack_pipeline import RetrievalConfig, Sources
@@ -48,7 +48,7 @@ _SHOWN = frozenset({"struct", "enum", "class", "trait", "interface", "type_alias
 """Of these a signature says too little."""
 
 
-class Led(NamedTuple):
+class MemoryPointer(NamedTuple):
     """Something in the code that memory speaks of."""
 
     kind: str
@@ -59,7 +59,7 @@ class Led(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    candidate: Candidate
+    candidate: ItemCandidate
     score: float
     signals: tuple[Signal, ...]
     via: tuple[str, ...] = ()
@@ -69,14 +69,14 @@ class _Scored(NamedTuple):
         return self.candidate.row is None
 
 
-class FoundCode:
+class CodeCandidates:
     """The code, asked about one task."""
 
     def __init__(
         self,
         sources: "Sources",
         config: "RetrievalConfig",
-        asked: Question,
+        asked: SearchQuestion,
         said: Entities,
         room: int,
     ) -> None:
@@ -85,23 +85,23 @@ class FoundCode:
         self._sources = sources
         self._config = config
         self._asked = asked
-        self._texts = Texts(sources.code.connection, sources.root)
+        self._texts = FileTexts(sources.code.connection, sources.root)
         self._named = seeds.in_code(sources.code, said)
         part = min(max(room // _PARTS, _SMALLEST_PART), _LARGEST_PART)
-        self._sought = Sought(asked.weights, self._named.items, said.quoted, part)
+        self._sought = ItemQuery(asked.weights, self._named.items, said.quoted, part)
         self._most = min(_MOST, _FEWEST + max(room, 0) // _TOKENS_A_FILE)
         self._most_parts = min(_MOST_PARTS, _FEWEST + max(room, 0) // _TOKENS_A_PART)
         ranked = file_ranking.rank(sources.code.connection, asked, self._named.files, _RANKED)
         self.files = [file for file in ranked if self._allows(file.path)]
         self._touched = frozenset(sources.touched)
         self._scored: dict[int, _Scored] = {}
-        self._reached: list[Offer] = []
+        self._reached: list[ChunkOffer] = []
         self._names: dict[int, str] = {}
         self.seed_names: list[str] = []
         self.reached_names: list[str] = []
         self.condensed = False
 
-    def look_at(self, led: Sequence[Led]) -> None:
+    def look_at(self, led: Sequence[MemoryPointer]) -> None:
         """Look through the files, also those that memory leads to, and go on from there."""
         looked_at = [*self.files[: self._most]]
         known = {file.path for file in looked_at}
@@ -115,11 +115,11 @@ class FoundCode:
         self._score(looked_at, by_memory)
         self._expand()
 
-    def offers(self) -> list[Offer]:
+    def offers(self) -> list[ChunkOffer]:
         self._learn_names(self._scored)
         offers = [
-            chunks.of_part(
-                item_ranking.part(each.candidate, self._sought),
+            chunks.part_offer(
+                item_ranking.candidate_part(each.candidate, self._sought),
                 self._name(item),
                 (each.score, each.signals, each.via),
             )
@@ -128,7 +128,7 @@ class FoundCode:
         # There is nothing to read in an empty file, be it the right one.
         return [each for each in (*offers, *self._reached) if each.chunk.snippet.strip()]
 
-    def ranked(self) -> Iterator[FoundFile]:
+    def ranked(self) -> Iterator[PackFile]:
         """The files in their order, with the scores that it comes from."""
         least = inf
         for file in self.files:
@@ -136,7 +136,7 @@ class FoundCode:
             least = min(least, file.score)
             factor = least / file.score if file.score else 1.0
             signals = tuple(Signal(each.name, each.value * factor) for each in file.signals)
-            yield FoundFile(file.path, least, signals)
+            yield PackFile(file.path, least, signals)
 
     @property
     def margin(self) -> float | None:
@@ -160,7 +160,7 @@ class FoundCode:
 
     # Scores
 
-    def _score(self, looked_at: Sequence[RankedFile], led: Mapping[int, Led]) -> None:
+    def _score(self, looked_at: Sequence[RankedFile], led: Mapping[int, MemoryPointer]) -> None:
         found = item_ranking.candidates(self._code, self._texts, looked_at, self._sought)
         shares = self._held_together(looked_at)
         best = max((self._worth(file) * shares[file.id] for file in looked_at), default=0.0) or 1.0
@@ -176,7 +176,9 @@ class FoundCode:
                 score=each.score / most, signals=signals
             )
 
-    def _scored_one(self, candidate: Candidate, scale: float, led: Mapping[int, Led]) -> _Scored:
+    def _scored_one(
+        self, candidate: ItemCandidate, scale: float, led: Mapping[int, MemoryPointer]
+    ) -> _Scored:
         file = candidate.seen.file
         shown = self._shown_with(candidate)
         by_fit = _FILE_ALONE + (1 - _FILE_ALONE) * candidate.fit
@@ -197,7 +199,7 @@ class FoundCode:
             return _Scored(candidate, by_memory.score, tuple(signals), by_memory.via)
         return _Scored(candidate, score, tuple(signals))
 
-    def _shown_with(self, candidate: Candidate) -> list[int]:
+    def _shown_with(self, candidate: ItemCandidate) -> list[int]:
         """The items that are wanted and shown with a candidate: in a whole file all of them."""
         if candidate.row is not None:
             return [candidate.id]
@@ -207,7 +209,7 @@ class FoundCode:
 
     def _worth(self, file: RankedFile) -> float:
         """What a file counts, by the part it has in the project."""
-        if file_roles.of(file.path) != file_roles.BESIDE:
+        if file_roles.role_of(file.path) != file_roles.BESIDE:
             return file.score
         is_wanted = self._asked.is_about_tests and file_roles.is_test(file.path)
         # A test repeats the words of what it tests: it may well have more of them.
@@ -229,7 +231,7 @@ class FoundCode:
         most = max(around.values()) or 1.0
         return {id: _APART + (1 - _APART) * around[id] / most for id in every}
 
-    def _scale(self, found: Sequence[Candidate]) -> float:
+    def _scale(self, found: Sequence[ItemCandidate]) -> float:
         """How much of the task the best of the files speaks of."""
         weights = self._asked.weights
         every = sum(weights.values())
@@ -245,15 +247,15 @@ class FoundCode:
         )
         return chunks.by_coverage(most / every if every else 0.0)
 
-    def _led(self, led: Sequence[Led]) -> dict[int, Led]:
+    def _led(self, led: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
         """The items that memory speaks of; a file stands for itself."""
-        found: dict[int, Led] = {}
+        found: dict[int, MemoryPointer] = {}
         for each in led:
             if each.kind == "file":
                 file = self._code.file(each.name)
                 meant = [item_id(file.id, 0)] if file else []
             else:
-                meant = [item.id for item in seeds.of_name(self._code, each.name)]
+                meant = [item.id for item in seeds.items_named(self._code, each.name)]
             for item in meant:
                 if item not in found or found[item].score < each.score:
                     found[item] = each
@@ -271,7 +273,7 @@ class FoundCode:
                 # A file that is shown whole leads to where anything in it leads.
                 for inside in self._code.within([item])[:_MOST_INSIDE]:
                     starts.setdefault(inside, each.score)
-        limits = expand.Limits(
+        limits = expand.ExpansionLimits(
             self._config.depth,
             self._config.labels,
             self._config.max_expanded_nodes,
@@ -293,27 +295,31 @@ class FoundCode:
                 self._reached.append(self._offer(there, reached, self._way(reached, by_id)))
         self.condensed = found.condensed and bool(self.reached_names)
 
-    def _offer(self, item: Located, reached: expand.Reached, via: tuple[str, ...]) -> Offer:
+    def _offer(
+        self, item: LocatedItem, reached: expand.ReachedItem, via: tuple[str, ...]
+    ) -> ChunkOffer:
         is_test = file_roles.is_test(item.path)
         why = reached.score, (Signal("graph", reached.score),), via
         file_id = file_of(item.id)
         if item.kind in _SHOWN or is_test:
-            text = self._texts.of(file_id)
+            text = self._texts.file_text(file_id)
             if text is not None and text.is_indexed:
                 # What it is in, and what is in it.
                 rows = item_ranking.rows_of(self._code, file_id, item.line, item.end_line)
                 row = rows.get(item.id)
                 if row is not None:
                     most = min(_SOME if is_test else _LITTLE, self._sought.most_tokens)
-                    return chunks.of_part(
+                    return chunks.part_offer(
                         item_ranking.item_part(text, rows, row, {}, most), item.name, why
                     )
-        return chunks.of_signature(item, self._hash(file_id), why)
+        return chunks.signature_offer(item, self._hash(file_id), why)
 
-    def _way(self, reached: expand.Reached, by_id: Mapping[int, expand.Reached]) -> tuple[str, ...]:
+    def _way(
+        self, reached: expand.ReachedItem, by_id: Mapping[int, expand.ReachedItem]
+    ) -> tuple[str, ...]:
         """From a seed to an item: names, and between them the edges."""
         way = [self._name(reached.id)]
-        at: expand.Reached | None = reached
+        at: expand.ReachedItem | None = reached
         while at is not None and len(way) < _LONGEST_WAY:
             way[:0] = [self._name(at.previous), at.label]
             at = by_id.get(at.previous)

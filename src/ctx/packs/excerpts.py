@@ -25,7 +25,7 @@ _CLOSING = ("}", ")", "]", "else", "elif", "except", "end")
 _COMMENTS = ("//", "#", "@", "/*", "*", '"""', "--", ";")
 
 
-class Text:
+class FileText:
     """A file of the working tree, as it is now. What is not asked for is not worked out."""
 
     def __init__(self, path: str, hash: str, content: str, *, is_indexed: bool) -> None:
@@ -78,22 +78,22 @@ class Text:
         }
 
 
-class Texts:
+class FileTexts:
     """The files of a working tree. Each is read once, and none that has grown past reading."""
 
     def __init__(self, connection: Connection, root: str) -> None:
         self._connection = connection
         self._root = os.path.realpath(root)
-        self._read: dict[int, Text | None] = {}
+        self._read: dict[int, FileText | None] = {}
         self._inside: dict[str, bool] = {}
 
-    def of(self, file_id: int) -> Text | None:
+    def file_text(self, file_id: int) -> FileText | None:
         """None where there is no such file any more, or it is no text."""
         if file_id not in self._read:
             self._read[file_id] = self._text(file_id)
         return self._read[file_id]
 
-    def _text(self, file_id: int) -> Text | None:
+    def _text(self, file_id: int) -> FileText | None:
         row = self._connection.execute(
             "SELECT path, hash, skipped FROM files WHERE id = ?", (file_id,)
         ).fetchone()
@@ -110,7 +110,7 @@ class Texts:
             return None
         digest = blake2b(content, digest_size=16).digest()
         text = encoding.decode(content).text
-        return Text(path, digest.hex(), text, is_indexed=digest == known and skipped is None)
+        return FileText(path, digest.hex(), text, is_indexed=digest == known and skipped is None)
 
     def _is_inside(self, folder: str) -> bool:
         """Whether a folder is still one of the project, and no link to somewhere else."""
@@ -120,7 +120,7 @@ class Texts:
         return self._inside[folder]
 
 
-def line_of(text: Text, number: int) -> str:
+def line_of(text: FileText, number: int) -> str:
     """A line as it is read: without blanks at its end, and not too long."""
     if not 0 < number <= len(text.lines):
         return ""
@@ -128,7 +128,7 @@ def line_of(text: Text, number: int) -> str:
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}"
 
 
-def joined(text: Text, numbers: Sequence[int]) -> str:
+def joined(text: FileText, numbers: Sequence[int]) -> str:
     """Some lines of a file in their order; `…` stands where others are left out."""
     found: list[str] = []
     previous = numbers[0] - 1 if numbers else 0
@@ -143,7 +143,7 @@ def joined(text: Text, numbers: Sequence[int]) -> str:
     return "\n".join(found).rstrip("\n")
 
 
-def cost(text: Text, numbers: Sequence[int]) -> float:
+def cost(text: FileText, numbers: Sequence[int]) -> float:
     """The tokens of some lines in their order, before they are rounded up."""
     if not numbers:
         return 0.0
@@ -159,7 +159,7 @@ def cost(text: Text, numbers: Sequence[int]) -> float:
     return found
 
 
-def from_above(text: Text, first: int, lowest: int = 1) -> int:
+def from_above(text: FileText, first: int, lowest: int = 1) -> int:
     """Where an item begins with the comments and attributes directly above it."""
     highest = max(lowest, first - _MOST_ABOVE)
     while first > highest and line_of(text, first - 1).lstrip().startswith(_COMMENTS):
@@ -168,7 +168,7 @@ def from_above(text: Text, first: int, lowest: int = 1) -> int:
 
 
 def fitting(
-    text: Text, numbers: Sequence[int], matters: Mapping[int, float], most: float
+    text: FileText, numbers: Sequence[int], matters: Mapping[int, float], most: float
 ) -> list[int]:
     """Of these lines the first ones and those that matter most, with what they stand in, as far as
     they fit into so many tokens."""
@@ -194,7 +194,7 @@ def fitting(
     return sorted(chosen)
 
 
-def _head(text: Text, numbers: Sequence[int]) -> list[int]:
+def _head(text: FileText, numbers: Sequence[int]) -> list[int]:
     """The lines in which an item says what it is."""
     for place, number in enumerate(numbers[:_LONGEST_HEAD]):
         if line_of(text, number).endswith((":", "{", ";", "=>", "=")):
@@ -202,7 +202,7 @@ def _head(text: Text, numbers: Sequence[int]) -> list[int]:
     return list(numbers[:1])
 
 
-def _blocks(text: Text, numbers: Sequence[int]) -> list[list[int]]:
+def _blocks(text: FileText, numbers: Sequence[int]) -> list[list[int]]:
     """Lines that belong together."""
     lines = [line_of(text, number) for number in numbers]
     bare = [line.lstrip() for line in lines]
@@ -222,7 +222,7 @@ def _blocks(text: Text, numbers: Sequence[int]) -> list[list[int]]:
 
 
 def _around(
-    text: Text, block: Sequence[int], matters: Mapping[int, float], most: float
+    text: FileText, block: Sequence[int], matters: Mapping[int, float], most: float
 ) -> list[int]:
     """Of a block that does not fit, what fits around the line that matters most."""
     best = max(range(len(block)), key=lambda place: matters.get(block[place], 0.0))

@@ -10,7 +10,7 @@ from math import log2
 from typing import NamedTuple
 
 from ctx.code import file_roles
-from ctx.code.code_graph import Edge, Graph
+from ctx.code.code_graph import CodeEdge, CodeGraph
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 from ctx.ids import NodeId, anchor_id
@@ -36,7 +36,7 @@ _MOST_LEADING = 200
 """Where more than these lead, nobody who does is telling."""
 
 
-class Reached(NamedTuple):
+class ReachedItem(NamedTuple):
     """An item that the graph led to."""
 
     id: int
@@ -47,39 +47,39 @@ class Reached(NamedTuple):
     previous: int
 
 
-class Expanded(NamedTuple):
-    found: tuple[Reached, ...]
+class Expansion(NamedTuple):
+    found: tuple[ReachedItem, ...]
     """The best first, without where it began."""
     condensed: bool
     """Whether the way went over a graph without cycles."""
 
 
-class Limits(NamedTuple):
+class ExpansionLimits(NamedTuple):
     depth: int
     labels: Collection[str]
     most: int
     least_confidence: str
 
 
-class _Way(NamedTuple):
+class _Hop(NamedTuple):
     source: int
     target: int
     weight: float
     label: str
 
 
-def in_code(code: Code, starts: Mapping[int, float], limits: Limits) -> Expanded:
+def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) -> Expansion:
     """What the edges of the code lead to from some items, with their scores."""
     labels = [label for label in LABELS if label in limits.labels]
     if not labels or not limits.depth or not limits.most or not starts:
-        return Expanded((), False)
+        return Expansion((), False)
     least = CONFIDENCES.index(limits.least_confidence)
     best = sorted(starts, key=lambda item: (-starts[item], item))[:_MOST_STARTS]
     scores = {item: starts[item] for item in best}
-    found: dict[int, Reached] = {}
+    found: dict[int, ReachedItem] = {}
     ring: list[int] = best
     condensed = False
-    leads: list[Edge] = []
+    leads: list[CodeEdge] = []
     for depth in range(1, limits.depth + 1):
         outward = code.edges_from(ring, labels, least)
         ways = [_forward(edge) for edge in outward]
@@ -95,14 +95,14 @@ def in_code(code: Code, starts: Mapping[int, float], limits: Limits) -> Expanded
             break
     reached = [each for each in found.values() if each.id not in starts]
     reached.sort(key=lambda each: (-each.score, each.id))
-    return Expanded(tuple(reached[: limits.most]), condensed)
+    return Expansion(tuple(reached[: limits.most]), condensed)
 
 
-def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[Edge]:
+def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[CodeEdge]:
     """Edges from items and from what they lead to, as far as they are known without following
     names: enough to see most of the cycles that items are in."""
-    known = Graph(code.connection)
-    found: list[Edge] = []
+    known = CodeGraph(code.connection)
+    found: list[CodeEdge] = []
     ring = list(dict.fromkeys(items))[:_MOST_AHEAD]
     for _ in range(_STEPS_AHEAD):
         edges = known.edges_from(ring, labels, least)
@@ -111,12 +111,12 @@ def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) 
     return found
 
 
-def _forward(edge: Edge) -> _Way:
+def _forward(edge: CodeEdge) -> _Hop:
     weight = _FORWARD[edge.label] * _SURE[edge.confidence]
-    return _Way(edge.source, edge.target, weight, edge.label)
+    return _Hop(edge.source, edge.target, weight, edge.label)
 
 
-def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Way]:
+def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Hop]:
     """Who leads to these items. Who only imports one is not asked: it says so in its body too."""
     wanted = [label for label in labels if label != "IMPORTS"]
     leading_to = code.leading_to(items, _MOST_LEADING + 1)
@@ -126,7 +126,7 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
     leading: dict[int, int] = {}
     for edge in edges:
         leading[edge.target] = leading.get(edge.target, 0) + 1
-    found: list[_Way] = []
+    found: list[_Hop] = []
     taken: dict[tuple[int, bool], int] = {}
     for edge in edges:
         is_test = edge.source in tests
@@ -136,16 +136,16 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
         weight = _OF_A_TEST if is_test else _BACKWARD[edge.label]
         # One of a hundred that call it says less than the only one.
         weight *= _SURE[edge.confidence] / (1 + log2(leading[edge.target]) / 2)
-        found.append(_Way(edge.target, edge.source, weight, f"<{edge.label}"))
+        found.append(_Hop(edge.target, edge.source, weight, f"<{edge.label}"))
     return found
 
 
 def _step(
     code: Code,
-    ways: Sequence[_Way],
+    ways: Sequence[_Hop],
     together: Mapping[int, Sequence[int]],
     scores: dict[int, float],
-    found: dict[int, Reached],
+    found: dict[int, ReachedItem],
     depth: int,
 ) -> list[int]:
     """Follow one ring of edges; the items that were reached for the first time."""
@@ -161,7 +161,7 @@ def _step(
         for item in together.get(way.target, (way.target,)):
             if item not in scores:
                 scores[item] = score if item == way.target else score * _SAME_CYCLE
-                found[item] = Reached(item, scores[item], depth, way.label, way.source)
+                found[item] = ReachedItem(item, scores[item], depth, way.label, way.source)
                 new[item] = None
     return list(new)
 
@@ -214,7 +214,7 @@ def _in_tests(code: Code, items: Collection[int]) -> set[int]:
 # Memory
 
 
-class Recollected(NamedTuple):
+class ReachedNode(NamedTuple):
     """A node that the graph of memory led to."""
 
     id: NodeId
@@ -245,9 +245,9 @@ InSight = Callable[[Collection[NodeId]], Collection[NodeId]]
 def in_memory(
     graphs: Graphs,
     starts: Mapping[NodeId, float],
-    limits: Limits,
+    limits: ExpansionLimits,
     in_sight: InSight | None = None,
-) -> list[Recollected]:
+) -> list[ReachedNode]:
     """What the edges of memory lead to, in both directions, the best first.
 
     What is out of sight is neither reached nor passed: how things hang together tells of it, too.
@@ -256,17 +256,17 @@ def in_memory(
     if not types or not limits.depth or not limits.most or not starts:
         return []
     scores = dict(starts)
-    found: dict[NodeId, Recollected] = {}
+    found: dict[NodeId, ReachedNode] = {}
     ring = list(starts)
     for depth in range(1, limits.depth + 1):
-        new: dict[NodeId, Recollected] = {}
+        new: dict[NodeId, ReachedNode] = {}
         for here in ring:
             for step in walk.related(graphs, [here], 1, edge_types=types, limit=_MOST_NEIGHBOURS):
                 score = scores[here] * _MEMORY.get(step.type, _OTHERS)
                 known = scores.get(step.id, new[step.id].score if step.id in new else 0.0)
                 if step.previous is not None and score > max(known, _LEAST):
                     label = step.type if step.outward else f"<{step.type}"
-                    new[step.id] = Recollected(step.id, score, depth, label, here)
+                    new[step.id] = ReachedNode(step.id, score, depth, label, here)
         if in_sight is not None:
             seen = in_sight(new)
             new = {node_id: each for node_id, each in new.items() if node_id in seen}

@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from ctx import clock
 from ctx.code import file_roles
-from ctx.code.bm25 import Asked
+from ctx.code.bm25 import Bm25Collection
 from ctx.code.file_words import BODY, NAMES, PATH, SUBJECT
 from ctx.code.history import commit_queries
 from ctx.code.history.history_tables import unpack
 from ctx.code.segments import FILES
 from ctx.packs.prompt_pack import Signal
-from ctx.search.question import Question
+from ctx.search.question import SearchQuestion
 from ctx.sqlite.connection import snapshot
 
 _WEIGHTS = {BODY: 1.0, PATH: 1.5, NAMES: 0.5}
@@ -57,7 +57,7 @@ class RankedFile(NamedTuple):
 
 def rank(
     connection: Connection,
-    question: Question,
+    question: SearchQuestion,
     mentioned: Sequence[str] = (),
     limit: int = 50,
     without: Container[str] = (),
@@ -70,7 +70,7 @@ def rank(
 
 def _rank(
     connection: Connection,
-    question: Question,
+    question: SearchQuestion,
     mentioned: Sequence[str],
     limit: int,
     without: Container[str],
@@ -111,11 +111,11 @@ class _Texts(NamedTuple):
 
 
 def _texts(
-    connection: Connection, question: Question, others: set[int], without: Container[str]
+    connection: Connection, question: SearchQuestion, others: set[int], without: Container[str]
 ) -> _Texts:
     """The files that say most of it, and what `others` say of it."""
     fields = {field: weight for field, weight in _WEIGHTS.items() if _SIGNALS[field] not in without}
-    scores = Asked(connection, FILES).scores(fields, question.weights)
+    scores = Bm25Collection(connection, FILES).scores(fields, question.weights)
     signals: dict[str, dict[int, float]] = {_SIGNALS[field]: {} for field in fields}
     beside: set[int] = set()
     best = best_beside = 0.0
@@ -168,9 +168,9 @@ def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
     return {id: 1.0 for (id,) in found}
 
 
-def _touched(connection: Connection, question: Question) -> dict[int, float]:
+def _touched(connection: Connection, question: SearchQuestion) -> dict[int, float]:
     """What was touched by commits whose messages sound like the task."""
-    spoken = commit_queries.spoken_of(connection, {SUBJECT: 1.0}, question.weights)
+    spoken = commit_queries.message_scores(connection, {SUBJECT: 1.0}, question.weights)
     likely = heapq.nlargest(_LOOKED_AT, spoken, key=spoken.__getitem__)
     rows = connection.execute(
         "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"

@@ -14,7 +14,7 @@ from ctx import terms
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CONTAINERS, KINDS, SLOTS, item_id
 from ctx.packs import excerpts
-from ctx.packs.excerpts import Text, Texts
+from ctx.packs.excerpts import FileText, FileTexts
 from ctx.packs.file_ranking import RankedFile
 
 _WORD = re.compile(r"\w+")
@@ -44,7 +44,7 @@ SHORT = 350
 """Tokens of a file that is given whole."""
 
 
-class Row(NamedTuple):
+class RankedRow(NamedTuple):
     """An item of a file, as far as choosing needs it."""
 
     id: int
@@ -56,11 +56,11 @@ class Row(NamedTuple):
     signature: str
 
 
-Rows = Mapping[int, Row]
+Rows = Mapping[int, RankedRow]
 """The items of a file by their ids, in its order: the file itself is the first."""
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """A part of a file, as it is read."""
 
     id: int
@@ -76,7 +76,7 @@ class Part(NamedTuple):
     signature: str
 
 
-class Sought(NamedTuple):
+class ItemQuery(NamedTuple):
     """What is looked for in files."""
 
     weights: Mapping[str, float]
@@ -87,11 +87,11 @@ class Sought(NamedTuple):
     """Of one part."""
 
 
-class Seen(NamedTuple):
+class SearchedFile(NamedTuple):
     """A file that was looked through."""
 
     file: RankedFile
-    text: Text
+    text: FileText
     rows: Rows
     lines: Mapping[int, Mapping[str, int]]
     """The words of the task in each line that has any."""
@@ -99,11 +99,11 @@ class Seen(NamedTuple):
     """The innermost item around each of these lines."""
 
 
-class Candidate(NamedTuple):
+class ItemCandidate(NamedTuple):
     """A part of a file that may be read, before anybody has looked at how it reads."""
 
-    seen: Seen
-    row: Row | None
+    seen: SearchedFile
+    row: RankedRow | None
     """None: the whole file."""
     fit: float
     """How well it fits the task among all candidates, up to 1."""
@@ -135,12 +135,12 @@ class _Words(dict[str, tuple[str, ...]]):
 
 
 def candidates(
-    code: Code, texts: Texts, files: Sequence[RankedFile], sought: Sought
-) -> list[Candidate]:
+    code: Code, texts: FileTexts, files: Sequence[RankedFile], sought: ItemQuery
+) -> list[ItemCandidate]:
     """The parts of files that may be read, those of each file together, the best first."""
     words = _Words(sought.weights)
     seen = [each for file in files if (each := _look_through(code, texts, file, words))]
-    found = [_found(each, words) for each in seen]
+    found = [_matching_items(each, words) for each in seen]
     rarity = _rarity(found)
     scores = [_scores(each, own, rarity, sought) for each, own in zip(seen, found, strict=True)]
     best = max((max(each.values(), default=0.0) for each in scores), default=0.0) or 1.0
@@ -161,18 +161,20 @@ def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_
     # They lie nearly in this order, so that this takes less than to have them sorted.
     found.sort()
     return {
-        id: Row(id, parent, KINDS[kind], name, line, end_line, signature)
+        id: RankedRow(id, parent, KINDS[kind], name, line, end_line, signature)
         for _, _, id, parent, kind, name, line, end_line, signature in found[:_MOST_ITEMS]
     }
 
 
-def _look_through(code: Code, texts: Texts, file: RankedFile, words: _Words) -> Seen | None:
-    text = texts.of(file.id)
+def _look_through(
+    code: Code, texts: FileTexts, file: RankedFile, words: _Words
+) -> SearchedFile | None:
+    text = texts.file_text(file.id)
     if text is None:
         return None
     rows = rows_of(code, file.id) if text.is_indexed else {}
     lines = _lines_with(text.content[:_LONGEST_TEXT], words)
-    return Seen(file, text, rows, lines, _owners(rows, file.id, sorted(lines)))
+    return SearchedFile(file, text, rows, lines, _owners(rows, file.id, sorted(lines)))
 
 
 def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
@@ -242,7 +244,7 @@ def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
     rows = list(items.values())
     whole = item_id(file_id, 0)
     owners: dict[int, int] = {}
-    around: list[Row] = []
+    around: list[RankedRow] = []
     place = 0
     for line in lines:
         while place < len(rows) and rows[place].line <= line:
@@ -264,7 +266,7 @@ _Found = dict[int, dict[str, float]]
 """How often each item has each term, where a name counts more than a body."""
 
 
-def _found(seen: Seen, words: _Words) -> _Found:
+def _matching_items(seen: SearchedFile, words: _Words) -> _Found:
     found: _Found = {}
     for line, here in seen.lines.items():
         own = found.setdefault(seen.owners[line], {})
@@ -296,7 +298,7 @@ def _rarity(found: Sequence[_Found]) -> dict[str, float]:
 
 
 def _scores(
-    seen: Seen, found: _Found, rarity: Mapping[str, float], sought: Sought
+    seen: SearchedFile, found: _Found, rarity: Mapping[str, float], sought: ItemQuery
 ) -> dict[int, float]:
     rows = seen.rows
     lengths = [row.end_line - row.line + 1 for row in rows.values() if row.kind not in CONTAINERS]
@@ -324,24 +326,24 @@ def _scores(
 
 
 def _chosen(
-    seen: Seen, found: _Found, scores: Mapping[int, float], sought: Sought, best: float
-) -> Iterator[Candidate]:
+    seen: SearchedFile, found: _Found, scores: Mapping[int, float], sought: ItemQuery, best: float
+) -> Iterator[ItemCandidate]:
     text = seen.text
     if not seen.rows or text.size * 2 / 7 <= min(SHORT, sought.most_tokens):
         top = max(scores.values(), default=0.0)
         covered = frozenset(term for own in found.values() for term in own)
-        yield Candidate(seen, None, max(top / best, _UNKNOWN), covered)
+        yield ItemCandidate(seen, None, max(top / best, _UNKNOWN), covered)
         return
     rows = seen.rows
     known = [id for id in scores if id in rows and scores[id] > 0]
     known.sort(key=lambda id: (-scores[id], id))
     for id in known[:_MOST_OF_A_FILE]:
-        yield Candidate(seen, rows[id], scores[id] / best, frozenset(found.get(id, ())))
+        yield ItemCandidate(seen, rows[id], scores[id] / best, frozenset(found.get(id, ())))
     if not known:
-        yield Candidate(seen, next(iter(rows.values())), _UNKNOWN, frozenset())
+        yield ItemCandidate(seen, next(iter(rows.values())), _UNKNOWN, frozenset())
 
 
-def part(candidate: Candidate, sought: Sought) -> Part:
+def candidate_part(candidate: ItemCandidate, sought: ItemQuery) -> FilePart:
     """A candidate as it reads."""
     seen, row = candidate.seen, candidate.row
     text = seen.text
@@ -356,19 +358,21 @@ def part(candidate: Candidate, sought: Sought) -> Part:
     every = range(1, len(text.lines) + 1)
     snippet = excerpts.joined(text, excerpts.fitting(text, every, matters, sought.most_tokens))
     place = 1, max(len(text.lines), 1)
-    return Part(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
+    return FilePart(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
 
 
-def item_part(text: Text, rows: Rows, row: Row, matters: Mapping[int, float], most: int) -> Part:
+def item_part(
+    text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
+) -> FilePart:
     """An item as it reads, within so many tokens."""
     first, last, snippet = _shown(text, rows, row, matters, most)
     name = _name_inside(rows, row)
     shape = row.kind, first, last, snippet, row.signature
-    return Part(row.id, text.path, text.hash, name, *shape)
+    return FilePart(row.id, text.path, text.hash, name, *shape)
 
 
 def _shown(
-    text: Text, rows: Rows, row: Row, matters: Mapping[int, float], most: int
+    text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
 ) -> tuple[int, int, str]:
     """An item with what stands around it: the lines of what it is in, and the comments above it."""
     above: list[int] = []
@@ -388,7 +392,7 @@ def _shown(
     return first, last, excerpts.joined(text, [*head, *kept])
 
 
-def _outline(rows: Rows, container: Row, numbers: Sequence[int]) -> list[int]:
+def _outline(rows: Rows, container: RankedRow, numbers: Sequence[int]) -> list[int]:
     """The lines of a class or file without the bodies of what is in it."""
     hidden: set[int] = set()
     for row in rows.values():
@@ -400,10 +404,10 @@ def _outline(rows: Rows, container: Row, numbers: Sequence[int]) -> list[int]:
     return [number for number in numbers if number not in hidden]
 
 
-def _name_inside(rows: Rows, row: Row) -> str:
+def _name_inside(rows: Rows, row: RankedRow) -> str:
     """What an item is called inside its file."""
     names: list[str] = []
-    at: Row | None = row
+    at: RankedRow | None = row
     while at is not None and at.parent is not None and len(names) < 20:
         names.append(at.name)
         at = rows.get(at.parent)

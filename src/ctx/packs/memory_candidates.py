@@ -9,13 +9,13 @@ from ctx.memory import numbered
 from ctx.memory.graph import PROJECT
 from ctx.memory.model import Node
 from ctx.packs import chunks, expand, seeds
-from ctx.packs.budget import Offer
-from ctx.packs.code_candidates import Led
-from ctx.packs.node_ranking import Remembered
-from ctx.packs.prompt_pack import LeftOut, Signal
+from ctx.packs.budget import ChunkOffer
+from ctx.packs.code_candidates import MemoryPointer
+from ctx.packs.node_ranking import RankedNode
+from ctx.packs.prompt_pack import LeftOutChunk, Signal
 from ctx.project import authors
 from ctx.search.entities import Entities
-from ctx.search.question import Question
+from ctx.search.question import SearchQuestion
 
 if TYPE_CHECKING:
     from ctx.packs.pack_pipeline import RetrievalConfig, Sources
@@ -45,25 +45,25 @@ class _Known(NamedTuple):
     via: tuple[str, ...] = ()
 
 
-class FoundMemory:
+class MemoryCandidates:
     """Memory, asked about one task."""
 
     def __init__(
         self,
         sources: "Sources",
         config: "RetrievalConfig",
-        asked: Question,
+        asked: SearchQuestion,
         said: Entities,
         room: int,
     ) -> None:
         self._sources = sources
         self._asked = asked
-        self._limits = expand.Limits(
+        self._limits = expand.ExpansionLimits(
             config.depth, config.labels, config.max_expanded_nodes, config.min_confidence
         )
         self._most = min(max(room // _PARTS, _SMALLEST), _LARGEST)
         self._known: dict[NodeId, _Known] = {}
-        self._replaced: dict[NodeId, LeftOut] = {}
+        self._replaced: dict[NodeId, LeftOutChunk] = {}
         self._reached: dict[NodeId, Node] = {}
         self._seeds: dict[NodeId, Node] = {}
         found = list(sources.remembered(asked.cleaned or asked.text, _NODES))
@@ -103,10 +103,10 @@ class FoundMemory:
         )
 
     @property
-    def superseded(self) -> list[LeftOut]:
+    def superseded(self) -> list[LeftOutChunk]:
         return list(self._replaced.values())
 
-    def led_to_code(self) -> list[Led]:
+    def led_to_code(self) -> list[MemoryPointer]:
         """What the best nodes say about the code: files and items that they mention."""
         # What stands for code and was found by its name, search in the code finds better.
         nodes = [each for each in self._known.values() if each.node.type not in _PLACES]
@@ -125,7 +125,7 @@ class FoundMemory:
         there = [node.id for node in self._sources.graphs.nodes(anchors)]
         self._follow({each: _ANCHORED * scores[anchors[each]] for each in there})
 
-    def offers(self) -> list[Offer]:
+    def offers(self) -> list[ChunkOffer]:
         shown = [
             each
             for each in self._known.values()
@@ -135,7 +135,7 @@ class FoundMemory:
         projects = [graph.connection for graph in graphs.graphs if graph.scope == PROJECT]
         written_by = authors.strangers(projects, [each.node.id for each in shown])
         nodes = [
-            chunks.of_node(
+            chunks.node_offer(
                 each.node,
                 written_by.get(each.node.id, ""),
                 (each.score, each.signals, each.via),
@@ -145,7 +145,7 @@ class FoundMemory:
         ]
         return [*nodes, *self._of_sections()]
 
-    def _of_sections(self) -> Iterator[Offer]:
+    def _of_sections(self) -> Iterator[ChunkOffer]:
         weights = self._asked.weights
         every = sum(weights.values()) or 1.0
         of_document: dict[str, int] = {}
@@ -158,7 +158,7 @@ class FoundMemory:
             covered = sum(weight for term, weight in weights.items() if term in said) / every
             scale = _SECTION * chunks.by_coverage(covered)
             signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
-            yield chunks.of_section(each, (scale * each.score, signals, ()), self._most)
+            yield chunks.section_offer(each, (scale * each.score, signals, ()), self._most)
 
     def _take_named(self, named: Sequence[NodeId]) -> None:
         for node in self._sources.graphs.nodes(self._in_sight(named)):
@@ -208,14 +208,14 @@ class FoundMemory:
             score=score, signals=(*stronger.signals, *also)
         )
 
-    def _follow(self, starts: Mapping[NodeId, float]) -> list[Led]:
+    def _follow(self, starts: Mapping[NodeId, float]) -> list[MemoryPointer]:
         """Go along the edges; what stands for code on the way."""
         graphs = self._sources.graphs
         steps = expand.in_memory(graphs, starts, self._limits, self._sources.in_sight)
         every = [*starts, *(step.id for step in steps)]
         nodes = {node.id: node for node in graphs.nodes(every)}
         by_id = {step.id: step for step in steps}
-        led: list[Led] = []
+        led: list[MemoryPointer] = []
         for step in steps:
             node = nodes.get(step.id)
             if node is None:
@@ -223,7 +223,7 @@ class FoundMemory:
             via = _way(step, by_id, nodes)
             self._reached.setdefault(node.id, node)
             if node.type in ("file", "item"):
-                led.append(Led(node.type, _called(node), step.score, via))
+                led.append(MemoryPointer(node.type, _called(node), step.score, via))
             elif node.superseded_by is not None:
                 if node.id not in self._known:
                     self._leave_out(node, step.score)
@@ -233,31 +233,31 @@ class FoundMemory:
 
     def _leave_out(self, node: Node, score: float) -> None:
         title = f"{node.type.capitalize()}: {_called(node)}"
-        self._replaced.setdefault(node.id, LeftOut(title, score, 0, "superseded"))
+        self._replaced.setdefault(node.id, LeftOutChunk(title, score, 0, "superseded"))
 
 
-def _is_about_it(found: Remembered) -> bool:
+def _is_about_it(found: RankedNode) -> bool:
     """Scores compare nodes with the best of them, which may have little to do with the question.
     What has neither words nor a meaning to be compared was asked for by filters."""
     is_weak = found.coverage < _LEAST_COVERAGE and found.nearness < _LEAST_NEARNESS
     return not (is_weak and (found.coverage or found.nearness))
 
 
-def _answered(found: Remembered) -> float:
+def _answered(found: RankedNode) -> float:
     """How much of the question a node has, by its words or its meaning."""
     return min(max(found.coverage, found.nearness), 1.0)
 
 
 def _way(
-    step: expand.Recollected,
-    by_id: Mapping[NodeId, expand.Recollected],
+    step: expand.ReachedNode,
+    by_id: Mapping[NodeId, expand.ReachedNode],
     nodes: Mapping[NodeId, Node],
 ) -> tuple[str, ...]:
     def called(node_id: NodeId) -> str:
         return _called(nodes[node_id]) if node_id in nodes else node_id
 
     way = [called(step.id)]
-    at: expand.Recollected | None = step
+    at: expand.ReachedNode | None = step
     while at is not None and len(way) < 20:
         way[:0] = [called(at.previous), at.label]
         at = by_id.get(at.previous)

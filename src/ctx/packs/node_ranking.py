@@ -63,7 +63,7 @@ _LONGEST_WITH_DAYS = 2_000
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
 
 
-class Remembered(NamedTuple):
+class RankedNode(NamedTuple):
     """A node that was found, and why."""
 
     node: Node
@@ -77,7 +77,7 @@ class Remembered(NamedTuple):
     """How near it is in meaning, from 0 to 1; 0 where nobody asked."""
 
 
-def relevant(found: Sequence[Remembered]) -> list[Remembered]:
+def relevant(found: Sequence[RankedNode]) -> list[RankedNode]:
     """As far as relevance goes: what is much further away than the best is no answer.
 
     Nor is what only a vector speaks for, unless it is very near: something is always the nearest.
@@ -86,12 +86,12 @@ def relevant(found: Sequence[Remembered]) -> list[Remembered]:
     return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
 
 
-def _speaks_for_itself(found: Remembered) -> bool:
+def _speaks_for_itself(found: RankedNode) -> bool:
     is_beside = any(name == BESIDE for name, _ in found.signals)
     return found.coverage > 0 or is_beside or found.nearness >= _VERY_NEAR
 
 
-class _Asked(NamedTuple):
+class _NodeQuery(NamedTuple):
     """A question, ready to be compared with texts."""
 
     said: Mapping[str, float]
@@ -106,7 +106,7 @@ class _Asked(NamedTuple):
     """What to look for."""
 
 
-class _Compared(NamedTuple):
+class _NodeScores(NamedTuple):
     text: float
     beginning: float
     covered: float
@@ -121,11 +121,11 @@ def rank(
     limit: int,
     nearness: Nearness | None = None,
     without: Collection[str] = (),
-) -> list[Remembered]:
+) -> list[RankedNode]:
     """The nodes that answer best; a limit of 0 is none. `without` leaves signals out."""
     query = parse_words(question) if isinstance(question, str) else question
     connections = graphs.connections
-    asked = _asked(query.words, connections)
+    asked = _parse_query(query.words, connections)
     found = candidates.having(connections, query, scope, now_ms, asked.rarest, _CANDIDATES)
     near: dict[NodeId, float] = {}
     if nearness is not None and VECTORS not in without:
@@ -146,7 +146,7 @@ def rank(
             return candidates.in_sight(connections, query, scope, now_ms, node_ids)
 
         _add_neighbours(connections, visible, texts, compared, parts)
-    days = dates.named(query.words[:_LONGEST_WITH_DAYS]) if TIME not in without else []
+    days = dates.named_days(query.words[:_LONGEST_WITH_DAYS]) if TIME not in without else []
     for node_id, text in texts.items():
         score = sum(parts[node_id].values())
         if fits := max((day.fits(text.created_at) for day in days), default=0.0):
@@ -156,7 +156,7 @@ def rank(
     return _best(graphs, parts, compared, near, limit)
 
 
-def _asked(words: str, connections: Sequence[Connection]) -> _Asked:
+def _parse_query(words: str, connections: Sequence[Connection]) -> _NodeQuery:
     """What the words of a question are worth here, by how rare they are in these stores."""
     said = dict(questions.read(words).weights)
     vocabulary = Vocabulary(connections)
@@ -177,7 +177,7 @@ def _asked(words: str, connections: Sequence[Connection]) -> _Asked:
                 counts[meant] = vocabulary.count(meant)
     worth = {term: said[term] * _rarity(counts[term], vocabulary.nodes) for term in counts}
     telling = sorted(worth, key=lambda term: -worth[term])[:_MOST_TERMS]
-    return _Asked(
+    return _NodeQuery(
         {term: said[term] for term in telling},
         {term: worth[term] for term in telling},
         {term: said[term] * _rarity(counts[term], many) for term in telling},
@@ -207,7 +207,7 @@ def _is_lone(term: str) -> bool:
     return len(term) == 1 and not term.isascii()
 
 
-def _compared(asked: _Asked, texts: Iterable[Text]) -> dict[NodeId, _Compared]:
+def _compared(asked: _NodeQuery, texts: Iterable[Text]) -> dict[NodeId, _NodeScores]:
     split = {text.id: text.terms.split() for text in texts}
     whole = _scores(asked.worth, split)
     beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
@@ -220,7 +220,7 @@ def _compared(asked: _Asked, texts: Iterable[Text]) -> dict[NodeId, _Compared]:
     }
     first = _scores(worth, beginnings)
     return {
-        node_id: _Compared(whole[node_id], first[node_id], _covered(asked, words), len(words))
+        node_id: _NodeScores(whole[node_id], first[node_id], _covered(asked, words), len(words))
         for node_id, words in split.items()
     }
 
@@ -248,14 +248,14 @@ def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
     return dates
 
 
-def _covered(asked: _Asked, words: Sequence[str]) -> float:
+def _covered(asked: _NodeQuery, words: Sequence[str]) -> float:
     """How much of the question a text has in its own words."""
     there = (term for term, count in _times(asked.covering, words).items() if count)
     return sum(asked.covering[term] for term in there) / (asked.all_of_it or 1.0)
 
 
 def _parts(
-    compared: Mapping[NodeId, _Compared], near: Mapping[NodeId, float], without: Collection[str]
+    compared: Mapping[NodeId, _NodeScores], near: Mapping[NodeId, float], without: Collection[str]
 ) -> dict[NodeId, dict[str, float]]:
     """What each signal adds to the score of each node: its share of the best there is."""
     # Everything is a little near to everything: what counts is to be nearer than that.
@@ -285,7 +285,7 @@ def _add_neighbours(
     connections: Sequence[Connection],
     visible: Callable[[Collection[NodeId]], set[NodeId]],
     texts: dict[NodeId, Text],
-    compared: dict[NodeId, _Compared],
+    compared: dict[NodeId, _NodeScores],
     parts: dict[NodeId, dict[str, float]],
 ) -> None:
     """Let what is beside a node in its session speak for it, and take such neighbours in."""
@@ -296,7 +296,7 @@ def _add_neighbours(
     others = {node_id for found in near.values() for node_id, _ in found} - texts.keys()
     for text in candidates.texts(connections, visible(others)):
         texts[text.id] = text
-        compared[text.id] = _Compared(0.0, 0.0, 0.0, len(text.terms.split()))
+        compared[text.id] = _NodeScores(0.0, 0.0, 0.0, len(text.terms.split()))
         parts[text.id] = {}
     for node_id, found in near.items():
         for neighbour, steps in found:
@@ -309,10 +309,10 @@ def _add_neighbours(
 def _best(
     graphs: Graphs,
     parts: Mapping[NodeId, Mapping[str, float]],
-    compared: Mapping[NodeId, _Compared],
+    compared: Mapping[NodeId, _NodeScores],
     near: Mapping[NodeId, float],
     limit: int,
-) -> list[Remembered]:
+) -> list[RankedNode]:
     scores = {node_id: sum(each.values()) for node_id, each in parts.items()}
     # Of what is equal, the newest: ids rise with time.
     ordered = sorted(
@@ -322,7 +322,7 @@ def _best(
     )[: limit or None]
     most = scores[ordered[0]] if ordered else 1.0
     return [
-        Remembered(
+        RankedNode(
             node,
             scores[node.id] / most,
             tuple(Signal(name, value / most) for name, value in parts[node.id].items()),

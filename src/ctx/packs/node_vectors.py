@@ -39,7 +39,7 @@ embedded."""
 _PART = 400
 
 
-class _Asked:
+class _QueryVector:
     """An embedder that was asked for the vector of a question, and is not again."""
 
     def __init__(self, embedder: Embedder, question: str) -> None:
@@ -85,7 +85,7 @@ def nearness(memory: Memory, question: str) -> Nearness | None:
     if embedder is None:
         return None
     try:
-        asked = _Asked(embedder, question)
+        asked = _QueryVector(embedder, question)
     except CtxError:
         # A server that does not answer in time: words alone.
         return None

@@ -20,17 +20,17 @@ from ctx.errors import BudgetExceeded
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Node
 from ctx.packs import budget, pack_text, recent_work
-from ctx.packs.chunks import Section
-from ctx.packs.code_candidates import FoundCode
+from ctx.packs.chunks import NarrativeSection
+from ctx.packs.code_candidates import CodeCandidates
 from ctx.packs.expand import InSight
-from ctx.packs.memory_candidates import FoundMemory
-from ctx.packs.node_ranking import Remembered
+from ctx.packs.memory_candidates import MemoryCandidates
+from ctx.packs.node_ranking import RankedNode
 from ctx.packs.prompt_pack import (
     GraphContext,
     PromptPack,
     TokenBudget,
 )
-from ctx.packs.recent_work import Lately
+from ctx.packs.recent_work import RecentWork
 from ctx.search import entities
 from ctx.search import question as questions
 
@@ -71,13 +71,13 @@ class Sources(NamedTuple):
     """What a pack is built from."""
 
     graphs: Graphs
-    remembered: Callable[[str, int], Sequence[Remembered]]
+    remembered: Callable[[str, int], Sequence[RankedNode]]
     """The nodes of memory that answer a question best, so many of them."""
     code: Code | None = None
     root: str = ""
     allows: Callable[[str], bool] | None = None
     """Which files may be in the answer; None: all."""
-    sections: Callable[[str, int], Sequence[Section]] | None = None
+    sections: Callable[[str, int], Sequence[NarrativeSection]] | None = None
     """The parts of narrative documents that answer best."""
     narrative: str | None = None
     """The folder of the narrative."""
@@ -113,18 +113,18 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
     room = config.budget - config.reserved_for_response
     asked = questions.read(task)
     said = entities.find(task)
-    memory = FoundMemory(sources, config, asked, said, room)
-    code = FoundCode(sources, config, asked, said, room) if sources.code else None
+    memory = MemoryCandidates(sources, config, asked, said, room)
+    code = CodeCandidates(sources, config, asked, said, room) if sources.code else None
     led = memory.led_to_code()
     if code:
         code.look_at(led)
         memory.look_at(code.anchors())
     offers = [*(code.offers() if code else ()), *memory.offers()]
     offers.sort(key=lambda offer: -offer.chunk.relevance_score)
-    lately = Lately("", "")
+    lately = RecentWork("", "")
     if config.include_narrative:
         share = room // _NARRATIVE_SHARE
-        lately = recent_work.excerpt(
+        lately = recent_work.recent_work(
             sources.narrative, sources.task, config.narrative_days, now_ms, share
         )
     empty = PromptPack(
@@ -145,7 +145,7 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
     taken = pack_text.most_for_frame(empty, titles)
     if taken + budget.smallest(offers) > room and lately.text:
         # What happened lately is the first that can be done without.
-        lately = Lately("", "")
+        lately = RecentWork("", "")
         empty = empty._replace(recent_narrative="")
         taken = pack_text.most_for_frame(empty, titles)
     if (smallest := taken + budget.smallest(offers)) > room:
@@ -154,7 +154,7 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
     left_out = (*filled.left_out, *memory.superseded)
     pack = empty._replace(
         retrieved=filled.chunks,
-        recent_narrative=recent_work.beside(lately, sources.task, filled.chunks),
+        recent_narrative=recent_work.without_chunks(lately, sources.task, filled.chunks),
         left_out=left_out[:_MOST_LEFT_OUT],
         more_left_out=max(0, len(left_out) - _MOST_LEFT_OUT),
     )
@@ -175,7 +175,7 @@ def _too_small(smallest: int, config: RetrievalConfig) -> BudgetExceeded:
 
 
 def _graph_context(
-    code: FoundCode | None, memory: FoundMemory, config: RetrievalConfig
+    code: CodeCandidates | None, memory: MemoryCandidates, config: RetrievalConfig
 ) -> GraphContext:
     seeds = [*(code.seed_names if code else ()), *memory.seed_names]
     reached = [*(code.reached_names if code else ()), *memory.reached_names]

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 
 from ctx import tokens
 from ctx.markdown import code, flat
-from ctx.packs.prompt_pack import Chunk, LeftOut, PromptPack, Signal, TokenBudget
+from ctx.packs.prompt_pack import Chunk, LeftOutChunk, PromptPack, Signal, TokenBudget
 
 UNSURE = 0.5
 """Below this an agent is told to look further."""
@@ -66,7 +66,7 @@ def as_markdown(pack: PromptPack) -> str:
     return _whole(pack, [chunk_text(chunk) for chunk in pack.retrieved], _left_out(pack))
 
 
-def explained(pack: PromptPack) -> str:
+def with_reasons(pack: PromptPack) -> str:
     """The same with all that is known about why: signals, ways, tokens, what was left out."""
     texts = [
         f"{chunk_text(chunk)}\n\n{_figures(chunk.relevance_score, chunk.signals)};"
@@ -103,7 +103,7 @@ def cost_of_frame(pack: PromptPack) -> int:
 def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
     """The most that this can be, for chunks with these titles, some of which may be left out."""
     longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
-    left_out = tuple(LeftOut(title, 0, 0, "budget") for title in longest)
+    left_out = tuple(LeftOutChunk(title, 0, 0, "budget") for title in longest)
     named = _left_out(pack._replace(left_out=left_out))
     framed = pack._replace(token_budget=_LONGEST_FIGURES, left_out=left_out)
     return tokens.estimate(_whole(framed, [], named)) + _FIGURES
@@ -123,7 +123,7 @@ def _whole(
     files: Sequence[str] = (),
 ) -> str:
     first = pack.task.strip().partition("\n")[0][:_LONGEST_TASK]
-    parts = [f"# Context for {code(first or pack.task[:_LONGEST_TASK] or '…')}", _told(pack)]
+    parts = [f"# Context for {code(first or pack.task[:_LONGEST_TASK] or '…')}", _preamble(pack)]
     parts += chunks
     if pack.recent_narrative:
         parts += ["## Recently", "\n".join(fenced(pack.recent_narrative))]
@@ -134,7 +134,7 @@ def _whole(
     return "\n\n".join(parts) + "\n"
 
 
-def _told(pack: PromptPack) -> str:
+def _preamble(pack: PromptPack) -> str:
     budget = pack.token_budget
     if not pack.retrieved and not pack.files and not pack.left_out:
         return (

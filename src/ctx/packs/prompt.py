@@ -48,7 +48,7 @@ _HOW = (
 )
 
 
-class Frame(NamedTuple):
+class PromptFrame(NamedTuple):
     """What is said to a model around a pack."""
 
     prefix: str
@@ -57,7 +57,7 @@ class Frame(NamedTuple):
     temperature: float | None = None
 
 
-def compose(pack: PromptPack, frame: Frame) -> Request:
+def compose(pack: PromptPack, frame: PromptFrame) -> Request:
     """The question, in four parts: whatever of them is as it was need not be read again, from the
     first to the last."""
     parts = [f"## Task\n\n{pack.task.strip()}\n\n", _retrieved(pack.retrieved)]
@@ -92,7 +92,7 @@ def _quoted(chunk: Chunk) -> str:
 # A pack that comes from elsewhere
 
 
-def given(data: bytes) -> PromptPack:
+def parse_pack(data: bytes) -> PromptPack:
     """A pack as `ctx query` has written it, as far as a question needs it.
 
     What a newer version adds is passed over. `ContentRefused` for whatever is no pack.
@@ -108,14 +108,14 @@ def given(data: bytes) -> PromptPack:
         raise ContentRefused(f"{what}: it has no task with what was found for it.", hint=_HOW)
     if not task.strip():
         raise ContentRefused("The pack has no task, so there is nothing to ask.", hint=_HOW)
-    return bare(_text(task))._replace(
+    return empty_pack(_text(task))._replace(
         retrieved=tuple(_chunk(each, number) for number, each in enumerate(retrieved, 1)),
         recent_narrative=_text(said.get("recent_narrative")),
         receipt=_text(said.get("receipt"))[:_LONGEST_RECEIPT] or None,
     )
 
 
-def bare(task: str) -> PromptPack:
+def empty_pack(task: str) -> PromptPack:
     """A pack with nothing in it but its task."""
     return PromptPack(
         task=task,

@@ -39,7 +39,7 @@ class Chunk(NamedTuple):
     hit of its own."""
 
 
-class LeftOut(NamedTuple):
+class LeftOutChunk(NamedTuple):
     """What was found and is not in the pack."""
 
     title: str
@@ -49,7 +49,7 @@ class LeftOut(NamedTuple):
     """`budget`, `below the threshold`, `superseded`, …"""
 
 
-class FoundFile(NamedTuple):
+class PackFile(NamedTuple):
     """A file as it was ranked for the task."""
 
     path: str
@@ -82,8 +82,8 @@ class PromptPack(NamedTuple):
     confidence: float
     """How likely it is that the first file is the right one, from 0 to 1: an agent that gets a low
     one looks further. Without a file at most 0.5, by how well the first node answers."""
-    files: tuple[FoundFile, ...]
-    left_out: tuple[LeftOut, ...]
+    files: tuple[PackFile, ...]
+    left_out: tuple[LeftOutChunk, ...]
     code_index: IndexState
     receipt: str | None
     """What `ctx why` explains."""

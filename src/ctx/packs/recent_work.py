@@ -21,7 +21,7 @@ _EMPTY = re.compile(r"^### .*\n\s*(?=^#|\Z)", re.MULTILINE)
 """A part of an entry of which only the heading is left."""
 
 
-class Lately(NamedTuple):
+class RecentWork(NamedTuple):
     """What happened lately."""
 
     task: str
@@ -32,12 +32,14 @@ class Lately(NamedTuple):
         return "\n\n".join(part for part in self if part)
 
 
-def excerpt(folder: str | None, task: Node | None, days: int, now_ms: int, room: int) -> Lately:
+def recent_work(
+    folder: str | None, task: Node | None, days: int, now_ms: int, room: int
+) -> RecentWork:
     """The active task and the log of the last days, the newest first, within so many tokens."""
     at_hand = _fitted(f"## Active task\n\n{task.content}", room // 2) if task else ""
     room -= tokens.estimate(at_hand)
     if not folder or days <= 0:
-        return Lately(at_hand, "")
+        return RecentWork(at_hand, "")
     # Most projects have no narrative, and to load what reads it takes longer than to look at it.
     from ctx.narrative import log
 
@@ -50,10 +52,10 @@ def excerpt(folder: str | None, task: Node | None, days: int, now_ms: int, room:
         if part:
             parts.append(part)
             room -= tokens.estimate(part) + 2
-    return Lately(at_hand, "\n\n".join(parts))
+    return RecentWork(at_hand, "\n\n".join(parts))
 
 
-def beside(lately: Lately, task: Node | None, chunks: Iterable[Chunk]) -> str:
+def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk]) -> str:
     """What happened lately, without what stands among the chunks itself."""
     nodes = {chunk.object_id: chunk.title for chunk in chunks if chunk.path is None}
     ids = {short(node_id) for node_id in nodes}
@@ -65,10 +67,10 @@ def beside(lately: Lately, task: Node | None, chunks: Iterable[Chunk]) -> str:
     ]
     said = _EMPTY.sub("", "\n".join(kept)).rstrip()
     is_there = task is not None and task.id in nodes
-    return Lately("" if is_there else lately.task, said).text
+    return RecentWork("" if is_there else lately.task, said).text
 
 
-def without(said: str, title: str) -> str:
+def without_entries(said: str, title: str) -> str:
     """What happened lately, but for notes, and for nodes that were added, whose title begins so."""
     begins = re.escape(title)
     line = re.compile(rf"- `.` (?:[a-z-]+ \w+: {begins}|source \w+ MENTIONS ).*")

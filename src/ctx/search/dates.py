@@ -29,7 +29,7 @@ _BEFORE_MONTHS = re.compile(
 )
 
 
-class Day(NamedTuple):
+class NamedDay(NamedTuple):
     """A day or a whole month, of one year or of any."""
 
     month: int
@@ -44,7 +44,7 @@ class Day(NamedTuple):
         return 1.0 if self.day is None or 0 <= int(time[8:10]) - self.day <= 1 else 0.5
 
 
-def named(text: str) -> list[Day]:
+def named_days(text: str) -> list[NamedDay]:
     """The days that a text names, in order; none where there are too many."""
     found = [(match.start(), _numbers(match)) for match in _NUMBERS.finditer(text)]
     found += [(match.start(), _written(match)) for match in _WRITTEN.finditer(text)]
@@ -52,15 +52,19 @@ def named(text: str) -> list[Day]:
     return days if len(days) <= MOST else []
 
 
-def _numbers(match: re.Match[str]) -> Day | None:
+def _numbers(match: re.Match[str]) -> NamedDay | None:
     year, month, day = match.groups()
-    return Day(int(month), int(day) if day else None, int(year)) if 1 <= int(month) <= 12 else None
+    return (
+        NamedDay(int(month), int(day) if day else None, int(year))
+        if 1 <= int(month) <= 12
+        else None
+    )
 
 
-def _written(match: re.Match[str]) -> Day | None:
+def _written(match: re.Match[str]) -> NamedDay | None:
     day, year = match["before"] or match["behind"], match["year"]
     before = match.string[max(0, match.start() - 12) : match.start()]
     if match["month"] in _AMBIGUOUS and not (day or year or _BEFORE_MONTHS.search(before)):
         return None
     number = _MONTHS.index(match["month"]) + 1
-    return Day(number, int(day) if day else None, int(year) if year else None)
+    return NamedDay(number, int(day) if day else None, int(year) if year else None)

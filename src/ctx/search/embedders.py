@@ -35,9 +35,9 @@ class Embedder(Protocol):
 @cache
 def default() -> Embedder:
     """The table. Neither it nor numpy is loaded before this is called."""
-    from ctx.search.static_embedder import Table
+    from ctx.search.static_embedder import StaticEmbedder
 
-    return Table(DATA, CHECKSUM)
+    return StaticEmbedder(DATA, CHECKSUM)
 
 
 def configured(
@@ -51,9 +51,9 @@ def configured(
         return None
     if config.choice("search.embedder") == "static":
         return default()
-    from ctx.search.embedding_server import Server
+    from ctx.search.embedding_server import EmbeddingServer
 
-    return Server(
+    return EmbeddingServer(
         config.text("search.url"),
         config.text("search.model"),
         environment.get(config.text("search.api_key_env"), ""),

@@ -28,7 +28,7 @@ _SAID = 200
 _TOO_LONG = re.compile("(?i)too (?:long|large)|too many tokens|exceed|context length|batch size")
 
 
-class Server:
+class EmbeddingServer:
     """A model on a server, asked for a few texts at a time."""
 
     name = "openai"
@@ -132,7 +132,7 @@ class Server:
         return rows
 
     def _refusal(self, answer: "httpx.Response") -> ProgramFailure:
-        said = " ".join(_said(answer).split())[:_SAID]
+        said = " ".join(_error_text(answer).split())[:_SAID]
         if self._api_key:
             said = said.replace(self._api_key, "…")
         is_too_long = answer.status_code == 413 or (
@@ -204,7 +204,7 @@ def _endpoint(url: str) -> str:
     return parts._replace(path=path, fragment="").geturl()
 
 
-def _said(answer: "httpx.Response") -> str:
+def _error_text(answer: "httpx.Response") -> str:
     """The sentence in a refusal, wherever the server put it."""
     try:
         found: Any = answer.json()

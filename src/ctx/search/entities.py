@@ -65,7 +65,7 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-class Frame(NamedTuple):
+class CodeFrame(NamedTuple):
     """A place in the code: a frame of a pasted stack trace, or a line that is named."""
 
     path: str
@@ -85,7 +85,7 @@ class Entities(NamedTuple):
     tasks: tuple[str, ...]
     """`task_0043`, `decision_0007`."""
     quoted: tuple[str, ...]
-    frames: tuple[Frame, ...]
+    frames: tuple[CodeFrame, ...]
     """Innermost first, whatever order the language prints them in."""
 
 
@@ -96,7 +96,7 @@ class _Found:
         self.codes: dict[str, None] = {}
         self.tasks: dict[str, None] = {}
         self.quoted: dict[str, None] = {}
-        self.places: dict[Frame, None] = {}
+        self.places: dict[CodeFrame, None] = {}
         """Lines that are named outside of a trace."""
 
 
@@ -136,7 +136,7 @@ def _read_line(line: str, found: _Found) -> None:
             found.quoted.setdefault(inside)
     for said in _IN_WORDS.finditer(line) if " line " in line else ():
         if _looks_like_path(said[1]):
-            found.places.setdefault(Frame(said[1].removeprefix("./"), int(said[2]), ""))
+            found.places.setdefault(CodeFrame(said[1].removeprefix("./"), int(said[2]), ""))
     for word in _WORD.findall(line):
         _read_word(word, found)
 
@@ -156,7 +156,7 @@ def _read_word(word: str, found: _Found) -> None:
         path = (placed[1] if placed else bare).removeprefix("./")[:400]
         found.paths.setdefault(path)
         if placed:
-            found.places.setdefault(Frame(path, int(placed[2]), ""))
+            found.places.setdefault(CodeFrame(path, int(placed[2]), ""))
     elif _is_identifier(bare) and (is_called or _looks_like_name(bare)):
         found.names.setdefault(bare[:_LONGEST_NAME])
 
@@ -194,10 +194,10 @@ def _looks_like_name(word: str) -> bool:
 # Stack traces
 
 
-def _frames(lines: list[str]) -> dict[int, Frame | None]:
+def _frames(lines: list[str]) -> dict[int, CodeFrame | None]:
     """The frames by a number that orders them innermost first; lines without a place of their own
     that belong to one have None."""
-    found: dict[int, Frame | None] = {}
+    found: dict[int, CodeFrame | None] = {}
     deepest_last: list[int] = []
     for number, line in enumerate(lines):
         if not line or len(found) > _MOST_FRAMES:
@@ -220,7 +220,7 @@ def _frames(lines: list[str]) -> dict[int, Frame | None]:
     return found
 
 
-def _turn_round(found: dict[int, Frame | None], numbers: list[int], line: str) -> None:
+def _turn_round(found: dict[int, CodeFrame | None], numbers: list[int], line: str) -> None:
     """Python prints the innermost frame last: at the end of a trace its frames change places."""
     if not numbers or line.startswith("    "):
         return
@@ -229,9 +229,9 @@ def _turn_round(found: dict[int, Frame | None], numbers: list[int], line: str) -
     numbers.clear()
 
 
-def _frame(lines: list[str], number: int, line: str) -> Frame | None:
+def _frame(lines: list[str], number: int, line: str) -> CodeFrame | None:
     if 'File "' in line and (found := _pattern(_PYTHON).match(line)):
-        return Frame(found[1], int(found[2]), _function(found[3]))
+        return CodeFrame(found[1], int(found[2]), _function(found[3]))
     above = lines[number - 1] if number else ""
     bare = line.lstrip()
     if bare.startswith("at "):
@@ -239,18 +239,20 @@ def _frame(lines: list[str], number: int, line: str) -> Frame | None:
             return _java(found)
         if named := _pattern(_RUST_NAME).match(above):
             if found := _pattern(_RUST_PLACE).match(line):
-                return Frame(found[1], int(found[2]), _function(named[1]))
+                return CodeFrame(found[1], int(found[2]), _function(named[1]))
         elif found := _pattern(_JAVASCRIPT).match(line):
-            return Frame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
+            return CodeFrame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
     elif bare.startswith("#") and (
         found := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)
     ):
-        return Frame(found[2], int(found[3]), _function(found[1]))
+        return CodeFrame(found[2], int(found[3]), _function(found[1]))
     elif line.startswith("\t") and (found := _pattern(_GO_PLACE).match(line)):
         said = _pattern(_GO_NAME).match(above)
-        return Frame(found[1], int(found[2]), _function(said[1].rpartition("/")[2] if said else ""))
+        return CodeFrame(
+            found[1], int(found[2]), _function(said[1].rpartition("/")[2] if said else "")
+        )
     elif "panicked at" in line and (found := _pattern(_PANIC).match(line)):
-        return Frame(found[1], int(found[2]), "")
+        return CodeFrame(found[1], int(found[2]), "")
     return None
 
 
@@ -261,11 +263,11 @@ def _names_next(above: str, line: str) -> bool:
     return line.lstrip().startswith("at ") and _pattern(_RUST_NAME).match(above) is not None
 
 
-def _java(found: re.Match[str]) -> Frame:
+def _java(found: re.Match[str]) -> CodeFrame:
     """Java says the class and the file's name: together they are the path from the source root."""
     qualified = found[1].rpartition("/")[2]
     package = qualified.split(".")[:-2]
-    return Frame("/".join([*package, found[2]]), int(found[3]), _function(qualified))
+    return CodeFrame("/".join([*package, found[2]]), int(found[3]), _function(qualified))
 
 
 def _function(name: str | None) -> str:
@@ -279,10 +281,10 @@ def _function(name: str | None) -> str:
     return bare.strip(" .:<>")[:_LONGEST_NAME]
 
 
-def innermost(frames: Iterable[Frame]) -> Iterator[Frame]:
+def innermost(frames: Iterable[CodeFrame]) -> Iterator[CodeFrame]:
     """Frames, each place once; those of libraries and of the runtime last."""
     seen: set[tuple[str, int]] = set()
-    others: list[Frame] = []
+    others: list[CodeFrame] = []
     for frame in frames:
         if (frame.path, frame.line) in seen:
             continue

@@ -85,7 +85,7 @@ _SAID_OF_ANYTHING = frozenset(
 _SILENT = terms.STOP_WORDS | _SAID_OF_ANYTHING
 
 
-class Question(NamedTuple):
+class SearchQuestion(NamedTuple):
     """A task, and what to look for."""
 
     text: str
@@ -102,10 +102,12 @@ class Question(NamedTuple):
         return not self.weights.keys() <= _SILENT
 
 
-def read(text: str) -> Question:
+def read(text: str) -> SearchQuestion:
     text = text[:LONGEST]
     cleaned = clean(text)
-    return Question(text, cleaned, _weights(cleaned) or _weights(text), _is_about_tests(cleaned))
+    return SearchQuestion(
+        text, cleaned, _weights(cleaned) or _weights(text), _is_about_tests(cleaned)
+    )
 
 
 def clean(text: str) -> str:

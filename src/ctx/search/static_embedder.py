@@ -34,7 +34,7 @@ _REMEMBERED = 1 << 16
 _WORD = re.compile(r"\w+")
 
 
-class Table:
+class StaticEmbedder:
     """An embedder that looks up and adds."""
 
     def __init__(self, path: str, checksum: str | None = None) -> None:
@@ -59,7 +59,7 @@ class Table:
         pieces = data[end_of_head:end_of_words].decode("ascii").splitlines()
         end_of_scales = end_of_words + 4 * len(pieces)
         size = len(pieces) * self.dimensions
-        self._vocabulary = Vocabulary(pieces)
+        self._vocabulary = PieceVocabulary(pieces)
         self._scales = numpy.frombuffer(data, "<f4", len(pieces), end_of_words)
         rows = numpy.frombuffer(data, numpy.int8, size, end_of_scales)
         self._rows = rows.reshape(len(pieces), self.dimensions)
@@ -78,7 +78,7 @@ class Table:
         return found
 
 
-class Vocabulary:
+class PieceVocabulary:
     """The pieces that have a row, and how a text is cut into them."""
 
     def __init__(self, pieces: Sequence[str]) -> None:

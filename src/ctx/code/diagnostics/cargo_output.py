@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from ctx.code.diagnostics import source_excerpts
 from ctx.code.diagnostics.diagnostic_model import (
     SEVERITIES,
-    Diagnostic,
     Outcome,
-    Span,
     TestCounts,
+    ToolDiagnostic,
+    ToolSpan,
     is_foreign,
 )
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
@@ -39,7 +39,7 @@ _AT_OLD = re.compile(r"'(.*)', (.{1,400}?):(\d{1,9}):(\d{1,9})")
 _DOC_TEST = re.compile(r"(.{1,300}) - .{0,300}\(line (\d{1,9})\)")
 
 
-class Reader:
+class CargoReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._is_cargo = not {"cargo", "rustc", "clippy"}.isdisjoint(findings.words)
@@ -74,7 +74,7 @@ class Reader:
         if _COUNTED.match(line):
             return at + 1
         if arrow := source_excerpts.begins(lines, at):
-            drawn, after = source_excerpts.draw(lines, arrow)
+            drawn, after = source_excerpts.read_excerpt(lines, arrow)
             message = "\n".join([head[3], *(each.strip() for each in lines[at + 1 : arrow])])
             code = head[2] or _lint(drawn.asides)
             self._say(head[1], code, message, drawn.spans)
@@ -84,9 +84,9 @@ class Reader:
         self._say(head[1], head[2] or "", head[3], ())
         return at + 1
 
-    def _say(self, level: str, code: str, message: str, spans: tuple[Span, ...]) -> None:
+    def _say(self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]) -> None:
         tool = "clippy" if code.startswith("clippy::") else "rustc" if spans else "cargo"
-        self._findings.add(Diagnostic(tool, SEVERITIES[level], message, code, spans))
+        self._findings.add(ToolDiagnostic(tool, SEVERITIES[level], message, code, spans))
         if level == "error":
             self._findings.fails()
 
@@ -129,9 +129,9 @@ class Reader:
             message, spans = "\n".join(said[:MOST_LINES]), ()
         if doc := _DOC_TEST.fullmatch(name):
             # A panic there counts lines from the beginning of the example.
-            spans = (Span(doc[1], number(doc[2]), None, number(doc[2])),)
+            spans = (ToolSpan(doc[1], number(doc[2]), None, number(doc[2])),)
         self._told.add(name)
-        self._findings.add(Diagnostic(TESTS, "error", message or "failed", "", spans, name))
+        self._findings.add(ToolDiagnostic(TESTS, "error", message or "failed", "", spans, name))
         return end
 
     def _panic(self, lines: Sequence[str], at: int) -> int:
@@ -142,9 +142,9 @@ class Reader:
         name = found[1]
         if name in self._failed or "::" in name:
             self._told.add(name)
-            self._findings.add(Diagnostic(TESTS, "error", message, "", spans, name))
+            self._findings.add(ToolDiagnostic(TESTS, "error", message, "", spans, name))
         else:
-            self._findings.add(Diagnostic("rust", "error", message, "panic", spans))
+            self._findings.add(ToolDiagnostic("rust", "error", message, "panic", spans))
             if name == "main":
                 self._findings.fails()
         return after
@@ -152,14 +152,14 @@ class Reader:
     def _tell_rest(self) -> None:
         for name in self._failed:
             if name not in self._told:
-                self._findings.add(Diagnostic(TESTS, "error", "failed", test=name))
+                self._findings.add(ToolDiagnostic(TESTS, "error", "failed", test=name))
         self._failed.clear()
 
     def close(self) -> None:
         self._tell_rest()
 
 
-def panic(lines: Sequence[str], at: int) -> tuple[str, tuple[Span, ...], int]:
+def panic(lines: Sequence[str], at: int) -> tuple[str, tuple[ToolSpan, ...], int]:
     """What a thread panicked with, where, and the line after all that is said about it."""
     found = _PANIC.match(lines[at])
     assert found is not None
@@ -177,10 +177,10 @@ def panic(lines: Sequence[str], at: int) -> tuple[str, tuple[Span, ...], int]:
     return "\n".join(said[:MOST_LINES]), spans, after
 
 
-def _place(path: str, line: str, column: str) -> tuple[Span, ...]:
+def _place(path: str, line: str, column: str) -> tuple[ToolSpan, ...]:
     if is_foreign(path):
         return ()
-    return (Span(path, number(line), number(column), number(line)),)
+    return (ToolSpan(path, number(line), number(column), number(line)),)
 
 
 def _lint(asides: Sequence[str]) -> str:

@@ -29,7 +29,7 @@ _OF_OTHERS = (
 )
 
 
-class Span(NamedTuple):
+class ToolSpan(NamedTuple):
     """A stretch of a file. Lines and columns count from 1; the end column is behind the last."""
 
     path: str
@@ -46,12 +46,12 @@ class Span(NamedTuple):
         return f"{self.path}:{self.start_line}" if self.start_line else self.path
 
 
-class Diagnostic(NamedTuple):
+class ToolDiagnostic(NamedTuple):
     tool: str
     severity: Severity
     message: str
     code: str = ""
-    spans: tuple[Span, ...] = ()
+    spans: tuple[ToolSpan, ...] = ()
     """The place that is meant first, then those that have to do with it."""
     test: str = ""
     """The test that failed, where it is one."""
@@ -77,12 +77,12 @@ class TestCounts(NamedTuple):
         return TestCounts(*(one + another for one, another in zip(self, other, strict=True)))
 
 
-class Report(NamedTuple):
+class ToolReport(NamedTuple):
     """All that an output says."""
 
     tool: str
     """The one with most to say; empty where none was recognised."""
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[ToolDiagnostic, ...]
     tests: TestCounts | None
     outcome: Outcome | None
     """None where nothing says how it ended."""
@@ -95,6 +95,6 @@ def is_foreign(path: str) -> bool:
     return any(part in path for part in _OF_OTHERS)
 
 
-def own(spans: list[Span]) -> list[Span]:
+def own(spans: list[ToolSpan]) -> list[ToolSpan]:
     """The places in code of one's own; all of them where there are none."""
     return [span for span in spans if not is_foreign(span.path)] or spans

@@ -5,7 +5,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ctx.code.diagnostics.diagnostic_model import Diagnostic, Outcome, Report, Span, TestCounts
+from ctx.code.diagnostics.diagnostic_model import (
+    Outcome,
+    TestCounts,
+    ToolDiagnostic,
+    ToolReport,
+    ToolSpan,
+)
 
 MOST_DIAGNOSTICS = 1_000
 MOST_LINES = 10
@@ -19,7 +25,7 @@ _LARGEST_NUMBER = 2**31
 _WORD = re.compile(r"[\w.+-]+")
 
 
-class Reader(Protocol):
+class OutputReader(Protocol):
     """Knows the output of a family of tools."""
 
     def read(self, lines: Sequence[str], at: int) -> int:
@@ -36,18 +42,18 @@ class Findings:
         self.problems: dict[str, None] = {}
         self.line = 0
         """The line that is being read."""
-        self._diagnostics: dict[Diagnostic, None] = {}
+        self._diagnostics: dict[ToolDiagnostic, None] = {}
         self._left_out = 0
         self._counts: dict[str, TestCounts] = {}
         self._verdicts: dict[str, Outcome] = {}
         self._last_verdict = self._last_error = -1
 
-    def add(self, found: Diagnostic) -> None:
+    def add(self, found: ToolDiagnostic) -> None:
         whole = found._replace(
-            message=told(found.message, _LONGEST_MESSAGE),
-            code=told(found.code, _LONGEST_NAME),
+            message=shortened(found.message, _LONGEST_MESSAGE),
+            code=shortened(found.code, _LONGEST_NAME),
             spans=tuple(_tidy(found.spans)),
-            test=told(found.test, _LONGEST_NAME),
+            test=shortened(found.test, _LONGEST_NAME),
         )
         if whole in self._diagnostics:
             return
@@ -95,15 +101,15 @@ class Findings:
             return "failed"
         return "passed" if self._verdicts else None
 
-    def report(self) -> Report:
+    def report(self) -> ToolReport:
         found = tuple(self._diagnostics)
         if self._left_out:
             self.problems[f"{self._left_out:,} more diagnostics were left out."] = None
         counts = list(self._counts.values())
         tests = sum(counts[1:], counts[0]) if counts else None
-        return Report(self._loudest(found), found, tests, self.outcome, tuple(self.problems))
+        return ToolReport(self._loudest(found), found, tests, self.outcome, tuple(self.problems))
 
-    def _loudest(self, found: Sequence[Diagnostic]) -> str:
+    def _loudest(self, found: Sequence[ToolDiagnostic]) -> str:
         """The tool that has most to say: errors, then anything, then how the tests went."""
         errors = Counter(each.tool for each in found if each.severity == "error")
         every = Counter(each.tool for each in found)
@@ -116,12 +122,12 @@ class Findings:
         return max(names, key=weight, default="")
 
 
-def _tidy(spans: Iterable[Span]) -> Iterable[Span]:
+def _tidy(spans: Iterable[ToolSpan]) -> Iterable[ToolSpan]:
     seen: set[tuple[object, ...]] = set()
     for span in spans:
         tidy = span._replace(
-            path=told(span.path, _LONGEST_MESSAGE).removeprefix("./").removeprefix("file://"),
-            label=told(span.label, _LONGEST_LABEL),
+            path=shortened(span.path, _LONGEST_MESSAGE).removeprefix("./").removeprefix("file://"),
+            label=shortened(span.label, _LONGEST_LABEL),
         )
         place = tidy[:3]
         if place not in seen and len(seen) < _MOST_SPANS:
@@ -129,7 +135,7 @@ def _tidy(spans: Iterable[Span]) -> Iterable[Span]:
             yield tidy
 
 
-def told(text: str, most: int) -> str:
+def shortened(text: str, most: int) -> str:
     """Text that can be kept: no half characters, which JSON can bring in, and not too much."""
     plain = text.strip().encode("utf-8", "replace").decode()
     return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from ctx.code.diagnostics import stack_traces
-from ctx.code.diagnostics.diagnostic_model import Diagnostic, Span, TestCounts
+from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
 
 TESTS = "go test"
@@ -18,7 +18,7 @@ _RESULT = re.compile(r"(ok  |FAIL|---)\t(\S{1,300})(?:\t(.*)| (\[.{1,60}\]))?")
 _MOST_SPANS = 6
 
 
-class Reader:
+class GoTestReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._compiler = "go vet" if "vet" in findings.words else "go"
@@ -30,7 +30,7 @@ class Reader:
         self._test = ""
         self._failed: dict[str, None] = {}
         self._logs: dict[str, list[tuple[str, str, list[str]]]] = {}
-        self._panics: list[Diagnostic] = []
+        self._panics: list[ToolDiagnostic] = []
 
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
@@ -51,7 +51,7 @@ class Reader:
                 return at + self._result(line)
             case "p" | "f" if self._test and (trace := stack_traces.go(lines, at)):
                 self._panics.append(
-                    Diagnostic(TESTS, "error", trace.message, "panic", trace.spans, self._test)
+                    ToolDiagnostic(TESTS, "error", trace.message, "panic", trace.spans, self._test)
                 )
                 return trace.after
         return self._compiled(line, at)
@@ -65,9 +65,9 @@ class Reader:
             # Whoever searches for something prints lines like this too.
             return at
         shown = number(found[2])
-        span = Span(found[1], shown, number(found[3]) if found[3] else None, shown)
+        span = ToolSpan(found[1], shown, number(found[3]) if found[3] else None, shown)
         tool = "go vet" if line.startswith("vet: ") else self._compiler
-        self._findings.add(Diagnostic(tool, "error", found[4], "", (span,)))
+        self._findings.add(ToolDiagnostic(tool, "error", found[4], "", (span,)))
         self._findings.fails()
         return at + 1
 
@@ -119,11 +119,11 @@ class Reader:
             message = "\n".join(line for _, _, said in logs for line in said)
             folder = f"{package}/" if package else ""
             spans = [
-                Span(f"{folder}{path}", number(shown), None, number(shown))
+                ToolSpan(f"{folder}{path}", number(shown), None, number(shown))
                 for path, shown, _ in logs[:_MOST_SPANS]
             ]
             self._findings.add(
-                Diagnostic(TESTS, "error", message or "failed", "", tuple(spans), name)
+                ToolDiagnostic(TESTS, "error", message or "failed", "", tuple(spans), name)
             )
         self._failed, self._logs, self._panics, self._test = {}, {}, [], ""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from ctx.code.diagnostics import source_excerpts
-from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Diagnostic, Outcome, Span
+from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Outcome, ToolDiagnostic, ToolSpan
 from ctx.code.diagnostics.findings import Findings, number
 
 _FILE = re.compile(r"(\S.{0,400}\.\w{1,10}):?")
@@ -43,7 +43,7 @@ _WORDS = re.compile("|".join(f"({words})" for words, _, _ in _LAST_WORDS))
 _FIRST_LETTERS = frozenset("AF0123456789SmnB")
 
 
-class Reader:
+class GroupedReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._file = ""
@@ -77,15 +77,15 @@ class Reader:
                 return at
             self._file = above[1].removesuffix(":")
         shown = number(found[1])
-        span = Span(self._file, shown, number(found[2]), shown)
+        span = ToolSpan(self._file, shown, number(found[2]), shown)
         if found.re is _STYLISH:
             message, _, rule = found[4].rpartition("  ")
             if not message or not _RULE.fullmatch(rule):
                 message, rule = found[4], ""
-            self._say(Diagnostic("eslint", SEVERITIES[found[3]], message, rule, (span,)))
+            self._say(ToolDiagnostic("eslint", SEVERITIES[found[3]], message, rule, (span,)))
         else:
             text = found[5].removeprefix("[*] ")
-            self._say(Diagnostic("ruff", "error", text, found[3] or found[4], (span,)))
+            self._say(ToolDiagnostic("ruff", "error", text, found[3] or found[4], (span,)))
         is_last = at + 1 >= len(lines) or not lines[at + 1].startswith(" ")
         if is_last:
             self._file = ""
@@ -96,13 +96,13 @@ class Reader:
         arrow = source_excerpts.begins(lines, at)
         if not arrow:
             return at
-        drawn, after = source_excerpts.draw(lines, arrow)
+        drawn, after = source_excerpts.read_excerpt(lines, arrow)
         code = head[1] or head[2]
         tool = "ruff format" if code == "unformatted" else "ruff"
-        self._say(Diagnostic(tool, "error", head[3], code, drawn.spans[:1]))
+        self._say(ToolDiagnostic(tool, "error", head[3], code, drawn.spans[:1]))
         return after
 
-    def _say(self, found: Diagnostic) -> None:
+    def _say(self, found: ToolDiagnostic) -> None:
         self._findings.add(found)
         if found.severity == "error":
             self._findings.fails()

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ctx.code.diagnostics import go_test
-from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Diagnostic, Span
+from ctx.code.diagnostics.diagnostic_model import SEVERITIES, ToolDiagnostic, ToolSpan
 from ctx.code.diagnostics.findings import MOST_DIAGNOSTICS, Findings, number
 
 _ESLINT = '[{"filePath"'
@@ -18,7 +18,7 @@ _DECODER = json.JSONDecoder()
 _CUT = "A report in JSON is cut or damaged."
 
 
-class Reader:
+class JsonReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._tests: dict[str, list[str]] = {}
@@ -69,14 +69,14 @@ class Reader:
         if not spans and (level == "failure-note" or message.endswith(" emitted")):
             return
         tool = "clippy" if code.startswith("clippy::") else "rustc"
-        self._findings.add(Diagnostic(tool, severity, message, code, tuple(spans)))
+        self._findings.add(ToolDiagnostic(tool, severity, message, code, tuple(spans)))
         if severity == "error":
             self._findings.fails()
 
     def _mypy(self, value: dict[str, Any]) -> None:
         end_column = number(value.get("end_column"))
         column = number(value.get("column"))
-        span = Span(
+        span = ToolSpan(
             _text(value, "file"),
             number(value.get("line")),
             # These count from 0.
@@ -85,7 +85,9 @@ class Reader:
             None if end_column is None else end_column + 1,
         )
         severity = SEVERITIES.get(_text(value, "severity"), "error")
-        found = Diagnostic("mypy", severity, _text(value, "message"), _text(value, "code"), (span,))
+        found = ToolDiagnostic(
+            "mypy", severity, _text(value, "message"), _text(value, "code"), (span,)
+        )
         self._findings.add(found)
         if severity == "error":
             self._findings.fails()
@@ -108,9 +110,11 @@ class Reader:
         begin, end = value.get("location"), value.get("end_location")
         start_line, start_column = _row(begin)
         end_line, end_column = _row(end)
-        span = Span(_text(value, "filename"), start_line, start_column, end_line, end_column)
+        span = ToolSpan(_text(value, "filename"), start_line, start_column, end_line, end_column)
         severity = SEVERITIES.get(_text(value, "severity"), "error")
-        found = Diagnostic("ruff", severity, _text(value, "message"), _text(value, "code"), (span,))
+        found = ToolDiagnostic(
+            "ruff", severity, _text(value, "message"), _text(value, "code"), (span,)
+        )
         self._findings.add(found)
         self._findings.fails()
 
@@ -125,7 +129,7 @@ class Reader:
                 severity = "error" if message.get("severity") == 2 else "warning"
                 errors += severity == "error"
                 shown = number(message.get("line"))
-                span = Span(
+                span = ToolSpan(
                     _text(file, "filePath"),
                     shown,
                     number(message.get("column")),
@@ -133,7 +137,7 @@ class Reader:
                     number(message.get("endColumn")),
                 )
                 self._findings.add(
-                    Diagnostic(
+                    ToolDiagnostic(
                         "eslint",
                         SEVERITIES[severity],
                         _text(message, "message"),
@@ -158,7 +162,7 @@ class Reader:
         for parts in self._tests.values():
             # Lines may come in pieces.
             lines = "".join(parts).split("\n")[:_MOST_OUTPUT]
-            reader = go_test.Reader(self._findings)
+            reader = go_test.GoTestReader(self._findings)
             at = 0
             while at < len(lines):
                 at = max(reader.read(lines, at), at + 1)
@@ -197,7 +201,7 @@ def _row(place: object) -> tuple[int | None, int | None]:
     return number(place.get("row")), number(place.get("column"))
 
 
-def _rust_spans(value: dict[str, Any]) -> Iterator[Span]:
+def _rust_spans(value: dict[str, Any]) -> Iterator[ToolSpan]:
     """The primary places first, then others, then those of the notes beneath."""
     places = value.get("spans")
     here = [each for each in places if isinstance(each, dict)] if isinstance(places, list) else []
@@ -213,8 +217,8 @@ def _rust_spans(value: dict[str, Any]) -> Iterator[Span]:
                     yield _rust_span(each, _text(child, "message"))
 
 
-def _rust_span(value: dict[str, Any], label: str) -> Span:
-    return Span(
+def _rust_span(value: dict[str, Any], label: str) -> ToolSpan:
+    return ToolSpan(
         _text(value, "file_name"),
         number(value.get("line_start")),
         number(value.get("column_start")),

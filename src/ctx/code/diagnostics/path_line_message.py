@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Diagnostic, Span
+from ctx.code.diagnostics.diagnostic_model import SEVERITIES, ToolDiagnostic, ToolSpan
 from ctx.code.diagnostics.findings import Findings, number
 
 _PLACE = re.compile(
@@ -43,12 +43,12 @@ _MOST_PENDING = 8
 _MOST_RELATED = 12
 
 
-class Reader:
+class PathLineReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
-        self._pending: list[Span] = []
+        self._pending: list[ToolSpan] = []
         """Places that lead to the diagnostic that comes next."""
-        self._last: Diagnostic | None = None
+        self._last: ToolDiagnostic | None = None
         """What notes belong to; it is added when they are over."""
         self._is_clang = "clang" in findings.words or "clang++" in findings.words
 
@@ -58,7 +58,7 @@ class Reader:
             return at + self._ends(line)
         if included := _INCLUDED.fullmatch(line):
             self._wait(
-                Span(
+                ToolSpan(
                     included[1],
                     number(included[2]),
                     None,
@@ -72,7 +72,7 @@ class Reader:
             return self._located(lines, at, found)
         if "+0x" in line and (linked := _LINKED.fullmatch(line)):
             self._flush()
-            self._findings.add(Diagnostic("ld", "error", linked[2], "", (Span(linked[1]),)))
+            self._findings.add(ToolDiagnostic("ld", "error", linked[2], "", (ToolSpan(linked[1]),)))
             self._findings.fails()
             return at + 1
         return at + self._ends(line)
@@ -89,7 +89,7 @@ class Reader:
         return True
 
     def _located(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
-        place = _Place.of(found)
+        place = _Place.from_match(found)
         said = _SEVERITY.fullmatch(place.rest)
         if said is None:
             return at + self._unsaid(place)
@@ -109,7 +109,7 @@ class Reader:
                 related = (*self._last.spans, span._replace(label=message))
                 self._last = self._last._replace(spans=related)
             return after
-        self._say(Diagnostic(tool, SEVERITIES[level], message, code, (span, *self._pending)))
+        self._say(ToolDiagnostic(tool, SEVERITIES[level], message, code, (span, *self._pending)))
         return after
 
     def _unsaid(self, place: "_Place") -> bool:
@@ -120,14 +120,14 @@ class Reader:
         message, code = _bracketed(place.rest)
         if unix := _UNIX_CODE.fullmatch(code):
             level = SEVERITIES[unix[1].lower()]
-            self._say(Diagnostic("eslint", level, message, unix[2] or "", (place.span,)))
+            self._say(ToolDiagnostic("eslint", level, message, unix[2] or "", (place.span,)))
             return True
         rule = _PYTHON_RULE.fullmatch(place.rest) if place.ending in _PYTHON else None
         if rule is None or place.span.start_column is None:
             return False
         words = self._findings.words
         tool = next((name for name in ("flake8", "pylint", "pycodestyle") if name in words), "ruff")
-        self._say(Diagnostic(tool, "error", rule[2], rule[1], (place.span,)))
+        self._say(ToolDiagnostic(tool, "error", rule[2], rule[1], (place.span,)))
         return True
 
     def _whose(self, place: "_Place", said: re.Match[str]) -> tuple[str, str, str]:
@@ -153,10 +153,10 @@ class Reader:
     def _program(self) -> str:
         return self._findings.words[0] if self._findings.words else "unknown"
 
-    def _wait(self, span: Span) -> None:
+    def _wait(self, span: ToolSpan) -> None:
         self._pending = [*self._pending, span][-_MOST_PENDING:]
 
-    def _say(self, found: Diagnostic) -> None:
+    def _say(self, found: ToolDiagnostic) -> None:
         self._flush()
         self._last = found
         self._pending = []
@@ -175,17 +175,17 @@ class Reader:
 
 
 class _Place(NamedTuple):
-    span: Span
+    span: ToolSpan
     ending: str
     rest: str
 
     @classmethod
-    def of(cls, found: re.Match[str]) -> "_Place":
+    def from_match(cls, found: re.Match[str]) -> "_Place":
         line, column = number(found[2]), number(found[3]) if found[3] else None
         end_line = number(found[4]) if found[4] else line
         # mypy names the last column, not the one behind it.
         end_column = int(found[5]) + 1 if found[5] else None
-        span = Span(found[1], line, column, end_line, end_column)
+        span = ToolSpan(found[1], line, column, end_line, end_column)
         return cls(span, found[1].rpartition(".")[2].lower(), found[6])
 
 
@@ -208,7 +208,7 @@ def _bracketed(text: str) -> tuple[str, str]:
     return before.rstrip(), inside[:-1]
 
 
-def _underlined(lines: Sequence[str], at: int, span: Span) -> tuple[int | None, int]:
+def _underlined(lines: Sequence[str], at: int, span: ToolSpan) -> tuple[int | None, int]:
     """Where the marks beneath the source end, if they are there; and the line after them."""
     for below in range(at, min(at + 2, len(lines))):
         marks = _CARETS.fullmatch(lines[below]) if "^" in lines[below] else None

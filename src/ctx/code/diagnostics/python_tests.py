@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Container, Iterator, Sequence
 
 from ctx.code.diagnostics import stack_traces
-from ctx.code.diagnostics.diagnostic_model import Diagnostic, Span, TestCounts, own
+from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan, own
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
 
 _BANNER = re.compile(r"={2,} (.{1,300}) ={2,}")
@@ -29,12 +29,12 @@ _UNIT_END = re.compile(r"(OK|FAILED)(?: \((.{1,200})\))?")
 _UNIT_COUNT = re.compile(r"([a-z ]{1,40})=(\d{1,9})")
 
 
-class Reader:
+class PytestReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._part = ""
         """The part of pytest's report that is being read."""
-        self._failed: list[Diagnostic] = []
+        self._failed: list[ToolDiagnostic] = []
         self._summed: list[str] = []
         """What the summary says: which test, and why."""
 
@@ -108,7 +108,7 @@ class Reader:
         end = at + 1
         while end < len(lines) and not _is_boundary(lines[end]):
             end += 1
-        spans: list[Span] = []
+        spans: list[ToolSpan] = []
         said: list[str] = []
         for line in _traced(lines, at + 1, end):
             if error := _ERROR_LINE.fullmatch(line):
@@ -128,7 +128,7 @@ class Reader:
             )
             said = [trace.message] if trace else []
         if named and title.startswith("ERROR collecting") and not own(spans):
-            spans = [Span(name)]
+            spans = [ToolSpan(name)]
         self._failed.append(_failure(name, said, spans))
         return end
 
@@ -152,8 +152,8 @@ class Reader:
 
     def _close_run(self) -> None:
         """Put what was told at length and what the summary says together."""
-        waiting: dict[str, list[Diagnostic]] = {}
-        nameless: dict[str, list[Diagnostic]] = {}
+        waiting: dict[str, list[ToolDiagnostic]] = {}
+        nameless: dict[str, list[ToolDiagnostic]] = {}
         for failed in self._failed:
             first = failed.message.partition("\n")[0]
             (waiting if failed.test else nameless).setdefault(failed.test or first, []).append(
@@ -166,7 +166,7 @@ class Reader:
             if found:
                 self._findings.add(found.pop(0)._replace(test=node_id))
             else:
-                span = Span(file) if file.endswith(".py") else None
+                span = ToolSpan(file) if file.endswith(".py") else None
                 spans = [span] if span else []
                 self._findings.add(_failure(node_id, [why or "failed"], spans))
         for left in (*waiting.values(), *nameless.values()):
@@ -189,10 +189,10 @@ class Reader:
         if entry[2] and not entry[2].endswith(entry[1]):
             name = f"{entry[2]}.{entry[1]}"
         if trace is None:
-            self._findings.add(Diagnostic("unittest", "error", "failed", test=name))
+            self._findings.add(ToolDiagnostic("unittest", "error", "failed", test=name))
             return at + 2
         self._findings.add(
-            Diagnostic("unittest", "error", trace.message, trace.kind, trace.spans, name)
+            ToolDiagnostic("unittest", "error", trace.message, trace.kind, trace.spans, name)
         )
         return trace.after
 
@@ -251,11 +251,11 @@ def _traced(lines: Sequence[str], first: int, end: int) -> Iterator[str]:
         yield lines[at]
 
 
-def _span(path: str, line: str) -> Span:
-    return Span(path, number(line), None, number(line))
+def _span(path: str, line: str) -> ToolSpan:
+    return ToolSpan(path, number(line), None, number(line))
 
 
-def _failure(name: str, said: Sequence[str], spans: list[Span]) -> Diagnostic:
+def _failure(name: str, said: Sequence[str], spans: list[ToolSpan]) -> ToolDiagnostic:
     kept = [line for line in said if line.strip()][:MOST_LINES]
     lines = textwrap.dedent("\n".join(kept)).split("\n")
     if _QUOTED_FILE.match(lines[0]):
@@ -264,7 +264,7 @@ def _failure(name: str, said: Sequence[str], spans: list[Span]) -> Diagnostic:
     kind = _KIND.match(lines[0])
     message = "\n".join(lines) or "failed"
     places = tuple(own(spans)[::-1])
-    return Diagnostic("pytest", "error", message, kind[1] if kind else "", places, name)
+    return ToolDiagnostic("pytest", "error", message, kind[1] if kind else "", places, name)
 
 
 def _split(text: str, titles: Container[str]) -> tuple[str, str]:

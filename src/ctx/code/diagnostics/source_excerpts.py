@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.code.diagnostics.diagnostic_model import Span
+from ctx.code.diagnostics.diagnostic_model import ToolSpan
 from ctx.code.diagnostics.findings import number
 
 _ARROW = re.compile(r" {0,12}(-->|:::) (.{1,400}?):(\d{1,9}):(\d{1,9})\s*")
@@ -21,8 +21,8 @@ _ASIDE = re.compile(r"(?: {0,12}= )?(note|help): (.*)")
 _MOST_CONTINUED = 8
 
 
-class Drawn(NamedTuple):
-    spans: tuple[Span, ...]
+class SourceExcerpt(NamedTuple):
+    spans: tuple[ToolSpan, ...]
     asides: tuple[str, ...]
     """What stands beneath the drawing: notes and help, each with its word before it."""
 
@@ -38,9 +38,9 @@ def begins(lines: Sequence[str], at: int) -> int:
     return 0
 
 
-def draw(lines: Sequence[str], arrow: int) -> tuple[Drawn, int]:
+def read_excerpt(lines: Sequence[str], arrow: int) -> tuple[SourceExcerpt, int]:
     """Read a drawing from its first arrow on; and the line after it."""
-    spans: list[Span] = []
+    spans: list[ToolSpan] = []
     asides: list[str] = []
     label = ""
     shown: int | None = None
@@ -50,7 +50,7 @@ def draw(lines: Sequence[str], arrow: int) -> tuple[Drawn, int]:
         if found := _ARROW.fullmatch(line):
             line_number = number(found[3])
             place = (found[2], line_number, number(found[4]), line_number)
-            spans.append(Span(*place, label=label))
+            spans.append(ToolSpan(*place, label=label))
         elif not _GUTTER.match(line):
             break
         elif source := _SOURCE.match(line):
@@ -61,10 +61,10 @@ def draw(lines: Sequence[str], arrow: int) -> tuple[Drawn, int]:
         elif len(spans) == 1 and not asides and "^" in line:
             spans[0] = _underlined(spans[0], line, shown)
         at += 1
-    return Drawn(tuple(spans), tuple(asides)), at
+    return SourceExcerpt(tuple(spans), tuple(asides)), at
 
 
-def _underlined(span: Span, line: str, shown: int | None) -> Span:
+def _underlined(span: ToolSpan, line: str, shown: int | None) -> ToolSpan:
     """A span with its end, which carets beneath the source show, and what is said there."""
     if span.end_column is not None or shown is None or span.start_line is None:
         return span

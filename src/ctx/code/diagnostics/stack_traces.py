@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ctx.code.diagnostics.diagnostic_model import Diagnostic, Span, own
+from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolSpan, own
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
 
 _TRACEBACK = "Traceback (most recent call last):"
@@ -36,12 +36,12 @@ class Trace(NamedTuple):
     kind: str
     """What was raised: `KeyError`."""
     message: str
-    spans: tuple[Span, ...]
+    spans: tuple[ToolSpan, ...]
     after: int
     """The line after all of it."""
 
 
-class Reader:
+class TraceReader:
     """Traces that nothing else has made sense of."""
 
     def __init__(self, findings: Findings) -> None:
@@ -52,7 +52,9 @@ class Reader:
             trace = begins(lines, at)
             if trace is None:
                 continue
-            self._findings.add(Diagnostic(tool, "error", trace.message, trace.kind, trace.spans))
+            self._findings.add(
+                ToolDiagnostic(tool, "error", trace.message, trace.kind, trace.spans)
+            )
             rest = lines[trace.after : trace.after + 3]
             if trace.after >= len(lines) or any(line.startswith("Node.js v") for line in rest):
                 # Nothing comes after it: it is what the program died of.
@@ -66,7 +68,7 @@ class Reader:
 
 def python(lines: Sequence[str], at: int) -> Trace | None:
     """A traceback, with those of what caused it; also an error of syntax, which has none."""
-    earlier: list[Span] = []
+    earlier: list[ToolSpan] = []
     while True:
         if at >= len(lines) or lines[at].strip() != _TRACEBACK:
             is_syntax = at < len(lines) and lines[at].startswith("  File ")
@@ -104,13 +106,13 @@ def _skip_message(lines: Sequence[str], at: int) -> int:
     return at if at + MOST_LINES < len(lines) else len(lines)
 
 
-def _frames(lines: Sequence[str], at: int) -> tuple[list[Span], int]:
+def _frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
     """The frames of a traceback, the innermost of one's own code first."""
-    found: list[Span] = []
+    found: list[ToolSpan] = []
     while at < len(lines) and lines[at].startswith("  ") and not _begins(lines, at):
         if frame := _FRAME.fullmatch(lines[at]):
             line = number(frame[2])
-            found.append(Span(frame[1], line, None, line))
+            found.append(ToolSpan(frame[1], line, None, line))
             del found[:-100]
         at += 1
     return own(found)[::-1], at
@@ -138,13 +140,13 @@ def node(lines: Sequence[str], at: int) -> Trace | None:
     return Trace(raised[1], f"{raised[1]}: {raised[2]}", tuple(spans), after)
 
 
-def js_frames(lines: Sequence[str], at: int) -> tuple[list[Span], int]:
+def js_frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
     """The frames of JavaScript, the innermost of one's own code first, and the line after."""
-    found: list[Span] = []
+    found: list[ToolSpan] = []
     while at < len(lines) and lines[at].lstrip().startswith("at "):
         if frame := _JS_FRAME.fullmatch(lines[at].rstrip(" {")):
             line = number(frame[2])
-            found.append(Span(frame[1], line, number(frame[3]), line))
+            found.append(ToolSpan(frame[1], line, number(frame[3]), line))
             del found[100:]
         at += 1
     return own(found), at
@@ -155,7 +157,7 @@ def java(lines: Sequence[str], at: int) -> Trace | None:
     if raised is None:
         return None
     kind, message = raised[1].rpartition(".")[2], raised[2] or ""
-    spans: list[Span] = []
+    spans: list[ToolSpan] = []
     label = ""
     at += 1
     while at < len(lines):
@@ -165,7 +167,9 @@ def java(lines: Sequence[str], at: int) -> Trace | None:
         elif frame := _JAVA_FRAME.fullmatch(line):
             if not frame[1].startswith(_JAVA_OF_OTHERS) and len(spans) < 100:
                 shown = number(frame[3])
-                spans.append(Span(_java_path(frame[1], frame[2]), shown, None, shown, label=label))
+                spans.append(
+                    ToolSpan(_java_path(frame[1], frame[2]), shown, None, shown, label=label)
+                )
         elif not _JAVA_MORE.match(line):
             break
         at += 1
@@ -188,7 +192,7 @@ def go(lines: Sequence[str], at: int) -> Trace | None:
         after += 1
     if not (after + 1 < len(lines) and _GO_GOROUTINE.match(lines[after + 1])):
         return None
-    spans: list[Span] = []
+    spans: list[ToolSpan] = []
     after += 1
     goroutine = 0
     while after < len(lines) and (line := lines[after]).strip():
@@ -196,7 +200,7 @@ def go(lines: Sequence[str], at: int) -> Trace | None:
         frame = _GO_FRAME.fullmatch(line) if goroutine == 1 else None
         if frame and len(spans) < 100:
             shown = number(frame[2])
-            spans.append(Span(frame[1], shown, None, shown))
+            spans.append(ToolSpan(frame[1], shown, None, shown))
         elif line.startswith(("FAIL\t", "exit status ")):
             break
         after += 1

@@ -14,8 +14,8 @@ from ctx.code.diagnostics import (
     stack_traces,
     tsc,
 )
-from ctx.code.diagnostics.diagnostic_model import Report
-from ctx.code.diagnostics.findings import Findings, Reader
+from ctx.code.diagnostics.diagnostic_model import ToolReport
+from ctx.code.diagnostics.findings import Findings, OutputReader
 
 _MOST_LINES = 100_000
 _LONGEST_LINE = 2_000
@@ -27,7 +27,7 @@ _STEERING = re.compile(
 )
 
 
-def read(output: str | Sequence[str], command: str = "") -> Report:
+def read(output: str | Sequence[str], command: str = "") -> ToolReport:
     """All that an output says, as text or in lines. It never fails, whatever it is given.
 
     `command` is what was run, such as `cargo test`: it is heard only where the output leaves open
@@ -35,17 +35,17 @@ def read(output: str | Sequence[str], command: str = "") -> Report:
     """
     findings = Findings(command)
     lines = _plain(output, findings)
-    readers: tuple[Reader, ...] = (
-        json_reports.Reader(findings),
-        cargo_output.Reader(findings),
-        python_tests.Reader(findings),
+    readers: tuple[OutputReader, ...] = (
+        json_reports.JsonReader(findings),
+        cargo_output.CargoReader(findings),
+        python_tests.PytestReader(findings),
         python_tests.UnittestEnd(findings),
-        go_test.Reader(findings),
-        grouped_by_file.Reader(findings),
-        tsc.Reader(findings),
-        javascript_tests.Reader(findings),
-        path_line_message.Reader(findings),
-        stack_traces.Reader(findings),
+        go_test.GoTestReader(findings),
+        grouped_by_file.GroupedReader(findings),
+        tsc.TypeScriptReader(findings),
+        javascript_tests.JavaScriptTestReader(findings),
+        path_line_message.PathLineReader(findings),
+        stack_traces.TraceReader(findings),
     )
     at = 0
     while at < len(lines):
@@ -56,7 +56,7 @@ def read(output: str | Sequence[str], command: str = "") -> Report:
     return findings.report()
 
 
-def _read_one(readers: Sequence[Reader], lines: Sequence[str], at: int) -> int:
+def _read_one(readers: Sequence[OutputReader], lines: Sequence[str], at: int) -> int:
     for reader in readers:
         after = reader.read(lines, at)
         if after > at:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from ctx.code.diagnostics.diagnostic_model import SEVERITIES, Diagnostic, Span
+from ctx.code.diagnostics.diagnostic_model import SEVERITIES, ToolDiagnostic, ToolSpan
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
 
 _PLAIN = re.compile(
@@ -22,7 +22,7 @@ _TOOLS = {"TS": "tsc", "CS": "csc", "C": "cl", "LNK": "link", "FS": "fsc"}
 _MOST_BELOW = 40
 
 
-class Reader:
+class TypeScriptReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
 
@@ -43,7 +43,7 @@ class Reader:
 
     def _plain(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
         shown = number(found[2])
-        span = Span(found[1], shown, number(found[3]) if found[3] else None, shown)
+        span = ToolSpan(found[1], shown, number(found[3]) if found[3] else None, shown)
         said, after = _continued(lines, at, found[6])
         self._say(found[4], found[5], said, (span,))
         return after
@@ -53,13 +53,13 @@ class Reader:
         shown, column = number(found[2]), number(found[3]) or 0
         said, after = _continued(lines, at, found[6])
         end = None
-        related: list[Span] = []
+        related: list[ToolSpan] = []
         last = min(after + _MOST_BELOW, len(lines))
         while after < last and (not lines[after] or lines[after][0] in " 0123456789"):
             line = lines[after]
             if place := _RELATED.fullmatch(line):
                 other = number(place[2])
-                related.append(Span(place[1], other, number(place[3]), other))
+                related.append(ToolSpan(place[1], other, number(place[3]), other))
             elif related and line.startswith("    ") and _is_label(line):
                 related[-1] = related[-1]._replace(label=line.strip())
             elif not related and end is None and (marks := _UNDERLINE.fullmatch(line)):
@@ -67,7 +67,7 @@ class Reader:
             after += 1
         while not lines[after - 1]:
             after -= 1
-        span = Span(found[1], shown, column, shown, end)
+        span = ToolSpan(found[1], shown, column, shown, end)
         self._say(found[4], found[5] or "", said, (span, *related))
         return after
 
@@ -79,15 +79,15 @@ class Reader:
         shown = number(found[2])
         rule = _RULE.fullmatch(found[6])
         message, code = (rule[1], rule[2]) if rule else (found[6], "")
-        span = Span(found[1], shown, number(found[3]), shown)
-        self._findings.add(Diagnostic("pyright", SEVERITIES[found[4]], message, code, (span,)))
+        span = ToolSpan(found[1], shown, number(found[3]), shown)
+        self._findings.add(ToolDiagnostic("pyright", SEVERITIES[found[4]], message, code, (span,)))
         if found[4] == "error":
             self._findings.fails()
         return at + 1
 
-    def _say(self, level: str, code: str, message: str, spans: tuple[Span, ...]) -> None:
+    def _say(self, level: str, code: str, message: str, spans: tuple[ToolSpan, ...]) -> None:
         tool = _TOOLS.get(code.rstrip("0123456789"), code.rstrip("0123456789").lower() or "tsc")
-        self._findings.add(Diagnostic(tool, SEVERITIES[level], message, code, spans))
+        self._findings.add(ToolDiagnostic(tool, SEVERITIES[level], message, code, spans))
         if SEVERITIES[level] == "error":
             self._findings.fails()
 

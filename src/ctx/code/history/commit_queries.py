@@ -12,7 +12,7 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import layout, terms
-from ctx.code.bm25 import Asked
+from ctx.code.bm25 import Bm25Collection
 from ctx.code.file_words import EXPLANATION, SUBJECT
 from ctx.code.history.history_tables import LARGEST_SHARED, key_of, unpack, unshrink
 from ctx.code.segments import COMMITS
@@ -24,7 +24,7 @@ _MOST_RENAMES = 30
 _NEVER = 1 << 62
 
 
-class Commit(NamedTuple):
+class IndexedCommit(NamedTuple):
     hash: str
     time: int
     """Seconds since 1970, when it was committed."""
@@ -32,8 +32,8 @@ class Commit(NamedTuple):
     body: str
 
 
-class Found(NamedTuple):
-    commit: Commit
+class CommitMatch(NamedTuple):
+    commit: IndexedCommit
     score: float
 
 
@@ -46,18 +46,18 @@ class CoChange(NamedTuple):
     """Of the commits of the one that was asked about."""
 
 
-class Recent(NamedTuple):
+class RecentFile(NamedTuple):
     path: str
     time: int
     times: int
 
 
-def commits_of(connection: Connection, path: str, limit: int) -> list[Commit]:
+def commits_of(connection: Connection, path: str, limit: int) -> list[IndexedCommit]:
     """The commits that touched a file, under the names it had too; the newest first."""
     return _newest(connection, _trail(connection, path), limit)
 
 
-def commits_inside(connection: Connection, folder: str, limit: int) -> list[Commit]:
+def commits_inside(connection: Connection, folder: str, limit: int) -> list[IndexedCommit]:
     """The commits that touched any file in a folder, the newest first; `.` is the root."""
     found: set[int] = set()
     beginning = "" if folder == "." else f"{folder}/"
@@ -80,7 +80,7 @@ def files_of(connection: Connection, hash: str) -> list[str]:
     return sorted(_names(connection, unpack(row[0] or b"")).values()) if row else []
 
 
-def together(connection: Connection, path: str, limit: int) -> list[CoChange]:
+def changed_together(connection: Connection, path: str, limit: int) -> list[CoChange]:
     """The files that change when a file changes, the closest first.
 
     A commit of two files ties them closer than one of thirty, and a file that changes all the
@@ -114,24 +114,24 @@ def together(connection: Connection, path: str, limit: int) -> list[CoChange]:
     return [CoChange(names[id], times[id], times[id] / len(own)) for id in closest[:limit]]
 
 
-def search(connection: Connection, words: str, limit: int) -> list[Found]:
+def search(connection: Connection, words: str, limit: int) -> list[CommitMatch]:
     """The commits whose messages speak of any of the words, the best first."""
     fields = {SUBJECT: _SUBJECT_COUNTS, EXPLANATION: 1.0}
-    found = spoken_of(connection, fields, dict.fromkeys(terms.query(words), 1.0))
+    found = message_scores(connection, fields, dict.fromkeys(terms.query(words), 1.0))
     # Of those that say the same, the newest.
     bar = heapq.nlargest(max(limit, 1), found.values())[-1] if found else 0.0
     best = [id for id, score in found.items() if score >= bar]
     named = _newest_by_id(connection, best, limit=None)
     ranked = sorted(named, key=lambda id: (-found[id], -named[id].time, named[id].hash))
-    return [Found(named[id], found[id]) for id in ranked[:limit]]
+    return [CommitMatch(named[id], found[id]) for id in ranked[:limit]]
 
 
-def spoken_of(
+def message_scores(
     connection: Connection, fields: Mapping[str, float], weights: Mapping[str, float]
 ) -> dict[int, float]:
     """How much the messages of commits have to do with weighted terms; only those that have."""
     with snapshot(connection):
-        scores = Asked(connection, COMMITS).scores(fields, weights)
+        scores = Bm25Collection(connection, COMMITS).scores(fields, weights)
     found: dict[int, float] = {}
     for segment, totals, _ in scores:
         ids = segment.ids
@@ -156,7 +156,7 @@ def ages(connection: Connection, paths: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def recent(connection: Connection, since: int, limit: int) -> list[Recent]:
+def recent_files(connection: Connection, since: int, limit: int) -> list[RecentFile]:
     """The files that were touched since a time, under the names they have now; newest first."""
     heir = _heirs(connection)
     last: dict[int, int] = {}
@@ -169,21 +169,23 @@ def recent(connection: Connection, since: int, limit: int) -> list[Recent]:
             times[id] += 1
     names = _names(connection, last)
     newest = sorted(last, key=lambda id: (-last[id], -times[id], names[id]))
-    return [Recent(names[id], last[id], times[id]) for id in newest[:limit]]
+    return [RecentFile(names[id], last[id], times[id]) for id in newest[:limit]]
 
 
-def _newest(connection: Connection, ids: list[int], limit: int) -> list[Commit]:
+def _newest(connection: Connection, ids: list[int], limit: int) -> list[IndexedCommit]:
     return list(_newest_by_id(connection, ids, limit).values())
 
 
-def _newest_by_id(connection: Connection, ids: list[int], limit: int | None) -> dict[int, Commit]:
+def _newest_by_id(
+    connection: Connection, ids: list[int], limit: int | None
+) -> dict[int, IndexedCommit]:
     found = connection.execute(
         "SELECT id, hash, time, subject, body FROM commits"
         " WHERE id IN (SELECT value FROM json_each(?)) ORDER BY time DESC, hash LIMIT ?",
         (json.dumps(ids), -1 if limit is None else limit),
     )
     return {
-        id: Commit(hash.hex(), time, subject, unshrink(body))
+        id: IndexedCommit(hash.hex(), time, subject, unshrink(body))
         for id, hash, time, subject, body in found
     }
 

@@ -33,7 +33,7 @@ Change = tuple[bytes, bytes | None]
 where it was renamed; as bytes, from the folder. There are too many of them for more than tuples."""
 
 
-class Commit(NamedTuple):
+class LoggedCommit(NamedTuple):
     hash: str
     time: int
     """Seconds since 1970, when it was committed."""
@@ -44,7 +44,7 @@ class Commit(NamedTuple):
 
 def read(
     checkout: checkouts.Checkout, folder: str, hashes: Sequence[str], edge: frozenset[str]
-) -> Generator[list[Commit]]:
+) -> Generator[list[LoggedCommit]]:
     """These commits in this order, some at a time, with what they changed under a folder.
 
     Several git processes work ahead of us. Where one fails, because objects are missing that the
@@ -117,7 +117,7 @@ def _fields(printed: BinaryIO) -> Iterator[bytes]:
             begun = other
 
 
-def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[Commit]:
+def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCommit]:
     field = next(fields, None)
     while field is not None:
         hash = field.decode("ascii", "replace")
@@ -135,10 +135,10 @@ def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[Commit]:
                     changes.append((path, None))
         said = message[:_LOOKED_AT].decode("utf-8", "replace")
         known = None if hash in edge else changes
-        yield Commit(hash, min(int(time or 0), _LATEST), said, known)
+        yield LoggedCommit(hash, min(int(time or 0), _LATEST), said, known)
 
 
-def _fit(commits: list[Commit]) -> list[Commit]:
+def _fit(commits: list[LoggedCommit]) -> list[LoggedCommit]:
     """The same commits with messages that can be kept."""
     messages = [_CONTROL.sub("", commit.message) for commit in commits]
     # Nearly no message has a secret, and one look at all of them costs a tenth of a look at each.

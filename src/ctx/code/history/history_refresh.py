@@ -25,7 +25,7 @@ _NEWEST = 2_000
 _OLDEST = (1 << 32) - 1
 
 
-class Read(NamedTuple):
+class HistorySize(NamedTuple):
     commits_new: int
     commits_total: int
     complete: bool
@@ -43,7 +43,7 @@ class _State(NamedTuple):
 
 def refresh(
     connection: Connection, project: Project, most: int = MOST, tick: clock.Tick = clock.no_tick
-) -> Read | None:
+) -> HistorySize | None:
     """Bring the history up to HEAD; None outside of git.
 
     Each step is a transaction of its own, and leaves a history that is true as far as it goes.
@@ -59,7 +59,7 @@ def refresh(
     wanted = _State(head or "", named, " ".join(sorted(edge)), most)
     state, complete = _state(connection)
     if state == wanted:
-        return Read(0, _count(connection), complete)
+        return HistorySize(0, _count(connection), complete)
 
     listed = git.newest_commits(checkout, head, most + 1) if head else []
     complete = len(listed) <= most and edge.isdisjoint(listed)
@@ -82,7 +82,7 @@ def refresh(
         for part in parts:
             with transaction(connection):
                 if not _is_reading(connection, reader):
-                    return Read(new, _count(connection), complete=False)
+                    return HistorySize(new, _count(connection), complete=False)
                 _add(connection, paths, part, inside=bool(folder))
             new += len(part)
             tick(new, len(missing))
@@ -93,7 +93,7 @@ def refresh(
         "UPDATE history_state SET head = ?, complete = ?, lately = ? WHERE reader = ?",
         (wanted.head, complete, _lately(connection), reader),
     )
-    return Read(new, _count(connection), complete)
+    return HistorySize(new, _count(connection), complete)
 
 
 def _lately(connection: Connection) -> bytes:
@@ -109,9 +109,9 @@ def _lately(connection: Connection) -> bytes:
     return pack(touched) + pack([min(rows[0][0] - last[each], _OLDEST) for each in touched])
 
 
-def known(connection: Connection) -> Read:
+def history_size(connection: Connection) -> HistorySize:
     """What is there, whether or not it is up to date."""
-    return Read(0, _count(connection), _state(connection)[1])
+    return HistorySize(0, _count(connection), _state(connection)[1])
 
 
 def _state(connection: Connection) -> tuple[_State | None, bool]:
@@ -184,7 +184,7 @@ def _take_out(connection: Connection, ids: Sequence[int]) -> None:
 
 
 def _add(
-    connection: Connection, paths: "_PathIds", part: Iterable[git_log.Commit], *, inside: bool
+    connection: Connection, paths: "_PathIds", part: Iterable[git_log.LoggedCommit], *, inside: bool
 ) -> None:
     """Write commits down. Of one that touched nothing inside the folder only the name is kept."""
     last = connection.execute("SELECT max(id) FROM commits").fetchone()[0] or 0

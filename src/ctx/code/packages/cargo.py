@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from ctx.code.packages import package_model
 from ctx.code.packages.manifest_files import (
+    ManifestTree,
     Table,
-    Tree,
     entries,
     is_name,
     joined,
@@ -16,7 +16,12 @@ from ctx.code.packages.manifest_files import (
     text_of,
     texts_of,
 )
-from ctx.code.packages.package_model import Dependency, Package, Target, Workspace
+from ctx.code.packages.package_model import (
+    ManifestDependency,
+    ManifestPackage,
+    PackageTarget,
+    PackageWorkspace,
+)
 
 MANIFEST = "Cargo.toml"
 
@@ -60,15 +65,15 @@ class _Crate(NamedTuple):
         return text_of(self.said, "package", "name")
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The crates among a project's files."""
-    return cargo_manifests(Tree(root, paths))
+    return cargo_manifests(ManifestTree(root, paths))
 
 
-def cargo_manifests(tree: Tree) -> Workspace:
+def cargo_manifests(tree: ManifestTree) -> PackageWorkspace:
     said = {path: found for path in tree.called(MANIFEST) if (found := tree.toml(path)) is not None}
     packages = []
-    dependencies: list[Dependency] = []
+    dependencies: list[ManifestDependency] = []
     for path, manifest in said.items():
         if "package" not in manifest:
             continue
@@ -79,7 +84,7 @@ def cargo_manifests(tree: Tree) -> Workspace:
             continue
         packages.append(_package(tree, crate))
         dependencies += _dependencies(crate, said)
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
 def _workspace(path: str, said: dict[str, Table]) -> str:
@@ -113,10 +118,10 @@ def _manifest(folder: str, path: str, said: dict[str, Table]) -> str | None:
     return found if found in said else None
 
 
-def _package(tree: Tree, crate: _Crate) -> Package:
+def _package(tree: ManifestTree, crate: _Crate) -> ManifestPackage:
     targets = list(_targets(tree, crate))
     version = crate.package("version")
-    return Package(
+    return ManifestPackage(
         crate.name,
         version if isinstance(version, str) and is_name(version) else "0.0.0",
         package_model.CARGO,
@@ -128,7 +133,7 @@ def _package(tree: Tree, crate: _Crate) -> Package:
     )
 
 
-def _targets(tree: Tree, crate: _Crate) -> Iterator[Target]:
+def _targets(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
     """What a crate builds: what its manifest lists, and what lies where cargo looks for it."""
     yield from _library(tree, crate)
     for kind in _FOUND:
@@ -137,10 +142,10 @@ def _targets(tree: Tree, crate: _Crate) -> Iterator[Target]:
     script = joined(crate.root, build if isinstance(build, str) else "build.rs")
     if build is not False and script and (isinstance(build, str) or script in tree):
         stem = split(script)[1].removesuffix(".rs")
-        yield Target(f"build-script-{stem}", "build_script", script)
+        yield PackageTarget(f"build-script-{stem}", "build_script", script)
 
 
-def _library(tree: Tree, crate: _Crate) -> Iterator[Target]:
+def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
     listed = crate.said.get("lib")
     lib = listed if isinstance(listed, dict) else {}
     path = joined(crate.root, text_of(lib, "path") or "src/lib.rs")
@@ -149,10 +154,12 @@ def _library(tree: Tree, crate: _Crate) -> Iterator[Target]:
         is_macro = lib.get("proc-macro") is True or lib.get("proc_macro") is True
         kinds = texts_of(lib, "crate-type") + texts_of(lib, "crate_type")
         name = text_of(lib, "name") or crate.name.replace("-", "_")
-        yield Target(name, "proc_macro" if is_macro or "proc-macro" in kinds else "lib", path)
+        yield PackageTarget(
+            name, "proc_macro" if is_macro or "proc-macro" in kinds else "lib", path
+        )
 
 
-def _programs(tree: Tree, crate: _Crate, kind: str) -> Iterator[Target]:
+def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageTarget]:
     switch, folder = _FOUND[kind]
     there = dict(_lying(tree, crate, kind, folder))
     listed = [each for each in tables_of(crate.said, kind) if text_of(each, "name")]
@@ -160,7 +167,7 @@ def _programs(tree: Tree, crate: _Crate, kind: str) -> Iterator[Target]:
     for each in listed:
         name = text_of(each, "name")
         path = joined(crate.root, text_of(each, "path")) or there.get(name, "")
-        named[name] = Target(name, kind, path)
+        named[name] = PackageTarget(name, kind, path)
     # Before 2018, a list was taken to be the whole list.
     is_old = crate.package("edition") in (None, "2015")
     found = crate.package(switch)
@@ -168,11 +175,11 @@ def _programs(tree: Tree, crate: _Crate, kind: str) -> Iterator[Target]:
         taken = {target.path for target in named.values()}
         for name, path in there.items():
             if name not in named and path not in taken:
-                named[name] = Target(name, kind, path)
+                named[name] = PackageTarget(name, kind, path)
     yield from (named[name] for name in sorted(named))
 
 
-def _lying(tree: Tree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[str, str]]:
+def _lying(tree: ManifestTree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[str, str]]:
     """The names and files of what lies in the folder for its kind."""
     start = joined(crate.root, "src/main.rs") or ""
     if kind == "bin" and start in tree:
@@ -187,7 +194,7 @@ def _lying(tree: Tree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[
             yield name, main
 
 
-def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[Dependency]:
+def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[ManifestDependency]:
     patched = _patched(crate, said)
     for table, kind in _KINDS.items():
         places = [crate.said.get(table)]
@@ -206,7 +213,7 @@ def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[Dependency]
 
 def _dependency(
     crate: _Crate, name: str, wanted: Any, kind: str, said: dict[str, Table]
-) -> Dependency:
+) -> ManifestDependency:
     own = wanted if isinstance(wanted, dict) else {"version": wanted}
     folder, told = crate.root, own
     if own.get("workspace") is True:
@@ -217,7 +224,7 @@ def _dependency(
     manifest = _manifest(folder, path, said) if path else None
     package = text_of(told, "package") or name
     features = dict.fromkeys([*texts_of(told, "features"), *texts_of(own, "features")])
-    return Dependency(
+    return ManifestDependency(
         crate.manifest,
         package,
         kind,

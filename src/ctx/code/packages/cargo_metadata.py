@@ -21,8 +21,8 @@ import msgspec
 
 from ctx import redaction
 from ctx.code.packages.cargo import MANIFEST, cargo_manifests
-from ctx.code.packages.manifest_files import Tree, split, tables_of, text_of
-from ctx.code.packages.package_model import Problem
+from ctx.code.packages.manifest_files import ManifestTree, split, tables_of, text_of
+from ctx.code.packages.package_model import ManifestProblem
 from ctx.errors import PathRefused, ProgramFailure
 from ctx.objects.model import (
     CargoSnapshot,
@@ -53,9 +53,9 @@ _KINDS = {
 }
 
 
-class Described(NamedTuple):
+class CargoDescription(NamedTuple):
     snapshot: CargoSnapshot
-    problems: tuple[Problem, ...]
+    problems: tuple[ManifestProblem, ...]
 
 
 # What cargo prints, as far as it is of use here.
@@ -116,18 +116,18 @@ class _Metadata(msgspec.Struct, frozen=True):
 class _Local(NamedTuple):
     """What the manifests say by themselves."""
 
-    tree: Tree
+    tree: ManifestTree
     meant: Mapping[tuple[str, str], str]
     """The manifest of a crate of this project, by the one that needs it and its name."""
 
 
-def described(root: str, paths: Iterable[str]) -> Described:
+def describe(root: str, paths: Iterable[str]) -> CargoDescription:
     """The cargo workspaces among a project's files, all of them as one snapshot.
 
     E015 where there is no manifest, E029 where cargo is missing or can describe none of them.
     """
     root = os.path.realpath(root)
-    tree = Tree(root, paths)
+    tree = ManifestTree(root, paths)
     # A link may lead to anything on this machine.
     manifests = outermost(path for path in tree.called(MANIFEST) if _inside(root, path) == path)
     if not manifests:
@@ -138,19 +138,19 @@ def described(root: str, paths: Iterable[str]) -> Described:
     found = cargo_manifests(tree).dependencies
     local = _Local(tree, {(each.from_, each.to): each.manifest for each in found if each.local})
     parts: list[CargoSnapshot] = []
-    problems: list[Problem] = []
+    problems: list[ManifestProblem] = []
     for manifest in manifests[:_MOST_WORKSPACES]:
         try:
             parts.append(_workspace(root, manifest, local, problems))
         except ProgramFailure as error:
             if len(manifests) == 1:
                 raise
-            problems.append(Problem(manifest, f"is left out: {error.message}"))
+            problems.append(ManifestProblem(manifest, f"is left out: {error.message}"))
     if not parts:
         raise ProgramFailure("cargo can describe none of the manifests.", hint=problems[0].reason)
     too_many = f"is left out: there are more than {_MOST_WORKSPACES} workspaces"
-    problems += [Problem(each, too_many) for each in manifests[_MOST_WORKSPACES:]]
-    return Described(_merged(parts), tuple(problems))
+    problems += [ManifestProblem(each, too_many) for each in manifests[_MOST_WORKSPACES:]]
+    return CargoDescription(_merged(parts), tuple(problems))
 
 
 def outermost(manifests: Iterable[str]) -> list[str]:
@@ -167,7 +167,9 @@ def outermost(manifests: Iterable[str]) -> list[str]:
     return found
 
 
-def _workspace(root: str, manifest: str, local: _Local, problems: list[Problem]) -> CargoSnapshot:
+def _workspace(
+    root: str, manifest: str, local: _Local, problems: list[ManifestProblem]
+) -> CargoSnapshot:
     asked = ("--manifest-path", os.path.join(root, manifest))
     found = _ask(root, "--offline", "--no-deps", *asked)
     lock = os.path.join(found.workspace_root, "Cargo.lock")
@@ -176,12 +178,16 @@ def _workspace(root: str, manifest: str, local: _Local, problems: list[Problem])
             whole = _ask(root, "--frozen", *asked)
         except ProgramFailure as error:
             problems.append(
-                Problem(manifest, f"has dependencies as declared, not as resolved: {error.message}")
+                ManifestProblem(
+                    manifest, f"has dependencies as declared, not as resolved: {error.message}"
+                )
             )
         else:
             return _snapshot(root, whole, _resolved(root, whole))
     else:
-        problems.append(Problem(manifest, "has dependencies as declared: there is no Cargo.lock"))
+        problems.append(
+            ManifestProblem(manifest, "has dependencies as declared: there is no Cargo.lock")
+        )
     locked = _locked(local.tree, _inside(root, lock))
     return _snapshot(root, found, _declared(root, found, local, locked))
 
@@ -298,7 +304,7 @@ def _need(from_: str, to: str, kind: str | None, asked: Sequence[_Declared]) -> 
     )
 
 
-def _locked(tree: Tree, path: str | None) -> dict[str, str]:
+def _locked(tree: ManifestTree, path: str | None) -> dict[str, str]:
     """The versions in a `Cargo.lock`, of packages that are there in one version alone."""
     table = tree.toml(path) if path else None
     listed = [(text_of(each, "name"), each) for each in tables_of(table, "package")]

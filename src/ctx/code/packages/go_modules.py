@@ -4,8 +4,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ctx.code.packages import package_model
-from ctx.code.packages.manifest_files import Tree, is_name, joined, split
-from ctx.code.packages.package_model import Dependency, Package, Target, Workspace
+from ctx.code.packages.manifest_files import ManifestTree, is_name, joined, split
+from ctx.code.packages.package_model import (
+    ManifestDependency,
+    ManifestPackage,
+    PackageTarget,
+    PackageWorkspace,
+)
 
 MANIFEST = "go.mod"
 WORKSPACE = "go.work"
@@ -19,12 +24,12 @@ class _Line(NamedTuple):
     comment: str
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The Go modules among a project's files."""
-    return go_manifests(Tree(root, paths))
+    return go_manifests(ManifestTree(root, paths))
 
 
-def go_manifests(tree: Tree) -> Workspace:
+def go_manifests(tree: ManifestTree) -> PackageWorkspace:
     said = {
         path: list(_lines(text))
         for path in tree.called(MANIFEST)
@@ -40,7 +45,7 @@ def go_manifests(tree: Tree) -> Workspace:
             # An empty one only keeps its folder out of the module around it.
             tree.problem(path, "names no module")
     dependencies = [each for package in packages for each in _dependencies(package, said, packages)]
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -57,7 +62,7 @@ def _lines(text: str) -> Iterator[_Line]:
             yield _Line(verb, tuple(words), comment.strip())
 
 
-def _used(tree: Tree, said: Mapping[str, list[_Line]]) -> Iterator[tuple[str, str]]:
+def _used(tree: ManifestTree, said: Mapping[str, list[_Line]]) -> Iterator[tuple[str, str]]:
     """The modules that a workspace uses, and its file."""
     for path in tree.called(WORKSPACE):
         for line in _lines(tree.text(path) or ""):
@@ -72,9 +77,9 @@ def _manifest(folder: str, path: str) -> str:
     return MANIFEST if inside == "." else f"{inside}/{MANIFEST}"
 
 
-def _package(tree: Tree, path: str, name: str, workspace: str) -> Package:
+def _package(tree: ManifestTree, path: str, name: str, workspace: str) -> ManifestPackage:
     folder = split(path)[0]
-    return Package(
+    return ManifestPackage(
         name,
         "",
         package_model.GO,
@@ -87,20 +92,20 @@ def _package(tree: Tree, path: str, name: str, workspace: str) -> Package:
     )
 
 
-def _programs(tree: Tree, folder: str, name: str) -> Iterator[Target]:
+def _programs(tree: ManifestTree, folder: str, name: str) -> Iterator[PackageTarget]:
     """What lies where programs lie by convention; only their code would tell for sure."""
     main = joined(folder, "main.go") or ""
     if main in tree:
-        yield Target(name.rpartition("/")[2], "bin", main)
+        yield PackageTarget(name.rpartition("/")[2], "bin", main)
     programs = joined(folder, "cmd") or ""
     for each in tree.folders(programs):
         if f"{programs}/{each}/main.go" in tree:
-            yield Target(each, "bin", f"{programs}/{each}/main.go")
+            yield PackageTarget(each, "bin", f"{programs}/{each}/main.go")
 
 
 def _dependencies(
-    package: Package, said: Mapping[str, list[_Line]], packages: Iterable[Package]
-) -> Iterator[Dependency]:
+    package: ManifestPackage, said: Mapping[str, list[_Line]], packages: Iterable[ManifestPackage]
+) -> Iterator[ManifestDependency]:
     lines = said[package.manifest]
     together = {
         other.name: other.manifest
@@ -118,7 +123,7 @@ def _dependencies(
             meant = replaced.get(name) or together.get(name, "")
             meant = meant if meant in said else ""
             is_indirect = line.comment.startswith("indirect")
-            yield Dependency(
+            yield ManifestDependency(
                 package.manifest,
                 name,
                 package_model.INDIRECT if is_indirect else package_model.NORMAL,

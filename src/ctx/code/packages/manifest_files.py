@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from ctx import disk
-from ctx.code.packages.package_model import Problem
+from ctx.code.packages.package_model import ManifestProblem
 
 Table = Mapping[str, Any]
 T = TypeVar("T")
@@ -28,11 +28,11 @@ _QUOTED = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|\'[^\']*+\'?')
 _LONGEST_NAME = 300
 
 
-class Tree:
+class ManifestTree:
     def __init__(self, root: str, paths: Iterable[str]) -> None:
         self._root = os.path.realpath(root)
         self._paths = frozenset(path for path in paths if path.isprintable())
-        self.problems: list[Problem] = []
+        self.problems: list[ManifestProblem] = []
 
     def __contains__(self, path: str) -> bool:
         return path in self._paths
@@ -107,7 +107,7 @@ class Tree:
             raise ValueError("it is not UTF-8") from None
 
     def problem(self, path: str, reason: str) -> None:
-        self.problems.append(Problem(path, reason))
+        self.problems.append(ManifestProblem(path, reason))
 
 
 def split(path: str) -> tuple[str, str]:

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from ctx.code.packages.cargo import cargo_manifests
 from ctx.code.packages.go_modules import go_manifests
-from ctx.code.packages.manifest_files import Tree
+from ctx.code.packages.manifest_files import ManifestTree
 from ctx.code.packages.maven import maven_manifests
 from ctx.code.packages.npm import npm_manifests
-from ctx.code.packages.package_model import Dependency, Package, Workspace
+from ctx.code.packages.package_model import ManifestDependency, ManifestPackage, PackageWorkspace
 from ctx.code.packages.pyproject import python_manifests
 
 _READERS = (cargo_manifests, npm_manifests, python_manifests, go_manifests, maven_manifests)
@@ -22,13 +22,13 @@ MANIFESTS = frozenset(
 answer stays the same."""
 
 
-def read_all(root: str, paths: Iterable[str]) -> Workspace:
+def read_all(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The packages among a project's files, given as paths from its root."""
-    tree = Tree(root, paths)
-    packages: list[Package] = []
-    dependencies: list[Dependency] = []
+    tree = ManifestTree(root, paths)
+    packages: list[ManifestPackage] = []
+    dependencies: list[ManifestDependency] = []
     for reader in _READERS:
         found = reader(tree)
         packages += found.packages
         dependencies += found.dependencies
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))

@@ -6,8 +6,8 @@ from functools import cached_property
 from xml.etree.ElementTree import Element
 
 from ctx.code.packages import package_model
-from ctx.code.packages.manifest_files import Tree, is_name, joined, split
-from ctx.code.packages.package_model import Dependency, Package, Workspace
+from ctx.code.packages.manifest_files import ManifestTree, is_name, joined, split
+from ctx.code.packages.package_model import ManifestDependency, ManifestPackage, PackageWorkspace
 
 MANIFEST = "pom.xml"
 
@@ -76,12 +76,12 @@ class _Project:
         return next((each for each in told if each), found[0])
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The Maven projects among a project's files."""
-    return maven_manifests(Tree(root, paths))
+    return maven_manifests(ManifestTree(root, paths))
 
 
-def maven_manifests(tree: Tree) -> Workspace:
+def maven_manifests(tree: ManifestTree) -> PackageWorkspace:
     every = {
         path: _Project(path, said)
         for path in tree.called(MANIFEST)
@@ -100,7 +100,7 @@ def maven_manifests(tree: Tree) -> Workspace:
     dependencies = [
         each for package in packages for each in _dependencies(every[package.manifest], manifests)
     ]
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
 def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
@@ -131,10 +131,10 @@ def _manifest(folder: str) -> str:
     return MANIFEST if folder == "." else f"{folder}/{MANIFEST}"
 
 
-def _package(tree: Tree, project: _Project, workspace: str) -> Package:
+def _package(tree: ManifestTree, project: _Project, workspace: str) -> ManifestPackage:
     folder = split(project.manifest)[0]
     roots = [joined(folder, each) or each for each in _SOURCES]
-    return Package(
+    return ManifestPackage(
         project.name,
         project.version,
         package_model.MAVEN,
@@ -145,7 +145,7 @@ def _package(tree: Tree, project: _Project, workspace: str) -> Package:
     )
 
 
-def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[Dependency]:
+def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[ManifestDependency]:
     above = (project, *project.parents)
     for entry in _children(project.said, "dependencies"):
         name = project.needed(entry)
@@ -153,7 +153,7 @@ def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[D
         version = project.filled(next((each for each in chosen if each), ""))
         meant = manifests.get(name, "")
         if name.strip(":"):
-            yield Dependency(
+            yield ManifestDependency(
                 project.manifest,
                 name,
                 package_model.DEV if _text(entry, "scope") == "test" else package_model.NORMAL,

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from ctx.code.packages import globs, package_model
 from ctx.code.packages.manifest_files import (
+    ManifestTree,
     Table,
-    Tree,
     entries,
     is_name,
     joined,
@@ -15,7 +15,12 @@ from ctx.code.packages.manifest_files import (
     text_of,
     texts_of,
 )
-from ctx.code.packages.package_model import Dependency, Package, Target, Workspace
+from ctx.code.packages.package_model import (
+    ManifestDependency,
+    ManifestPackage,
+    PackageTarget,
+    PackageWorkspace,
+)
 
 MANIFEST = "package.json"
 PNPM = "pnpm-workspace.yaml"
@@ -46,12 +51,12 @@ class _Members(NamedTuple):
         return (self.folder == "." or inside != folder) and globs.matches(inside, self.globs)
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The npm packages among a project's files."""
-    return npm_manifests(Tree(root, paths))
+    return npm_manifests(ManifestTree(root, paths))
 
 
-def npm_manifests(tree: Tree) -> Workspace:
+def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
     said = {
         path: found
         for path in tree.called(MANIFEST)
@@ -65,10 +70,10 @@ def npm_manifests(tree: Tree) -> Workspace:
             packages.append(_package(tree, path, manifest, workspaces))
     known = _Known(packages)
     dependencies = [each for package in packages for each in _dependencies(package, said, known)]
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
-def _workspaces(tree: Tree, said: Mapping[str, Table]) -> Iterator[_Members]:
+def _workspaces(tree: ManifestTree, said: Mapping[str, Table]) -> Iterator[_Members]:
     for path, manifest in said.items():
         folder = split(path)[0]
         listed = manifest.get("workspaces")
@@ -103,14 +108,16 @@ def _unquoted(text: str) -> str:
     return text.strip().strip("\"'")
 
 
-def _package(tree: Tree, path: str, manifest: Table, workspaces: Iterable[_Members]) -> Package:
+def _package(
+    tree: ManifestTree, path: str, manifest: Table, workspaces: Iterable[_Members]
+) -> ManifestPackage:
     folder = split(path)[0]
     name = text_of(manifest, "name")
     if "name" in manifest and not name:
         tree.problem(path, "has a name that is none")
     # The innermost that has it; they come from the outside in.
     above = [each.manifest for each in workspaces if each.has(folder)]
-    return Package(
+    return ManifestPackage(
         name,
         text_of(manifest, "version"),
         package_model.NPM,
@@ -122,20 +129,20 @@ def _package(tree: Tree, path: str, manifest: Table, workspaces: Iterable[_Membe
     )
 
 
-def _targets(manifest: Table, folder: str, name: str) -> Iterator[Target]:
+def _targets(manifest: Table, folder: str, name: str) -> Iterator[PackageTarget]:
     for key, kind in _ENTRIES.items():
         if path := joined(folder, text_of(manifest, key)):
-            yield Target(".", kind, path)
+            yield PackageTarget(".", kind, path)
     yield from _exports(manifest.get("exports"), folder)
     programs = manifest.get("bin")
     # A program that is given by its path alone is called like the package, without its scope.
     named = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else programs
     for program, file in entries(named if isinstance(named, dict) else {}):
         if path := joined(folder, file if isinstance(file, str) else ""):
-            yield Target(program, "bin", path)
+            yield PackageTarget(program, "bin", path)
 
 
-def _exports(exports: Any, folder: str) -> Iterator[Target]:
+def _exports(exports: Any, folder: str) -> Iterator[PackageTarget]:
     """What a package lets be imported: each way in, and the files that stand behind it.
 
     `exports` is a path, or a tree of ways in (which begin with a dot) and conditions.
@@ -147,7 +154,7 @@ def _exports(exports: Any, folder: str) -> Iterator[Target]:
         way, value = waiting.pop()
         if isinstance(value, str):
             if path := joined(folder, value):
-                yield Target(way, "export", path)
+                yield PackageTarget(way, "export", path)
         elif isinstance(value, list):
             waiting += [(way, each) for each in reversed(value)]
         elif isinstance(value, dict):
@@ -158,13 +165,13 @@ def _exports(exports: Any, folder: str) -> Iterator[Target]:
 class _Known:
     """The packages of the project, by name."""
 
-    def __init__(self, packages: Iterable[Package]) -> None:
-        self._by_name: dict[str, list[Package]] = {}
+    def __init__(self, packages: Iterable[ManifestPackage]) -> None:
+        self._by_name: dict[str, list[ManifestPackage]] = {}
         self._by_root = {package.root: package for package in packages}
         for package in packages:
             self._by_name.setdefault(package.name, []).append(package)
 
-    def meant(self, package: Package, name: str, requirement: str) -> str:
+    def meant(self, package: ManifestPackage, name: str, requirement: str) -> str:
         """The manifest of the package that is needed, if it is one of the project.
 
         That is one of the same workspace, or one whose folder is named.
@@ -180,8 +187,8 @@ class _Known:
 
 
 def _dependencies(
-    package: Package, said: Mapping[str, Table], known: _Known
-) -> Iterator[Dependency]:
+    package: ManifestPackage, said: Mapping[str, Table], known: _Known
+) -> Iterator[ManifestDependency]:
     manifest = said[package.manifest]
     optional = table_of(manifest, "peerDependenciesMeta")
     seen = set()
@@ -197,7 +204,7 @@ def _dependencies(
                 is_optional = table_of(optional, name).get("optional") is True
             meant = "" if alias else known.meant(package, name, requirement)
             if (to, kind, alias) not in seen:
-                yield Dependency(
+                yield ManifestDependency(
                     package.manifest,
                     to,
                     kind,

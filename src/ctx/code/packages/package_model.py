@@ -13,7 +13,7 @@ INDIRECT = "indirect"
 """What a dependency needs, written down by the tool."""
 
 
-class Target(NamedTuple):
+class PackageTarget(NamedTuple):
     """Something that a package builds or offers: a library, a program, an entry."""
 
     name: str
@@ -24,7 +24,7 @@ class Target(NamedTuple):
     """From the project's root. What is built first need not be there; empty where unknown."""
 
 
-class Package(NamedTuple):
+class ManifestPackage(NamedTuple):
     name: str
     version: str
     ecosystem: str
@@ -32,7 +32,7 @@ class Package(NamedTuple):
     """The folder from the project's root; `.` is the root itself."""
     manifest: str
     """The path of its manifest, which no other package has."""
-    targets: tuple[Target, ...] = ()
+    targets: tuple[PackageTarget, ...] = ()
     modules: tuple[str, ...] = ()
     """What imports call it: a crate, an npm name, the top modules of a Python project, the path of
     a Go module."""
@@ -42,7 +42,7 @@ class Package(NamedTuple):
     """The manifest of the workspace that it belongs to, if there is one."""
 
 
-class Dependency(NamedTuple):
+class ManifestDependency(NamedTuple):
     from_: str
     """The manifest of the package that needs it."""
     to: str
@@ -59,15 +59,15 @@ class Dependency(NamedTuple):
     """The manifest of the package that is meant, if it is one of this project."""
 
 
-class Problem(NamedTuple):
+class ManifestProblem(NamedTuple):
     path: str
     reason: str
     """As the rest of a sentence that begins with the path."""
 
 
-class Workspace(NamedTuple):
+class PackageWorkspace(NamedTuple):
     """All that was found."""
 
-    packages: tuple[Package, ...] = ()
-    dependencies: tuple[Dependency, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    packages: tuple[ManifestPackage, ...] = ()
+    dependencies: tuple[ManifestDependency, ...] = ()
+    problems: tuple[ManifestProblem, ...] = ()

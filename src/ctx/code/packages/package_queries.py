@@ -5,10 +5,10 @@ from collections import defaultdict
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx.code.packages.package_model import Target
+from ctx.code.packages.package_model import PackageTarget
 
 
-class Needed(NamedTuple):
+class PackageDependency(NamedTuple):
     """What a package depends on."""
 
     name: str
@@ -25,7 +25,7 @@ class Needed(NamedTuple):
     """The manifest of that package; empty for one from elsewhere."""
 
 
-class Known(NamedTuple):
+class IndexedPackage(NamedTuple):
     name: str
     version: str
     ecosystem: str
@@ -33,41 +33,41 @@ class Known(NamedTuple):
     root: str
     """The folder from the project's root; `.` is the root itself."""
     manifest: str
-    targets: tuple[Target, ...]
+    targets: tuple[PackageTarget, ...]
     """What it builds or offers."""
-    dependencies: tuple[Needed, ...]
+    dependencies: tuple[PackageDependency, ...]
 
 
-def every(connection: Connection) -> list[Known]:
+def all_packages(connection: Connection) -> list[IndexedPackage]:
     """The packages in the order of their folders, each with what it needs."""
-    needed: defaultdict[str, list[Needed]] = defaultdict(list)
+    needed: defaultdict[str, list[PackageDependency]] = defaultdict(list)
     for manifest, name, kind, optional, features, requirement, target in connection.execute(
         "SELECT manifest, name, kind, optional, features, requirement, target FROM dependencies"
         " ORDER BY manifest, kind <> 'normal', kind, name, requirement"
     ):
         asked = tuple(features.split())
         needed[manifest].append(
-            Needed(name, kind, bool(optional), asked, requirement, bool(target), target)
+            PackageDependency(name, kind, bool(optional), asked, requirement, bool(target), target)
         )
     rows = connection.execute(
         "SELECT name, version, ecosystem, root, manifest, targets FROM packages"
         " ORDER BY root <> '.', root, manifest"
     )
     return [
-        Known(
+        IndexedPackage(
             name,
             version,
             ecosystem,
             root,
             manifest,
-            tuple(Target(*each) for each in json.loads(targets)),
+            tuple(PackageTarget(*each) for each in json.loads(targets)),
             tuple(needed[manifest]),
         )
         for name, version, ecosystem, root, manifest, targets in rows
     ]
 
 
-def called(packages: list[Known], word: str) -> list[Known]:
+def find_packages(packages: list[IndexedPackage], word: str) -> list[IndexedPackage]:
     """Those that somebody means by a name, a manifest, or a folder."""
     wanted = word.removeprefix("./").rstrip("/") or "."
     return [each for each in packages if wanted in (each.name, each.manifest)] or [
@@ -75,7 +75,9 @@ def called(packages: list[Known], word: str) -> list[Known]:
     ]
 
 
-def needing(packages: list[Known], meant: list[Known]) -> list[tuple[Known, Needed]]:
+def dependents(
+    packages: list[IndexedPackage], meant: list[IndexedPackage]
+) -> list[tuple[IndexedPackage, PackageDependency]]:
     """Who depends on some of them."""
     manifests = {each.manifest for each in meant}
     names = {(each.ecosystem, _alike(each.name)) for each in meant}
@@ -88,7 +90,9 @@ def needing(packages: list[Known], meant: list[Known]) -> list[tuple[Known, Need
     ]
 
 
-def needing_from_elsewhere(packages: list[Known], name: str) -> list[tuple[Known, Needed]]:
+def dependents_of_external(
+    packages: list[IndexedPackage], name: str
+) -> list[tuple[IndexedPackage, PackageDependency]]:
     """Who depends on a package that is not here."""
     return [
         (each, needed)
@@ -98,7 +102,7 @@ def needing_from_elsewhere(packages: list[Known], name: str) -> list[tuple[Known
     ]
 
 
-def near(packages: list[Known], word: str) -> list[str]:
+def similar_names(packages: list[IndexedPackage], word: str) -> list[str]:
     """Names of packages, from here or from elsewhere, that somebody may have meant."""
     import difflib
 

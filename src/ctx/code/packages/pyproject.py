@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ctx.code.packages import package_model, python_layout
 from ctx.code.packages.manifest_files import (
+    ManifestTree,
     Table,
-    Tree,
     entries,
     is_name,
     split,
@@ -16,7 +16,12 @@ from ctx.code.packages.manifest_files import (
     text_of,
     texts_of,
 )
-from ctx.code.packages.package_model import Dependency, Package, Target, Workspace
+from ctx.code.packages.package_model import (
+    ManifestDependency,
+    ManifestPackage,
+    PackageTarget,
+    PackageWorkspace,
+)
 
 MANIFEST = "pyproject.toml"
 OLD_MANIFEST = "setup.cfg"
@@ -47,13 +52,13 @@ class _Need(NamedTuple):
     optional: bool
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The Python projects among a project's files."""
-    return python_manifests(Tree(root, paths))
+    return python_manifests(ManifestTree(root, paths))
 
 
-def python_manifests(tree: Tree) -> Workspace:
-    found: dict[str, tuple[Package, _Project]] = {}
+def python_manifests(tree: ManifestTree) -> PackageWorkspace:
+    found: dict[str, tuple[ManifestPackage, _Project]] = {}
     for path in (*tree.called(MANIFEST), *tree.called(OLD_MANIFEST)):
         folder, name = split(path)
         said: Table | None = None
@@ -72,7 +77,7 @@ def python_manifests(tree: Tree) -> Workspace:
         for each in _dependencies(package, project, by_name)
     ]
     packages = tuple(package for package, _ in found.values())
-    return Workspace(packages, tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(packages, tuple(dependencies), tuple(tree.problems))
 
 
 def _of_pyproject(said: Table) -> _Project | None:
@@ -120,7 +125,7 @@ def _needs_of_poetry(poetry: Table) -> Iterator[_Need]:
                 yield _Need(name, tuple(texts_of(wanted, "extras")), version, kind, optional)
 
 
-def _of_setup_cfg(tree: Tree, path: str) -> _Project | None:
+def _of_setup_cfg(tree: ManifestTree, path: str) -> _Project | None:
     # Python's parser takes time that grows with the square of the spaces in a line.
     lines = (tree.text(path) or "").splitlines()
     text = "\n".join(" " * line[:1].isspace() + " ".join(line.split()) for line in lines)
@@ -154,15 +159,15 @@ def _of_setup_cfg(tree: Tree, path: str) -> _Project | None:
     )
 
 
-def _package(tree: Tree, path: str, project: _Project, said: Table) -> Package:
+def _package(tree: ManifestTree, path: str, project: _Project, said: Table) -> ManifestPackage:
     folder = split(path)[0]
-    layout = python_layout.found(tree, folder, project.name, said)
+    layout = python_layout.find_layout(tree, folder, project.name, said)
     targets = [
-        Target(name, "script", layout.file_of(tree, what.partition(":")[0].strip()))
+        PackageTarget(name, "script", layout.file_of(tree, what.partition(":")[0].strip()))
         for name, what in project.scripts.items()
         if is_name(name) and _MODULE.match(what)
     ]
-    return Package(
+    return ManifestPackage(
         project.name,
         project.version,
         package_model.PYTHON,
@@ -175,13 +180,13 @@ def _package(tree: Tree, path: str, project: _Project, said: Table) -> Package:
 
 
 def _dependencies(
-    package: Package, project: _Project, by_name: Mapping[str, str]
-) -> Iterator[Dependency]:
+    package: ManifestPackage, project: _Project, by_name: Mapping[str, str]
+) -> Iterator[ManifestDependency]:
     for name, extras, requirement, kind, optional in dict.fromkeys(project.needs):
         meant = by_name.get(_plain(name), "")
         # A project may ask for its own extras.
         local = meant not in ("", package.manifest)
-        yield Dependency(
+        yield ManifestDependency(
             package.manifest,
             name,
             kind,

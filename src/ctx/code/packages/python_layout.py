@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ctx.code.packages.manifest_files import (
+    ManifestTree,
     Table,
-    Tree,
     joined,
     split,
     table_of,
@@ -30,7 +30,7 @@ class Layout(NamedTuple):
     modules: tuple[str, ...]
     """What can be imported from them, at the top."""
 
-    def file_of(self, tree: Tree, module: str) -> str:
+    def file_of(self, tree: ManifestTree, module: str) -> str:
         """The file of a module with dots; empty where it is not here."""
         inside = module.replace(".", "/")
         for root in self.roots:
@@ -41,9 +41,11 @@ class Layout(NamedTuple):
         return ""
 
 
-def found(tree: Tree, folder: str, name: str, said: Table) -> Layout:
+def find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> Layout:
     """The layout of the project in a folder, whose manifest may say something about it."""
-    told = [root for root in dict.fromkeys(_told(folder, said)) if any(_in(tree, root))]
+    told = [
+        root for root in dict.fromkeys(_configured_folders(folder, said)) if any(_in(tree, root))
+    ]
     if not told:
         inside = joined(folder, "src") or "src"
         has_source = any(_in(tree, inside)) and f"{inside}/__init__.py" not in tree
@@ -57,7 +59,7 @@ def found(tree: Tree, folder: str, name: str, said: Table) -> Layout:
     return Layout(tuple(told), tuple(modules))
 
 
-def _told(folder: str, said: Table) -> Iterator[str]:
+def _configured_folders(folder: str, said: Table) -> Iterator[str]:
     """The folders that the settings of build tools name."""
     setuptools = table_of(said, "tool", "setuptools")
     paths = [text_of(setuptools, "package-dir", "")]
@@ -74,7 +76,7 @@ def _told(folder: str, said: Table) -> Iterator[str]:
             yield root
 
 
-def _in(tree: Tree, root: str, named: str = "") -> Iterator[str]:
+def _in(tree: ManifestTree, root: str, named: str = "") -> Iterator[str]:
     """The modules at the top of a folder: packages, files, and folders that hold packages."""
     for name in tree.folders(root):
         inside = joined(root, name) or name
@@ -89,7 +91,7 @@ def _in(tree: Tree, root: str, named: str = "") -> Iterator[str]:
             yield stem
 
 
-def _has_python(tree: Tree, folder: str) -> bool:
+def _has_python(tree: ManifestTree, folder: str) -> bool:
     waiting = [folder]
     while waiting:
         here = waiting.pop()

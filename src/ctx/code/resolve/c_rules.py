@@ -7,9 +7,9 @@ files by the end of their paths. A function that a header declares is found wher
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value, class_around
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import Import
+from ctx.code.resolve.rules import OUTSIDE, TYPES, MaybeValue, ResolutionRules, Value, class_around
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 from ctx.code.vocabulary import SLOTS
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class _EveryName(frozenset[str]):
         return True
 
 
-class C(Rules):
+class CRules(ResolutionRules):
     languages = ("c", "cpp")
     members_are_visible = True
     names_are_global = True
@@ -102,7 +102,7 @@ class C(Rules):
 
     # Includes
 
-    def module(self, file: File, module: str) -> Found:
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
         if module.startswith("::"):
             # A namespace is in many files: what is in it is found by its own name.
             return None
@@ -110,7 +110,7 @@ class C(Rules):
         found = None if number is None else self.world.file(number)
         return (False, found, 0) if found else None
 
-    def target(self, file: File, each: Import) -> Found:
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         if each.module.startswith("::") and each.item not in ("", "*"):
             return self._seen_from(file, each.item)
         return self.module(file, each.module)
@@ -175,7 +175,7 @@ class C(Rules):
 
     # Names
 
-    def implicit(self, file: File, name: str) -> Found:
+    def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         found = self._seen_from(file, name)
         if found is None and len(self.world.named(name)) < _MANY:
             # `class Name;` promises that there is one somewhere.
@@ -183,7 +183,7 @@ class C(Rules):
             found = types[0] if len(types) == 1 else None
         return found if found is not None else super().implicit(file, name)
 
-    def within(self, file: File, name: str) -> Found:
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
         """What a namespace has: it goes on in other files."""
         inner = self._outer(file).get(name)
         if inner is not None and file.items[inner].kind == "module":
@@ -194,7 +194,7 @@ class C(Rules):
             found = candidates[0] if len(candidates) == 1 else None
         return found
 
-    def _seen_from(self, file: File, name: str) -> Found:
+    def _seen_from(self, file: SourceFile, name: str) -> MaybeValue:
         """What a name means by what is included."""
         seen = self._seen_files(file.id)
         if len(self.world.named(name)) < _MANY:
@@ -234,7 +234,7 @@ class C(Rules):
             sorted(number for number in numbers if languages.get(number) in self.languages), name
         )
 
-    def _outer(self, file: File) -> dict[str, int]:
+    def _outer(self, file: SourceFile) -> dict[str, int]:
         """What a file has outside of types and functions, by name; a type before all else."""
         known = self._outermost.get(file.id)
         if known is None:
@@ -271,7 +271,7 @@ class C(Rules):
             return same[0]
         return found[0] if len(found) == 1 else declared
 
-    def receiver(self, file: File, scope: int, name: str) -> Found:
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """What `this` is, and what a method sees that is defined outside of its class."""
         if file.facts.language == "c":
             return None
@@ -295,7 +295,7 @@ class C(Rules):
             return False, owner[1], owner[2]
         return self.evaluator.member(owner, name)
 
-    def _owner(self, file: File, place: int) -> Found:
+    def _owner(self, file: SourceFile, place: int) -> MaybeValue:
         """An object of the class whose method stands outside of it."""
         base = file.items[place].bases[0]
         found = self._seen_from(file, base.rpartition("::")[2])
@@ -303,7 +303,7 @@ class C(Rules):
             return None
         return True, found[1], found[2]
 
-    def namesakes(self, file: File, name: str) -> list[tuple[int, int]]:
+    def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
         """A function is meant where it is defined, a method where its class declares it."""
         known = self._namesakes.get(name)
         if known is None:
@@ -312,7 +312,7 @@ class C(Rules):
             (number, where) for number, where, is_own in known if where == file.id or not is_own
         ]
 
-    def is_common(self, file: File, name: str) -> bool:
+    def is_common(self, file: SourceFile, name: str) -> bool:
         # In C nothing has members that are called: `run` is some function, declared by hand.
         return name in (self.builtins if file.facts.language == "c" else self.common)
 
@@ -378,4 +378,4 @@ def _common(one: str, other: str) -> int:
     return number
 
 
-RULES = C
+RULES = CRules

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import CALL, REFERENCE, TYPE, Import, Mention
+from ctx.code.resolve.rules import OUTSIDE, TYPES, MaybeValue, ResolutionRules, Value
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import CALL, REFERENCE, TYPE, NameMention, SourceImport
 from ctx.code.vocabulary import CALLS, HIGH, IMPLEMENTS, IMPORTS, LOW, MEDIUM, REFERENCES, USES_TYPE
 
 _PARTS = re.compile(r"#?[\w$]+!?|\(\)|\[\]|\?")
-_NOTHING: dict[str, int | Import | str] = {}
+_NOTHING: dict[str, int | SourceImport | str] = {}
 _DEEPEST = 100
 _MOST_STEPS = 3_000
 _NO_CIRCLE = 1_000_000
@@ -25,7 +25,7 @@ _FILE, _IMPORT = -1, -2
 """Instead of an item: what a name means in all of the file, and where an import leads."""
 
 
-class Resolved(NamedTuple):
+class ResolvedNames(NamedTuple):
     """What the mentions of one file mean."""
 
     edges: dict[tuple[int, int, int], list[int]]
@@ -40,7 +40,7 @@ _LABELS = {CALL: CALLS, TYPE: USES_TYPE, REFERENCE: REFERENCES}
 class _Edges:
     """The edges of a file, each once."""
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: SourceFile) -> None:
         self._file = file
         self.found: dict[tuple[int, int, int], list[int]] = {}
 
@@ -59,9 +59,9 @@ class _Edges:
 class Evaluator:
     """Answers for one language what an expression stands for."""
 
-    def __init__(self, world: World, rules: type[Rules]) -> None:
+    def __init__(self, world: World, rules: type[ResolutionRules]) -> None:
         self._rules = rules(world, self)
-        self._known: dict[Key, Found] = {}
+        self._known: dict[Key, MaybeValue] = {}
         self._parts: dict[str, list[str]] = {}
         self._open: dict[Key, int] = {}
         """The questions that are being answered, and how deep in the stack."""
@@ -69,7 +69,7 @@ class Evaluator:
         """The outermost open question that was asked again since the present one was."""
         self._steps = 0
 
-    def resolve(self, file: File, mentions: tuple[Mention, ...]) -> Resolved:
+    def resolve(self, file: SourceFile, mentions: tuple[NameMention, ...]) -> ResolvedNames:
         """All edges that begin in a file."""
         if len(self._known) > _MOST_REMEMBERED:
             self._known.clear()
@@ -97,9 +97,9 @@ class Evaluator:
                 target = found[1].item_id(found[2])
                 label = _LABELS[kind]
                 edges.add(mention.scope, label, target, HIGH, mention.line, mention.times)
-        return Resolved(edges.found, targets)
+        return ResolvedNames(edges.found, targets)
 
-    def _imports(self, file: File, edges: "_Edges") -> list[int]:
+    def _imports(self, file: SourceFile, edges: "_Edges") -> list[int]:
         targets = []
         for each in file.facts.imports:
             self._steps = 0
@@ -114,7 +114,7 @@ class Evaluator:
             targets.append(leads)
         return targets
 
-    def _guess(self, file: File, scope: int, text: str) -> list[tuple[int, int]]:
+    def _guess(self, file: SourceFile, scope: int, text: str) -> list[tuple[int, int]]:
         """Who may be meant by a call of a member of something unknown: whoever has that name, if
         hardly anybody else does."""
         parts = self._split(text)
@@ -128,12 +128,12 @@ class Evaluator:
         is_likely = len(found) == 1 and not self._leads_nowhere(file, scope, parts[0])
         return [(target, MEDIUM if is_likely else LOW) for target, _ in found]
 
-    def _leads_nowhere(self, file: File, scope: int, name: str) -> bool:
+    def _leads_nowhere(self, file: SourceFile, scope: int, name: str) -> bool:
         """Whether a name comes by an import of what is not there, perhaps no longer."""
         while scope >= 0:
             meant = file.names.get(scope, _NOTHING).get(name)
             if meant is not None:
-                return isinstance(meant, Import) and self._target(file, meant) is None
+                return isinstance(meant, SourceImport) and self._target(file, meant) is None
             scope = file.items[scope].parent
         return False
 
@@ -147,7 +147,7 @@ class Evaluator:
 
     # Expressions
 
-    def expression(self, file: File, scope: int, text: str) -> Found:
+    def expression(self, file: SourceFile, scope: int, text: str) -> MaybeValue:
         """What an expression stands for, written in an item of a file."""
         key = (file.id, scope, text)
         known = self._known
@@ -155,7 +155,7 @@ class Evaluator:
             return known[key]
         return self._answer(key, self._follow, file, scope, self._split(text))
 
-    def _answer(self, key: Key, answer: Callable[..., Found], *about: object) -> Found:
+    def _answer(self, key: Key, answer: Callable[..., MaybeValue], *about: object) -> MaybeValue:
         """Answer a question that was not asked before, and remember the answer.
 
         Code goes in circles: modules import each other, a variable is made from itself. A question
@@ -180,7 +180,7 @@ class Evaluator:
             self._circle = min(before, self._circle)
         return found
 
-    def _follow(self, file: File, scope: int, parts: list[str]) -> Found:
+    def _follow(self, file: SourceFile, scope: int, parts: list[str]) -> MaybeValue:
         first, rest = parts[0], parts[1:]
         if first == "super" and rest[:1] == ["()"] and rest[1:]:
             found, rest = self._rules.inherited(file, scope, rest[1]), rest[2:]
@@ -197,7 +197,7 @@ class Evaluator:
                 found = self.member(found, part)
         return found
 
-    def name(self, file: File, scope: int, name: str) -> Found:
+    def name(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """What a name means in an item of a file: the innermost that has it."""
         rules = self._rules
         if name in rules.receivers:
@@ -227,35 +227,35 @@ class Evaluator:
             return self._known[key]
         return self._answer(key, self._in_file, file, name)
 
-    def _in_file(self, file: File, name: str) -> Found:
+    def _in_file(self, file: SourceFile, name: str) -> MaybeValue:
         """What a name means anywhere in a file."""
         found = self._here(file, 0, name)
         if found is None:
             found = self._rules.implicit(file, name)
         return found if found is not None else self._through_stars(file, name)
 
-    def _here(self, file: File, place: int, name: str) -> Found:
+    def _here(self, file: SourceFile, place: int, name: str) -> MaybeValue:
         """What a name means by what stands right in an item."""
         here = file.names.get(place)
         meant = here.get(name) if here else None
         return None if meant is None else self._meaning(file, place, meant)
 
-    def _meaning(self, file: File, place: int, meant: int | Import | str) -> Found:
+    def _meaning(self, file: SourceFile, place: int, meant: int | SourceImport | str) -> MaybeValue:
         if type(meant) is int:
             return False, file, meant
         if type(meant) is str:
             return self.typed(file, place, meant)
-        assert isinstance(meant, Import)
+        assert isinstance(meant, SourceImport)
         return self._target(file, meant)
 
-    def _target(self, file: File, each: Import) -> Found:
+    def _target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         key = (file.id, _IMPORT - each.scope, f"{each.module} {each.item} {each.bound}")
         if key in self._known:
             return self._known[key]
         return self._answer(key, self._rules.target, file, each)
 
-    def _through_stars(self, file: File, name: str) -> Found:
-        found: Found = None
+    def _through_stars(self, file: SourceFile, name: str) -> MaybeValue:
+        found: MaybeValue = None
         for each in file.stars:
             module = self._target(file, each)
             if module is OUTSIDE:
@@ -269,7 +269,7 @@ class Evaluator:
 
     # What a thing gives
 
-    def typed(self, file: File, scope: int, type_: str) -> Found:
+    def typed(self, file: SourceFile, scope: int, type_: str) -> MaybeValue:
         """What a binding holds; see `model.Binding.type`."""
         if type_[0] == "=":
             return self.expression(file, scope, type_[1:])
@@ -278,7 +278,7 @@ class Evaluator:
             return found
         return self._one_of(found)
 
-    def _one_of(self, found: Value) -> Found:
+    def _one_of(self, found: Value) -> MaybeValue:
         """A value of a type."""
         _, file, place = found
         item = file.items[place]
@@ -290,7 +290,7 @@ class Evaluator:
             return self._answer(key, self.typed, file, item.parent, item.type)
         return True, file, place
 
-    def call(self, value: Value) -> Found:
+    def call(self, value: Value) -> MaybeValue:
         """What comes of calling something."""
         is_one, file, place = value
         item = file.items[place]
@@ -315,7 +315,7 @@ class Evaluator:
             return None
         return self.typed(file, place, item.type)
 
-    def read(self, value: Value) -> Found:
+    def read(self, value: Value) -> MaybeValue:
         """What a variable holds, or what a method gives that is read like one."""
         is_one, file, place = value
         item = file.items[place]
@@ -323,14 +323,14 @@ class Evaluator:
             return value
         return self.typed(file, max(item.parent, 0), item.type) if item.type else None
 
-    def member(self, value: Value, name: str) -> Found:
+    def member(self, value: Value, name: str) -> MaybeValue:
         """What a name means behind a dot."""
         key = (value[1].id, value[2], "." + name)
         if key in self._known:
             return self._known[key]
         return self._answer(key, self._member, value, name)
 
-    def _member(self, value: Value, name: str) -> Found:
+    def _member(self, value: Value, name: str) -> MaybeValue:
         held = self.read(value)
         if held is None or held is OUTSIDE:
             return held
@@ -342,7 +342,9 @@ class Evaluator:
             return found if found is not None else self._through_stars(file, name)
         return self._of_type(file, place, name, set())
 
-    def _of_type(self, file: File, place: int, name: str, seen: set[tuple[int, int]]) -> Found:
+    def _of_type(
+        self, file: SourceFile, place: int, name: str, seen: set[tuple[int, int]]
+    ) -> MaybeValue:
         """A member of a type, its own or one that it takes from its bases."""
         if (file.id, place) in seen or len(seen) > 50:
             return None
@@ -353,12 +355,14 @@ class Evaluator:
                 return found
         return self._of_bases(file, place, name, seen)
 
-    def inherited(self, file: File, place: int, name: str) -> Found:
+    def inherited(self, file: SourceFile, place: int, name: str) -> MaybeValue:
         """A member that a type takes from its bases, whether or not it has one of its own."""
         return self._of_bases(file, place, name, {(file.id, place)})
 
-    def _of_bases(self, file: File, place: int, name: str, seen: set[tuple[int, int]]) -> Found:
-        beyond: Found = None
+    def _of_bases(
+        self, file: SourceFile, place: int, name: str, seen: set[tuple[int, int]]
+    ) -> MaybeValue:
+        beyond: MaybeValue = None
         for base in self._rules.bases(file, place):
             if base is OUTSIDE:
                 # What is not found here is found there.

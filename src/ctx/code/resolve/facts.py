@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from ctx.code.source_model import Binding, Import, Mention, Parsed
+from ctx.code.source_model import Binding, NameMention, ParsedFile, SourceImport
 from ctx.errors import IndexCorrupt
 
 if sys.version_info >= (3, 14):
@@ -26,7 +26,7 @@ _FOLDER_ITSELF = "__init__ index"
 """What is meant by `from . import x` and `import '..'`: files that stand for their folders."""
 
 
-class Outline(msgspec.Struct, array_like=True, gc=False):
+class ItemFacts(msgspec.Struct, array_like=True, gc=False):
     """An item, as far as it matters for finding others."""
 
     kind: str
@@ -43,20 +43,20 @@ class Facts(msgspec.Struct, array_like=True, gc=False):
 
     language: str
     namespace: str
-    items: tuple[Outline, ...]
-    imports: tuple[Import, ...]
+    items: tuple[ItemFacts, ...]
+    imports: tuple[SourceImport, ...]
     bindings: tuple[Binding, ...]
 
 
 _encoder = msgspec.msgpack.Encoder()
 _facts_decoder = msgspec.msgpack.Decoder(Facts)
-_mentions_decoder = msgspec.msgpack.Decoder(tuple[Mention, ...])
+_mentions_decoder = msgspec.msgpack.Decoder(tuple[NameMention, ...])
 
 
-def of(parsed: Parsed) -> Facts:
+def extract_facts(parsed: ParsedFile) -> Facts:
     items = tuple(
         [
-            Outline(
+            ItemFacts(
                 item.kind, item.name, item.parent, item.type, item.bases, item.visibility, item.line
             )
             for item in parsed.items
@@ -65,7 +65,7 @@ def of(parsed: Parsed) -> Facts:
     return Facts(parsed.language, parsed.namespace, items, parsed.imports, parsed.bindings)
 
 
-def encode(values: Facts | tuple[Mention, ...]) -> bytes:
+def encode(values: Facts | tuple[NameMention, ...]) -> bytes:
     return zstd.compress(_encoder.encode(values), _LEVEL)
 
 
@@ -74,7 +74,7 @@ def decode(content: bytes) -> Facts:
         return _facts_decoder.decode(zstd.decompress(content))
 
 
-def decode_mentions(content: bytes) -> tuple[Mention, ...]:
+def decode_mentions(content: bytes) -> tuple[NameMention, ...]:
     with _readable():
         return _mentions_decoder.decode(zstd.decompress(content))
 
@@ -87,7 +87,7 @@ def _readable() -> Iterator[None]:
         raise IndexCorrupt("The index of the code is damaged.") from error
 
 
-def hashes(facts: Facts, mentions: tuple[Mention, ...]) -> bytes:
+def hashes(facts: Facts, mentions: tuple[NameMention, ...]) -> bytes:
     """The hashes of all names that a file speaks of, wherever it does. Before them stands how many
     of them, the first, are names of which something else in it may be made."""
     words: set[str] = set()

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.code.resolve.rules import OUTSIDE, Found, Rules, Value
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import Import
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, Value
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
     from ctx.code.resolve.evaluator import Evaluator
@@ -33,7 +33,7 @@ class _Package(NamedTuple):
     """By the name of their type: the files, and where in their members they are."""
 
 
-class Go(Rules):
+class GoRules(ResolutionRules):
     languages = ("go",)
     # A variable that holds a function is bound to `func`: nothing that is called by its name.
     builtins = frozenset(
@@ -53,7 +53,7 @@ class Go(Rules):
     def __init__(self, world: World, evaluator: "Evaluator") -> None:
         super().__init__(world, evaluator)
         self._packages: dict[tuple[str, str], _Package] = {}
-        self._found: dict[tuple[str, str], Found] = {}
+        self._found: dict[tuple[str, str], MaybeValue] = {}
         self._used: tuple[int, dict[str, set[str]]] = (-1, {})
         self._modules: dict[str, str] = {}
         """The folders of the modules in the repository, by their paths."""
@@ -73,7 +73,7 @@ class Go(Rules):
             name: _joined(folder, where) for name, where in _REPLACE.findall(text)
         }
 
-    def module(self, file: File, module: str) -> Found:
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
         key = (self._home(file.path), module)
         if key not in self._found:
             self._found[key] = self._module(*key)
@@ -87,7 +87,7 @@ class Go(Rules):
                 return path
         return ""
 
-    def _module(self, home: str, module: str) -> Found:
+    def _module(self, home: str, module: str) -> MaybeValue:
         replaced = self._replaced.get(home, {})
         prefix = module
         while prefix:
@@ -98,7 +98,7 @@ class Go(Rules):
             prefix = prefix.rpartition("/")[0]
         return OUTSIDE
 
-    def _in_folder(self, folder: str, module: str) -> Found:
+    def _in_folder(self, folder: str, module: str) -> MaybeValue:
         """The package that a folder has for others, by the first of its files."""
         files: dict[str, list[int]] = {}
         for number in self._go_files(folder):
@@ -123,7 +123,7 @@ class Go(Rules):
 
         return sorted(numbers, key=order)
 
-    def _package(self, file: File) -> _Package:
+    def _package(self, file: SourceFile) -> _Package:
         key = (file.path.rpartition("/")[0], file.facts.namespace)
         known = self._packages.get(key)
         if known is not None:
@@ -140,14 +140,14 @@ class Go(Rules):
                 package.methods.setdefault(type_, []).append((number, place))
         return package
 
-    def _named(self, file: File, name: str) -> Found:
+    def _named(self, file: SourceFile, name: str) -> MaybeValue:
         number, place = self._package(file).names.get(name, (-1, 0))
         found = self.world.file(number) if number >= 0 else None
         return (False, found, place) if found else None
 
     # What the evaluator asks
 
-    def implicit(self, file: File, name: str) -> Found:
+    def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         found = self._named(file, name)
         if found is not None:
             return found
@@ -159,17 +159,17 @@ class Go(Rules):
                     return module
         return super().implicit(file, name)
 
-    def within(self, file: File, name: str) -> Found:
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
         return self._named(file, name)
 
-    def containers(self, file: File, place: int) -> Iterator[tuple[File, int]]:
+    def containers(self, file: SourceFile, place: int) -> Iterator[tuple[SourceFile, int]]:
         if file.items[place].parent == 0:
             for number, where in self._package(file).methods.get(file.items[place].name, ()):
                 found = self.world.file(number)
                 if found:
                     yield found, where
 
-    def bases(self, file: File, place: int) -> Iterator[Found]:
+    def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         item = file.items[place]
         element = file.binding(place, "[]")
         for base in (*item.bases, *((element,) if element else ())):
@@ -180,7 +180,7 @@ class Go(Rules):
                     found = self.evaluator.typed(found[1], meant.parent, meant.type)
             yield found
 
-    def namesakes(self, file: File, name: str) -> list[tuple[int, int]]:
+    def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
         languages = self.world.languages
         return [
             (each.id, each.file_id)
@@ -188,7 +188,7 @@ class Go(Rules):
             if each.kind == "method" and languages.get(each.file_id) == "go"
         ]
 
-    def import_targets(self, file: File, each: Import, found: Value) -> Iterable[Value]:
+    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
         """The files of a package that define what is used of it; where nothing is, the first."""
         package = self._package(found[1])
         used = self._used_names(file)
@@ -198,7 +198,7 @@ class Go(Rules):
         files = [self.world.file(number) for number in sorted(numbers)]
         return [(False, one, 0) for one in files if one] or [found]
 
-    def _used_names(self, file: File) -> dict[str, set[str]]:
+    def _used_names(self, file: SourceFile) -> dict[str, set[str]]:
         """What a file speaks of: the first names of its expressions, and what comes behind them."""
         if self._used[0] != file.id:
             used: dict[str, set[str]] = {}
@@ -220,4 +220,4 @@ def _joined(folder: str, relative: str) -> str:
     return "/".join(parts)
 
 
-RULES = Go
+RULES = GoRules

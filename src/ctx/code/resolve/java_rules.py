@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value, class_around
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import Import
+from ctx.code.resolve.rules import OUTSIDE, TYPES, MaybeValue, ResolutionRules, Value, class_around
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
     from ctx.code.resolve.evaluator import Evaluator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _FIRST = re.compile(r"\w+")
 
 
-class Java(Rules):
+class JavaRules(ResolutionRules):
     languages = ("java",)
     members_are_visible = True
     receivers = frozenset(("this", "super"))
@@ -66,7 +66,7 @@ class Java(Rules):
                         known.setdefault(name, (number, place))
         return known
 
-    def module(self, file: File, module: str) -> Found:
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
         """A type by its full name; there is nothing to be had of a package but its types."""
         package, _, name = module.rpartition(".")
         if package in self._folders:
@@ -79,7 +79,7 @@ class Java(Rules):
                 return self.evaluator.member(around, name)
         return OUTSIDE
 
-    def target(self, file: File, each: Import) -> Found:
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         if each.item != "*":
             found = self.module(file, f"{each.module}.{each.item}")
             if found is OUTSIDE and each.module not in self._folders:
@@ -95,10 +95,10 @@ class Java(Rules):
             return (False, first, 0) if first else OUTSIDE
         return self.module(file, each.module)
 
-    def within(self, file: File, name: str) -> Found:
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
         return self._type(file.facts.namespace, name)
 
-    def import_targets(self, file: File, each: Import, found: Value) -> Iterable[Value]:
+    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
         if each.item != "*" or found[2] != 0:
             return (found,)
         words = {_FIRST.match(mention.expression) for mention in self.world.mentions(file.id)}
@@ -106,7 +106,7 @@ class Java(Rules):
         types = (self._type(each.module, name) for name in used)
         return [type_ for type_ in types if type_] or (found,)
 
-    def receiver(self, file: File, scope: int, name: str) -> Found:
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         place = class_around(file, scope)
         if not place:
             return None
@@ -114,11 +114,11 @@ class Java(Rules):
             return True, file, place
         return next((base for base in self.bases(file, place) if base is not None), OUTSIDE)
 
-    def bases(self, file: File, place: int) -> Iterator[Found]:
+    def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         # A name that a class might have from elsewhere is far more often one from around it.
         return (base for base in super().bases(file, place) if base is not OUTSIDE)
 
-    def implicit(self, file: File, name: str) -> Found:
+    def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         found = self._type(file.facts.namespace, name)
         if found is not None:
             return found
@@ -128,7 +128,7 @@ class Java(Rules):
                 return found
         return super().implicit(file, name)
 
-    def _type(self, package: str, name: str) -> Found:
+    def _type(self, package: str, name: str) -> MaybeValue:
         number, place = self._types(package).get(name, (-1, 0))
         file = self.world.file(number) if number >= 0 else None
         if file is None or file.items[place].kind not in TYPES:
@@ -140,4 +140,4 @@ def _is_for_tests(folder: str) -> bool:
     return "test" in folder.split("/")
 
 
-RULES = Java
+RULES = JavaRules

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.resolve.rules import OUTSIDE, Found, Rules, Value, class_around
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import Import
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, Value, class_around
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
     from ctx.code.resolve.evaluator import Evaluator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_MODULES = 2_000
 
 
-class Python(Rules):
+class PythonRules(ResolutionRules):
     languages = ("python",)
     receivers = frozenset({"self", "cls", "super", "Self"})
     builtins = frozenset(dir(builtins))
@@ -30,7 +30,7 @@ class Python(Rules):
     def __init__(self, world: World, evaluator: "Evaluator") -> None:
         super().__init__(world, evaluator)
         self._roots: dict[str, list[str]] = {}
-        self._modules: dict[tuple[str, str], Found] = {}
+        self._modules: dict[tuple[str, str], MaybeValue] = {}
         packages = {path.rpartition("/")[0] for path in world.ids if path.endswith("/__init__.py")}
         for path in world.ids:
             if not path.endswith((".py", ".pyi")):
@@ -47,7 +47,7 @@ class Python(Rules):
             if root not in roots:
                 roots.append(root)
 
-    def module(self, file: File, module: str) -> Found:
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
         key = (file.path if module.startswith(".") else file.path.rpartition("/")[0], module)
         if key not in self._modules:
             if len(self._modules) >= _MOST_MODULES:
@@ -56,7 +56,7 @@ class Python(Rules):
             self._modules[key] = self._module(file, module)
         return self._modules[key]
 
-    def _module(self, file: File, module: str) -> Found:
+    def _module(self, file: SourceFile, module: str) -> MaybeValue:
         name = module.lstrip(".")
         if name != module:
             folder = file.path
@@ -87,14 +87,14 @@ class Python(Rules):
                 return found
         return None if roots else OUTSIDE
 
-    def _at(self, path: str) -> Found:
+    def _at(self, path: str) -> MaybeValue:
         for ending in ("/__init__.py", ".py", ".pyi"):
             found = self.world.at(path.strip("/") + ending)
             if found is not None:
                 return False, found, 0
         return None
 
-    def target(self, file: File, each: Import) -> Found:
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         if each.item in ("", "*"):
             module = each.module
             if not each.item and each.bound == module.partition(".")[0]:
@@ -112,19 +112,19 @@ class Python(Rules):
         within = self.module(file, f"{each.module}{dot}{each.item}")
         return within if within is not None and within is not OUTSIDE else found
 
-    def import_targets(self, file: File, each: Import, found: Value) -> Iterable[Value]:
+    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
         if each.item:
             return (found,)
         # `import a.b` binds `a`, and what it leads to is `a.b`.
         whole = self.module(file, each.module)
         return (found if whole is None or whole is OUTSIDE else whole,)
 
-    def within(self, file: File, name: str) -> Found:
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
         if not file.path.endswith("__init__.py"):
             return None
         return self._at(_join(file.path.rpartition("/")[0], name))
 
-    def receiver(self, file: File, scope: int, name: str) -> Found:
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         place = class_around(file, scope)
         if not place:
             return None
@@ -132,7 +132,7 @@ class Python(Rules):
             return OUTSIDE
         return name == "self", file, place
 
-    def inherited(self, file: File, scope: int, name: str) -> Found:
+    def inherited(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         place = class_around(file, scope)
         if not place or all(base is None for base in self.bases(file, place)):
             return OUTSIDE
@@ -153,4 +153,4 @@ def _common(one: str, other: str) -> int:
     return number
 
 
-RULES = Python
+RULES = PythonRules

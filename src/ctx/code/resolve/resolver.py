@@ -27,7 +27,7 @@ FIELDS = 6
 """Numbers for each edge: source, label, target, confidence, line, times."""
 
 
-class Edges(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class ResolvedEdges(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What begins in one file."""
 
     file_id: int
@@ -48,17 +48,17 @@ class Resolver:
     def at(cls, database: str, root: str) -> "Resolver":
         return cls(connect(database, "mode=ro"), root)
 
-    def resolve(self, file_id: int) -> Edges:
+    def resolve(self, file_id: int) -> ResolvedEdges:
         file = self._world.file(file_id)
         evaluator = self._evaluator(file.facts.language) if file else None
         if file is None or evaluator is None:
-            return Edges(file_id, b"", b"")
+            return ResolvedEdges(file_id, b"", b"")
         found = evaluator.resolve(file, self._world.mentions(file_id))
         numbers = array("q")
         for ends, rest in sorted(found.edges.items()):
             numbers.extend(ends)
             numbers.extend(rest)
-        return Edges(file_id, numbers.tobytes(), array("q", found.targets).tobytes())
+        return ResolvedEdges(file_id, numbers.tobytes(), array("q", found.targets).tobytes())
 
     def _evaluator(self, language: str) -> Evaluator | None:
         rules = _RULES.get(language)

@@ -4,21 +4,21 @@ visible."""
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import Import
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
     from ctx.code.resolve.evaluator import Evaluator
 
-Value = tuple[bool, File, int]
+Value = tuple[bool, SourceFile, int]
 """Something that an expression can stand for: whether it is one of a kind rather than the thing
 itself, and the item by its file and place. The first item of a file is the file."""
 
-Found = Value | None
+MaybeValue = Value | None
 """None: nobody knows."""
 
 
-class _Outside(File):
+class _Outside(SourceFile):
     """Stands for all that is not in the repository."""
 
     __slots__ = ()
@@ -32,7 +32,7 @@ OUTSIDE: Value = (False, _Outside(), -1)
 """It is known to lie elsewhere: the language's own, or another package. Compared with `is`."""
 
 
-class Rules:
+class ResolutionRules:
     """One language. The evaluator asks these questions, and remembers the answers."""
 
     languages: tuple[str, ...]
@@ -52,41 +52,41 @@ class Rules:
         self.world = world
         self.evaluator = evaluator
 
-    def module(self, file: File, module: str) -> Found:
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
         """The file, or the item, that the first part of an import names; `OUTSIDE` where it is
         known not to be here."""
         raise NotImplementedError
 
-    def target(self, file: File, each: Import) -> Found:
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         """What an import brings in."""
         found = self.module(file, each.module)
         if found is None or found is OUTSIDE or each.item in ("", "*"):
             return found
         return self.evaluator.member(found, each.item)
 
-    def receiver(self, file: File, scope: int, name: str) -> Found:
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """What `self`, `this` and their like stand for."""
         return None
 
-    def implicit(self, file: File, name: str) -> Found:
+    def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         """What a name means that no import brought: the same package, the language itself."""
         return OUTSIDE if name in self.builtins else None
 
-    def within(self, file: File, name: str) -> Found:
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
         """What a module has beside what stands in its own file: the modules in its folder."""
         return None
 
-    def containers(self, file: File, place: int) -> Iterable[tuple[File, int]]:
+    def containers(self, file: SourceFile, place: int) -> Iterable[tuple[SourceFile, int]]:
         """Where the members of a type are, besides in its own body."""
         return ()
 
-    def bases(self, file: File, place: int) -> Iterator[Found]:
+    def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         """What a type takes members from."""
         item = file.items[place]
         for base in item.bases:
             yield self.evaluator.expression(file, item.parent, base)
 
-    def namesakes(self, file: File, name: str) -> list[tuple[int, int]]:
+    def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
         """Items that a call of a member may mean where nothing else is known: ids and files."""
         languages = self.world.languages
         return [
@@ -95,15 +95,15 @@ class Rules:
             if each.kind in _CALLABLE and languages.get(each.file_id) in self.languages
         ]
 
-    def is_common(self, file: File, name: str) -> bool:
+    def is_common(self, file: SourceFile, name: str) -> bool:
         """Whether so many things have a member of this name that one of them proves nothing."""
         return name in self.common
 
-    def inherited(self, file: File, scope: int, name: str) -> Found:
+    def inherited(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """What `super().name` means."""
         return None
 
-    def import_targets(self, file: File, each: Import, found: Value) -> Iterable[Value]:
+    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
         """Which items an import leads to: what it names. A language whose packages are folders
         says which of the files in one are meant."""
         return (found,)
@@ -112,7 +112,7 @@ class Rules:
 _CALLABLE = frozenset({"function", "method"})
 
 
-def class_around(file: File, scope: int) -> int:
+def class_around(file: SourceFile, scope: int) -> int:
     """The type that a place lies in; 0 where it lies in none."""
     items = file.items
     while scope > 0 and items[scope].kind not in TYPES:

@@ -1,9 +1,9 @@
 """Which file is which module of which crate."""
 
 from ctx.code.packages import cargo
-from ctx.code.packages.package_model import Package
-from ctx.code.resolve.rules import OUTSIDE, Found, Value
-from ctx.code.resolve.world import File, World
+from ctx.code.packages.package_model import ManifestPackage
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, Value
+from ctx.code.resolve.world import SourceFile, World
 
 _LIBRARIES = ("lib", "proc_macro")
 
@@ -42,20 +42,20 @@ class Modules:
                 return path
         return ""
 
-    def crate_called(self, file: File, name: str) -> Found:
+    def crate_called(self, file: SourceFile, name: str) -> MaybeValue:
         root = self._crates.get(self.home(file.path), {}).get(name)
         if root is None:
             return None
         found = self._world.at(root) if root else None
         return OUTSIDE if found is None else (False, found, 0)
 
-    def around(self, file: File, scope: int) -> int:
+    def around(self, file: SourceFile, scope: int) -> int:
         """The module that an item is in: one that stands in the file, or the file."""
         while scope > 0 and file.items[scope].kind != "module":
             scope = file.items[scope].parent
         return max(scope, 0)
 
-    def root(self, file: File) -> Found:
+    def root(self, file: SourceFile) -> MaybeValue:
         """The module that a file's crate begins with."""
         seen: set[str] = set()
         while file.path not in self._roots and file.path not in seen:
@@ -66,13 +66,13 @@ class Modules:
             file = parent[1]
         return False, file, 0
 
-    def above(self, file: File, place: int) -> Found:
+    def above(self, file: SourceFile, place: int) -> MaybeValue:
         """The module around a module."""
         if place > 0:
             return False, file, self.around(file, file.items[place].parent)
         return None if file.path in self._roots else self._parent(file)
 
-    def below(self, file: File, place: int, name: str) -> Found:
+    def below(self, file: SourceFile, place: int, name: str) -> MaybeValue:
         """The module of a name that is declared in a module, and has a file of its own."""
         folder = self._folder(file, place)
         for path in (f"{folder}{name}.rs", f"{folder}{name}/mod.rs"):
@@ -81,13 +81,13 @@ class Modules:
                 return False, found, 0
         return None
 
-    def at(self, file: File, place: int, written: str) -> Found:
+    def at(self, file: SourceFile, place: int, written: str) -> MaybeValue:
         """The module in a file that an attribute names."""
         path = self._written(file, place, written)
         found = self._world.at(path) if path else None
         return None if found is None else (False, found, 0)
 
-    def _written(self, file: File, place: int, written: str) -> str | None:
+    def _written(self, file: SourceFile, place: int, written: str) -> str | None:
         folder = file.path.rpartition("/")[0] if place == 0 else self._folder(file, place)
         parts = [part for part in folder.split("/") if part]
         for part in written.split("/"):
@@ -99,7 +99,7 @@ class Modules:
                 parts.append(part)
         return "/".join(parts)
 
-    def _folder(self, file: File, place: int) -> str:
+    def _folder(self, file: SourceFile, place: int) -> str:
         """Where the files of a module's modules are, with a slash at the end."""
         folder, _, name = file.path.rpartition("/")
         names = [folder] if folder else []
@@ -112,7 +112,7 @@ class Modules:
             place = file.items[place].parent
         return "".join(f"{each}/" for each in (*names, *reversed(inside)))
 
-    def _parent(self, file: File) -> Value | None:
+    def _parent(self, file: SourceFile) -> Value | None:
         if file.path not in self._parents:
             self._parents[file.path] = self._find_parent(file.path)
         return self._parents[file.path]
@@ -186,7 +186,7 @@ class Modules:
         return found
 
 
-def _library(package: Package) -> tuple[str, str] | None:
+def _library(package: ManifestPackage) -> tuple[str, str] | None:
     """What a package's library is called, and the file that it begins with."""
     for target in package.targets:
         if target.kind in _LIBRARIES:

@@ -3,21 +3,21 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.resolve.rules import OUTSIDE, TYPES, Found, Rules, Value, class_around
+from ctx.code.resolve.rules import OUTSIDE, TYPES, MaybeValue, ResolutionRules, Value, class_around
 from ctx.code.resolve.rust_modules import Modules
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import Import
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
     from ctx.code.resolve.evaluator import Evaluator
 
-Spot = tuple[File, int]
+Spot = tuple[SourceFile, int]
 
 # What implementations for any type are written for, as most people call it.
 _ANY = (*"ABCDEFGHIKLMNOPQRSTUVWXY", "St", "Si", "Fut", "Ty", "This")
 
 
-class Rust(Rules):
+class RustRules(ResolutionRules):
     languages = ("rust",)
     receivers = frozenset({"self", "Self", "crate", "super", *_ANY})
     builtins = frozenset(
@@ -53,7 +53,7 @@ class Rust(Rules):
 
     # Modules
 
-    def target(self, file: File, each: Import) -> Found:
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         scope = self._modules.around(file, each.scope)
         if each.module.startswith('"'):
             return self._modules.at(file, scope, each.module.strip('"'))
@@ -72,7 +72,7 @@ class Rust(Rules):
         module, found = found, self.evaluator.member(found, path[-1])
         return found if found is not None else self._macro(module[1], path[-1])
 
-    def _below(self, module: Value, name: str) -> Found:
+    def _below(self, module: Value, name: str) -> MaybeValue:
         if name == "super":
             return self._modules.above(module[1], module[2])
         _, file, place = module
@@ -81,7 +81,7 @@ class Rust(Rules):
             below = self._modules.below(file, place, name)
         return below if below is not None else self.evaluator.member(module, name)
 
-    def _first(self, file: File, scope: int, name: str) -> Found:
+    def _first(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         if name == "self":
             return False, file, scope
         if name in ("crate", "super"):
@@ -90,7 +90,7 @@ class Rust(Rules):
         below = self._modules.below(file, scope, name)
         return below if below is not None else self.evaluator.name(file, scope, name)
 
-    def implicit(self, file: File, name: str) -> Found:
+    def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         if name in self.builtins:
             return OUTSIDE
         if name.endswith("!"):
@@ -98,14 +98,14 @@ class Rust(Rules):
             return self.target(file, imported) if imported else self._macro(file, name[:-1])
         return self._modules.crate_called(file, name)
 
-    def within(self, file: File, name: str) -> Found:
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
         if name == "super":
             return self._modules.above(file, 0)
         if name.endswith("!"):
             return self._macro(file, name[:-1])
         return self._modules.below(file, 0, name)
 
-    def _macro(self, file: File, name: str) -> Found:
+    def _macro(self, file: SourceFile, name: str) -> MaybeValue:
         """A macro is known where the text of its module is, or at the root of its crate: one of
         the package, or the only one anywhere."""
         found = [
@@ -124,7 +124,7 @@ class Rust(Rules):
 
     # Types
 
-    def receiver(self, file: File, scope: int, name: str) -> Found:
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         if name == "crate":
             return self._modules.root(file)
         if name == "super":
@@ -141,7 +141,7 @@ class Rust(Rules):
                 return name == "self", *found
         return name == "self", file, place
 
-    def _parameter(self, file: File, scope: int, name: str) -> Found:
+    def _parameter(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         """What a generic type of the items around can do."""
         while scope > 0:
             said = file.binding(scope, name)
@@ -150,7 +150,7 @@ class Rust(Rules):
             scope = file.items[scope].parent
         return None
 
-    def _meant(self, file: File, scope: int, type_: str) -> Spot | None:
+    def _meant(self, file: SourceFile, scope: int, type_: str) -> Spot | None:
         """The type that is written, if it is one of the repository."""
         found = self.evaluator.expression(file, max(scope, 0), type_) if type_ else None
         if found is not None and found is not OUTSIDE:
@@ -160,7 +160,7 @@ class Rust(Rules):
                 return (found[1], found[2]) if found[1].items[found[2]].kind in TYPES else None
         return None
 
-    def containers(self, file: File, place: int) -> Iterable[Spot]:
+    def containers(self, file: SourceFile, place: int) -> Iterable[Spot]:
         if file.items[place].kind == "impl":
             return ()
         key = (file.id, place)
@@ -186,7 +186,7 @@ class Rust(Rules):
                     if item.kind == "impl" and item.name == name:
                         yield where, number
 
-    def bases(self, file: File, place: int) -> Iterator[Found]:
+    def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         yield from super().bases(file, place)
         if file.items[place].kind == "trait":
             yield from self._implemented_for_any().get((file.id, place), ())
@@ -202,7 +202,7 @@ class Rust(Rules):
                         yield from self._implemented_for_any().get(base.rpartition("::")[2], ())
                     yield trait
 
-    def _behind(self, file: File, place: int) -> Found:
+    def _behind(self, file: SourceFile, place: int) -> MaybeValue:
         """What a type that stands for another one stands for."""
         target = file.member(place, "Target")
         if target is None or not file.items[target].type:
@@ -229,4 +229,4 @@ class Rust(Rules):
         return self._for_any
 
 
-RULES = Rust
+RULES = RustRules

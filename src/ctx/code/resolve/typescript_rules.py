@@ -4,11 +4,11 @@ import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.resolve.rules import OUTSIDE, Found, Rules, class_around
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, class_around
 from ctx.code.resolve.typescript_builtins import GLOBALS, MEMBERS
-from ctx.code.resolve.typescript_settings import Configurations, Package, packages
-from ctx.code.resolve.world import File, World
-from ctx.code.source_model import Import
+from ctx.code.resolve.typescript_settings import Configurations, NodePackage, packages
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
     from ctx.code.resolve.evaluator import Evaluator
@@ -27,7 +27,7 @@ _DEFAULT = "default"
 _LATER = -10
 
 
-class TypeScript(Rules):
+class TypeScriptRules(ResolutionRules):
     languages = ("typescript", "tsx", "javascript")
     receivers = frozenset({"this", "super", "exports"})
     builtins = GLOBALS
@@ -36,16 +36,16 @@ class TypeScript(Rules):
     def __init__(self, world: World, evaluator: "Evaluator") -> None:
         super().__init__(world, evaluator)
         self._configurations = Configurations(world)
-        self._packages: dict[str, list[Package]] | None = None
-        self._modules: dict[tuple[str, str], Found] = {}
+        self._packages: dict[str, list[NodePackage]] | None = None
+        self._modules: dict[tuple[str, str], MaybeValue] = {}
 
-    def module(self, file: File, module: str) -> Found:
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
         key = (file.path.rpartition("/")[0], module)
         if key not in self._modules:
             self._modules[key] = self._module(*key)
         return self._modules[key]
 
-    def _module(self, folder: str, module: str) -> Found:
+    def _module(self, folder: str, module: str) -> MaybeValue:
         # What a bundler is asked to do with a file is written behind it.
         module = module.partition("?")[0]
         if module.startswith("."):
@@ -57,7 +57,7 @@ class TypeScript(Rules):
                     return found
         return self._in_package(folder, module) or self._declared(module) or OUTSIDE
 
-    def _at(self, path: str) -> Found:
+    def _at(self, path: str) -> MaybeValue:
         """The file that a path means, with its ending or without, or the index of a folder."""
         if path.startswith("../"):
             return None
@@ -71,14 +71,14 @@ class TypeScript(Rules):
             or self._first(f"{path}/index", _ENDINGS)
         )
 
-    def _first(self, path: str, endings: tuple[str, ...]) -> Found:
+    def _first(self, path: str, endings: tuple[str, ...]) -> MaybeValue:
         for ending in endings:
             found = self.world.at(path + ending)
             if found is not None and found.facts.language in self.languages:
                 return False, found, 0
         return None
 
-    def _in_package(self, folder: str, module: str) -> Found:
+    def _in_package(self, folder: str, module: str) -> MaybeValue:
         if self._packages is None:
             self._packages = packages(self.world)
         parts = module.split("/")
@@ -97,7 +97,7 @@ class TypeScript(Rules):
                     return found
         return None
 
-    def _declared(self, module: str) -> Found:
+    def _declared(self, module: str) -> MaybeValue:
         """A module from elsewhere that a file of the project describes."""
         for each in self.world.named(module):
             file = self.world.file(each.file_id) if each.kind == "module" else None
@@ -106,7 +106,7 @@ class TypeScript(Rules):
                 return False, file, place
         return None
 
-    def target(self, file: File, each: Import) -> Found:
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         if not each.module:
             return self._own(file, each)
         found = self.module(file, each.module)
@@ -126,7 +126,7 @@ class TypeScript(Rules):
                 taken = member(given, each.item)
         return taken
 
-    def _own(self, file: File, each: Import) -> Found:
+    def _own(self, file: SourceFile, each: SourceImport) -> MaybeValue:
         """What a file exports of its own, or of what it has imported."""
         name = each.item
         if file.member(0, name) is None:
@@ -135,7 +135,7 @@ class TypeScript(Rules):
                     return self.target(file, other)
         return self.evaluator.expression(file, 0, name)
 
-    def receiver(self, file: File, scope: int, name: str) -> Found:
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
         if name == "exports":
             return False, file, 0
         place = class_around(file, scope)
@@ -157,7 +157,7 @@ class TypeScript(Rules):
             place = item.parent
         return None
 
-    def containers(self, file: File, place: int) -> Iterator[tuple[File, int]]:
+    def containers(self, file: SourceFile, place: int) -> Iterator[tuple[SourceFile, int]]:
         """What an object is given later, as `app.start = function () {…}`: a place that no item
         has stands for it."""
         item = file.items[place]
@@ -171,7 +171,7 @@ class TypeScript(Rules):
                 }
             yield file, later
 
-    def bases(self, file: File, place: int) -> Iterator[Found]:
+    def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
         item = file.items[place]
         for base in item.bases:
             found = self.evaluator.expression(file, item.parent, base)
@@ -182,4 +182,4 @@ class TypeScript(Rules):
             yield found
 
 
-RULES = TypeScript
+RULES = TypeScriptRules

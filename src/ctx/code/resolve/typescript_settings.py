@@ -127,7 +127,7 @@ def _over(own: Paths, inherited: Paths) -> Paths:
     return Paths(base, own.mapped or inherited.mapped)
 
 
-class Package(NamedTuple):
+class NodePackage(NamedTuple):
     """A package of the project: its folder, empty for the root, and what it says."""
 
     folder: str
@@ -194,14 +194,14 @@ def _exported(exports: Any, way: str) -> Iterator[str]:
             waiting += reversed(inner)
 
 
-def packages(world: World) -> dict[str, list[Package]]:
+def packages(world: World) -> dict[str, list[NodePackage]]:
     """The packages of a project, by name."""
-    found: dict[str, list[Package]] = {}
+    found: dict[str, list[NodePackage]] = {}
     for path in world.ids:
         folder, _, name = path.rpartition("/")
         if name != "package.json" or not _NO_PACKAGE.isdisjoint(folder.split("/")):
             continue
         said = tolerant_json((world.content(path) or b"").decode("utf-8", "replace"))
         if called := text_of(said, "name"):
-            found.setdefault(called, []).append(Package(folder, said))
+            found.setdefault(called, []).append(NodePackage(folder, said))
     return found

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ctx import disk
 from ctx.code.resolve import facts
-from ctx.code.resolve.facts import Facts, Outline
-from ctx.code.source_model import Import, Mention
+from ctx.code.resolve.facts import Facts, ItemFacts
+from ctx.code.source_model import NameMention, SourceImport
 from ctx.code.vocabulary import KINDS, SLOTS
 
 _MOST_FILES = 700
@@ -19,7 +19,7 @@ _MOST_NAMES = 10_000
 _LARGEST_MANIFEST = 1 << 20
 
 
-class File:
+class SourceFile:
     """One file with what is needed to find things in it."""
 
     __slots__ = ("facts", "id", "items", "names", "outside", "path", "slots", "stars")
@@ -28,14 +28,14 @@ class File:
         self.id = file_id
         self.path = path
         self.facts = known
-        self.items: tuple[Outline, ...] = known.items
+        self.items: tuple[ItemFacts, ...] = known.items
         self.slots = array("H", slots) if slots else None
-        names: dict[int, dict[str, int | Import | str]] = {}
+        names: dict[int, dict[str, int | SourceImport | str]] = {}
         """What the names in each item mean: the place of an item, an import, or the type of what
         is bound. An item comes before an import, and that before a binding. Of several items the
         last counts, as in most languages."""
         self.names = names
-        self.stars: list[Import] = []
+        self.stars: list[SourceImport] = []
         for binding in known.bindings:
             names.setdefault(binding.scope, {})[binding.name] = binding.type
         for each in known.imports:
@@ -67,9 +67,9 @@ class File:
         found = self.names.get(place, _NOTHING).get(name)
         return found if type(found) is int else None
 
-    def imported(self, place: int, name: str) -> Import | None:
+    def imported(self, place: int, name: str) -> SourceImport | None:
         found = self.names.get(place, _NOTHING).get(name)
-        return found if type(found) is Import else None
+        return found if type(found) is SourceImport else None
 
     def binding(self, place: int, name: str) -> str | None:
         found = self.names.get(place, _NOTHING).get(name)
@@ -82,7 +82,7 @@ class File:
                 yield name, found
 
 
-_NOTHING: dict[str, int | Import | str] = {}
+_NOTHING: dict[str, int | SourceImport | str] = {}
 
 
 class Namesake(NamedTuple):
@@ -97,7 +97,7 @@ class World:
     def __init__(self, connection: Connection, root: str) -> None:
         self._connection = connection
         self.root = root
-        self._files: dict[int, File | None] = {}
+        self._files: dict[int, SourceFile | None] = {}
         self._named: dict[str, list[Namesake]] = {}
         rows: list[tuple[int, str, str | None]] = connection.execute(
             # By their paths: no answer may depend on which file came first.
@@ -109,7 +109,7 @@ class World:
         self._paths = {number: path for number, path, _ in rows}
         self._folders: dict[str, list[int]] | None = None
 
-    def file(self, file_id: int) -> File | None:
+    def file(self, file_id: int) -> SourceFile | None:
         """A file, if anything could be read out of it."""
         try:
             return self._files[file_id]
@@ -123,17 +123,17 @@ class World:
         path = self._paths.get(file_id)
         found = None
         if row and path is not None:
-            found = File(file_id, path, facts.decode(row[1]), row[0])
+            found = SourceFile(file_id, path, facts.decode(row[1]), row[0])
         self._files[file_id] = found
         return found
 
-    def mentions(self, file_id: int) -> tuple[Mention, ...]:
+    def mentions(self, file_id: int) -> tuple[NameMention, ...]:
         row = self._connection.execute(
             "SELECT mentions FROM mentioned WHERE file_id = ?", (file_id,)
         ).fetchone()
         return facts.decode_mentions(row[0]) if row else ()
 
-    def at(self, path: str) -> File | None:
+    def at(self, path: str) -> SourceFile | None:
         number = self.ids.get(path)
         return None if number is None else self.file(number)
 
