@@ -1,7 +1,8 @@
-"""Have the index of the code made, or brought up to date, behind the back of an answer.
+"""Build or refresh the code index in the background.
 
-It is done by a process of its own: in a session of its own, so that it outlives the command and its
-terminal; below everybody else's work; silent. The lock of the index lets one be at it at a time.
+A separate process does the work. It has its own session, so it outlives the command and its
+terminal, it runs at low priority, and it prints nothing. The lock of the index admits one such
+process at a time.
 """
 
 import json
@@ -28,26 +29,27 @@ _START = (
 )
 
 _started: "dict[str, subprocess.Popen[bytes]]" = {}
-"""By this process, for which index: whoever lives long has to take note of their end."""
+"""The processes that this process started, by index. A long-lived process must reap them."""
 
 
 def start(codebase: Codebase) -> int | None:
-    """Start a process, unless somebody is at it or nothing can be written there. Its id."""
+    """Start a process and return its id; None if one is running already or the index cannot be
+    written."""
     for path in [path for path, each in _started.items() if each.poll() is not None]:
         del _started[path]
     place = codebase.place
     is_at_it = place.database in _started or locks.is_held(place.lock)
     if is_at_it or not can_be_written(place) or not sys.executable:
         return None
-    # Loading it takes longer than all else here, and mostly nothing is to be started.
+    # Importing it takes longer than everything else here, and usually no process is started.
     import subprocess
 
-    # Where we are, and nowhere else: the folder we stand in belongs to a stranger.
+    # Import from our own location only: the working folder may belong to somebody else.
     own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _START, own, _encode(codebase)],
-            # It must not keep anybody's folder from being unmounted.
+            # The process must not keep a folder from being unmounted.
             cwd=os.sep,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -55,34 +57,35 @@ def start(codebase: Codebase) -> int | None:
             start_new_session=True,
         )
     except OSError:
-        # No more processes may be started: the answer does not depend on this one.
+        # The process limit is reached. The answer does not depend on this process.
         return None
     _started[place.database] = process
     return process.pid
 
 
 def end() -> None:
-    """End what this process has started and is not done. An index half made is made later."""
+    """Kill the processes that this process started and that still run. A later refresh
+    continues."""
     for path, process in list(_started.items()):
         if process.poll() is None:
             with suppress(ProcessLookupError, PermissionError):
-                # It leads a session of its own, with the processes that it has started itself.
+                # The process leads its own session, which contains the processes that it started.
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         del _started[path]
 
 
 def run(told: str) -> None:
-    """What the process does."""
+    """The main function of the background process."""
     os.nice(_NICE)
     codebase = _decode(told)
-    # Whoever is at it does the same. What goes wrong shows when somebody asks for the index.
+    # Whoever holds the lock does the same work. A failure shows when somebody asks for the index.
     with suppress(CtxError):
         code_index.index(codebase, clock.no_tick, wait_seconds=0)
 
 
 def can_be_written(place: CodePlace) -> bool:
-    """Whether an index can be made there."""
+    """Whether an index can be written there."""
     if os.path.exists(place.database):
         return os.access(place.database, os.W_OK)
     folder = os.path.dirname(place.database)
@@ -92,7 +95,7 @@ def can_be_written(place: CodePlace) -> bool:
 
 
 def _encode(codebase: Codebase) -> str:
-    """What the process has to know, as text: a path may be any bytes."""
+    """Encode what the process needs as text. A path may contain any bytes."""
     place, store = codebase.place, codebase.user_store
     return json.dumps(
         {

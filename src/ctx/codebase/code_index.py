@@ -1,7 +1,7 @@
-"""The index of the code: where it lies, brought up to date, opened.
+"""The code index: where it is stored, refreshing it, opening it.
 
-One process at a time brings it up to date, or follows names for an answer that needs it. Whoever
-cannot wait reads what is there, and the answer says how old that is.
+One process at a time refreshes it, or resolves names for an answer that needs them. A command that
+cannot wait reads the index as it is, and its answer reports the age.
 """
 
 import math
@@ -30,22 +30,22 @@ _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
 _DOING = "ctx code index"
 _FEW = 64
-"""Files that are followed in a moment."""
+"""So many files are resolved in a moment."""
 
 State = Literal["fresh", "as it was", "busy", "not writable"]
 
 
 class IndexAge(NamedTuple):
-    """How old what an answer says is."""
+    """The age of the index behind an answer."""
 
     refreshed_at: str | None
     state: State
-    """`fresh`: brought up to date for this answer. Else why not: nobody asked, another process is
-    at it, or nothing can be written here."""
+    """`fresh`: refreshed for this answer. Otherwise why not: no refresh was requested, another
+    process holds the lock, or the index cannot be written."""
 
 
 class _ResolveOnDemand:
-    """Has names followed for an answer, if that can be."""
+    """Resolves names for an answer when they are needed, if the index can be locked and written."""
 
     def __init__(self, codebase: "Codebase", tick: clock.Tick, most: float = math.inf) -> None:
         self._codebase = codebase
@@ -72,18 +72,18 @@ class _ResolveOnDemand:
 
 
 class OpenIndex(NamedTuple):
-    """An index that can be read, and how old it is. To be used as a context."""
+    """An index that is open for reading, and its age. Use it as a context manager."""
 
     code: Code
     as_opened: IndexAge
     root: str
     folder: str
-    """Where the command works, from the root."""
+    """The folder that the command runs in, relative to the root."""
     follower: _ResolveOnDemand
 
     @property
     def age(self) -> IndexAge:
-        """How old what was read of it is, up to now."""
+        """The age of the index, including whether names could be resolved so far."""
         hindered = self.follower.hindered
         return self.as_opened._replace(state=hindered) if hindered else self.as_opened
 
@@ -99,13 +99,13 @@ class IndexReport(NamedTuple):
 
     root: str
     path: str
-    """The file of the index."""
+    """The index file."""
     bytes: int
     added: int
     changed: int
     removed: int
     resolved: int
-    """Files whose mentions were looked up."""
+    """Files whose mentions were resolved."""
     left_out: tuple[ExcludedPath, ...]
     coverage: Coverage
 
@@ -121,18 +121,18 @@ class IndexStatus(NamedTuple):
 
 
 class Codebase(NamedTuple):
-    """The code that a command is about."""
+    """The code that a command works on."""
 
     place: CodePlace
     folder: str
     ignore_globs: tuple[str, ...]
     max_bytes: int
     user_store: UserStore | None = None
-    """Where indexes may lie that were left behind; None: nobody looks."""
+    """Where orphaned indexes are looked for; None: they are not."""
 
     @property
     def files(self) -> "SourceTree":
-        """The same as the index is built from it."""
+        """The same code as the builder of the index takes it."""
         from ctx.code.build import SourceTree
 
         place = self.place
@@ -153,12 +153,12 @@ def codebase_of(workspace: Workspace) -> Codebase:
 
 
 def codebase_at(surroundings: Surroundings) -> Codebase:
-    """The code that a folder belongs to, with what the settings say about it."""
+    """The code that a folder belongs to, with the settings that apply to it."""
     from ctx.config.resolve import load
 
     user_store = surroundings.user_store
     place = layout.code_at(surroundings.folder, user_store)
-    # A stranger's settings do not decide which files are read.
+    # The settings of an untrusted project do not decide which files are read.
     store = trust_check.trusted_project(user_store.home, surroundings.folder)
     config = load(
         user_store.config_file,
@@ -177,7 +177,7 @@ def codebase_at(surroundings: Surroundings) -> Codebase:
 
 
 def open_refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> OpenIndex:
-    """The index, up to date if that can be."""
+    """Open the index, refreshed if possible."""
     try:
         refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
     except LockConflict as conflict:
@@ -188,20 +188,21 @@ def open_refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Open
 
 
 def open_unrefreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> OpenIndex:
-    """The index as the last refresh left it."""
+    """Open the index as the last refresh left it."""
     return _open(codebase, "as it was", tick)
 
 
 def open_readable(codebase: Codebase) -> Code | None:
-    """The same for who can do without it, and without edges that take long to find; None where
-    there is none. To be closed."""
+    """Open the index for a caller that can do without it and without edges that take long to
+    resolve; None if there is none. The caller closes it."""
     place = codebase.place
     follower = _ResolveOnDemand(codebase, clock.no_tick, _FEW)
     return lookup.open_index(place.database, place.root, follower)
 
 
 def remove_damaged(codebase: Codebase) -> bool:
-    """Remove the index if it is damaged: it is derived, and made anew by whoever needs it."""
+    """Remove the index if it is damaged. It is derived data, and the next caller that needs it
+    rebuilds it."""
     path = codebase.place.database
     try:
         with explained(path, IndexCorrupt):
@@ -225,7 +226,7 @@ def refresh(
     wait_seconds: float = _PATIENT_SECONDS,
     chosen: Callable[[str], bool] | None = None,
 ) -> "RefreshCounts":
-    """Bring the index up to date; with `chosen` as far as these paths go."""
+    """Refresh the index; with `chosen`, only the paths that it accepts."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         return _refresh(codebase, tick, chosen)
 
@@ -233,8 +234,7 @@ def refresh(
 def index(
     codebase: Codebase, tick: clock.Tick, *, wait_seconds: float = _PATIENT_SECONDS
 ) -> IndexReport:
-    """Bring the index up to date, with every name followed, however long others are at it, and say
-    what there is."""
+    """Refresh the index, resolve every name, and report the result. Waits for other processes."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
@@ -242,7 +242,7 @@ def index(
 
 
 def rebuild(codebase: Codebase, tick: clock.Tick) -> IndexReport:
-    """The same from nothing."""
+    """Rebuild the index from scratch."""
     with locks.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
         _remove(codebase.place.database)
         done = _refresh_all(codebase, tick)
@@ -262,7 +262,7 @@ def status(codebase: Codebase, opened: OpenIndex) -> IndexStatus:
 
 
 def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "RefreshCounts":
-    """Read what has changed, and follow what waits for it."""
+    """Read what has changed, and resolve all pending files."""
     from ctx.code import build
 
     def reading(done: int, total: int) -> None:
@@ -275,7 +275,7 @@ def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "RefreshCounts":
         open_refreshed = _refresh(codebase, reading, None)
         followed = build.follow(codebase.files, tick=following)
     except IndexCorrupt:
-        # Also what only shows when names are followed.
+        # Includes damage that only shows while names are resolved.
         _remove(codebase.place.database)
         open_refreshed = _refresh(codebase, reading, None)
         followed = build.follow(codebase.files, tick=following)
@@ -294,14 +294,14 @@ def _refresh(
         with explained(path, IndexCorrupt):
             return build.refresh(codebase.files, tick, chosen=chosen)
     except IndexCorrupt:
-        # It is derived: what is damaged is made anew.
+        # The index is derived data: a damaged one is rebuilt.
         _remove(path)
         with explained(path, IndexCorrupt):
             return build.refresh(codebase.files, tick, chosen=chosen)
 
 
 def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> None:
-    """Bring what is known of commits up to date."""
+    """Refresh the commit history in the index."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         _read_history(codebase, tick)
 

@@ -1,4 +1,4 @@
-"""What a person means by a word about code, or why it means nothing."""
+"""Find the items or the file that a person named, or explain why there are none."""
 
 import os
 from typing import NoReturn
@@ -12,7 +12,7 @@ _MOST_LISTED = 5
 
 
 def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
-    """The items of a name; at least one."""
+    """The items with a name; at least one."""
     found = opened.code.find(word, opened.folder)
     if found:
         return found
@@ -38,7 +38,7 @@ def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
 
 
 def shown(found: list[LocatedItem]) -> tuple[LocatedItem, ...]:
-    """The items that a person is told of."""
+    """The items to show to a person."""
     return tuple(without_impls(found))
 
 
@@ -48,7 +48,7 @@ def require_file(opened: OpenIndex, path: str) -> IndexedFile:
 
 
 def reservation(age: IndexAge) -> str | None:
-    """Why something may be there though nothing is known of it; None where all has been read."""
+    """Why the index may miss something that exists; None if everything was read."""
     if age.state == "busy":
         return "Another process is reading the code. Try again in a moment."
     if age.refreshed_at is None:
@@ -61,7 +61,7 @@ def reservation(age: IndexAge) -> str | None:
 
 
 def _refuse(opened: OpenIndex, path: str) -> NoReturn:
-    """Say why a path is no file of the index."""
+    """Explain why a path is not a file of the index."""
     said = repr(path[:200])
     inside = [each for each in opened.code.inside(path, opened.folder) if not _is_outside(each)]
     if not inside:
@@ -94,7 +94,7 @@ def _is_outside(path: str) -> bool:
 
 
 def _listed(code: Code, folder: str) -> str:
-    """What a person can ask for instead of a folder."""
+    """Suggest files to name instead of a folder."""
     files = suggestions.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
     if not files:
         return "Nothing in it is in the index of the code."

@@ -1,7 +1,7 @@
-"""What a name means in the code around a command: the one item that has it.
+"""What a name refers to in the code around a command: the one item with that name.
 
-Any end of its qualified name will do, and names in between may be left out, as those do who import
-something from where it is offered rather than from where it stands.
+Any suffix of the qualified name is enough. Names in the middle may be missing, because people often
+import an item from a package that re-exports it.
 """
 
 import re
@@ -16,7 +16,7 @@ from ctx.project.anchors import Anchor
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    # Most commands that name something name a file or a node, and need nothing of this.
+    # Most commands name a file or a node and never need these modules.
     from ctx.code.lookup import Code, LocatedItem
     from ctx.codebase.code_index import Codebase
 
@@ -25,16 +25,15 @@ _MOST_NAMED = 8
 
 
 class UnknownName(NamedTuple):
-    """A name that the code does not have."""
+    """A name that the code does not define."""
 
     name: str
     near: tuple[str, ...]
-    """Names that it does have, and that look alike."""
+    """Similar names that the code does define."""
 
 
 class CodeNames:
-    """The names in the code around a command, looked up when one is asked for. To be used as a
-    context."""
+    """The names in the code around a command, looked up on demand. Use it as a context manager."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -47,7 +46,7 @@ class CodeNames:
             self._code.connection.close()
 
     def anchor(self, text: str) -> Anchor | None:
-        """What stands for the item of a name; None where the code has none, or is not known."""
+        """The anchor of the item with a name; None if there is no such item or no index."""
         found = self._found(text)
         if len(found) > 1:
             raise AmbiguousId(
@@ -60,11 +59,11 @@ class CodeNames:
         return None
 
     def unclear(self, text: str) -> UnknownName:
-        """A name of several things, with some of these."""
+        """An ambiguous name, with some of the items that have it."""
         return UnknownName(text, tuple(self._found(text))[:_MOST_NAMED])
 
     def _found(self, text: str) -> "dict[str, LocatedItem]":
-        """What a name can mean, by the whole of its name."""
+        """The items that a name can refer to, by qualified name."""
         if not (anchors.looks_qualified(text) or _PLACE.fullmatch(text)) or self._code is None:
             return {}
         from ctx.code import lookup
@@ -74,7 +73,7 @@ class CodeNames:
         return {each.name: each for each in meant}
 
     def unknown(self, text: str) -> UnknownName | None:
-        """A name that the code could have and does not; None where the code is not known."""
+        """A name that the code could define but does not; None without an index."""
         from ctx.code import suggestions
 
         if self._code is None:
@@ -88,7 +87,7 @@ class CodeNames:
         memory = self._memory
         is_somewhere = memory.beside or checkouts.find_checkout(memory.folder)
         if memory.is_alone or not is_somewhere:
-            # A folder like any other may hold anything, and a great deal of it.
+            # A folder outside of any project may hold anything, and very many files.
             return None
         with suppress(CtxError):
             return code_index.codebase_at(memory.surroundings)

@@ -1,8 +1,8 @@
-"""Read out of files, while they are taken in, what they define, import and call.
+"""Read what files define, import and call while they are added.
 
-What comes of it is a batch of edges beside the versions of the files. There are bounds: so many
-edges for one step, guesses only where memory speaks of what they lead to, and only what differs
-from the version that was committed.
+The result is a batch of edges beside the versions of the files. It is limited: a step has a maximum
+number of edges, guesses are kept only if memory has a node for their target, and only differences
+to the committed version count.
 """
 
 import os
@@ -29,21 +29,21 @@ _ORDER = {"CONTAINS": 1, "IMPORTS": 1, "DEFINES": 2, "CALLS": 3}
 
 
 def open_with(workspace: Workspace, paths: Sequence[str]) -> Code | None:
-    """The index with these files in it; None where it can be neither read nor made."""
+    """Open an index that contains these files; None if it can be neither read nor built."""
     codebase = code_index.codebase_of(workspace)
     code = freshness.open_if_quick(codebase)
     if code is not None and all(_is_current(code, codebase, path) for path in paths):
         return code
     if code is not None:
         code.connection.close()
-    # Of a large repository nothing is known yet, or much has changed: these files must do.
+    # A large repository has no index yet, or too much has changed: index only these files.
     with suppress(CtxError):
         code_index.refresh(codebase, chosen=frozenset(paths).__contains__)
     return code_index.open_readable(codebase)
 
 
 def _is_current(code: Code, codebase: Codebase, path: str) -> bool:
-    """Whether the index has a file as it is now."""
+    """Whether the index has the current content of a file."""
     row = code.connection.execute("SELECT hash FROM files WHERE path = ?", (path,)).fetchone()
     try:
         content = disk.read_plain(os.path.join(codebase.place.root, path), codebase.max_bytes)
@@ -53,7 +53,7 @@ def _is_current(code: Code, codebase: Codebase, path: str) -> bool:
 
 
 class Extraction:
-    """What is read out of the files of one step."""
+    """What is read from the files of one step."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Extraction:
         self._doubtful = 0
 
     def is_missing(self, path: str, blob_id: ObjectId) -> bool:
-        """Whether a file that was staged before has yet to be read."""
+        """Whether a file that was staged earlier still has to be read."""
         is_new = self._committed.blob_at(path) != blob_id
         return is_new and (self._file_id(path), blob_id) not in self._seen
 
@@ -110,7 +110,7 @@ class Extraction:
             self._edges.setdefault((edge.from_, edge.label, edge.to), edge)
 
     def _is_spoken_of(self, end: Endpoint) -> bool:
-        """Whether memory has something about it."""
+        """Whether memory has a node for it."""
         kinds: dict[str, Callable[[str], anchors.Anchor]] = {
             "file": anchors.file,
             "item": anchors.item,
@@ -128,11 +128,11 @@ class Extraction:
         try:
             return self._workspace.repository.everything.read(blob_id).payload
         except CtxError:
-            # It is damaged, or beyond a boundary: then everything counts as new.
+            # The blob is damaged or not here: everything counts as new.
             return None
 
     def done(self) -> tuple[ExtractionResult, Object | None]:
-        """The answer, and the batch of edges that goes with the step."""
+        """The result, and the batch of edges that belongs to the step."""
         self._workspace.memory.close()
         most = self._workspace.config.integer("ingestion.max_edges_per_step")
         edges = sorted(self._edges.values(), key=self._rank)
@@ -148,6 +148,6 @@ class Extraction:
         return told, batch
 
     def _rank(self, edge: Edge) -> int:
-        """What helps most to find one's way comes first: what a file is, and where it leads."""
+        """Put the most useful edges first: what a file defines, then what it imports."""
         is_file = edge.label == "DEFINES" and edge.to.id in self._modules
         return 0 if is_file else _ORDER[edge.label]

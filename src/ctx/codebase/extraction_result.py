@@ -1,4 +1,4 @@
-"""What was read out of files that are added, as `ctx add file` answers."""
+"""What `ctx add file` reports about the content of added files."""
 
 from typing import NamedTuple
 
@@ -6,35 +6,35 @@ from ctx.ids import ObjectId
 
 
 class ExtractedItem(NamedTuple):
-    """Something that a file defines."""
+    """An item that a file defines."""
 
     name: str
     """Its qualified name."""
     kind: str
     line: int
     state: str
-    """`new`, `changed` or `same`, beside the version before: staged, else committed."""
+    """`new`, `changed` or `same`, compared with the staged version, else with the committed one."""
 
 
 class ExtractedFile(NamedTuple):
     path: str
     module: str
-    """What the file is called as a module; of one that is none, its path."""
+    """The module name of the file; its path if it is not a module."""
     items: tuple[ExtractedItem, ...]
     problem: str | None = None
-    """Why nothing is known of what is in it."""
+    """Why the content of the file is unknown."""
     parts: tuple[str, ...] = ()
-    """The modules that it says it has, in files of their own."""
+    """The modules that it declares and that have their own files."""
 
 
 class ExtractionResult(NamedTuple):
-    """What was read out of files."""
+    """What was read from files."""
 
     files: tuple[ExtractedFile, ...]
     batch: ObjectId | None
-    """The edges; None where there are none."""
+    """The batch of edges; None if there are no edges."""
     edges: int
     over_budget: int
-    """Edges that were left out because one step has so many."""
+    """Edges that were dropped because of the limit per step."""
     doubtful: int
-    """Those that are guesses, to something that nobody speaks of."""
+    """Guesses that were dropped because memory has no node for their target."""

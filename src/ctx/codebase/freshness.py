@@ -1,9 +1,8 @@
-"""The code for a question that somebody waits for.
+"""As fresh a code index as fits into the time of one answer.
 
-A small index is brought up to date first. A large one is taken as it is, and brought up to date
-behind the answer's back, so that the next answer has it: looking at ten thousand files would take
-as long as everything else. Where there is none yet, the answer comes from a scan of the files,
-while the index is being made.
+A small index is refreshed first. A large one is used as it is and refreshed in the background, so
+the next answer benefits: checking ten thousand files would take as long as everything else. Without
+an index, the answer comes from a search of the files while the index is built in the background.
 """
 
 import os
@@ -30,15 +29,16 @@ from ctx.errors import (
 from ctx.workspace import Memory
 
 FEW_FILES = 2_000
-"""To look at so many takes a tenth of a second; to make an index of them, a second or two."""
+"""Checking so many files takes a tenth of a second; indexing them takes a second or two."""
 
 _NAMES_SECONDS = 10.0
-"""So long a command waits that looks up a few names."""
+"""How long a command that looks up a few names waits."""
 _YOUNG_MS = 10_000
 _WAIT_SECONDS = 0.5
 _REFRESH_SECONDS = 1.5
 _IN_ALL_SECONDS = 2.5
-"""So long a first answer may take. A scan has what is left of it, if that is not too little."""
+"""How long a first answer may take. The search without an index gets the rest of it, but at least
+`_SCAN_SECONDS`."""
 _SCAN_SECONDS = 0.5
 
 _RECENT_MS = 4 * 3_600_000
@@ -58,12 +58,12 @@ _Answer = TypeVar("_Answer")
 
 
 class _TimeIsUp(Exception):
-    """More has changed than can be read in passing. What was read stays read."""
+    """More has changed than can be read in time. What was read stays in the index."""
 
 
 def codebase_here(memory: Memory) -> Codebase | None:
-    """The code of the project that is asked in; None where there is none to be looked at."""
-    # Outside of any project there is no telling what lies around.
+    """The code of the current project; None if there is none."""
+    # Outside of a project, a folder may hold anything.
     if memory.project is not None:
         with suppress(PathRefused, GitFailure):
             return code_index.codebase_at(memory.surroundings)
@@ -73,7 +73,7 @@ def codebase_here(memory: Memory) -> Codebase | None:
 def with_code(
     codebase: Codebase | None, question: str, answer: Callable[[AvailableCode], _Answer]
 ) -> _Answer:
-    """An answer with what can be had of the code; a damaged index is made anew for it."""
+    """Compute an answer with the code that is available. A damaged index is rebuilt first."""
     if codebase is None:
         return answer(NO_CODE)
 
@@ -88,14 +88,14 @@ def with_code(
             if not code_index.remove_damaged(codebase):
                 raise
         except (LockConflict, DiskFailure):
-            # Whoever is at it makes it anew, and where nothing can be written nobody does.
+            # Another process rebuilds the index, or nothing can be written here.
             return answer(NO_CODE._replace(root=codebase.place.root))
     return attempt()
 
 
 @contextmanager
 def open_now(codebase: Codebase, question: str) -> Iterator[AvailableCode]:
-    """What can be had of the code in a moment."""
+    """Open the code that is available within a moment."""
     code, state = _open_existing(codebase) or _open_first(codebase, question)
     if code is None:
         yield AvailableCode(None, codebase.place.root, IndexState(state, None, 0, 0))
@@ -105,10 +105,11 @@ def open_now(codebase: Codebase, question: str) -> Iterator[AvailableCode]:
 
 
 def open_if_quick(codebase: Codebase) -> Code | None:
-    """The index for a command that looks up names, as fresh as it gets in a moment. To be closed.
+    """Open the index for a command that looks up names, as fresh as possible in a moment. The
+    caller closes it.
 
-    None where there is none. In a large repository it is made by who asks for it (`ctx code index`,
-    `ctx add code`); until then these commands do without.
+    None if there is no index. In a large repository, `ctx code index` or `ctx add code` builds it;
+    until then these commands work without.
     """
     from ctx.code import file_listing
 
@@ -122,9 +123,9 @@ def open_if_quick(codebase: Codebase) -> Code | None:
 
 
 def recently_edited(code: Code, wall_ms: int) -> list[str]:
-    """The files that somebody is working on: changed lately, the last one first.
+    """The files that somebody is working on: recently changed, the newest first.
 
-    Where very many are, it was no person who wrote them but a checkout.
+    If very many files changed, it was a checkout and not a person.
     """
     rows = code.connection.execute(
         "SELECT path FROM files WHERE mtime_ns >= ? ORDER BY mtime_ns DESC LIMIT ?",
@@ -134,7 +135,7 @@ def recently_edited(code: Code, wall_ms: int) -> list[str]:
 
 
 def _open_existing(codebase: Codebase) -> tuple[Code, str] | None:
-    """The index that there is, brought up to date where that takes a moment."""
+    """Open the existing index, refreshed if that takes only a moment."""
     place = codebase.place
     known = lookup.open_index(place.database, place.root)
     if known is None:
@@ -146,7 +147,7 @@ def _open_existing(codebase: Codebase) -> tuple[Code, str] | None:
         return known, _without_refresh(codebase)
     known.connection.close()
     if refreshed_ms is None:
-        # Somebody is making it, or was interrupted: half of it is no better than a scan.
+        # It is being built, or building was interrupted. Half an index is no better than a search.
         return None
     state = "fresh" if _refresh_in_time(codebase) else _without_refresh(codebase)
     code = code_index.open_readable(codebase)
@@ -154,7 +155,7 @@ def _open_existing(codebase: Codebase) -> tuple[Code, str] | None:
 
 
 def _open_first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
-    """A first index if there is little to read, else a first look."""
+    """Build a first index if there are few files, else search the files."""
     from ctx.code import file_listing, unindexed_search
     from ctx.codebase import background_refresh
     from ctx.search import question as questions
@@ -173,7 +174,7 @@ def _open_first(codebase: Codebase, question: str) -> tuple[Code | None, str]:
         found = unindexed_search.search(
             codebase.files, questions.read(question).weights, left, files
         )
-    # Not before: the two would be in each other's way.
+    # Only now: the two would slow each other down.
     _refresh_behind(codebase)
     if found is None:
         return None, "none"
@@ -190,7 +191,7 @@ def _refresh_in_time(
         if not is_in_time():
             raise _TimeIsUp
 
-    # Another process may be at it, or nothing can be written here: then it is what it is.
+    # If another process holds the lock or nothing can be written, the index stays as it is.
     try:
         code_index.refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
         if with_history:

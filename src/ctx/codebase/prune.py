@@ -1,7 +1,7 @@
-"""Indexes of code under the user store that nobody is led to any more.
+"""Remove orphaned code indexes from the user store.
 
-A folder without a store has its index there. The folder may be gone since, or have got a store of
-its own. What is left is looked for in passing, once a day, and costs a moment.
+A folder without a project store has its index there. The folder may have been deleted since, or may
+have its own store now. Orphans are looked for once a day, during a refresh.
 """
 
 import os
@@ -17,9 +17,9 @@ _SECONDS = 24 * 60 * 60
 
 
 def prune_indexes(user_store: UserStore) -> None:
-    """Remove them, unless somebody has looked today."""
+    """Remove orphaned indexes, at most once a day."""
     looked = os.path.join(user_store.code, _LOOKED)
-    # It is nobody's wish, and nobody has to hear of it where it cannot be done.
+    # Nobody asked for this, so a failure is not reported.
     with suppress(OSError, CtxError):
         if not os.path.isdir(user_store.code) or _is_young(looked):
             return
@@ -41,7 +41,7 @@ def _clear(user_store: UserStore, folder: str) -> None:
     root = _root_of(database)
     if root is None or not _is_left_behind(user_store, root, database):
         return
-    # Once a day at most: nobody else has to pay for loading it.
+    # Needed at most once a day: other commands do not pay for the import.
     import shutil
 
     with suppress(OSError, CtxError), locks.held(f"{database}.lock", "ctx code index", 0):
@@ -55,13 +55,13 @@ def _is_left_behind(user_store: UserStore, root: str, database: str) -> bool:
         now = layout.code_at(root, user_store).database
     except PathRefused:
         return False
-    # While the other one is not there, this may be all that can be made: a checkout may be one
-    # in which nothing can be written.
+    # If the other index does not exist, this one may be the only possible one: the checkout may be
+    # read-only.
     return now != database and os.path.isfile(now)
 
 
 def _root_of(database: str) -> str | None:
-    """The folder that an index is about; None where it does not say so."""
+    """The folder that an index covers; None if it is not recorded."""
     connection = index_file.open_for_reading(database)
     if connection is None:
         return None

@@ -1,4 +1,4 @@
-"""Parts of files, nodes and sections as chunks: titles, kinds, and what each costs in a pack."""
+"""Turn parts of files, nodes and sections into chunks: titles, kinds, and token costs."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,10 +20,10 @@ _COVERAGE = 0.5
 
 
 class NarrativeSection(NamedTuple):
-    """A part of a narrative document that was found for a question."""
+    """A section of a narrative document that matches a question."""
 
     path: str
-    """From the root of the project."""
+    """Relative to the project's root."""
     title: str
     text: str
     first_line: int
@@ -33,17 +33,17 @@ class NarrativeSection(NamedTuple):
 
 
 Why = tuple[float, tuple[Signal, ...], tuple[str, ...]]
-"""A score, the signals that it is made of, and the way through the graph."""
+"""The score, the signals it consists of, and the path through the graph."""
 
 
 def by_coverage(covered: float) -> float:
-    """What a score counts where so much of the task is spoken of: code that hardly speaks of it is
-    to stand below a node of memory that does, and the other way round."""
+    """The weight of a score by how much of the task the text covers. Code that hardly covers the
+    task ranks below a node of memory that does, and vice versa."""
     return 1 - _COVERAGE + _COVERAGE * covered
 
 
 def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
-    """A part of a file. In brief it is its signature."""
+    """A part of a file. Its brief version is its signature."""
     kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
     title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
     place = part.path, part.first_line, part.last_line, name or part.path
@@ -55,7 +55,7 @@ def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
 
 
 def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
-    """An item of which it is enough to know how it is used."""
+    """An item whose signature is enough."""
     snippet = f"{item.signature}\n{item.doc}".strip() or item.name
     place = item.path, item.line, item.end_line, item.name
     title = f"{item.path}: {item.name}"
@@ -64,13 +64,13 @@ def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
 
 
 def node_offer(node: Node, author: str, why: Why, most: int) -> ChunkOffer:
-    """A node of memory. Of what somebody else wrote, the title says who."""
+    """A node of memory. The title names the author if it is somebody else."""
     first, _, rest = node.content.strip().partition("\n")
     said = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
     title = f"{said}: {_beginning(first)}"
     kind = _KINDS.get(node.type, "Memory")
     rationale = node.metadata.get("rationale")
-    # What the title says is not said again.
+    # The snippet does not repeat the title.
     content = (
         rest.strip() if rest.strip() and len(first) <= _LONGEST_TITLE else node.content.strip()
     )
@@ -101,7 +101,7 @@ def _priced(chunk: Chunk) -> Chunk:
 
 
 def _fitted(text: str, most: int) -> str:
-    """A text, or of a long one its first paragraphs, else its first lines."""
+    """A text, or the first paragraphs, else the first lines, of a long one."""
     if tokens.estimate(text) <= most:
         return text
     for joint in ("\n\n", "\n", " "):

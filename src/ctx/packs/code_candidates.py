@@ -1,4 +1,4 @@
-"""What the code has for a task: files ranked, their parts, and what the graph leads to."""
+"""The candidates from the code: ranked files, their parts, and what the graph adds."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import fsum, inf
@@ -22,34 +22,33 @@ if TYPE_CHECKING:
 
 _RANKED = 50
 _FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 1_200
-"""Files that are looked through: more where there is room for more."""
+"""How many files are searched: more if the budget is larger."""
 _MOST_PARTS, _TOKENS_A_PART = 60, 220
-"""The same for the parts that are offered."""
+"""How many parts are offered, likewise."""
 _SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 1_200, 6
-"""Tokens of one part: so that at least a few fit."""
+"""Tokens of one part, chosen so that at least a few fit."""
 
-# What makes up the score of a part.
+# The components of a part's score.
 _FILE_ALONE = 0.6
-"""What its file is worth to a part, whatever is in it."""
+"""What a part gets for its file, whatever it contains."""
 _APART = 0.7
-"""What a file counts that has nothing to do with the others, as far as that goes: what has to be
-read for a task hangs together."""
+"""The factor for a file that is connected to none of the others. Connected files rank higher."""
 _SHARPENED = 3
-"""Among the files that hang together, the best of them count far more than the rest."""
+"""Among connected files, the best ones count far more than the rest."""
 _NAMED = 0.15
 _TOUCHED = 0.05
 _BESIDE = 0.35
-"""What a test or a page of documentation counts, unless it is what the task is about."""
+"""The factor for tests and documentation, unless the task is about them."""
 _MOST_INSIDE = 20
 _ANCHORED = 12
 _LONGEST_WAY = 20
 _LITTLE, _SOME = 120, 200
 _SHOWN = frozenset({"struct", "enum", "class", "trait", "interface", "type_alias", "const"})
-"""Of these a signature says too little."""
+"""For these kinds a signature says too little."""
 
 
 class MemoryPointer(NamedTuple):
-    """Something in the code that memory speaks of."""
+    """A file or item that memory refers to."""
 
     kind: str
     """`file` or `item`."""
@@ -70,7 +69,7 @@ class _Scored(NamedTuple):
 
 
 class CodeCandidates:
-    """The code, asked about one task."""
+    """The candidates from the code for one task."""
 
     def __init__(
         self,
@@ -102,7 +101,8 @@ class CodeCandidates:
         self.condensed = False
 
     def look_at(self, led: Sequence[MemoryPointer]) -> None:
-        """Look through the files, also those that memory leads to, and go on from there."""
+        """Search the files, including those that memory refers to, and follow the graph from
+        there."""
         looked_at = [*self.files[: self._most]]
         known = {file.path for file in looked_at}
         by_memory = self._led(led)
@@ -125,14 +125,14 @@ class CodeCandidates:
             )
             for item, each in self._scored.items()
         ]
-        # There is nothing to read in an empty file, be it the right one.
+        # An empty file has nothing to read, even if it is the right one.
         return [each for each in (*offers, *self._reached) if each.chunk.snippet.strip()]
 
     def ranked(self) -> Iterator[PackFile]:
-        """The files in their order, with the scores that it comes from."""
+        """The files in order, with the scores behind it."""
         least = inf
         for file in self.files:
-            # A test is below all that it may test, whatever words it has.
+            # A test ranks below everything that it may test, whatever words it contains.
             least = min(least, file.score)
             factor = least / file.score if file.score else 1.0
             signals = tuple(Signal(each.name, each.value * factor) for each in file.signals)
@@ -140,16 +140,17 @@ class CodeCandidates:
 
     @property
     def margin(self) -> float | None:
-        """How far the first file is ahead of the second, as a part of its score; None without."""
+        """The lead of the first file over the second, as a share of its score; None without
+        files."""
         worth = sorted(map(self._worth, self.files), reverse=True)
         if not worth or not worth[0]:
             return None
         return (worth[0] - worth[1]) / worth[0] if len(worth) > 1 else 1.0
 
     def anchors(self) -> dict[tuple[str, str], float]:
-        """What memory may speak of: the best items and files, with their scores."""
+        """What memory may refer to: the best items and files, with their scores."""
         found: dict[tuple[str, str], float] = {}
-        # Where memory led to it, that is what memory says about it.
+        # If memory led to an item, it would only return what memory says about it.
         own = [(item, each) for item, each in self._scored.items() if not each.via]
         for item, each in own[:_ANCHORED]:
             found.setdefault(("file", each.candidate.seen.file.path), each.score)
@@ -168,7 +169,7 @@ class CodeCandidates:
         scored = [self._scored_one(each, scale * shares[each.seen.file.id], led) for each in found]
         scored = [each for each in scored if each.score > 0]
         scored.sort(key=lambda each: (-each.score, each.candidate.id))
-        # What the task names may have more than the best that search can give.
+        # What the task names may score higher than any search result.
         most = max(scored[0].score, 1.0) if scored else 1.0
         for each in scored[: self._most_parts]:
             signals = tuple(Signal(one.name, one.value / most) for one in each.signals)
@@ -200,7 +201,7 @@ class CodeCandidates:
         return _Scored(candidate, score, tuple(signals))
 
     def _shown_with(self, candidate: ItemCandidate) -> list[int]:
-        """The items that are wanted and shown with a candidate: in a whole file all of them."""
+        """The wanted items that a candidate shows: all of them if it is a whole file."""
         if candidate.row is not None:
             return [candidate.id]
         wanted = self._sought.named
@@ -208,15 +209,16 @@ class CodeCandidates:
         return [candidate.id, *(item for item in wanted if file_of(item) == file_id)]
 
     def _worth(self, file: RankedFile) -> float:
-        """What a file counts, by the part it has in the project."""
+        """The weight of a file by its role in the project."""
         if file_roles.role_of(file.path) != file_roles.BESIDE:
             return file.score
         is_wanted = self._asked.is_about_tests and file_roles.is_test(file.path)
-        # A test repeats the words of what it tests: it may well have more of them.
+        # A test repeats the words of the code it tests and may contain more of them.
         return file.score if is_wanted else _BESIDE * min(file.score, 1.0)
 
     def _held_together(self, looked_at: Sequence[RankedFile]) -> dict[int, float]:
-        """What counts of each file, by how much of all that fits is in it or joined to it."""
+        """The weight of each file, by how much of the total score is in it or in files connected to
+        it."""
         every = dict.fromkeys((file.id for file in looked_at), 1.0)
         labels = [label for label in LABELS if label in self._config.labels]
         if not self._config.depth or not labels:
@@ -224,7 +226,7 @@ class CodeCandidates:
         least = CONFIDENCES.index(self._config.min_confidence)
         joined = self._code.joined_files(every, labels, least)
         if not any(joined.values()):
-            # Nobody knows, or nothing has to do with anything.
+            # Nothing is resolved yet, or no file is connected to another.
             return every
         fits = {file.id: self._worth(file) ** _SHARPENED for file in looked_at}
         around = {id: fsum((fits[id], *map(fits.__getitem__, joined[id]))) for id in every}
@@ -232,7 +234,7 @@ class CodeCandidates:
         return {id: _APART + (1 - _APART) * around[id] / most for id in every}
 
     def _scale(self, found: Sequence[ItemCandidate]) -> float:
-        """How much of the task the best of the files speaks of."""
+        """How much of the task the best file covers."""
         weights = self._asked.weights
         every = sum(weights.values())
         covered: dict[str, set[str]] = {}
@@ -248,7 +250,7 @@ class CodeCandidates:
         return chunks.by_coverage(most / every if every else 0.0)
 
     def _led(self, led: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
-        """The items that memory speaks of; a file stands for itself."""
+        """The items that memory refers to; for a file, the item of the file itself."""
         found: dict[int, MemoryPointer] = {}
         for each in led:
             if each.kind == "file":
@@ -270,7 +272,7 @@ class CodeCandidates:
         self.seed_names = [self._name(item) for item in [*self._named.items, *own][:_ANCHORED]]
         for item, each in self._scored.items():
             if each.is_whole and not each.via:
-                # A file that is shown whole leads to where anything in it leads.
+                # A file that is shown whole leads to everything that its items lead to.
                 for inside in self._code.within([item])[:_MOST_INSIDE]:
                     starts.setdefault(inside, each.score)
         limits = expand.ExpansionLimits(
@@ -304,7 +306,7 @@ class CodeCandidates:
         if item.kind in _SHOWN or is_test:
             text = self._texts.file_text(file_id)
             if text is not None and text.is_indexed:
-                # What it is in, and what is in it.
+                # The items that contain it, and the items in it.
                 rows = item_ranking.rows_of(self._code, file_id, item.line, item.end_line)
                 row = rows.get(item.id)
                 if row is not None:
@@ -317,7 +319,7 @@ class CodeCandidates:
     def _way(
         self, reached: expand.ReachedItem, by_id: Mapping[int, expand.ReachedItem]
     ) -> tuple[str, ...]:
-        """From a seed to an item: names, and between them the edges."""
+        """The path from a seed to an item: names, with the edges between them."""
         way = [self._name(reached.id)]
         at: expand.ReachedItem | None = reached
         while at is not None and len(way) < _LONGEST_WAY:
@@ -326,7 +328,7 @@ class CodeCandidates:
         return tuple(way)
 
     def _learn_names(self, items: Iterable[int]) -> None:
-        """Look names up together, which takes less than one after the other."""
+        """Look up names in one batch, which is faster than one by one."""
         unknown = [item for item in items if item not in self._names]
         self._names.update((each.id, each.name) for each in self._code.located(unknown))
 

@@ -1,8 +1,8 @@
-"""What must be read with a hit: along the edges of the code, and along those of memory.
+"""What must be read with a hit: follow the edges of the code and the edges of memory.
 
-Each step takes something away: by the kind of the edge, its direction, how sure it is, and how many
-others lead to the same place, because what everybody uses says little about a task. Items that can
-reach each other are one step away together: a cycle has no inside that is nearer than the rest.
+Each step lowers the score: by the kind of edge, its direction, its confidence, and how many others
+point to the same target, because widely used code says little about a task. Items of one cycle are
+one step away together: no member of a cycle is nearer than the others.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from ctx.memory.graphs import Graphs
 _FORWARD = {"CALLS": 0.5, "USES_TYPE": 0.5, "IMPLEMENTS": 0.5, "REFERENCES": 0.35, "IMPORTS": 0.3}
 _BACKWARD = {"CALLS": 0.35, "IMPLEMENTS": 0.4, "USES_TYPE": 0.2, "REFERENCES": 0.2, "IMPORTS": 0.1}
 _OF_A_TEST = 0.45
-"""Who calls it is a test: that shows how it is meant."""
+"""The caller is a test, which shows the intended use."""
 _SURE = {"high": 1.0, "medium": 0.8, "low": 0.4}
 _SAME_CYCLE = 0.9
 
@@ -33,25 +33,25 @@ _STEPS_AHEAD, _MOST_AHEAD = 3, 20
 _MOST_BACK = 2
 """Callers of one item, and as many tests of it."""
 _MOST_LEADING = 200
-"""Where more than these lead, nobody who does is telling."""
+"""If more edges than this point to an item, its callers say nothing about the task."""
 
 
 class ReachedItem(NamedTuple):
-    """An item that the graph led to."""
+    """An item that was reached through the graph."""
 
     id: int
     score: float
     depth: int
     label: str
-    """Of the last edge, behind `<` where it was followed backward."""
+    """The label of the last edge, prefixed with `<` if it was followed backward."""
     previous: int
 
 
 class Expansion(NamedTuple):
     found: tuple[ReachedItem, ...]
-    """The best first, without where it began."""
+    """The best first, without the starting items."""
     condensed: bool
-    """Whether the way went over a graph without cycles."""
+    """Whether cycles were collapsed."""
 
 
 class ExpansionLimits(NamedTuple):
@@ -69,7 +69,7 @@ class _Hop(NamedTuple):
 
 
 def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) -> Expansion:
-    """What the edges of the code lead to from some items, with their scores."""
+    """What the edges of the code reach from some items, with scores."""
     labels = [label for label in LABELS if label in limits.labels]
     if not labels or not limits.depth or not limits.most or not starts:
         return Expansion((), False)
@@ -99,8 +99,8 @@ def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) ->
 
 
 def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[CodeEdge]:
-    """Edges from items and from what they lead to, as far as they are known without following
-    names: enough to see most of the cycles that items are in."""
+    """The edges from items and from their targets that are resolved already. They are enough to
+    find most of the cycles around the items."""
     known = CodeGraph(code.connection)
     found: list[CodeEdge] = []
     ring = list(dict.fromkeys(items))[:_MOST_AHEAD]
@@ -117,7 +117,7 @@ def _forward(edge: CodeEdge) -> _Hop:
 
 
 def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Hop]:
-    """Who leads to these items. Who only imports one is not asked: it says so in its body too."""
+    """The callers of these items. Importers are skipped: their bodies mention the item too."""
     wanted = [label for label in labels if label != "IMPORTS"]
     leading_to = code.leading_to(items, _MOST_LEADING + 1)
     quiet = [item for item in items if leading_to[item] <= _MOST_LEADING]
@@ -134,7 +134,7 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
         if number > _MOST_BACK:
             continue
         weight = _OF_A_TEST if is_test else _BACKWARD[edge.label]
-        # One of a hundred that call it says less than the only one.
+        # One of a hundred callers says less than the only one.
         weight *= _SURE[edge.confidence] / (1 + log2(leading[edge.target]) / 2)
         found.append(_Hop(edge.target, edge.source, weight, f"<{edge.label}"))
     return found
@@ -148,7 +148,7 @@ def _step(
     found: dict[int, ReachedItem],
     depth: int,
 ) -> list[int]:
-    """Follow one ring of edges; the items that were reached for the first time."""
+    """Follow one ring of edges and return the items that were reached for the first time."""
     new: dict[int, None] = {}
     leading_to = code.leading_to(
         {way.target for way in ways if way.target not in scores}, _MOST_LEADING + 1
@@ -167,10 +167,10 @@ def _step(
 
 
 def _cycles(edges: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
-    """The items that can reach each other, by each of them."""
+    """The items that can reach each other, by item."""
     pairs = {pair for pair in edges if pair[0] != pair[1]}
     while pairs:
-        # Whatever nothing leads to, or leads nowhere, is in no cycle.
+        # An item without incoming or without outgoing edges is in no cycle.
         sources, targets = {one for one, _ in pairs}, {other for _, other in pairs}
         left = {(one, other) for one, other in pairs if one in targets and other in sources}
         if left == pairs:
@@ -180,7 +180,7 @@ def _cycles(edges: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     found: dict[int, tuple[int, ...]] = {}
     for item in sorted(leads):
         if item not in found:
-            # A few are left here: what can be reached from an item and reaches it, is with it.
+            # Few items are left: two items are in one cycle if each reaches the other.
             together = tuple(sorted(_reached(item, leads) & _reached(item, led)))
             found.update(dict.fromkeys(together, together))
     return found
@@ -215,20 +215,20 @@ def _in_tests(code: Code, items: Collection[int]) -> set[int]:
 
 
 class ReachedNode(NamedTuple):
-    """A node that the graph of memory led to."""
+    """A node that was reached through the graph of memory."""
 
     id: NodeId
     score: float
     depth: int
     label: str
-    """Of the last edge, behind `<` where it was followed backward."""
+    """The label of the last edge, prefixed with `<` if it was followed backward."""
     previous: NodeId
 
 
 def anchors(names: Iterable[tuple[str, str]], project_tag: str) -> dict[NodeId, str]:
-    """The nodes that stand for files and items, where there are any: by kind and name.
+    """The ids of the anchor nodes for files and items, given by kind and name.
 
-    In the user store, where those of many projects meet, the project is a part of the name.
+    In the user store, which holds many projects, the project is part of the name.
     """
     found: dict[NodeId, str] = {}
     for kind, name in names:
@@ -239,7 +239,7 @@ def anchors(names: Iterable[tuple[str, str]], project_tag: str) -> dict[NodeId, 
 
 
 InSight = Callable[[Collection[NodeId]], Collection[NodeId]]
-"""Those of some nodes that may be known of, also where something newer took their place."""
+"""Filters nodes to those that may be shown, including superseded ones."""
 
 
 def in_memory(
@@ -248,9 +248,9 @@ def in_memory(
     limits: ExpansionLimits,
     in_sight: InSight | None = None,
 ) -> list[ReachedNode]:
-    """What the edges of memory lead to, in both directions, the best first.
+    """What the edges of memory reach in both directions, the best first.
 
-    What is out of sight is neither reached nor passed: how things hang together tells of it, too.
+    Hidden nodes are neither reached nor passed through: a connection would reveal them too.
     """
     types = list(limits.labels)
     if not types or not limits.depth or not limits.most or not starts:

@@ -1,7 +1,8 @@
-"""The files of a project, ranked for a task.
+"""Rank the files of a project for a task.
 
-What a file says, what it is called, what it defines, and what past commits that sound like the task
-have touched. The formula was measured (`bench/localisation.py`); each part can be left out there.
+The ranking uses the words in a file, in its path and in the names it defines, and the files that
+similar past commits touched. The formula was measured (`bench/localisation.py`, which can leave out
+each part).
 """
 
 import heapq
@@ -46,12 +47,12 @@ _DAY = 86_400
 
 
 class RankedFile(NamedTuple):
-    """A file, how well it fits, and why."""
+    """A file with its score and the reasons for it."""
 
     id: int
     path: str
     score: float
-    """A sum of signals: what the words alone give is at most 1."""
+    """The sum of the signals. Words alone give at most 1."""
     signals: tuple[Signal, ...]
 
 
@@ -62,8 +63,8 @@ def rank(
     limit: int = 50,
     without: Container[str] = (),
 ) -> list[RankedFile]:
-    """The files that fit best. `mentioned` are paths that the task names; signals in `without` are
-    left out."""
+    """The files that match best. `mentioned` are paths that the task names; `without` disables
+    signals."""
     with snapshot(connection):
         return _rank(connection, question, mentioned, limit, without)
 
@@ -102,18 +103,18 @@ def _sums(signals: Mapping[str, Mapping[int, float]]) -> dict[int, float]:
 
 
 class _Texts(NamedTuple):
-    """What the words of the task find."""
+    """The matches for the words of the task."""
 
     signals: dict[str, Mapping[int, float]]
-    """Of each signal, what it adds to each file. The best file has 1 in all."""
+    """What each signal adds to each file. The best file has 1 in total."""
     beside: set[int]
-    """Files that are about the project rather than it: tests, documentation."""
+    """Files that are not source: tests and documentation."""
 
 
 def _texts(
     connection: Connection, question: SearchQuestion, others: set[int], without: Container[str]
 ) -> _Texts:
-    """The files that say most of it, and what `others` say of it."""
+    """The files that match the words best, including the scores of `others`."""
     fields = {field: weight for field, weight in _WEIGHTS.items() if _SIGNALS[field] not in without}
     scores = Bm25Collection(connection, FILES).scores(fields, question.weights)
     signals: dict[str, dict[int, float]] = {_SIGNALS[field]: {} for field in fields}
@@ -147,15 +148,15 @@ def _texts(
 
 
 def _near(totals: Sequence[float], role_of: bytes) -> list[int]:
-    """The positions of texts that may be among the best, in whatever role: all that have no less
-    than the last of the best that is source."""
+    """The positions of texts that may be among the best in any role: all with at least the score of
+    the last of the best source files."""
     best = heapq.nlargest(_CANDIDATES, compress(totals, role_of.translate(_IS_SOURCE)))
     least = best[-1] if len(best) == _CANDIDATES else 0.0
     return [place for place, total in enumerate(totals) if total >= least and total]
 
 
 def _scaled(weight: float, found: Mapping[int, float]) -> dict[int, float]:
-    """So that the most is the weight."""
+    """Scale the values so that the highest equals the weight."""
     most = max(found.values(), default=0.0)
     return {id: weight * value / most for id, value in found.items()} if most else {}
 
@@ -169,13 +170,13 @@ def _named(connection: Connection, paths: Sequence[str]) -> dict[int, float]:
 
 
 def _touched(connection: Connection, question: SearchQuestion) -> dict[int, float]:
-    """What was touched by commits whose messages sound like the task."""
+    """The files touched by commits whose messages resemble the task."""
     spoken = commit_queries.message_scores(connection, {SUBJECT: 1.0}, question.weights)
     likely = heapq.nlargest(_LOOKED_AT, spoken, key=spoken.__getitem__)
     rows = connection.execute(
         "SELECT id, time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " AND id IN (SELECT value FROM json_each(?))",
-        # What was committed in the future says nothing about how old the others are.
+        # Commits dated in the future say nothing about the age of the others.
         (4 * 4 * _MOST_FILES, clock.wall_s(), str(likely)),
     ).fetchall()
     newest = max((time for _, time, _ in rows), default=0)
@@ -185,7 +186,7 @@ def _touched(connection: Connection, question: SearchQuestion) -> dict[int, floa
         faded.append((spoken[id] * 0.5 ** (age / _HALF_LIFE_DAYS), packed))
     faded.sort(key=lambda each: -each[0])
     told: list[tuple[float, list[int]]] = []
-    # Most of them have files that are still there, so that few more than are wanted are looked at.
+    # Most commits touch files that still exist, so little more than needed is read.
     for start in range(0, len(faded), _AT_ONCE):
         part = [(score, unpack(packed)) for score, packed in faded[start : start + _AT_ONCE]]
         files_of = _present(connection, {path for _, paths in part for path in paths})
@@ -203,7 +204,7 @@ def _touched(connection: Connection, question: SearchQuestion) -> dict[int, floa
 
 
 def _recent(connection: Connection, files: Sequence[int]) -> dict[int, float]:
-    """How lately each of these files was touched by a commit that is not about everything."""
+    """How recently each file was touched by a commit of moderate size."""
     paths = _paths(connection, files)
     ages = commit_queries.ages(connection, paths.values())
     return {
@@ -214,7 +215,7 @@ def _recent(connection: Connection, files: Sequence[int]) -> dict[int, float]:
 
 
 def _present(connection: Connection, paths: set[int]) -> dict[int, int]:
-    """The file that a path in the history is now, where it is source that is still there."""
+    """The current source file for a path in the history, if it still exists."""
     rows = connection.execute(
         "SELECT history_paths.id, files.id FROM history_paths JOIN files USING (path)"
         " WHERE history_paths.id IN (SELECT value FROM json_each(?)) AND files.skipped IS NULL",

@@ -1,8 +1,8 @@
-"""Of the files that fit a task, the parts to read.
+"""The parts of the matching files to read.
 
-A file is ranked as a whole; what an agent reads are its items: a function, a class, a few lines at
-the top. An item counts by the words of the task in it, those in its name more than those in its
-body, and by how few items have them. What the task names is above what only sounds like it.
+Files are ranked as a whole, but an agent reads items: a function, a class, a few lines at the top.
+An item scores by the words of the task it contains, more for its name than for its body, and more
+for words that few items have. What the task names ranks above what only resembles it.
 """
 
 import math
@@ -21,31 +21,31 @@ _WORD = re.compile(r"\w+")
 _LONGEST_TEXT = 400_000
 _MOST_BEGUN = 200
 _FEW_BEGUN = 32
-"""So few are looked for one after the other in less time than it takes to split a text."""
+"""Searching for so few words one by one is faster than splitting the text."""
 _NO_WORD = "".join(
     chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)
 )
-"""What each character of ASCII is where words are apart by spaces."""
+"""Maps each ASCII character so that words are separated by spaces."""
 _MOST_ITEMS = 2_000
 _NO_LINE = 1 << 40
-"""Behind the last of any file."""
+"""Beyond the last line of any file."""
 _MOST_OF_A_FILE = 8
 """Parts of one file that are worth offering."""
 
-# The optimum of these is flat; they say what stands above what.
+# The optimum of these values is flat; only their order matters.
 _IN_NAME = 3.0
 _IN_SIGNATURE = 1.0
 _SATURATION = 1.2
 _AROUND = 0.5
 _UNKNOWN = 0.35
-"""What the first lines of a file count in which no word of the task was found: it was ranked for
-its path or its past."""
+"""The score of the first lines of a file without any word of the task. It was ranked for its path
+or its history."""
 SHORT = 350
-"""Tokens of a file that is given whole."""
+"""A file of at most so many tokens is given whole."""
 
 
 class RankedRow(NamedTuple):
-    """An item of a file, as far as choosing needs it."""
+    """The fields of an item that the choice needs."""
 
     id: int
     parent: int | None
@@ -57,18 +57,18 @@ class RankedRow(NamedTuple):
 
 
 Rows = Mapping[int, RankedRow]
-"""The items of a file by their ids, in its order: the file itself is the first."""
+"""The items of a file by id, in file order; the file itself is the first."""
 
 
 class FilePart(NamedTuple):
-    """A part of a file, as it is read."""
+    """A part of a file as it is shown."""
 
     id: int
-    """Of the item; the file's own for the file as a whole."""
+    """The id of the item, or of the file for the whole file."""
     path: str
     hash: str
     name: str
-    """Inside the file: `Client.connect`; empty for the file."""
+    """The name inside the file, such as `Client.connect`; empty for the file."""
     kind: str
     first_line: int
     last_line: int
@@ -77,38 +77,38 @@ class FilePart(NamedTuple):
 
 
 class ItemQuery(NamedTuple):
-    """What is looked for in files."""
+    """What to look for in files."""
 
     weights: Mapping[str, float]
     named: Mapping[int, float]
-    """Items that the task names, and how surely."""
+    """Items that the task names, with confidence."""
     quoted: Sequence[str]
     most_tokens: int
-    """Of one part."""
+    """The limit for one part."""
 
 
 class SearchedFile(NamedTuple):
-    """A file that was looked through."""
+    """A file with the matches in it."""
 
     file: RankedFile
     text: FileText
     rows: Rows
     lines: Mapping[int, Mapping[str, int]]
-    """The words of the task in each line that has any."""
+    """The words of the task by line."""
     owners: Mapping[int, int]
     """The innermost item around each of these lines."""
 
 
 class ItemCandidate(NamedTuple):
-    """A part of a file that may be read, before anybody has looked at how it reads."""
+    """A part of a file that may be shown. Its text is not made yet."""
 
     seen: SearchedFile
     row: RankedRow | None
     """None: the whole file."""
     fit: float
-    """How well it fits the task among all candidates, up to 1."""
+    """How well it matches the task among all candidates, up to 1."""
     covered: frozenset[str]
-    """Words of the task that are in it."""
+    """Words of the task in it."""
 
     @property
     def id(self) -> int:
@@ -116,11 +116,11 @@ class ItemCandidate(NamedTuple):
 
 
 class _Words(dict[str, tuple[str, ...]]):
-    """The terms of the task that a word stands for; of most words none."""
+    """The terms of the task that each word stands for; most words have none."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = weights
-        # Most words need no more than a look at how they begin.
+        # For most words a look at the first letters is enough.
         self.begun = sorted(set(map(terms.beginning, weights)))
         few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
         self._begins = re.compile(few)
@@ -137,7 +137,7 @@ class _Words(dict[str, tuple[str, ...]]):
 def candidates(
     code: Code, texts: FileTexts, files: Sequence[RankedFile], sought: ItemQuery
 ) -> list[ItemCandidate]:
-    """The parts of files that may be read, those of each file together, the best first."""
+    """The parts of files that may be shown, grouped by file, the best first."""
     words = _Words(sought.weights)
     seen = [each for file in files if (each := _look_through(code, texts, file, words))]
     found = [_matching_items(each, words) for each in seen]
@@ -152,13 +152,14 @@ def candidates(
 
 
 def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_LINE) -> Rows:
-    """The items of a file in its order, the file itself first; those that some lines are in."""
+    """The items of a file in file order, the file itself first; with lines, only the items around
+    them."""
     found = code.connection.execute(
         "SELECT start, -stop, id, parent, kind, name, line, end_line, signature FROM items"
         " WHERE id BETWEEN ? AND ? AND line <= ? AND end_line >= ?",
         (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1), last_line, first_line),
     ).fetchall()
-    # They lie nearly in this order, so that this takes less than to have them sorted.
+    # They are nearly sorted, so this is faster than sorting in SQL.
     found.sort()
     return {
         id: RankedRow(id, parent, KINDS[kind], name, line, end_line, signature)
@@ -178,9 +179,9 @@ def _look_through(
 
 
 def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
-    """The lines that have words of the task, and how often each."""
+    """The lines that contain words of the task, with the count of each."""
     if not text.isascii():
-        # Few lines are not, and only they are taken apart.
+        # Few lines are not ASCII, and only those are split into words.
         every = text.split("\n")
         foreign = {place: line for place, line in enumerate(every) if not line.isascii()}
         lines = _lines_with("\n".join([line * line.isascii() for line in every]), words)
@@ -211,8 +212,8 @@ def _counted(every: Iterable[str], words: _Words) -> dict[str, int]:
 
 
 def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
-    """Where the words of an ASCII text begin that stand for terms of the task, in their order, and
-    for which."""
+    """Where the words of an ASCII text that stand for terms of the task begin, in order, with these
+    terms."""
     if len(words.begun) > _FEW_BEGUN:
         telling = {
             word: told
@@ -240,7 +241,7 @@ def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
 
 
 def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
-    """The innermost item around each line. Items come in the file's order, outer ones first."""
+    """The innermost item around each line. Items are in file order, outer items first."""
     rows = list(items.values())
     whole = item_id(file_id, 0)
     owners: dict[int, int] = {}
@@ -263,7 +264,7 @@ def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
 
 
 _Found = dict[int, dict[str, float]]
-"""How often each item has each term, where a name counts more than a body."""
+"""How often each item contains each term. Matches in a name count more than in a body."""
 
 
 def _matching_items(seen: SearchedFile, words: _Words) -> _Found:
@@ -273,7 +274,7 @@ def _matching_items(seen: SearchedFile, words: _Words) -> _Found:
         for term, times in here.items():
             own[term] = own.get(term, 0.0) + times
     rows = [row for row in seen.rows.values() if row.parent is not None]
-    # All of them in one text, two lines each: to look through it takes less than through each.
+    # Join all texts into one, two lines each: searching one text is faster than searching many.
     told = [text.replace("\n", " ") for row in rows for text in (row.name, row.signature)]
     for line, here in _lines_with("\n".join(told), words).items():
         place, is_signature = divmod(line - 1, 2)
@@ -284,7 +285,7 @@ def _matching_items(seen: SearchedFile, words: _Words) -> _Found:
 
 
 def _rarity(found: Sequence[_Found]) -> dict[str, float]:
-    """How telling a term is among these items."""
+    """How rare each term is among these items."""
     having: dict[str, int] = {}
     total = 1
     for of_file in found:
@@ -313,7 +314,7 @@ def _scores(
             sought.weights[term] * rarity[term] * times / (times + norm)
             for term, times in own.items()
         )
-        # What lies around the items of a file is mostly what it imports.
+        # The lines of a file outside of its items are mostly imports.
         scores[id] = score if row is None or row.parent is not None else score * _AROUND
     strongest = max(scores.values(), default=1.0)
     for id, sure in sought.named.items():
@@ -344,7 +345,7 @@ def _chosen(
 
 
 def candidate_part(candidate: ItemCandidate, sought: ItemQuery) -> FilePart:
-    """A candidate as it reads."""
+    """The text of a candidate."""
     seen, row = candidate.seen, candidate.row
     text = seen.text
     first, last = (row.line, row.end_line) if row else (1, len(text.lines))
@@ -364,7 +365,7 @@ def candidate_part(candidate: ItemCandidate, sought: ItemQuery) -> FilePart:
 def item_part(
     text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
 ) -> FilePart:
-    """An item as it reads, within so many tokens."""
+    """The text of an item, within a number of tokens."""
     first, last, snippet = _shown(text, rows, row, matters, most)
     name = _name_inside(rows, row)
     shape = row.kind, first, last, snippet, row.signature
@@ -374,7 +375,7 @@ def item_part(
 def _shown(
     text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
 ) -> tuple[int, int, str]:
-    """An item with what stands around it: the lines of what it is in, and the comments above it."""
+    """An item with its surroundings: the lines that enclose it, and the comments above it."""
     above: list[int] = []
     parent = rows.get(row.parent) if row.parent is not None else None
     while parent is not None and parent.parent is not None and len(above) < 5:
@@ -393,7 +394,7 @@ def _shown(
 
 
 def _outline(rows: Rows, container: RankedRow, numbers: Sequence[int]) -> list[int]:
-    """The lines of a class or file without the bodies of what is in it."""
+    """The lines of a class or file without the bodies of its items."""
     hidden: set[int] = set()
     for row in rows.values():
         inside = container.line <= row.line and row.end_line <= container.end_line
@@ -405,7 +406,7 @@ def _outline(rows: Rows, container: RankedRow, numbers: Sequence[int]) -> list[i
 
 
 def _name_inside(rows: Rows, row: RankedRow) -> str:
-    """What an item is called inside its file."""
+    """The name of an item inside its file."""
     names: list[str] = []
     at: RankedRow | None = row
     while at is not None and at.parent is not None and len(names) < 20:

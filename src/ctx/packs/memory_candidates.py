@@ -1,4 +1,5 @@
-"""What memory has for a task: nodes that search finds, nodes it names, and what edges lead to."""
+"""The candidates from memory: nodes that search finds, nodes that the task names, and their
+neighbours."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
 _NODES = 20
 _SECTIONS = 8
 _FROM = 8
-"""Nodes from which edges are followed."""
+"""The number of nodes whose edges are followed."""
 _NAMED = 1.0
 _AT_HAND = 0.3
-"""What the task at hand says about a question, where nothing else does."""
+"""The score of the active task if nothing else matches."""
 _ALSO = 0.05
-"""Of two ways in which a node was found, what the weaker one counts: it decides between equals."""
+"""If a node was found in two ways, the share of the weaker score. It breaks ties."""
 _SECTION = 0.7
-"""What a section counts beside a node: it says the same with less care."""
+"""The weight of a section beside a node: it says the same less precisely."""
 _OF_A_DOCUMENT = 2
 _ANCHORED = 0.8
 _LEAST_COVERAGE, _LEAST_NEARNESS = 0.1, 0.5
@@ -46,7 +47,7 @@ class _Known(NamedTuple):
 
 
 class MemoryCandidates:
-    """Memory, asked about one task."""
+    """The candidates from memory for one task."""
 
     def __init__(
         self,
@@ -84,8 +85,8 @@ class MemoryCandidates:
 
     @property
     def sureness(self) -> tuple[float, float] | None:
-        """How far the first node is ahead of the second, as a part of its score, and how much of
-        the question it has; None without."""
+        """The lead of the first node over the second, as a share of its score, and how much of the
+        question it covers; None without nodes."""
         if not self._found or not self._found[0].score:
             return None
         first, second = self._found[0], self._found[1].score if len(self._found) > 1 else 0.0
@@ -97,7 +98,7 @@ class MemoryCandidates:
 
     @property
     def reached_names(self) -> list[str]:
-        """Without what it began with, to which edges may lead back."""
+        """Without the starting nodes, to which edges may lead back."""
         return self._names(
             {id: each for id, each in self._reached.items() if id not in self._seeds}
         )
@@ -107,8 +108,8 @@ class MemoryCandidates:
         return list(self._replaced.values())
 
     def led_to_code(self) -> list[MemoryPointer]:
-        """What the best nodes say about the code: files and items that they mention."""
-        # What stands for code and was found by its name, search in the code finds better.
+        """What the best nodes refer to in the code: files and items that they mention."""
+        # Anchors that were found by name are skipped: the code search finds these better.
         nodes = [each for each in self._known.values() if each.node.type not in _PLACES]
         best = sorted(nodes, key=lambda each: -each.score)[:_FROM]
         starts = {each.node.id: each.score for each in best}
@@ -153,7 +154,7 @@ class MemoryCandidates:
             number = of_document[each.path] = of_document.get(each.path, 0) + 1
             if number > _OF_A_DOCUMENT:
                 continue
-            # The title of a document stands above each of its sections: it is not what they say.
+            # The title of a document is repeated above each section and is not part of its text.
             said = terms.counts(each.text)
             covered = sum(weight for term, weight in weights.items() if term in said) / every
             scale = _SECTION * chunks.by_coverage(covered)
@@ -166,7 +167,7 @@ class MemoryCandidates:
             if node.superseded_by is None or node.id in self._known:
                 self._know(_Known(node, _NAMED, (Signal("named", _NAMED),)))
             else:
-                # Who names it means what took its place, to which an edge leads.
+                # A superseded node that is named means its replacement, which an edge leads to.
                 self._leave_out(node, _NAMED)
 
     def _take_at_hand(self, task: Node | None) -> None:
@@ -181,7 +182,7 @@ class MemoryCandidates:
         return [each for each in node_ids if each in seen]
 
     def _names(self, nodes: Mapping[NodeId, Node]) -> list[str]:
-        """What stands for code by its name, a document by its number, all else by type and id."""
+        """Names for nodes: anchors by name, documents by number, all others by type and id."""
         shown = self._sources.graphs.shown(nodes)
         return [
             _called(each)
@@ -191,7 +192,7 @@ class MemoryCandidates:
         ]
 
     def _know(self, known: _Known) -> None:
-        """A node that was found in two ways has two reasons: the weaker one counts in part."""
+        """A node that was found in two ways has two reasons. The weaker score counts in part."""
         before = self._known.get(known.node.id)
         if before is None:
             self._known[known.node.id] = known
@@ -209,7 +210,7 @@ class MemoryCandidates:
         )
 
     def _follow(self, starts: Mapping[NodeId, float]) -> list[MemoryPointer]:
-        """Go along the edges; what stands for code on the way."""
+        """Follow the edges, and collect the anchors on the way."""
         graphs = self._sources.graphs
         steps = expand.in_memory(graphs, starts, self._limits, self._sources.in_sight)
         every = [*starts, *(step.id for step in steps)]
@@ -237,14 +238,14 @@ class MemoryCandidates:
 
 
 def _is_about_it(found: RankedNode) -> bool:
-    """Scores compare nodes with the best of them, which may have little to do with the question.
-    What has neither words nor a meaning to be compared was asked for by filters."""
+    """Scores are relative to the best node, which may not match the question at all. A node that
+    has neither words nor vectors to compare was selected by filters."""
     is_weak = found.coverage < _LEAST_COVERAGE and found.nearness < _LEAST_NEARNESS
     return not (is_weak and (found.coverage or found.nearness))
 
 
 def _answered(found: RankedNode) -> float:
-    """How much of the question a node has, by its words or its meaning."""
+    """How much of the question a node covers, by words or by meaning."""
     return min(max(found.coverage, found.nearness), 1.0)
 
 
@@ -265,7 +266,7 @@ def _way(
 
 
 def _called(node: Node) -> str:
-    """What a reader would call a node: its first line; what stands for code by its name."""
+    """A readable name for a node: its first line, or the name of an anchor."""
     name = node.metadata.get("path") or node.metadata.get("name")
     if node.type in _PLACES and isinstance(name, str):
         return name

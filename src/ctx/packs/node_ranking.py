@@ -1,18 +1,17 @@
-"""The nodes of memory that answer a question, the best first, and why each is there.
+"""The nodes of memory that answer a question, the best first, with reasons.
 
-A few hundred candidates come from the text index and, where there are vectors, from those. They are
-compared by a sum of what was measured to help (`python -m bench recall` leaves any of it out):
+A few hundred candidates come from the text index and, if there are vectors, from the vectors. Their
+score is a sum of signals that were measured to help (`python -m bench recall` can disable each):
 
-* `text`: the words of the question, the rarer the more they count (BM25).
-* `beginning`: the same for the first words of a node. What a long text is about it says first.
-* `vectors`: how near the meaning is, also without a word in common.
+* `text`: the words of the question; rare words count more (BM25).
+* `beginning`: the same for the first words of a node. A long text states its topic first.
+* `vectors`: similarity of meaning, even without a word in common.
 * `beside`: what was said just before and after in the same session. A short note says little by
-  itself, and the answer often follows the words that were asked for. The longer a node is, the less
-  it needs its neighbours.
+  itself, and the answer often follows the words of the question. The longer a node is, the less
+  its neighbours count.
+* `time`: a node from a day that the question names gets half its score on top.
 
-* `time`: what was noted on a day that the question names counts half as much again.
-
-What a newer node replaced counts half, if it is asked for at all.
+A superseded node counts half, if it is included at all.
 """
 
 from collections import Counter
@@ -36,52 +35,53 @@ TEXT, BEGINNING, VECTORS, BESIDE = "text", "beginning", "vectors", "beside"
 TIME, SUPERSEDED = "time", "superseded"
 
 Nearness = Callable[[Collection[NodeId] | None], Mapping[NodeId, float]]
-"""How near nodes are to the question in meaning, from 0 to 1: these, or of all the nearest."""
+"""The similarity of nodes to the question, from 0 to 1: of the given nodes, or of the nearest of
+all."""
 
 _WEIGHTS = {TEXT: 0.2, BEGINNING: 0.4, VECTORS: 0.4}
 _K1, _B = 1.2, 0.75
 _BEGINNING = 60
-"""Words."""
+"""In words."""
 _STEPS = {1: 0.4, 2: 0.2}
-"""What a neighbour's score adds, by how many steps it is away."""
+"""What a neighbour's score adds, by distance in steps."""
 _SHORT = 100
-"""Of a node of so many words, neighbours count half."""
+"""For a node of so many words, neighbours count half."""
 _ENOUGH = 8
-"""Nodes of which the nearness tells what is usual."""
+"""So many nodes are enough to estimate the usual similarity."""
 _ALMOST_ALL = 0.95
-"""Of the nodes that words find, so many must have a vector for vectors to count."""
+"""The share of the nodes found by words that must have a vector for vectors to count."""
 _CANDIDATES = 200
 _WITH_NEIGHBOURS = 100
-"""So many of the best are looked at together with what is beside them."""
+"""So many of the best nodes are scored together with their neighbours."""
 _LEAST_NODES = 200
-"""In a store of fewer, a word is not common for being in all of them: it is what they are about."""
+"""In a smaller store, a word that all nodes contain is not common; it is their topic."""
 _MOST_TERMS, _MOST_LOOKED_UP = 32, 256
 _MISSPELT_COUNTS, _MOST_MISSPELT = 0.7, 5
 _SAME_DAY, _SUPERSEDED_LOSES = 0.5, 0.5
 _LONGEST_WITH_DAYS = 2_000
-"""Characters: a longer question is pasted, and its days are those of a log."""
+"""In characters. A longer question contains pasted text, and its dates are those of a log."""
 _RELEVANT, _VERY_NEAR = 0.35, 0.5
 
 
 class RankedNode(NamedTuple):
-    """A node that was found, and why."""
+    """A node with its score and the reasons for it."""
 
     node: Node
     score: float
-    """The best has 1."""
+    """The best node has 1."""
     signals: tuple[Signal, ...]
-    """What makes up the score."""
+    """The components of the score."""
     coverage: float
-    """How much of the question it has in its own words, from 0 to 1; rare words count more."""
+    """How much of the question its own words cover, from 0 to 1; rare words count more."""
     nearness: float
-    """How near it is in meaning, from 0 to 1; 0 where nobody asked."""
+    """The similarity of meaning, from 0 to 1; 0 if it was not computed."""
 
 
 def relevant(found: Sequence[RankedNode]) -> list[RankedNode]:
-    """As far as relevance goes: what is much further away than the best is no answer.
+    """Drop the nodes that are much weaker than the best one.
 
-    Nor is what only a vector speaks for, unless it is very near: something is always the nearest.
-    The bounds were chosen where the precision of answers rises and hardly any evidence is lost.
+    A node that only vectors support is dropped too, unless it is very near: some node is always the
+    nearest. The bounds were chosen where precision rises and hardly any evidence is lost.
     """
     return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
 
@@ -92,18 +92,18 @@ def _speaks_for_itself(found: RankedNode) -> bool:
 
 
 class _NodeQuery(NamedTuple):
-    """A question, ready to be compared with texts."""
+    """A question, prepared for comparison with texts."""
 
     said: Mapping[str, float]
-    """How much the question makes of each of its terms."""
+    """The weight of each term in the question."""
     worth: Mapping[str, float]
-    """The same, with how rare they are in the stores."""
+    """The same, multiplied by how rare the terms are in the stores."""
     covering: Mapping[str, float]
-    """How much of the question each of them is."""
+    """The share of each term in the question."""
     all_of_it: float
-    """What they are together, also those that no node has."""
+    """The sum of the shares, including terms that no node has."""
     rarest: tuple[str, ...]
-    """What to look for."""
+    """The terms to look for."""
 
 
 class _NodeScores(NamedTuple):
@@ -122,7 +122,7 @@ def rank(
     nearness: Nearness | None = None,
     without: Collection[str] = (),
 ) -> list[RankedNode]:
-    """The nodes that answer best; a limit of 0 is none. `without` leaves signals out."""
+    """The nodes that answer best; a limit of 0 means no limit. `without` disables signals."""
     query = parse_words(question) if isinstance(question, str) else question
     connections = graphs.connections
     asked = _parse_query(query.words, connections)
@@ -130,7 +130,7 @@ def rank(
     near: dict[NodeId, float] = {}
     if nearness is not None and VECTORS not in without:
         having = nearness(found)
-        # While vectors are being made, they would speak for who has one, whatever it says.
+        # While vectors are being computed, they would favour the nodes that have one already.
         if len(having) >= _ALMOST_ALL * len(found):
             nearest = nearness(None)
             others = nearest.keys() - set(found)
@@ -157,7 +157,7 @@ def rank(
 
 
 def _parse_query(words: str, connections: Sequence[Connection]) -> _NodeQuery:
-    """What the words of a question are worth here, by how rare they are in these stores."""
+    """The weights of the words of a question, by how rare they are in these stores."""
     said = dict(questions.read(words).weights)
     vocabulary = Vocabulary(connections)
     many = max(vocabulary.nodes, _LEAST_NODES)
@@ -191,7 +191,7 @@ def _rarity(count: int, nodes: int) -> float:
 
 
 def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The terms by which nodes are found: so many that ranking what has them takes no time."""
+    """The terms to search with: few enough that ranking the nodes that contain them is fast."""
     found: list[str] = []
     left = candidates.MOST_MATCHES
     for term in sorted(telling, key=lambda term: counts[term]):
@@ -203,7 +203,7 @@ def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...
 
 
 def _is_lone(term: str) -> bool:
-    """A single letter of a script in which two are indexed together."""
+    """A single character of a script that is indexed in pairs."""
     return len(term) == 1 and not term.isascii()
 
 
@@ -211,7 +211,7 @@ def _compared(asked: _NodeQuery, texts: Iterable[Text]) -> dict[NodeId, _NodeSco
     split = {text.id: text.terms.split() for text in texts}
     whole = _scores(asked.worth, split)
     beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
-    # What is rare in texts may be what many of them begin with.
+    # A term that is rare in texts may be common in their beginnings.
     having = Counter(
         term for words in beginnings.values() for term in asked.said.keys() & set(words)
     )
@@ -228,7 +228,7 @@ def _compared(asked: _NodeQuery, texts: Iterable[Text]) -> dict[NodeId, _NodeSco
 def _scores(
     worth: Mapping[str, float], split: Mapping[NodeId, Sequence[str]]
 ) -> dict[NodeId, float]:
-    """BM25 of each text, with what each term is worth."""
+    """BM25 of each text, with the weight of each term."""
     average = sum(map(len, split.values())) / max(1, len(split)) or 1.0
     found: dict[NodeId, float] = {}
     for node_id, words in split.items():
@@ -241,7 +241,7 @@ def _scores(
 
 
 def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
-    """How often each term is there."""
+    """How often each term occurs."""
     dates = Counter(word for word in words if word in wanted)
     for term in filter(_is_lone, wanted):
         dates[term] = sum(word.startswith(term) for word in words)
@@ -249,7 +249,7 @@ def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
 
 
 def _covered(asked: _NodeQuery, words: Sequence[str]) -> float:
-    """How much of the question a text has in its own words."""
+    """How much of the question the words of a text cover."""
     there = (term for term, count in _times(asked.covering, words).items() if count)
     return sum(asked.covering[term] for term in there) / (asked.all_of_it or 1.0)
 
@@ -257,8 +257,8 @@ def _covered(asked: _NodeQuery, words: Sequence[str]) -> float:
 def _parts(
     compared: Mapping[NodeId, _NodeScores], near: Mapping[NodeId, float], without: Collection[str]
 ) -> dict[NodeId, dict[str, float]]:
-    """What each signal adds to the score of each node: its share of the best there is."""
-    # Everything is a little near to everything: what counts is to be nearer than that.
+    """What each signal adds to the score of each node, relative to the best."""
+    # Everything is somewhat similar to everything: only what exceeds the usual similarity counts.
     usual = max(0.0, _median(near.values())) if len(near) >= _ENOUGH else 0.0
     values: dict[str, Mapping[NodeId, float]] = {
         TEXT: {node_id: each.text for node_id, each in compared.items()},
@@ -276,7 +276,7 @@ def _parts(
 
 
 def _median(values: Collection[float]) -> float:
-    """That of `statistics`, which takes longer to load than a question has."""
+    """Like `statistics.median`, which takes too long to import."""
     ordered = sorted(values)
     return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
@@ -288,7 +288,7 @@ def _add_neighbours(
     compared: dict[NodeId, _NodeScores],
     parts: dict[NodeId, dict[str, float]],
 ) -> None:
-    """Let what is beside a node in its session speak for it, and take such neighbours in."""
+    """Add the scores of a node's neighbours in its session, and include such neighbours."""
     own = {node_id: sum(each.values()) for node_id, each in parts.items()}
     best = sorted(own, key=lambda node_id: -own[node_id])[:_WITH_NEIGHBOURS]
     sessions = {node_id: texts[node_id].session for node_id in best if texts[node_id].session}
@@ -314,7 +314,7 @@ def _best(
     limit: int,
 ) -> list[RankedNode]:
     scores = {node_id: sum(each.values()) for node_id, each in parts.items()}
-    # Of what is equal, the newest: ids rise with time.
+    # Among equal scores the newest first: ids rise with time.
     ordered = sorted(
         (node_id for node_id, score in scores.items() if score > 0),
         key=lambda node_id: (scores[node_id], node_id),

@@ -1,12 +1,12 @@
-"""A task in, a pack out: seeds → expand → rank → budget → compose.
+"""Build a pack for a task: seeds → expand → rank → budget → compose.
 
-    seeds     what the task names, what search finds, the task at hand, what was touched lately
-    expand    what must be read with that, along the edges of the code and of memory
+    seeds     what the task names, what search finds, the active task, recently edited files
+    expand    what must be read with these, along the edges of the code and of memory
     rank      files first, then their parts; memory beside code
-    budget    what is worth its tokens, and what does not fit
-    compose   the log and the task at hand, and how sure all of it is
+    budget    choose what is worth its tokens
+    compose   add the log and the active task, and estimate the confidence
 
-Nothing here writes. Whoever asks opens what a pack is built from, and keeps the receipt.
+Nothing here writes. The caller opens the sources and stores the receipt.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 NOWHERE = IndexState("none", None, 0, 0)
 
 _NARRATIVE_SHARE = 6
-"""A sixth of the room is for what happened lately."""
+"""The share of the budget for recent work: one sixth."""
 _MOST_NAMED = 20
 _MOST_LEFT_OUT = 30
 _MOST_FILES = 20
 
-# Of files that lead by this margin, so many in a hundred were the right one (development set).
+# How often the first file is right if it leads by this margin (measured on the development set).
 _MARGINS = ((0.0, 0.2), (0.025, 0.27), (0.1, 0.5), (0.225, 0.71), (0.4, 0.87), (1.0, 0.95))
 _MEMORY_ALONE = 0.5
 """Without a file, a margin among nodes says less."""
 
 
 class RetrievalConfig(NamedTuple):
-    """How far to look, and how much to give."""
+    """How far to search, and how much to return."""
 
     budget: int = 16_000
     reserved_for_response: int = 0
@@ -64,7 +64,7 @@ class RetrievalConfig(NamedTuple):
     include_narrative: bool = True
     narrative_days: int = 7
     limit: int = 0
-    """Chunks at most; 0: as many as fit."""
+    """The maximum number of chunks; 0: as many as fit."""
 
 
 class Sources(NamedTuple):
@@ -72,30 +72,30 @@ class Sources(NamedTuple):
 
     graphs: Graphs
     remembered: Callable[[str, int], Sequence[RankedNode]]
-    """The nodes of memory that answer a question best, so many of them."""
+    """Returns the nodes of memory that answer a question best, up to a limit."""
     code: Code | None = None
     root: str = ""
     allows: Callable[[str], bool] | None = None
     """Which files may be in the answer; None: all."""
     sections: Callable[[str, int], Sequence[NarrativeSection]] | None = None
-    """The parts of narrative documents that answer best."""
+    """Returns the sections of narrative documents that answer best."""
     narrative: str | None = None
     """The folder of the narrative."""
     task: Node | None = None
-    """The task at hand."""
+    """The active task."""
     touched: Sequence[str] = ()
-    """Files that were worked on, the latest first."""
+    """Recently edited files, the newest first."""
     project_tag: str = ""
-    """Of a project without a store of its own."""
+    """For a project without its own store."""
     in_sight: InSight | None = None
-    """Which of the nodes that are named or that edges lead to may be shown; None: all."""
+    """Filters nodes that are named or reached to those that may be shown; None: all."""
     head_commit: str | None = None
     state: IndexState = NOWHERE
-    """Of the index of the code."""
+    """The state of the code index."""
 
 
 def configured(config: "Config") -> RetrievalConfig:
-    """What the settings say."""
+    """The configuration from the settings."""
     return RetrievalConfig(
         config.integer("retrieval.default_budget"),
         config.integer("retrieval.reserved_for_response"),
@@ -109,7 +109,7 @@ def configured(config: "Config") -> RetrievalConfig:
 
 
 def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> PromptPack:
-    """What an agent should read for a task. E010 where the budget is too small for anything."""
+    """Build the pack for a task. E010 if the budget is too small for anything."""
     room = config.budget - config.reserved_for_response
     asked = questions.read(task)
     said = entities.find(task)
@@ -141,10 +141,10 @@ def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> 
         None,
     )
     titles = [offer.chunk.title for offer in offers]
-    # What is left out is named below the chunks, and which that will be is not known yet.
+    # Chunks that are left out are listed below the others, and it is not known yet which.
     taken = pack_text.most_for_frame(empty, titles)
     if taken + budget.smallest(offers) > room and lately.text:
-        # What happened lately is the first that can be done without.
+        # If space is short, recent work is dropped first.
         lately = RecentWork("", "")
         empty = empty._replace(recent_narrative="")
         taken = pack_text.most_for_frame(empty, titles)
@@ -189,7 +189,7 @@ def _graph_context(
 
 
 def _confidence(of_files: float | None, of_memory: tuple[float, float] | None) -> float:
-    """How likely the first file is the right one, from how far it is ahead of the second."""
+    """The probability that the first file is right, from its lead over the second."""
     if of_files is not None:
         return round(_likely(of_files), 2)
     if of_memory is None:

@@ -34,7 +34,7 @@ from ctx.packs.pack_text import fenced
 from ctx.packs.prompt_pack import Chunk, GraphContext, PromptPack, TokenBudget
 
 LARGEST_PACK = 32 * 1024 * 1024
-"""Bytes of a pack that comes from elsewhere."""
+"""The maximum size of a pack from a file, in bytes."""
 
 _LONGEST_TITLE = 200
 _LONGEST_RECEIPT = 100
@@ -49,7 +49,7 @@ _HOW = (
 
 
 class PromptFrame(NamedTuple):
-    """What is said to a model around a pack."""
+    """The text that a model gets around a pack."""
 
     prefix: str
     instruction: str
@@ -58,8 +58,7 @@ class PromptFrame(NamedTuple):
 
 
 def compose(pack: PromptPack, frame: PromptFrame) -> Request:
-    """The question, in four parts: whatever of them is as it was need not be read again, from the
-    first to the last."""
+    """The request in four parts, the most stable first: a server can reuse the unchanged beginning."""
     parts = [f"## Task\n\n{pack.task.strip()}\n\n", _retrieved(pack.retrieved)]
     if pack.recent_narrative.strip():
         notes = "\n".join(fenced(pack.recent_narrative.strip()))
@@ -93,9 +92,9 @@ def _quoted(chunk: Chunk) -> str:
 
 
 def parse_pack(data: bytes) -> PromptPack:
-    """A pack as `ctx query` has written it, as far as a question needs it.
+    """Parse the JSON of a pack that `ctx query` wrote.
 
-    What a newer version adds is passed over. `ContentRefused` for whatever is no pack.
+    Unknown fields of newer versions are ignored. Raises `ContentRefused` for anything else.
     """
     if len(data) > LARGEST_PACK:
         raise ContentRefused(
@@ -116,7 +115,7 @@ def parse_pack(data: bytes) -> PromptPack:
 
 
 def empty_pack(task: str) -> PromptPack:
-    """A pack with nothing in it but its task."""
+    """A pack that contains only a task."""
     return PromptPack(
         task=task,
         head_commit=None,
@@ -172,7 +171,7 @@ def _chunk(said: Any, number: int) -> Chunk:
 
 
 def _text(value: Any) -> str:
-    """JSON's text may hold what no request can: half of a character."""
+    """JSON text may contain half of a surrogate pair, which no request can contain."""
     return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
 
 

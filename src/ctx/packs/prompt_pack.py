@@ -1,4 +1,4 @@
-"""What was compiled for a task: chunks under a budget, and why each is there."""
+"""The pack for a task: chunks within a budget, and the reason for each."""
 
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,7 @@ ChunkKind = Literal[
 
 
 class Signal(NamedTuple):
-    """One reason why something was found."""
+    """One reason why something matched."""
 
     name: str
     """`text`, `path`, `names`, `history`, `mentioned`, `vectors`, `graph`, …"""
@@ -23,7 +23,7 @@ class Chunk(NamedTuple):
 
     title: str
     object_id: str
-    """The node, or the hash of the file that it is a part of."""
+    """The node, or the hash of the file."""
     snippet: str
     relevance_score: float
     chunk_kind: ChunkKind
@@ -35,12 +35,12 @@ class Chunk(NamedTuple):
     """The qualified name of the item, or the id of the node."""
     signals: tuple[Signal, ...]
     via: tuple[str, ...]
-    """How the graph led there, from a seed: `Client.connect`, `CALLS`, `Backoff.new`; empty for a
-    hit of its own."""
+    """The path through the graph from a seed: `Client.connect`, `CALLS`, `Backoff.new`; empty for a
+    direct hit."""
 
 
 class LeftOutChunk(NamedTuple):
-    """What was found and is not in the pack."""
+    """A match that is not in the pack."""
 
     title: str
     relevance_score: float
@@ -50,7 +50,7 @@ class LeftOutChunk(NamedTuple):
 
 
 class PackFile(NamedTuple):
-    """A file as it was ranked for the task."""
+    """A file with its rank for the task."""
 
     path: str
     score: float
@@ -72,23 +72,22 @@ class TokenBudget(NamedTuple):
 
 class PromptPack(NamedTuple):
     task: str
-    """As it was asked; of a very long one the beginning."""
+    """As it was asked; a very long one is cut."""
     head_commit: str | None
-    """The commit of the project's memory that it was built from; None where there is none."""
+    """The commit of the project's memory; None if there is none."""
     retrieved: tuple[Chunk, ...]
     graph_context: GraphContext
     recent_narrative: str
     token_budget: TokenBudget
     confidence: float
-    """How likely it is that the first file is the right one, from 0 to 1: an agent that gets a low
-    one looks further. Without a file at most 0.5, by how well the first node answers."""
+    """The probability that the first file is right, from 0 to 1: if it is low, an agent should
+    search further. Without a file it is at most 0.5, by how well the first node answers."""
     files: tuple[PackFile, ...]
     left_out: tuple[LeftOutChunk, ...]
     code_index: IndexState
     receipt: str | None
-    """What `ctx why` explains."""
+    """The receipt that `ctx why` explains."""
     withheld: bool = False
-    """Whether the project has memory of its own that is not trusted, so that nothing of it is
-    here."""
+    """Whether the project has its own memory that is not trusted and therefore not included."""
     more_left_out: int = 0
-    """How many more were left out than are named."""
+    """How many more were left out than are listed."""

@@ -1,4 +1,4 @@
-"""What happened lately, as a project's narrative tells it: the task at hand, and the log."""
+"""Recent work from a project's narrative: the active task and the log."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,18 +11,18 @@ from ctx.packs.prompt_pack import Chunk
 
 _DAY_MS = 86_400_000
 _LEAST = 40
-"""Tokens below which an excerpt says nothing."""
+"""A shorter excerpt, in tokens, is useless."""
 _NEW_NODE = re.compile(r"- `\+` [a-z-]+ (\w+): .*")
-"""How a log names a node that was added."""
+"""How a log lists a node that was added."""
 _ENTRY = re.compile(r"(?=^## )", re.MULTILINE)
-"""Where an entry of the log begins, or a day."""
+"""Where an entry of the log or a day begins."""
 _EMPTY_DAY = re.compile(r"^## \d{4}-\d\d-\d\d\n*(?=^## \d{4}-|\Z)", re.MULTILINE)
 _EMPTY = re.compile(r"^### .*\n\s*(?=^#|\Z)", re.MULTILINE)
-"""A part of an entry of which only the heading is left."""
+"""A part of an entry that has only a heading left."""
 
 
 class RecentWork(NamedTuple):
-    """What happened lately."""
+    """The active task and the recent log."""
 
     task: str
     log: str
@@ -35,12 +35,12 @@ class RecentWork(NamedTuple):
 def recent_work(
     folder: str | None, task: Node | None, days: int, now_ms: int, room: int
 ) -> RecentWork:
-    """The active task and the log of the last days, the newest first, within so many tokens."""
+    """The active task and the log of the last days, the newest first, within a number of tokens."""
     at_hand = _fitted(f"## Active task\n\n{task.content}", room // 2) if task else ""
     room -= tokens.estimate(at_hand)
     if not folder or days <= 0:
         return RecentWork(at_hand, "")
-    # Most projects have no narrative, and to load what reads it takes longer than to look at it.
+    # Most projects have no narrative, and importing this takes longer than checking.
     from ctx.narrative import log
 
     parts: list[str] = []
@@ -56,7 +56,7 @@ def recent_work(
 
 
 def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk]) -> str:
-    """What happened lately, without what stands among the chunks itself."""
+    """The recent work without what the chunks of the pack contain."""
     nodes = {chunk.object_id: chunk.title for chunk in chunks if chunk.path is None}
     ids = {short(node_id) for node_id in nodes}
     titles = {f"- {title.partition(': ')[2]}" for title in nodes.values()}
@@ -71,12 +71,12 @@ def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk
 
 
 def without_entries(said: str, title: str) -> str:
-    """What happened lately, but for notes, and for nodes that were added, whose title begins so."""
+    """The recent work without notes and without added nodes whose title begins like this."""
     begins = re.escape(title)
     line = re.compile(rf"- `.` (?:[a-z-]+ \w+: {begins}|source \w+ MENTIONS ).*")
     kept = [each for each in said.split("\n") if not line.fullmatch(each)]
     told = _EMPTY.sub("", "\n".join(kept))
-    # A commit may be called so and tell of other things too: it has parts.
+    # A commit may have the same title and describe other changes too: it has parts.
     note = re.compile(rf"## \d\d:\d\d {begins}(?!(?s:.*)^### )", re.MULTILINE)
     entries = [each for each in _ENTRY.split(told) if not note.match(each)]
     return _EMPTY_DAY.sub("", "".join(entries)).rstrip()
@@ -89,7 +89,7 @@ def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:
 
 
 def _fitted(text: str, room: int) -> str:
-    """The beginning of a text, by whole lines, where all of it does not fit."""
+    """The beginning of a text by whole lines, if it does not fit."""
     if tokens.estimate(text) <= room:
         return text
     kept: list[str] = []
@@ -99,7 +99,7 @@ def _fitted(text: str, room: int) -> str:
         if left < 0:
             break
         kept.append(line)
-    # A heading alone says nothing.
+    # A heading alone is useless.
     if not any(line.strip() and not line.startswith("#") for line in kept):
         return ""
     return "\n".join([*kept, "…"])

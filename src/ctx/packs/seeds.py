@@ -1,7 +1,7 @@
-"""What a task is about, as far as it says so: its entities, looked up.
+"""Look up what a task names: files, items, tasks and decisions.
 
-A name that one item has is meant for sure. One that several have is meant less, and one that
-everybody has says nothing beyond its words, which search knows better.
+A name that one item has refers to it with certainty. A name of several items is less certain, and a
+very common name is left to the text search.
 """
 
 import posixpath
@@ -23,16 +23,16 @@ _MOST_PATHS = 20
 _MOST_FRAMES = 12
 _MOST_SCANS = 3
 _FRAME_FADES = 0.85
-"""A caller has less to do with a failure than what it calls."""
+"""A caller is less related to a failure than the function it calls."""
 
 
 class NamedSeeds(NamedTuple):
     """Items and files that a task names."""
 
     items: dict[int, float]
-    """How surely each is meant, up to 1."""
+    """The confidence that each is meant, up to 1."""
     found: tuple[LocatedItem, ...]
-    """The same, in the order in which they are named."""
+    """The same items in the order in which they are named."""
     files: tuple[str, ...]
 
 
@@ -67,13 +67,13 @@ def in_memory(graphs: Graphs, said: Entities) -> list[NodeId]:
             try:
                 found.setdefault(numbered.find(connection, name))
             except CtxError:
-                # Nobody is called so here, or two are: then it says nothing.
+                # There is no such document, or there are two.
                 continue
     return list(found)
 
 
 def items_named(code: Code, name: str) -> list[LocatedItem]:
-    """The items that are called so, where that says anything."""
+    """The items with a name, if it is specific enough."""
     wanted = name_parts(name)
     if not wanted:
         return []
@@ -85,7 +85,7 @@ def items_named(code: Code, name: str) -> list[LocatedItem]:
     every = code.located([each for (each,) in rows])
     meant = [each for each in every if name_parts(each.name)[-len(wanted) :] == wanted]
     if not meant and len(wanted) > 1:
-        # What is left out in between, or offered from elsewhere: the owner alone must be right.
+        # Names in the middle may be missing, or the item is re-exported: only the owner must match.
         meant = [each for each in every if name_parts(each.name)[-2:] == wanted[-2:]]
     meant = without_impls(meant)
     return meant if len(meant) <= _MOST_NAMESAKES else []
@@ -99,7 +99,7 @@ def _of_frame(code: Code, files: "_Files", frame: CodeFrame) -> list[LocatedItem
 
 
 class _Files:
-    """Files by paths that may begin elsewhere, or be only their ends."""
+    """Finds files by paths that may begin elsewhere or be only a suffix."""
 
     def __init__(self, code: Code) -> None:
         self._code = code
@@ -118,7 +118,7 @@ class _Files:
         for end in _ends(whole):
             if file := self._code.file(end):
                 return [file.path]
-        # The beginning may be left out. That takes a look at all paths.
+        # The beginning may be missing, which requires a scan of all paths.
         name = posixpath.normpath(whole).lstrip("/")
         if self._scans >= _MOST_SCANS or name.startswith(".."):
             return []
@@ -132,7 +132,7 @@ class _Files:
 
 
 def _ends(path: str) -> Iterable[str]:
-    """The path, and what is left of it without its first folders; a bare name is too little."""
+    """The path, and its suffixes without the first folders; a bare name is too little."""
     pieces = [piece for piece in path.split("/") if piece not in ("", ".")]
     if path.startswith("/"):
         yield path

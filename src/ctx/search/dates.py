@@ -1,14 +1,14 @@
 """The days that a question names: `in June`, `on 8 May 2023`, `2023-05`, `October 13th`.
 
-What somebody asks about a day was mostly said on it or soon after. Only what is written out counts:
-`last week` depends on when it was asked, and the query language has filters for it.
+An answer about a day was mostly written on that day or soon after. Only explicit dates count: `last
+week` depends on the time of the question, and the query language has filters for it.
 """
 
 import re
 from typing import NamedTuple
 
 MOST = 8
-"""A text that names more days is a log, and asks for none of them."""
+"""A text with more days is a log, and does not ask for any of them."""
 
 _MONTHS = (
     "January|February|March|April|May|June|July|August|September|October|November|December"
@@ -21,7 +21,7 @@ _WRITTEN = re.compile(
     rf"(?:\s{{1,3}}{_DAY.format('behind')}(?!\d))?{_YEAR.format('year')}"
 )
 _NUMBERS = re.compile(r"\b((?:19|20)\d\d)-(\d\d)(?:-(\d\d))?\b", re.ASCII)
-# Words that are months only where something around them says so.
+# Words that are months only in a certain context.
 _AMBIGUOUS = frozenset({"March", "May"})
 _BEFORE_MONTHS = re.compile(
     r"\b(?:in|on|of|since|during|from|until|by|last|this|early|late|mid|and|to)[ -]\Z",
@@ -30,22 +30,22 @@ _BEFORE_MONTHS = re.compile(
 
 
 class NamedDay(NamedTuple):
-    """A day or a whole month, of one year or of any."""
+    """A day or a whole month, in one year or in any."""
 
     month: int
     day: int | None = None
     year: int | None = None
 
     def fits(self, time: str) -> float:
-        """How well a time (`2023-05-08T…`) fits: 1, or a half where only the month does."""
+        """How well a time (`2023-05-08T…`) matches: 1, or 0.5 if only the month does."""
         if int(time[5:7]) != self.month or self.year not in (None, int(time[:4])):
             return 0.0
-        # What happened on a day is told on the next one too.
+        # Events of a day are often recorded on the next one.
         return 1.0 if self.day is None or 0 <= int(time[8:10]) - self.day <= 1 else 0.5
 
 
 def named_days(text: str) -> list[NamedDay]:
-    """The days that a text names, in order; none where there are too many."""
+    """The days that a text names, in order; none if there are too many."""
     found = [(match.start(), _numbers(match)) for match in _NUMBERS.finditer(text)]
     found += [(match.start(), _written(match)) for match in _WRITTEN.finditer(text)]
     days = list(dict.fromkeys(day for _, day in sorted(found, key=lambda each: each[0]) if day))

@@ -1,7 +1,7 @@
-"""An embedder behind the protocol of OpenAI: `POST /v1/embeddings`.
+"""An embedder that uses OpenAI's protocol: `POST /v1/embeddings`.
 
-llama.cpp, Ollama, vLLM and many services speak it. Texts leave this process, and this machine if
-the server is elsewhere, so only a user's own configuration can name one.
+llama.cpp, Ollama, vLLM and many services implement it. Texts leave this process, and this
+machine if the server is elsewhere, so only the user's own configuration can name one.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _BATCH = 32
 _LONGEST_TEXT = 8_000
 _SHORTEST_TEXT = 250
-"""Characters. A server that refuses even this much does so for another reason."""
+"""In characters. If a server refuses even this, the length is not the reason."""
 _CONNECT_S = 3.0
 _ANSWER_S = 60.0
 _LARGEST_ANSWER = 64 * 1024 * 1024
@@ -29,14 +29,14 @@ _TOO_LONG = re.compile("(?i)too (?:long|large)|too many tokens|exceed|context le
 
 
 class EmbeddingServer:
-    """A model on a server, asked for a few texts at a time."""
+    """A model on a server. It gets a few texts per request."""
 
     name = "openai"
 
     def __init__(
         self, url: str, model: str, api_key: str = "", patience_s: float | None = None
     ) -> None:
-        """With `patience_s`, it is asked for so long in all, and what is under way then is given as
+        """With `patience_s`, requests are made for so long in total, and a running request gets as
         long again."""
         self._url = _endpoint(url)
         self._model = model
@@ -49,7 +49,7 @@ class EmbeddingServer:
 
     @property
     def version(self) -> str:
-        """The model is what makes vectors compare, wherever it runs."""
+        """Vectors are comparable if the model is the same, wherever it runs."""
         return self._model
 
     @property
@@ -62,7 +62,7 @@ class EmbeddingServer:
         import numpy
 
         found = numpy.zeros((len(texts), self.dimensions), numpy.float32)
-        # Servers refuse an empty text, and it means nothing.
+        # Servers refuse empty texts, which have no meaning anyway.
         asked = [place for place, text in enumerate(texts) if text.strip()]
         for begin in range(0, len(asked), _BATCH):
             part = asked[begin : begin + _BATCH]
@@ -83,7 +83,7 @@ class EmbeddingServer:
         self._client = None
 
     def _shortened(self, texts: list[str]) -> list[list[float]]:
-        """The vectors of texts, which are cut until the server takes them."""
+        """The vectors of texts, which are cut until the server accepts them."""
         longest = _LONGEST_TEXT
         while True:
             try:
@@ -107,7 +107,7 @@ class EmbeddingServer:
                 self._url, json={"model": self._model, "input": sent, "encoding_format": "float"}
             )
         except httpx.TimeoutException as error:
-            # Who waited once does not wait again.
+            # After one timeout no further request is made.
             self._gone = self._late()
             raise self._gone from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -165,20 +165,20 @@ class EmbeddingServer:
             self._client = httpx.Client(
                 headers=headers,
                 timeout=httpx.Timeout(self._answer_s, connect=min(self._answer_s, _CONNECT_S)),
-                # A proxy of the surroundings cannot reach this machine's own servers.
+                # A proxy from the environment cannot reach the servers of this machine.
                 trust_env=urlsplit(self._url).hostname not in ("127.0.0.1", "localhost", "::1"),
             )
         return self._client
 
     @property
     def _shown(self) -> str:
-        """The address without a name and password that may stand in it."""
+        """The address without credentials."""
         parts = urlsplit(self._url)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
 class _TooLong(ProgramFailure):
-    """The server takes such texts, only shorter ones."""
+    """The server accepts only shorter texts."""
 
 
 _HINT = (
@@ -205,7 +205,7 @@ def _endpoint(url: str) -> str:
 
 
 def _error_text(answer: "httpx.Response") -> str:
-    """The sentence in a refusal, wherever the server put it."""
+    """The message of an error response, wherever the server puts it."""
     try:
         found: Any = answer.json()
     except (ValueError, RecursionError):

@@ -1,8 +1,7 @@
-"""What a task names outright: paths, symbols, error codes, tasks, quoted text, stack frames.
+"""What a task names explicitly: paths, symbols, error codes, tasks, quoted text, stack frames.
 
-People paste anything. So a text is looked at line by line, each line only as far as anybody reads
-it, and of each kind so many are kept as could be meant. Nothing here knows whether a thing exists:
-whoever has the code or the graph looks it up.
+People paste anything. So a text is read line by line, each line up to a limit, and only a limited
+number of each kind is kept. Nothing here checks whether a thing exists: the caller looks it up.
 """
 
 import re
@@ -12,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MOST = 50
-"""Of each kind: a trace of more frames repeats itself."""
+"""Of each kind. A longer stack trace repeats itself."""
 
 _LONGEST_TEXT = 400_000
 _LONGEST_LINE = 4_000
@@ -20,7 +19,7 @@ _MOST_LINES = 3_000
 _LONGEST_NAME = 160
 _MOST_FRAMES = 1_000
 
-# What is quoted, by its marks. A quote does not go on in the next line.
+# Quoted text by its quotation marks. A quotation ends with its line.
 _QUOTED = re.compile(
     r"`([^`\n]{1,200})`|\"([^\"\n]{3,200})\"|(?<!\w)'([^'\n]{3,200})'(?!\w)"
     r"|“([^”\n]{2,200})”|「([^」\n]{2,200})」|«([^»\n]{2,200})»"
@@ -43,8 +42,8 @@ _IN_WORDS = re.compile(
 )
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 
-# One frame a line. Each pattern is tried at the beginning of a line that has its mark in it, and
-# compiled for the first that has.
+# One frame per line. Each pattern is tried only on lines that contain its marker, and compiled for
+# the first such line.
 _PYTHON = r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?'
 _JAVASCRIPT = r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
 _JAVA = r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)"
@@ -69,14 +68,14 @@ class CodeFrame(NamedTuple):
     """A place in the code: a frame of a pasted stack trace, or a line that is named."""
 
     path: str
-    """As the trace has it: often of another machine."""
+    """As in the trace: often from another machine."""
     line: int
     name: str
-    """Of the function; empty where the trace does not say."""
+    """The function; empty if the trace does not name it."""
 
 
 class Entities(NamedTuple):
-    """Everything in the order in which it is named first."""
+    """All entities in the order of their first mention."""
 
     paths: tuple[str, ...]
     names: tuple[str, ...]
@@ -102,7 +101,7 @@ class _Found:
 
 def find(text: str) -> Entities:
     if len(text) > _LONGEST_TEXT:
-        # What is asked stands at one of the ends.
+        # The question is at one of the ends.
         text = f"{text[: _LONGEST_TEXT // 2]}\n{text[-_LONGEST_TEXT // 2 :]}"
     found = _Found()
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
@@ -129,7 +128,7 @@ def _read_line(line: str, found: _Found) -> None:
     for marked in _QUOTED.finditer(line):
         inside = (marked[marked.lastindex or 1] or "").strip()
         if marked.lastindex == 1 and _is_identifier(bare := inside.removesuffix("()")):
-            # Inline code is a name, however plain the word is, unless it looks like a file.
+            # Inline code is a name, even a plain word, unless it looks like a file.
             if not _looks_like_path(bare):
                 found.names.setdefault(bare[:_LONGEST_NAME])
         elif inside and not _looks_like_path(inside):
@@ -170,7 +169,7 @@ def _looks_like_path(word: str) -> bool:
     stem, dot, ending = name.rpartition(".")
     if dot and stem and ending.lower() in _ENDINGS and "::" not in path:
         return True
-    # `and/or` is no path: one needs a file's ending, or to go deeper than that.
+    # `and/or` is not a path: a path needs a file extension or more folders.
     return bool(slash) and name != "" and folder.count("/") >= 1 and folder.strip("./") != ""
 
 
@@ -179,12 +178,12 @@ def _is_identifier(word: str) -> bool:
 
 
 def _looks_like_name(word: str) -> bool:
-    """Whether a word in running text is one that only code has."""
+    """Whether a word in running text can only come from code."""
     if word in _ABBREVIATIONS or len(word) < 3:
         return False
     parts = _QUALIFIED.split(word)
     if len(parts) > 1:
-        # The end of a sentence without a space behind it is no qualified name.
+        # The end of a sentence without a space after it is not a qualified name.
         return "::" in word or all(len(part) > 1 for part in parts)
     if "_" in word.strip("_") or word.startswith("__"):
         return True
@@ -195,15 +194,14 @@ def _looks_like_name(word: str) -> bool:
 
 
 def _frames(lines: list[str]) -> dict[int, CodeFrame | None]:
-    """The frames by a number that orders them innermost first; lines without a place of their own
-    that belong to one have None."""
+    """The frames by a number that sorts them innermost first; None for further lines of a frame."""
     found: dict[int, CodeFrame | None] = {}
     deepest_last: list[int] = []
     for number, line in enumerate(lines):
         if not line or len(found) > _MOST_FRAMES:
             continue
         if number - 1 in deepest_last and line.startswith("    "):
-            # The line of source says what the trace says already.
+            # The source line repeats what the trace says.
             found[number] = None
             continue
         frame = _frame(lines, number, line)
@@ -221,7 +219,7 @@ def _frames(lines: list[str]) -> dict[int, CodeFrame | None]:
 
 
 def _turn_round(found: dict[int, CodeFrame | None], numbers: list[int], line: str) -> None:
-    """Python prints the innermost frame last: at the end of a trace its frames change places."""
+    """Python prints the innermost frame last: reverse the frames at the end of a trace."""
     if not numbers or line.startswith("    "):
         return
     turned = [found[number] for number in reversed(numbers)]
@@ -257,21 +255,21 @@ def _frame(lines: list[str], number: int, line: str) -> CodeFrame | None:
 
 
 def _names_next(above: str, line: str) -> bool:
-    """Whether a line only says the name of the place in the next one."""
+    """Whether a line only names the function of the next line."""
     if line.startswith("\t"):
         return _pattern(_GO_NAME).match(above) is not None
     return line.lstrip().startswith("at ") and _pattern(_RUST_NAME).match(above) is not None
 
 
 def _java(found: re.Match[str]) -> CodeFrame:
-    """Java says the class and the file's name: together they are the path from the source root."""
+    """Java prints the class and the file name, which together give the path from the source root."""
     qualified = found[1].rpartition("/")[2]
     package = qualified.split(".")[:-2]
     return CodeFrame("/".join([*package, found[2]]), int(found[3]), _function(qualified))
 
 
 def _function(name: str | None) -> str:
-    """A function as a trace calls it, without what only a runtime knows."""
+    """The function name in a trace, without what a runtime adds."""
     bare = (name or "").strip().removeprefix("async ").removeprefix("new ")
     bare = re.sub(
         r"::h[0-9a-f]{16}$|::\{\{closure\}\}|\.func\d+|\(\*?(\w+)\)|<anonymous>|<module>",
@@ -282,7 +280,7 @@ def _function(name: str | None) -> str:
 
 
 def innermost(frames: Iterable[CodeFrame]) -> Iterator[CodeFrame]:
-    """Frames, each place once; those of libraries and of the runtime last."""
+    """Frames without duplicates; those of libraries and of the runtime last."""
     seen: set[tuple[str, int]] = set()
     others: list[CodeFrame] = []
     for frame in frames:

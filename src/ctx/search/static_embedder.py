@@ -1,12 +1,12 @@
 """The static table: a vector for each of some thirty thousand words and pieces of words.
 
-A text is the weighted sum of its words, so there is no model to run: a lookup, an addition, and a
-tenth of a millisecond. The table knows that `login` is near `authenticate`, and nothing of word
-order. `scripts/embeddings` makes it, and docs/decisions/0013-a-table-instead-of-a-model.md tells
-from what.
+The vector of a text is the weighted sum of its words, so no model runs: it takes a lookup, an
+addition, and a tenth of a millisecond. The table knows that `login` is near `authenticate`, but it
+ignores word order. `scripts/embeddings` builds it; see
+docs/decisions/0013-a-table-instead-of-a-model.md.
 
-The file begins with one line of JSON that says how long its parts are: the words, one to a line,
-then for each of them a scale (the word's weight is in it), then the rows as signed bytes.
+The file begins with one line of JSON with the lengths of its parts: the words, one per line, then a
+scale for each (which includes the word's weight), then the rows as signed bytes.
 """
 
 import json
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
     from ctx.search.embedders import Matrix
 
 CONTINUES = "##"
-"""Before a piece that does not begin a word."""
+"""The prefix of a piece that does not begin a word."""
 
 _OPENING = 30
-"""Pieces. What a text is about it says first: at this place a word counts a quarter."""
+"""In pieces. A text states its topic first: at this position a word counts a quarter."""
 _LONGEST_TEXT = 16_384
-"""Characters of a text that are read: what comes after them would hardly move its vector."""
+"""So many characters of a text are read: the rest would hardly change its vector."""
 _LONGEST_WORD = 64
 _REMEMBERED = 1 << 16
 _WORD = re.compile(r"\w+")
 
 
 class StaticEmbedder:
-    """An embedder that looks up and adds."""
+    """An embedder that adds up the vectors of words."""
 
     def __init__(self, path: str, checksum: str | None = None) -> None:
-        """Read a table; with a checksum, only the one that has it."""
+        """Read a table. With a checksum, any other table is refused."""
         import numpy
         from blake3 import blake3
 
@@ -79,7 +79,7 @@ class StaticEmbedder:
 
 
 class PieceVocabulary:
-    """The pieces that have a row, and how a text is cut into them."""
+    """The pieces that have a row, and how a text is split into them."""
 
     def __init__(self, pieces: Sequence[str]) -> None:
         self._rows = {piece: row for row, piece in enumerate(pieces)}
@@ -87,7 +87,7 @@ class PieceVocabulary:
         self._known: dict[str, tuple[int, ...]] = {}
 
     def weights(self, text: str) -> dict[int, float]:
-        """The distinct rows of a text, each with the root of how much its piece is used."""
+        """The distinct rows of a text, each with the square root of the use of its piece."""
         used: dict[int, float] = {}
         for place, row in enumerate(self.rows(text[:_LONGEST_TEXT])):
             used[row] = used.get(row, 0.0) + (1 + place / _OPENING) ** -2
@@ -109,8 +109,8 @@ class PieceVocabulary:
         return found
 
     def _of_part(self, part: str) -> list[int]:
-        """The longest piece that the rest begins with, again and again; nothing if one is
-        missing, because half a word means something else."""
+        """Split greedily into the longest known pieces; nothing if one is missing, because half a
+        word means something else."""
         rows: list[int] = []
         begin, prefix = 0, ""
         while begin < len(part):
@@ -126,17 +126,18 @@ class PieceVocabulary:
 
 
 def words(text: str) -> list[str]:
-    """What stands between separators. Names are still whole."""
+    """The words between separators. Identifiers stay whole."""
     return _WORD.findall(text)
 
 
 def parts(word: str) -> list[str]:
-    """The words that a name is made of, in lower case. A long one is data, and says nothing."""
+    """The words that an identifier consists of, in lower case. A very long one is data and is
+    skipped."""
     return terms.split_identifier(word) if len(word) <= _LONGEST_WORD else []
 
 
 def packed(name: str, pieces: Sequence[str], rows: "Matrix") -> bytes:
-    """A table as the bytes of its file, each row rounded to signed bytes."""
+    """The bytes of a table file, with each row rounded to signed bytes."""
     import numpy
 
     scales = numpy.maximum(numpy.abs(rows).max(axis=1), 1e-12) / 127
