@@ -1,4 +1,4 @@
-"""Which texts speak of words, and how much."""
+"""Score texts by BM25."""
 
 import math
 from array import array
@@ -12,35 +12,34 @@ from ctx.code import file_words
 from ctx.code.segments import FIELDS, Segment, segments_of, texts_of
 
 _MOST_WORDS = 256
-"""Words of a question that count: the heaviest."""
+"""So many words of a question are used: those with the highest weights."""
 
 _TELLING, _MANY = 0.2, 2_000
-"""What four fifths of many texts have tells nothing, and costs most."""
+"""A word in four fifths of many texts says nothing and costs most."""
 _SATURATION = 1.2
 _LENGTH_COUNTS = 0.75
 
 
 class SegmentScores(NamedTuple):
-    """How much each text of a segment has to do with a question: BM25 of each field, weighted, in a
-    sum.
+    """The scores of the texts of a segment: the weighted sum of the BM25 score of each field.
 
-    A rare word counts more than a common one, a second time less than the first, and a word in a
-    short text more than in a long one.
+    A rare word counts more than a common one, each repetition less than the one before, and a word
+    in a short text more than in a long one.
     """
 
     segment: Segment
     totals: list[float]
-    """By the places of the texts."""
+    """By the position of the text."""
     fields: dict[str, list[float]]
-    """What each field adds to them, where it has any of the words. What it says of texts that are
-    outdated does not count."""
+    """What each field adds, if it contains any of the words. The values of outdated texts are
+    meaningless."""
 
 
 class _Occurrences(NamedTuple):
-    """Those texts of a segment that have a word."""
+    """The texts of a segment that contain a word."""
 
     weight: float
-    """What the word counts: more if it is rare."""
+    """The weight of the word: higher if it is rare."""
     positions: Sequence[int]
     times: Sequence[int]
 
@@ -50,20 +49,20 @@ _BASES = [times + _BASE for times in range(256)]
 
 
 class Bm25Collection:
-    """One collection, opened for questions. To be used within one snapshot of the database."""
+    """One collection, opened for queries. Use it within one snapshot of the database."""
 
     def __init__(self, connection: Connection, collection: int) -> None:
         self._connection = connection
         self._collection = collection
         self.segments = segments_of(connection, collection)
         self.total = sum(len(segment.ids) - len(segment.outdated) for segment in self.segments)
-        """Texts that count."""
+        """The number of current texts."""
         self._outdated = [frozenset(segment.outdated) for segment in self.segments]
 
     def scores(
         self, fields: Mapping[str, float], weights: Mapping[str, float]
     ) -> list[SegmentScores]:
-        """For weighted terms, in weighted fields."""
+        """The scores for weighted terms in weighted fields."""
         heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
         scored = [SegmentScores(segment, [0.0] * len(segment.ids), {}) for segment in self.segments]
         for field, factor in fields.items():
@@ -88,7 +87,7 @@ class Bm25Collection:
         return scored
 
     def _having(self, asked: Mapping[int, float]) -> dict[int, list[_Occurrences]]:
-        """Of weighted words, in each segment who has them."""
+        """The occurrences of weighted words, by segment."""
         having: dict[int, list[_Occurrences]] = {}
         for word, found in self._texts(asked).items():
             times_found = sum(
@@ -103,7 +102,7 @@ class Bm25Collection:
         return having
 
     def _counting(self, number: int, positions: Sequence[int]) -> int:
-        """How many of these texts say it still."""
+        """How many of these texts are current."""
         outdated = self._outdated[number]
         if not outdated:
             return len(positions)
@@ -121,7 +120,7 @@ class Bm25Collection:
     def _texts(
         self, asked: Mapping[int, float]
     ) -> dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]]:
-        """Of each word, in each segment who has it and how often."""
+        """For each word and segment, the texts that contain it and the counts."""
         found: dict[int, dict[int, tuple[Sequence[int], Sequence[int]]]] = {}
         place_of = {segment.id: place for place, segment in enumerate(self.segments) if segment.id}
         for word, segment, texts in self._connection.execute(
@@ -153,8 +152,8 @@ class Bm25Collection:
 
 
 def _bm25_sums(having: Sequence[_Occurrences], lengths: Sequence[int], slope: float) -> list[float]:
-    """What words add to the scores of the texts of a segment, of which these are the lengths; the
-    slope is what a length takes from that."""
+    """What words add to the scores of the texts of a segment, given the lengths of the texts;
+    `slope` is the penalty per unit of length."""
     found = [0.0] * len(lengths)
     for weight, positions, every in having:
         weighted = [weight * times for times in range(max(every, default=0) + 1)]

@@ -1,13 +1,12 @@
-"""Bring the index of the code to what the files say now.
+"""Refresh the code index to match the files.
 
-What costs is in proportion to what changed: files are compared by their stamps, then by their
-content; only those that differ are read; and only they, and who mentions what they no longer offer
-as before, have to be resolved again. A refresh that is interrupted goes on where it stopped: each
-file that was read stays read.
+The cost is proportional to what changed: files are compared by their stamps, then by their content;
+only changed files are parsed; and only these, and files that mention names whose meaning changed,
+are resolved again. An interrupted refresh continues later: parsed files stay parsed.
 
-To follow names costs about as much as to read, and most of the answers are never asked for. So a
-refresh does it only where few files wait for it; else it leaves them marked, and whoever reads
-edges has those files followed first that matter for the answer (`edges.py`).
+Resolving costs about as much as parsing, and most edges are never requested. So a refresh resolves
+only if few files are pending; otherwise it leaves them marked, and reading edges first resolves the
+files that matter for the answer (`code_graph.py`).
 """
 
 import os
@@ -37,23 +36,23 @@ from ctx.code.resolve.resolver import ResolvedEdges, Resolver
 from ctx.code.vocabulary import LARGEST_FILE
 
 _TRANSACTION = 512
-"""Files that are written at once: what an interruption can cost."""
+"""Files that are written in one transaction: the most that an interruption can lose."""
 _AT_ONCE = 32
-"""Where no more files than these wait for it, a refresh follows their names: it takes a moment."""
+"""If no more files than this are pending, a refresh resolves them: it takes a moment."""
 
 _PACKAGES = "packages"
-"""Noted while the packages are as the files are. Also an interrupted refresh leaves it so."""
+"""Noted while the packages match the files. An interrupted refresh keeps the note correct."""
 
 
 class SourceTree(NamedTuple):
-    """The files of a project, and where their index lies."""
+    """The files of a project, and the path of their index."""
 
     root: str
     checkout: Checkout | None
     database: str
     ignore_globs: tuple[str, ...] = ()
     max_bytes: int = LARGEST_FILE
-    """A larger file is not read."""
+    """Larger files are not parsed."""
 
 
 class RefreshCounts(NamedTuple):
@@ -64,7 +63,7 @@ class RefreshCounts(NamedTuple):
     changed: int
     removed: int
     resolved: int
-    """Files whose mentions were looked up at once."""
+    """Files whose mentions were resolved right away."""
     left_out: tuple[ExcludedPath, ...]
 
 
@@ -75,8 +74,8 @@ def refresh(
     chosen: Callable[[str], bool] | None = None,
     at_once: int = _AT_ONCE,
 ) -> RefreshCounts:
-    """Bring the index up to date; with `chosen` as far as these paths go. Where no more than so
-    many files wait for it, their names are followed, too."""
+    """Refresh the index; with `chosen`, only the paths that it accepts. If at most `at_once` files
+    are pending, they are resolved too."""
     connection = index_file.open_for_writing(place.database)
     try:
         return _Refresh(place, connection, tick, chosen).run(at_once)
@@ -87,7 +86,8 @@ def refresh(
 def follow(
     place: SourceTree, files: Collection[int] | None = None, tick: clock.Tick = clock.no_tick
 ) -> int:
-    """Look up what is mentioned by those of these files, or of all, that wait for it. How many."""
+    """Resolve the mentions of the pending files among these, or of all pending files. Returns their
+    number."""
     connection = index_file.open_as_it_is(place.database)
     try:
         waiting = code_tables.unresolved(connection)
@@ -147,12 +147,12 @@ class _Refresh:
         self._tick = tick
         self._chosen = chosen
         self._names: set[str] = set()
-        """What is no longer offered as before, anywhere."""
+        """Names whose meaning changed in any file."""
         self._largest = 0
         self._configurations: list[bytes] | None = None
         self._is_new = False
         self._languages: set[str] = set()
-        """Those in which imports may lead elsewhere now."""
+        """Languages whose imports may lead elsewhere now."""
 
     def run(self, at_once: int) -> RefreshCounts:
         found = file_listing.list_files(
@@ -190,7 +190,7 @@ class _Refresh:
                 postings.settle(self._connection, segments.FILES)
 
     def _mind_the_limits(self) -> None:
-        """Look at every file again where what may be read has been changed."""
+        """Check every file again if the limits for parsing have changed."""
         now = repr(file_reader.limits(self._place.root, self._place.max_bytes))
         digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
         before = index_file.noted(self._connection, "limits")
@@ -203,7 +203,7 @@ class _Refresh:
                 index_file.note(self._connection, index_file.ROOT, root)
 
     def _compare(self, files: list[ListedFile]) -> tuple[list[FileToRead], int, list[int]]:
-        """Which files have to be read, how many of them are new, and which are gone."""
+        """The files to read, the number of new files, and the files that are gone."""
         rows = self._connection.execute(
             "SELECT path, size, mtime_ns, ctime_ns, inode, settled, id, hash, reader, language"
             " FROM files"
@@ -228,7 +228,7 @@ class _Refresh:
         return wanted, len(new), gone
 
     def _number(self, new: list[ListedFile]) -> list[FileToRead]:
-        """Give new files their ids. They are in the index from then on, still to be read."""
+        """Assign ids to new files. From now on they are in the index, still to be read."""
         if not new:
             return []
         self._largest = max(self._largest, *(each[1] for each in new))
@@ -242,7 +242,7 @@ class _Refresh:
             )
             index_file.note(self._connection, _PACKAGES, 0)
             if last:
-                # What was not there before may be what somebody meant.
+                # A new file may be what an unresolved mention meant.
                 for each in new:
                     self._names |= affected.names_in_path(self._connection, each[0])
         return [
@@ -251,7 +251,7 @@ class _Refresh:
         ]
 
     def _read(self, crew: ProcessPool, wanted: list[FileToRead], gone: list[int]) -> int:
-        """Read what has to be read, and take out what is gone."""
+        """Read the files that need it, and remove those that are gone."""
         changed = 0
         paths = {each.file_id: each.path for each in wanted}
         pending: list[FileRecord] = []
@@ -272,7 +272,7 @@ class _Refresh:
                     self._put(pending, paths)
                 self._tick(done, len(wanted))
         finally:
-            # Also when somebody has had enough: what was read is not read again.
+            # Also after an interruption: what was read is not read again.
             self._put(pending, paths)
         if gone:
             with index_file.writing(self._connection, self._place.database):
@@ -299,7 +299,7 @@ class _Refresh:
                         self._languages.update(self._led_by(path))
                     if path.rpartition("/")[2] in packages.MANIFESTS:
                         index_file.note(self._connection, _PACKAGES, 0)
-            # In the same transaction: who is affected must not be forgotten.
+            # In the same transaction, so that affected files are not lost.
             self._look_again()
         answers.clear()
 
@@ -315,7 +315,7 @@ class _Refresh:
             index_file.note(self._connection, _PACKAGES, 0)
 
     def _led_by(self, path: str) -> tuple[str, ...]:
-        """The languages whose imports may lead elsewhere when this file has changed."""
+        """The languages whose imports may lead elsewhere after a change of this file."""
         name = path.rpartition("/")[2]
         if name.endswith(".json") and name not in affected.MANIFESTS:
             if self._configurations is None:
@@ -326,7 +326,7 @@ class _Refresh:
         return affected.MANIFESTS.get(name, ())
 
     def _settings(self) -> Iterator[bytes]:
-        """What is in the settings of TypeScript: they can take others in, under any name."""
+        """The content of TypeScript's settings, which can include others under any name."""
         rows = self._connection.execute(
             "SELECT path FROM files WHERE path GLOB '*[tj]sconfig*.json' LIMIT 200"
         )
@@ -336,7 +336,7 @@ class _Refresh:
             yield os.fsencode(path)
 
     def _look_again(self) -> None:
-        """Have everybody looked at whose answers may be others now."""
+        """Mark all files whose edges may have changed."""
         files = affected.files_affected_by(self._connection, self._names)
         if files is None:
             code_tables.look_again_at_all(self._connection)

@@ -1,7 +1,7 @@
-"""Reading what leads where in the code.
+"""Reading the edges of the code.
 
-Names are followed when somebody asks for it, so this is the one door to the edges: whoever comes in
-has those files followed first that matter for the answer, and sees what they would see if all were.
+Names are resolved on demand, so all access to edges goes through here: the files that matter for an
+answer are resolved first, and the answer is the same as if all files were.
 """
 
 from array import array
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from ctx.code.source_model import SourceImport
 
 Follow = Callable[[Sequence[int]], None]
-"""Has files followed that wait for it, by their ids. Where that cannot be, they go on waiting, and
-what is known of them is older than the rest."""
+"""Resolves pending files, by id. If that is not possible, they stay pending, and their edges are
+older than the rest."""
 
 
 class CodeEdge(NamedTuple):
-    """One item has to do with another."""
+    """An edge from one item to another."""
 
     source: int
     label: str
@@ -32,17 +32,16 @@ class CodeEdge(NamedTuple):
 
 
 class FileImport(NamedTuple):
-    """An import as it is written, and the item it leads to."""
+    """An import as written, and the item it leads to."""
 
     line: int
     written: "SourceImport"
     target: int | None
-    """None: out of the repository, or nobody knows."""
+    """None: outside of the repository, or unknown."""
 
 
 class CodeGraph:
-    """The edges of one index. Without a way to have names followed, they are those that are known
-    already."""
+    """The edges of one index. Without `follow`, only edges that are resolved already."""
 
     def __init__(self, connection: Connection, follow: Follow | None = None) -> None:
         self.connection = connection
@@ -70,7 +69,7 @@ class CodeGraph:
     def _edges(
         self, end: str, items: Iterable[int], labels: Sequence[str], least: int
     ) -> list[CodeEdge]:
-        """The edges at some items, the surest first, then those of items in their order."""
+        """The edges of some items, the most certain first, then in the order of the items."""
         place_of = {item: place for place, item in enumerate(items)}
         numbers = ", ".join(str(LABELS.index(label)) for label in labels)
         rows = self.connection.execute(
@@ -88,8 +87,8 @@ class CodeGraph:
     def joined_files(
         self, files: Iterable[int], labels: Sequence[str] = LABELS, least: int = LOW
     ) -> dict[int, set[int]]:
-        """Of each of some files, those others of them that an edge joins it to, whichever of the
-        two it begins in."""
+        """For each of some files, the others among them that an edge connects it to, in either
+        direction."""
         wanted = set(files)
         if waiting := self._waiting():
             self._have_followed(waiting, wanted)
@@ -108,7 +107,7 @@ class CodeGraph:
         return joined
 
     def imports(self, file_id: int) -> list[tuple[int, FileImport]]:
-        """The imports of a file, each with the item that has it."""
+        """The imports of a file, each with the item that contains it."""
         from ctx.code.resolve import facts
 
         if waiting := self._waiting():
@@ -129,7 +128,7 @@ class CodeGraph:
         return found
 
     def importing_files(self) -> list[tuple[int, int]]:
-        """Which file imports which other, by their ids, each pair once."""
+        """The pairs of files in which the first imports the second, by id, without duplicates."""
         self.have_all_followed()
         return self.connection.execute(
             "SELECT DISTINCT source >> 16, target >> 16 FROM edges"
@@ -138,7 +137,7 @@ class CodeGraph:
         ).fetchall()
 
     def leading_to(self, items: Iterable[int], most: int) -> dict[int, int]:
-        """How many edges lead to each item, counted as far as this."""
+        """The number of edges to each item, counted up to a limit."""
         rows = self.connection.execute(
             "SELECT value, (SELECT count(*) FROM"
             " (SELECT 1 FROM edges WHERE target = value LIMIT ?)) FROM json_each(?)",
@@ -147,13 +146,13 @@ class CodeGraph:
         return dict(rows)
 
     def calling_items(self, least: int) -> list[tuple[int, int]]:
-        """Which item calls which."""
+        """The pairs of items in which the first calls the second."""
         self.have_all_followed()
         return self.connection.execute(
             "SELECT source, target FROM edges WHERE label = ? AND confidence >= ?", (CALLS, least)
         ).fetchall()
 
-    # What waits
+    # Pending files
 
     def _waiting(self) -> set[int]:
         if self._follow is None:

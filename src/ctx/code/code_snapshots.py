@@ -1,8 +1,7 @@
-"""What is in a source file, as it is kept with a commit.
+"""The content of a source file as it is stored with a commit.
 
-There is one object for each file. Ids in it follow from paths and names, not from where something
-stands: a file that did not change is the same object in the next snapshot, whatever has moved in
-the files that it imports from.
+There is one object per file. Its ids depend on paths and names, not on positions: an unchanged file
+is the same object in the next snapshot, whatever has moved in the files that it imports from.
 """
 
 import os
@@ -39,7 +38,7 @@ _MODULE = KINDS.index("module")
 _IMPL = KINDS.index("impl")
 _MOST_REMEMBERED = 200_000
 _CHANGED = "it changed while it was read"
-# The first that an import begins with counts.
+# The first prefix that matches counts.
 _IMPORT_KINDS = {
     "crate::": ImportKind.CRATE,
     "super::": ImportKind.SUPER,
@@ -57,7 +56,7 @@ class SkippedFile(NamedTuple):
 
 
 class SnapshotFile(NamedTuple):
-    """A file out of which something was read."""
+    """A file with indexed content."""
 
     id: int
     path: str
@@ -66,7 +65,7 @@ class SnapshotFile(NamedTuple):
 
 
 class ItemRow(NamedTuple):
-    """An item as the index has it."""
+    """An item in the index."""
 
     id: int
     parent: int | None
@@ -83,7 +82,7 @@ class ItemRow(NamedTuple):
 
 
 def rows(connection: Connection, file_id: int) -> list[ItemRow]:
-    """The items of a file in its order, the file itself first."""
+    """The items of a file in file order, the file itself first."""
     found = connection.execute(
         "SELECT id, parent, kind, name, visibility, start, stop, line, end_line, signature, doc,"
         " body_hash FROM items WHERE id BETWEEN ? AND ? ORDER BY parent NOT NULL, start, stop DESC,"
@@ -94,7 +93,7 @@ def rows(connection: Connection, file_id: int) -> list[ItemRow]:
 
 
 def split_name(name: str) -> list[str]:
-    """The names that a qualified name is made of. A file that is no module keeps its ending."""
+    """The components of a qualified name. A file that is not a module keeps its extension."""
     folder, slash, last = name.rpartition("/")
     return [*folder.split("/"), last] if slash else _SEPARATORS.split(name)
 
@@ -104,12 +103,12 @@ def signature_hash(signature: str) -> bytes:
 
 
 def digest(content: bytes) -> bytes:
-    """As the index has it, of a file's content."""
+    """The hash that the index uses for the content of a file."""
     return blake2b(content, digest_size=file_reader.HASH_SIZE).digest()
 
 
 def as_parsed(content: bytes) -> bytes:
-    """The content as a grammar gets it: in UTF-8."""
+    """The content in UTF-8, which grammars require."""
     if content.isascii():
         return content
     decoded = encoding.decode(content)
@@ -117,7 +116,7 @@ def as_parsed(content: bytes) -> bytes:
 
 
 class LineOffsets:
-    """Where the lines of a file are."""
+    """The byte offsets of the lines of a file."""
 
     def __init__(self, file_id: ObjectId, content: bytes, blob_id: ObjectId | None = None) -> None:
         self._file_id = file_id
@@ -136,7 +135,7 @@ class LineOffsets:
         )
 
     def line(self, number: int) -> Span:
-        """One line, counted from 1; beyond the last there is nothing."""
+        """One line, counted from 1; empty beyond the last."""
         last = len(self._marks) - 1
         start, end = (self._marks[min(max(place, 0), last)] for place in (number - 1, number))
         return Span(
@@ -150,7 +149,7 @@ class LineOffsets:
 
 
 class SnapshotMaker:
-    """Takes snapshots of the files of one index."""
+    """Makes snapshots of the files of one index."""
 
     def __init__(self, code: Code, root: str, repo_id: str) -> None:
         self.code = code
@@ -160,10 +159,10 @@ class SnapshotMaker:
         self._ids: dict[int, ObjectId] = {}
         self._modules: dict[int, ObjectId | None] = {}
         self._clean: set[str] = set()
-        """Text in which nothing was found that should not be kept."""
+        """Texts that contain no secrets."""
 
     def snapshot(self, file: SnapshotFile) -> CodeSnapshot | SkippedFile:
-        """What is in one file, without what nobody should read."""
+        """The snapshot of one file, without secrets."""
         if redaction.redact(file.path).findings:
             return SkippedFile(file.path, "its name looks like a secret")
         try:
@@ -183,8 +182,8 @@ class SnapshotMaker:
         return derived_id("module", self._repo_id, language, name)
 
     def item_id(self, item: int) -> ObjectId:
-        """By its file, its kind, the names around it, and which of several it is: not by where it
-        stands, so that those who refer to it need not change when it moves."""
+        """By its file, its kind, the names around it, and its number among equal ones: not by its
+        position, so that references to it stay valid when it moves."""
         if item not in self._ids:
             if len(self._ids) > _MOST_REMEMBERED:
                 self._ids.clear()
@@ -219,7 +218,7 @@ class SnapshotMaker:
         return self._modules[item]
 
     def look_through(self, texts: Iterable[str]) -> None:
-        """Look for secrets in many texts at once: each of them alone takes as long as all."""
+        """Search many texts for secrets at once: one text alone takes as long as all."""
         if len(self._clean) > _MOST_REMEMBERED:
             self._clean.clear()
         new = set(texts) - self._clean
@@ -232,7 +231,7 @@ class SnapshotMaker:
 
 
 class _Taking:
-    """One file, while its snapshot is taken."""
+    """One file while its snapshot is made."""
 
     def __init__(
         self, taker: SnapshotMaker, file: SnapshotFile, every: list[ItemRow], lines: LineOffsets
@@ -242,7 +241,7 @@ class _Taking:
         self._rows = every
         self._lines = lines
         self._module_ids: dict[int, ObjectId] = {}
-        """The module that each item is, or lies in."""
+        """The module that each item is or belongs to."""
         self._names: dict[int, str] = {}
         self._children: dict[int, list[ObjectId]] = {}
 
@@ -265,7 +264,7 @@ class _Taking:
         )
 
     def _modules(self) -> Iterator[Module]:
-        """The file, and the modules that are written in it."""
+        """The file, and the modules defined in it."""
         file_id = self._taker.file_id(self._file.path)
         for row in self._rows:
             if row.kind != _MODULE:
@@ -279,7 +278,7 @@ class _Taking:
             yield Module(id, path, file_id, declared)
 
     def _name(self, row: ItemRow) -> str:
-        """The qualified name of an item, without secrets in the names that it is made of."""
+        """The qualified name of an item, with secrets removed from its parts."""
         around = self._names.get(row.parent or 0)
         if around and row.parent != self._rows[0].id:
             separator = qualified.separator(self._file.language)
@@ -293,7 +292,7 @@ class _Taking:
 
     def _item(self, row: ItemRow) -> Item:
         clean = self._taker.clean
-        # What must not be read must not be guessed from its hash either.
+        # A secret must not be guessable from a hash either.
         signature = clean(row.signature)
         id = self._taker.item_id(row.id)
         self._children.setdefault(row.parent or 0, []).append(id)
@@ -325,7 +324,7 @@ class _Taking:
         )
 
     def _implementations(self) -> Iterator[Implementation]:
-        """What types have to offer by what they extend or implement, one for each of these."""
+        """The implementations of types: one for each base that they extend or implement."""
         taker = self._taker
         bases = _bases(taker.code.connection, self._file.id)
         for row in self._rows:
@@ -346,7 +345,7 @@ class _Taking:
 
 
 def _bases(connection: Connection, file_id: int) -> dict[int, tuple[str, ...]]:
-    """What the items of a file extend or implement, as it is written."""
+    """The bases of the items of a file, as written."""
     row = connection.execute(
         "SELECT slots, facts FROM facts WHERE file_id = ?", (file_id,)
     ).fetchone()
@@ -372,7 +371,7 @@ def _import_kind(written: Written) -> ImportKind:
 
 
 def as_written(written: Written, language: str) -> str:
-    """What an import names: the module and what of it."""
+    """The module and the item that an import names."""
     if not written.item or written.module.endswith("."):
         return written.module + written.item
     return f"{written.module}{qualified.separator(language)}{written.item}"

@@ -1,4 +1,4 @@
-"""What a refresh writes into `code.db`: files with their items and facts, packages, edges."""
+"""What a refresh writes to `code.db`: files with their items and facts, packages, edges."""
 
 import json
 from array import array
@@ -22,8 +22,7 @@ _EDGES_BACKWARD = "CREATE INDEX IF NOT EXISTS edges_backward ON edges (target, l
 
 
 def put(connection: Connection, read: FileRecord, *, others: bool) -> set[str]:
-    """Write down what a file was found to be. The names of what it no longer offers as before, if
-    there are `others` who may speak of them."""
+    """Store what was read from a file. With `others`, returns the names whose meaning changed."""
     size, mtime, ctime, inode = read.stamps
     if read.state == "same":
         connection.execute(
@@ -53,7 +52,7 @@ def put(connection: Connection, read: FileRecord, *, others: bool) -> set[str]:
 
 
 def remove(connection: Connection, file_id: int) -> set[str]:
-    """Take a file out. The names of what it offered."""
+    """Remove a file, and return the names it offered."""
     before = _known(connection, file_id)
     names = _forget(connection, file_id, before) if before else set()
     connection.execute("DELETE FROM files WHERE id = ?", (file_id,))
@@ -65,7 +64,7 @@ _Known = tuple[Facts, Sequence[int]]
 
 
 def _known(connection: Connection, file_id: int) -> _Known | None:
-    """What was known of a file, and the slot of each of its items."""
+    """What is stored for a file, and the slot of each of its items."""
     row = connection.execute(
         "SELECT slots, facts FROM facts WHERE file_id = ?", (file_id,)
     ).fetchone()
@@ -93,7 +92,8 @@ def _forget(connection: Connection, file_id: int, before: _Known) -> set[str]:
 def _replace(
     connection: Connection, read: FileRecord, old: Facts, old_slots: Sequence[int]
 ) -> set[str]:
-    """Write a file anew: what is still there keeps its slot, so that what leads to it stays."""
+    """Store a changed file. Items that still exist keep their slots, so edges to them stay
+    valid."""
     new = facts.decode(read.facts)
     slots, gone = _slots(old, old_slots, new)
     file_id = read.file_id
@@ -109,7 +109,7 @@ def _replace(
 
 
 def _cut(connection: Connection, first: int, last: int) -> None:
-    """Take out what leads to items that are gone. Where that began has to be looked at again."""
+    """Remove the edges to items that are gone, and mark the files they came from as pending."""
     span = (first, last)
     connection.execute(
         "UPDATE files SET resolved = 0 WHERE id IN"
@@ -120,7 +120,7 @@ def _cut(connection: Connection, first: int, last: int) -> None:
 
 
 def _slots(old: Facts, old_slots: Sequence[int], new: Facts) -> tuple[list[int], list[int]]:
-    """The slot of each new item, and the slots that nobody has any more."""
+    """The slot of each new item, and the slots that became free."""
     free: dict[tuple[object, ...], list[int]] = {}
     for key, slot in zip(_identities(old), old_slots, strict=True):
         free.setdefault(key, []).append(slot)
@@ -135,17 +135,17 @@ def _slots(old: Facts, old_slots: Sequence[int], new: Facts) -> tuple[list[int],
             unused += 1
     gone = [slot for kept in free.values() for slot in kept]
     if unused > LARGEST_SLOT:
-        # So much was changed that the slots are used up: begin again.
+        # So much has changed that the slots are used up: start over.
         return list(range(len(new.items))), list(old_slots)
     return slots, gone
 
 
 def _identities(known: Facts) -> Iterator[tuple[object, ...]]:
-    """By what an item is recognised: its kind, its name, and those of the items around it."""
+    """What identifies an item: its kind, its name, and those of the items around it."""
     keys: list[tuple[object, ...]] = []
     for item in known.items:
         around = keys[item.parent] if item.parent > 0 else ()
-        # The file itself stays what it is, whatever it is called.
+        # The file itself stays the same item, whatever its name.
         keys.append((item.kind, item.name if item.parent >= 0 else "", around))
     yield from keys
 
@@ -180,7 +180,7 @@ def _insert(
 
 
 def put_packages(connection: Connection, found: PackageWorkspace) -> None:
-    """Write down what the manifests say, in place of what they said before."""
+    """Store the packages from the manifests in place of the previous ones."""
     connection.execute("DELETE FROM packages")
     connection.execute("DELETE FROM dependencies")
     connection.executemany(
@@ -210,7 +210,7 @@ def _targets(package: ManifestPackage) -> str:
 
 
 def put_edges(connection: Connection, found: ResolvedEdges) -> None:
-    """Write down what begins in a file, in place of what did before."""
+    """Store the edges from a file in place of the previous ones."""
     file_id = found.file_id
     connection.execute("DELETE FROM edges WHERE source BETWEEN ? AND ?", _span(file_id))
     numbers = array("q", found.edges)
@@ -221,7 +221,7 @@ def put_edges(connection: Connection, found: ResolvedEdges) -> None:
 
 
 def index_backward(connection: Connection) -> None:
-    """Make the edges findable by where they lead. In a new index after all of them are there."""
+    """Create the index of edges by target. In a new database it comes after all edges."""
     connection.execute(_EDGES_BACKWARD)
 
 
@@ -241,7 +241,7 @@ def look_again_at_all(connection: Connection) -> None:
 
 
 def facts_of(connection: Connection, files: Iterable[int]) -> Iterator[tuple[str, Facts]]:
-    """What is known of files, each with its path."""
+    """The facts of files, each with its path."""
     for file_id in files:
         row = connection.execute(
             "SELECT path, facts FROM facts JOIN files ON id = file_id WHERE file_id = ?", (file_id,)
@@ -251,7 +251,7 @@ def facts_of(connection: Connection, files: Iterable[int]) -> Iterator[tuple[str
 
 
 def speaking_of(connection: Connection, hashes: set[int]) -> Iterator[tuple[int, bool]]:
-    """The files that speak of any of these names, and whether something in them may be made of
+    """The files that mention any of these names, and whether something in them may be derived from
     one."""
     for file_id, packed in connection.execute("SELECT file_id, hashes FROM mentioned"):
         numbers = array("I", packed)

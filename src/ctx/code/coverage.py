@@ -1,4 +1,4 @@
-"""How much of the code the index knows, and how old that is."""
+"""How much of the code is indexed, and the age of the index."""
 
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -19,25 +19,25 @@ class UnreadFiles(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How much of the code the index knows, and how old that is."""
+    """How much of the code is indexed, and the age of the index."""
 
     files: int
     parsed: int
     items: int
     edges: int
     problems: int
-    """Files in which something was not understood."""
+    """Files with syntax that was not understood."""
     unresolved: int
-    """Files whose mentions have yet to be looked up."""
+    """Files whose mentions are not resolved yet."""
     left_out: int
-    """Links, submodules and the like, which no index takes."""
+    """Links, submodules and the like, which are never indexed."""
     refreshed_at: str | None
     languages: tuple[LanguageFiles, ...]
     skipped: tuple[UnreadFiles, ...]
 
 
 def refreshed_at(connection: Connection) -> str | None:
-    """When the index was brought up to date last; None while the first time is not over."""
+    """The time of the last refresh; None until the first one is complete."""
     ms = index_file.noted(connection, "refreshed_at")
     return clock.iso(ms) if isinstance(ms, int) else None
 

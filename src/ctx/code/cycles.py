@@ -1,10 +1,10 @@
 """Cycles: files that import each other, functions that call each other.
 
-Whatever can reach each other is one *component*. Between components there are no cycles left, so
-they have an order: whoever needs something comes before what it needs.
+Nodes that can reach each other form one *component*. Between components there are no cycles, so
+they have an order: a component comes before those that it depends on.
 
-The view of all that lies in a file named by its hash, and `scc_latest` names the newest. It speaks
-of items by their ids in the index, so it holds for the index from which it was made.
+The view is stored in a file named by its hash, and `scc_latest` names the newest. It refers to
+items by their ids in the index, so it is valid for the index from which it was made.
 """
 
 import os
@@ -27,12 +27,12 @@ _PREFIX = "scc-"
 
 
 class CondensedGraph(msgspec.Struct, frozen=True, array_like=True):
-    """A graph with each of its cycles as one."""
+    """A graph in which each cycle is collapsed into one component."""
 
     components: tuple[tuple[int, ...], ...]
-    """In order: each comes before those that it leads to. Their members are sorted."""
+    """In order: each comes before those it leads to. Members are sorted."""
     edges: tuple[tuple[int, int], ...]
-    """Between components, by their places above."""
+    """Between components, by index in the list above."""
 
     @property
     def cycles(self) -> list[tuple[int, ...]]:
@@ -41,33 +41,33 @@ class CondensedGraph(msgspec.Struct, frozen=True, array_like=True):
         return sorted(several, key=lambda members: (-len(members), members))
 
     def component_of(self) -> dict[int, int]:
-        """In which component each is."""
+        """The component of each member."""
         return {
             member: place for place, members in enumerate(self.components) for member in members
         }
 
 
 class CycleView(msgspec.Struct, frozen=True, array_like=True):
-    """The cycles of an index. A file or item that nothing leads to or from is not in it."""
+    """The cycles of an index. Files and items without edges are not included."""
 
     version: int
     files: CondensedGraph
-    """By imports; the ids of files."""
+    """By imports, with the ids of files."""
     items: CondensedGraph
-    """By calls; the ids of items."""
+    """By calls, with the ids of items."""
 
 
 Pair = tuple[int, int]
 
 
 def cycle_view(graph: CodeGraph) -> CycleView:
-    """What the index says now. Calls that are mere guesses are left out."""
+    """The cycles in the current index. Low-confidence calls are excluded."""
     imports, calls = graph.importing_files(), graph.calling_items(MEDIUM)
     return CycleView(VERSION, condense(imports), condense(calls))
 
 
 def condense(edges: Iterable[Pair]) -> CondensedGraph:
-    """Put together what can reach each other. The same edges in any order give the same."""
+    """Collapse the cycles. The order of the edges does not matter."""
     import rustworkx
 
     pairs = sorted(edges)
@@ -94,7 +94,7 @@ def condense(edges: Iterable[Pair]) -> CondensedGraph:
 
 
 def inside(condensed: CondensedGraph, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
-    """Those of the edges that lie in a cycle, by the smallest member of it."""
+    """The edges inside of a cycle, by the smallest member of the cycle."""
     first = {member: members[0] for members in condensed.cycles for member in members}
     found: dict[int, list[Pair]] = {}
     for one, other in edges:
@@ -104,7 +104,7 @@ def inside(condensed: CondensedGraph, edges: Iterable[Pair]) -> dict[int, list[P
 
 
 def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
-    """A shortest way from the first of a cycle's members through others of them back to it."""
+    """A shortest path from the first member of a cycle through other members back to it."""
     leads: dict[int, list[int]] = {}
     for one, other in edges:
         if one != other:
@@ -130,7 +130,8 @@ def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
 
 
 def write_view(folder: str, found: CycleView) -> str:
-    """Write a view down, and let the pointer name it; its hash. The same is not written twice."""
+    """Store a view, make it the latest, and return its hash. An existing view is not written
+    again."""
     content = msgspec.msgpack.encode(found)
     name = blake2b(content, digest_size=_NAME // 2).hexdigest()
     with disk.explained("writing the cycles of the code"):
@@ -147,7 +148,7 @@ def write_view(folder: str, found: CycleView) -> str:
 
 
 def latest_name(folder: str) -> str | None:
-    """The view that the pointer names."""
+    """The name of the latest view."""
     try:
         name = disk.read_plain(os.path.join(folder, LATEST), 1000).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -156,7 +157,7 @@ def latest_name(folder: str) -> str | None:
 
 
 def latest(folder: str) -> CycleView | None:
-    """The view that was made last; None where there is none, or it is damaged."""
+    """The latest view; None if there is none or it is damaged."""
     name = latest_name(folder)
     if name is None:
         return None

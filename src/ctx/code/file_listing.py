@@ -1,12 +1,12 @@
-"""Which files make up the repository, and how they look from outside: size and time stamps.
+"""List the files of the repository with their sizes and time stamps.
 
-Inside git the answer is git's: what is tracked, and what `git add` would offer. Elsewhere the
-folder is walked under the rules of its `.gitignore` files, and what tools write for themselves
-is left out. In both the project's ignore globs and its `.ctxignore` files hold, also for what
-git tracks: they say what the index need not know.
+Inside git, these are the tracked files and those that `git add` would add. Elsewhere the folder is
+walked with its `.gitignore` files, and the output of tools is excluded. In both cases the project's
+ignore globs and its `.ctxignore` files apply, also to tracked files: they exclude files from the
+index.
 
-It runs before every answer about code, over every file. So a file is a plain tuple, and what can
-be said of a folder is asked once for the folder.
+This runs before every answer about code, over every file. So a file is a plain tuple, and rules
+that apply to a folder are evaluated once for the folder.
 """
 
 import os
@@ -21,32 +21,33 @@ from ctx.layout import STORE_NAME
 
 Stamps: TypeAlias = tuple[int, int, int, int]
 ListedFile: TypeAlias = tuple[str, int, int, int, int]
-"""A plain file: its path from the project's root, with `/`; size; mtime and ctime in
-nanoseconds; inode."""
+"""A plain file: its path from the project's root, with `/`; size; mtime and ctime in nanoseconds;
+inode."""
 
 COARSEST_STAMP_NS = 2_000_000_000
-"""FAT keeps even seconds. No file system in use is coarser."""
+"""FAT stores even seconds. No file system in use is coarser."""
 
 _GITIGNORE = ".gitignore"
 _CTXIGNORE = ".ctxignore"
 _NEVER = frozenset({STORE_NAME, ".git"})
 _NEVER_INSIDE = tuple(f"/{name}/" for name in _NEVER)
 
-# Folders that are never anyone's source, whatever is around them.
+# Folders that never contain source code.
 _MADE_BY_TOOLS = frozenset(
     ".eggs .gradle .hg .mypy_cache .nox .pytest_cache .ruff_cache .svn .terraform .tox .venv"
     " __pycache__ bower_components node_modules".split()
 )
 
-# Names that people use too. They are output where the manifest of the tool that writes there
-# lies beside them.
+# Names that people use too. They are output if the manifest of the tool that writes them is beside
+# them.
 _MADE_BESIDE = {
     "target": frozenset({"Cargo.toml", "build.sbt", "pom.xml"}),
     "build": frozenset({"build.gradle", "build.gradle.kts", "setup.py"}),
     "dist": frozenset({"package.json", "pyproject.toml", "setup.py"}),
 }
 
-# What a folder holds that is a cache (https://bford.info/cachedir/) or a Python environment.
+# A folder that contains one of these is a cache (https://bford.info/cachedir/) or a Python
+# environment.
 _TELLTALE = frozenset({"CACHEDIR.TAG", "pyvenv.cfg"})
 
 _DOING = "listing the project's files"
@@ -56,7 +57,7 @@ _OTHER_REPOSITORY = "it is a git repository of its own"
 
 
 class ExcludedPath(NamedTuple):
-    """Something that a person could expect in the index, and that is not taken."""
+    """A path that a person might expect in the index, but that is excluded."""
 
     path: str
     reason: str
@@ -78,24 +79,24 @@ def list_files(
     ignore_globs: Sequence[str],
     is_in_time: Callable[[], bool] = _always,
 ) -> FileListing:
-    """The files of a project, as they are on disk now; for who cannot wait, some of them."""
+    """The current files of a project; incomplete if the time is up."""
     own = patterns.compiled(ignore_globs)
     if checkout is None:
         return _walked(project_root, own, is_in_time)
     inside = os.path.relpath(project_root, checkout.top)
     cut = 0 if inside == "." else len(inside) + 1
     looked = _FolderWalk(project_root, own, is_in_time)
-    # Who only reads the index lists nothing.
+    # Reading the index alone lists no files.
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(1) as beside:
-        # While git searches for files that it does not know, we look at those that it knows.
+        # While git searches for untracked files, we process the tracked ones.
         searching = beside.submit(git.belonging_files, checkout, project_root)
-        # An unmerged file is named once for each side.
+        # An unmerged file is listed once for each side.
         tracked = dict.fromkeys(git.tracked_files(checkout, project_root))
         looked.look_at([path[cut:] for path in tracked])
         offered = [path[cut:] for path in searching.result() if path not in tracked]
-    # Somebody's home may be a repository that ignores all but a few files, and so this project.
+    # A home folder may be a repository that ignores all but a few files, including this project.
     if cut and not tracked and not offered and git.ignored_files(checkout, [inside]):
         return _walked(project_root, own, is_in_time)
     looked.look_at(offered)
@@ -103,8 +104,7 @@ def list_files(
 
 
 def why_not(project_root: str, path: str) -> str | None:
-    """Why a path that is there is left out; None where nothing speaks against it, or it is not
-    there."""
+    """Why an existing path is excluded; None if there is no reason, or it does not exist."""
     try:
         return _why_not(project_root, path, os.lstat(os.path.join(project_root, path)))
     except (OSError, ValueError):
@@ -112,20 +112,20 @@ def why_not(project_root: str, path: str) -> str | None:
 
 
 def is_settled(mtime_ns: int, ctime_ns: int, seen_at_ns: int) -> bool:
-    """Whether a file that still has these stamps still has the content it was read with.
+    """Whether a file with unchanged stamps still has the content that was read.
 
-    `seen_at_ns` is the time before the stamps were taken and the file was read. Stamps advance
-    in steps, of a few milliseconds on most file systems and of two seconds on the coarsest. A
-    file that was written in the same step in which it was read can be written once more, to the
-    same size, and look the same for ever. So the content counts as known by its stamps only if
-    the newest of them was older than a step; else it must be hashed again next time, until a
-    reading finds it settled. A stamp from the future never settles: what will the next one be?
+    `seen_at_ns` is the time before the stamps were taken and the file was read. Stamps advance in
+    steps: a few milliseconds on most file systems, two seconds on the coarsest. A file that was
+    written in the same step in which it was read can be written again with the same size, and its
+    stamps stay the same. So stamps identify the content only if the newest one was older than a
+    step; otherwise the file is hashed again next time, until it is settled. A stamp from the future
+    never settles.
     """
     return max(mtime_ns, ctime_ns) + COARSEST_STAMP_NS < seen_at_ns
 
 
 def stamps(found: os.stat_result) -> Stamps:
-    """By what a file is known again: size, times, inode."""
+    """What identifies a version of a file: size, times, inode."""
     times = disk.storable_ns(found.st_mtime_ns), disk.storable_ns(found.st_ctime_ns)
     return found.st_size, *times, found.st_ino
 
@@ -136,19 +136,20 @@ def _listed(path: str, found: os.stat_result) -> ListedFile:
 
 def _why_not(root: str, path: str, found: os.stat_result) -> str | None:
     if stat.S_ISDIR(found.st_mode):
-        # A submodule, or what git will not look into. A file that became a folder is neither.
+        # A submodule, or a repository that git does not enter. A file that became a folder is
+        # neither.
         dot_git = os.path.join(root, path, ".git")
         return _OTHER_REPOSITORY if os.path.lexists(dot_git) else None
     if stat.S_ISLNK(found.st_mode):
         return _LINK
     if not stat.S_ISREG(found.st_mode):
         return _NOT_PLAIN
-    # What is printable is fit: nearly all names need no closer look.
+    # Printable names are valid, so nearly all names need no further check.
     return None if path.isprintable() else layout.unfit_name(path)
 
 
 def _with_file(rules: Rules, root: str, file: str) -> Rules:
-    """The rules with those of one more file before them."""
+    """The rules, preceded by those of one more file."""
     try:
         content = disk.read_plain(os.path.join(root, file), patterns.LARGEST)
     except OSError:
@@ -157,19 +158,18 @@ def _with_file(rules: Rules, root: str, file: str) -> Rules:
 
 
 class _FolderWalk:
-    """What was found where git's paths lead. All names of folders end with a slash; the root's
-    is empty."""
+    """The files found at git's paths. All folder names end with a slash; the root's is empty."""
 
     def __init__(self, root: str, own: Rules, is_in_time: Callable[[], bool]) -> None:
         self.files: list[ListedFile] = []
         self.left_out: list[ExcludedPath] = []
         self._root = root
         self._is_in_time = is_in_time
-        # What is ignored in a folder; None for one of which nothing counts.
+        # The rules of each folder; None for an excluded one.
         self._folders: dict[str, Rules | None] = {"": _with_file(own, root, _CTXIGNORE)}
 
     def look_at(self, paths: Sequence[str]) -> None:
-        """Take of these paths what is there and counts."""
+        """Add those of these paths that exist and are not excluded."""
         folders, files = self._folders, self.files
         lstat, is_plain, is_in_time = os.lstat, stat.S_ISREG, self._is_in_time
         with disk.explained(_DOING):
@@ -216,7 +216,7 @@ class _FolderWalk:
         except OSError:
             return None
         if stat.S_ISLNK(mode):
-            # It was a folder once, and git still knows what was in it.
+            # It used to be a folder, and git still tracks its files.
             self.left_out.append(ExcludedPath(folder[:-1], _LINK))
         if not stat.S_ISDIR(mode):
             return None
@@ -227,11 +227,11 @@ class _FolderWalk:
 
 
 def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> FileListing:
-    """The files under a folder without git. Every folder is looked at once, and none recurses."""
+    """The files under a folder without git. Each folder is visited once, without recursion."""
     files: list[ListedFile] = []
     left_out: list[ExcludedPath] = []
-    # What `.gitignore` and what `.ctxignore` say are two questions, as they are inside git:
-    # neither can take back what the other ignores.
+    # `.gitignore` and `.ctxignore` are separate, as inside git: neither can re-include what the
+    # other ignores.
     unseen: list[tuple[str, Rules, Rules]] = [("", (), own)]
     while unseen and is_in_time():
         folder, by_git, by_ctx = unseen.pop()
@@ -273,7 +273,7 @@ def _walked(root: str, own: Rules, is_in_time: Callable[[], bool]) -> FileListin
 
 
 def _is_output(name: str, beside: dict[str, os.DirEntry[str]]) -> bool:
-    """Whether a folder is what some tool wrote for itself. Inside git nobody has to guess."""
+    """Whether a folder is the output of a tool. Inside git this is not needed."""
     if name in _NEVER or name in _MADE_BY_TOOLS:
         return True
     return not beside.keys().isdisjoint(_MADE_BESIDE.get(name, ()))

@@ -1,6 +1,6 @@
-"""Read one file of the project for the index: its content, its kind, and what is in it.
+"""Read one file for the index: its content, its language, and its items.
 
-This is what runs in other processes, so everything goes in and out as plain values.
+This runs in worker processes, so all inputs and outputs are plain values.
 """
 
 import os
@@ -28,41 +28,41 @@ HASH_SIZE = 16
 
 _LONGEST_DOC = 160
 DATA = frozenset("json csv svg xml jupyter".split())
-"""What is written for programs to read: its words would drown those of people."""
+"""Data for programs: their words would outnumber those of people."""
 AROUND = frozenset(
     "css dockerfile go-mod html ini less make markdown sass scss text toml yaml".split()
 )
-"""What stands around the source, rather than being it."""
+"""Files around the source that are not source."""
 _KIND = {kind: number for number, kind in enumerate(KINDS)}
 _VISIBILITY = {visibility: number for number, visibility in enumerate(VISIBILITIES)}
 
 
 class FileToRead(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A file that has to be looked at."""
+    """A file to be read."""
 
     file_id: int
     path: str
     hash: bytes | None = None
-    """Of what was read before; the same again is not read again."""
+    """The hash of the last content; the same content is not parsed again."""
     reader: int = 0
-    """The version of what read it."""
+    """The version of the language reader that read it."""
     stamps: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Size, mtime, ctime and inode, as it was listed."""
+    """Size, mtime, ctime and inode from the listing."""
 
 
 Row = tuple[int, str, int, int, int, int, int, int, str, str, bytes]
-"""An item as the index keeps it: kind, name, the place of its parent, visibility, start, end, first
-and last line, signature, first sentence of its documentation, hash of its body."""
+"""An item as it is stored: kind, name, index of its parent, visibility, start, end, first and last
+line, signature, first sentence of its documentation, hash of its body."""
 
 
 class FileRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a file was found to be."""
+    """What was read from a file."""
 
     file_id: int
     state: str
     """`read`, `same` as before, `skipped`, or `gone`."""
     stamps: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Size, mtime, ctime, inode: of the content that was read."""
+    """Size, mtime, ctime and inode of the content that was read."""
     settled: bool = False
     hash: bytes = b""
     language: str | None = None
@@ -76,11 +76,11 @@ class FileRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     mentions: bytes = b""
     role: int = 0
     words: WordCounts | None = None
-    """None: as before, or there are none."""
+    """None: unchanged, or there are none."""
 
 
 def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -> FileRecord:
-    """Read a file. Whatever is wrong with it is the reason why it is skipped."""
+    """Read a file. Any problem becomes the reason why it is skipped."""
     file_id, path = wanted.file_id, wanted.path
     seen_at = clock.wall_ns()
     try:
@@ -96,7 +96,7 @@ def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -
         return FileRecord(file_id, "skipped", skipped=f"cannot be read: {error.strerror}")
     if said:
         name = language_detection.language_of(path)
-        # Nothing in it counts: only another size, or other rules, can change that.
+        # The content does not matter: only another size or other rules can change the result.
         return FileRecord(
             file_id,
             "skipped",
@@ -169,7 +169,7 @@ def read(root: str, wanted: FileToRead, limits: language_detection.FileLimits) -
 
 
 def failed_record(wanted: FileToRead) -> FileRecord:
-    """A file whose reader did not come back. It is tried again when it has changed."""
+    """The record of a file whose worker process failed. It is read again when it changes."""
     name = language_detection.language_of(wanted.path)
     said = "its reader broke down, or took too long"
     return FileRecord(
@@ -178,7 +178,7 @@ def failed_record(wanted: FileToRead) -> FileRecord:
 
 
 def version(name: str | None) -> int:
-    """The version of what reads a language; 0 where nothing does."""
+    """The version of a language's reader; 0 if there is none."""
     return language.version(name) if name in language.READ else 0
 
 
@@ -187,7 +187,7 @@ def _lines(content: bytes) -> int:
 
 
 def limits(root: str, max_bytes: int) -> language_detection.FileLimits:
-    """What is not parsed in a project, with what its own attributes say."""
+    """What is not parsed in a project, including its own attributes."""
     return language_detection.FileLimits(max_bytes, attributes.read_attributes(root))
 
 

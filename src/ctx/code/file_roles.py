@@ -1,11 +1,11 @@
-"""What part a file has in a project, as far as its path tells."""
+"""The role of a file in a project, judged by its path."""
 
 import re
 from functools import cache, lru_cache
 
 SOURCE, AUXILIARY, BESIDE = range(3)
-"""What the project is made of; what surrounds that, such as settings, demos and what tools have
-made; and what is about it: tests, documentation, examples."""
+"""The source itself; what surrounds it, such as settings, demos and generated files; and what is
+about it: tests, documentation, examples."""
 
 _PATHS_KEPT = 1 << 12
 _BESIDE = (
@@ -45,5 +45,5 @@ def is_test(path: str) -> bool:
 
 @cache
 def _pattern(text: str) -> re.Pattern[str]:
-    # Compiled when it is needed: who asks a question has the parts of files from the index.
+    # Compiled on demand: queries take the roles from the index.
     return re.compile(text, re.IGNORECASE)

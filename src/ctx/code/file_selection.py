@@ -1,7 +1,7 @@
-"""Which files a person means by the paths they name, and which of those can be kept.
+"""Which files a person's paths refer to, and which of them can be stored.
 
-Inside git the rules are git's own: what is tracked, and what `git add` would offer. Outside git
-the folder is walked with the `.gitignore` files in it. The project's ignore globs hold in both.
+Inside git, git's rules apply: tracked files, and those that `git add` would add. Outside of git,
+the folder is walked with its `.gitignore` files. The project's ignore globs apply in both cases.
 """
 
 import glob
@@ -29,9 +29,9 @@ class SelectionRules(NamedTuple):
 
 class SelectedFile(NamedTuple):
     path: str
-    """From the project's root, with `/`."""
+    """Relative to the project's root, with `/`."""
     named: bool
-    """Named outright by the user, rather than found in a folder or by a glob."""
+    """Named explicitly by the user, rather than found in a folder or by a glob."""
 
 
 class RefusedFile(NamedTuple):
@@ -43,17 +43,17 @@ class RefusedFile(NamedTuple):
 def choose(
     project: Project, folder: str, wanted: Sequence[str], rules: SelectionRules
 ) -> tuple[list[SelectedFile], list[RefusedFile]]:
-    """The files behind paths, folders and globs given relative to `folder`.
+    """The files for paths, folders and globs relative to `folder`.
 
-    A path that does not exist or lies outside the project, and a glob that matches nothing, is
-    an error: nothing is chosen at all.
+    A path that does not exist or is outside of the project, or a glob without a match, is an error,
+    and no file is selected.
     """
     choose_one: set[str] = set()
     found: set[str] = set()
     for word in wanted:
         if not word:
             raise PathRefused("An empty path names nothing.", hint="`.` is this folder.")
-        # Behind a slash at its end, a link would look like the folder it leads to.
+        # With a trailing slash, a link would look like the folder it points to.
         full = os.path.join(folder, word.rstrip("/") or "/")
         inside = _inside(project, full, word)
         if (
@@ -93,7 +93,7 @@ def choose(
 def choose_one(
     project: Project, folder: str, word: str, rules: SelectionRules
 ) -> SelectedFile | RefusedFile:
-    """The file that one path means, whether it is there or not."""
+    """The file for one path, whether or not it exists."""
     if not word or word.endswith("/"):
         raise PathRefused(f"{word!r} names no file.")
     path = _inside(project, os.path.join(folder, word), word)
@@ -108,7 +108,7 @@ def choose_one(
 
 
 def read(project: Project, candidate: SelectedFile, rules: SelectionRules) -> bytes | RefusedFile:
-    """A file's bytes, or why it is not kept."""
+    """The content of a file, or the reason why it is not stored."""
     path = os.path.join(project.root, candidate.path)
 
     def refused(reason: str) -> RefusedFile:
@@ -129,7 +129,7 @@ def read(project: Project, candidate: SelectedFile, rules: SelectionRules) -> by
 
 
 def unfit(candidate: SelectedFile, content: bytes, rules: SelectionRules) -> RefusedFile | None:
-    """Why a file with some content is not kept."""
+    """Why a file with this content is not stored."""
     reason = layout.unfit_name(candidate.path)
     if not reason and candidate.path.count("/") > _DEEPEST:
         reason = "it lies too many folders deep"
@@ -146,7 +146,8 @@ def _too_large(size: int, rules: SelectionRules) -> str:
 
 
 def _inside(project: Project, full: str, word: str) -> str:
-    """A path from the project's root. Links on the way are followed, the last name is not."""
+    """A path relative to the project's root. Links in it are followed, except for the last
+    component."""
     full = os.path.abspath(full)
     real = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
     inside = os.path.relpath(real, project.root)
@@ -161,14 +162,14 @@ def _inside(project: Project, full: str, word: str) -> str:
 
 
 def _belonging(project: Project, folder: str, rules: SelectionRules) -> Iterator[str]:
-    """The files under a folder that count, from the project's root."""
+    """The files under a folder that are not ignored, relative to the project's root."""
     full = os.path.normpath(os.path.join(project.root, folder))
     if project.checkout is None or rules.include_ignored:
         yield from _walk(project.root, full)
         return
     for path in git.belonging_files(project.checkout, full):
         inside = os.path.relpath(os.path.join(project.checkout.top, path), project.root)
-        # Tracked files that were deleted are listed too, and submodules as folders.
+        # The list includes deleted tracked files, and submodules as folders.
         there = os.path.join(project.root, inside)
         is_file = os.path.islink(there) or (os.path.lexists(there) and not os.path.isdir(there))
         if is_file and not _NEVER.intersection(inside.split("/")):
@@ -176,14 +177,14 @@ def _belonging(project: Project, folder: str, rules: SelectionRules) -> Iterator
 
 
 def _matching(project: Project, folder: str, pattern: str, rules: SelectionRules) -> set[str]:
-    """The files that a glob means, `**` for any number of folders. The glob is held against the
-    list of files, so that links which lead in circles are never followed."""
+    """The files that match a glob, `**` for any number of folders. The glob is matched against the
+    list of files, so cyclic links are never followed."""
     here = os.path.relpath(os.path.realpath(folder), project.root).split("/")
     parts = pattern.split("/")
     for number, (part, own) in enumerate(zip(parts, here, strict=False)):
         if part != own:
             break
-        # The folder we stand in has a name, not a glob.
+        # The name of the current folder is not a glob.
         parts[number] = re.sub(r"([\\*?\[\]])", r"\\\1", part)
     wanted = patterns.compiled(["/" + "/".join(parts)])
     return {path for path in _belonging(project, ".", rules) if patterns.ignores(wanted, path)}
@@ -192,7 +193,7 @@ def _matching(project: Project, folder: str, pattern: str, rules: SelectionRules
 def _walk(root: str, start: str) -> Iterator[str]:
     for folder, folders, names in os.walk(start):
         if folder != root and ".git" in (*folders, *names):
-            # Another repository: what is in it is not ours.
+            # Another repository: its files are not ours.
             folders[:] = []
             continue
         here = sorted(name for name in folders if name not in _NEVER)
@@ -204,7 +205,7 @@ def _walk(root: str, start: str) -> Iterator[str]:
 
 
 def _other_repository(project: Project, path: str) -> str | None:
-    """The folder inside the project, above a path, that is a git repository of its own."""
+    """The folder inside the project, above a path, that is a separate git repository."""
     folder = path
     while folder not in ("", "."):
         if os.path.lexists(os.path.join(project.root, folder, ".git")):
@@ -214,7 +215,7 @@ def _other_repository(project: Project, path: str) -> str | None:
 
 
 def _ignored(project: Project, paths: Sequence[str], rules: SelectionRules) -> dict[str, str]:
-    """Those of the paths that are ignored, and by what."""
+    """The ignored paths, each with the reason."""
     if rules.include_ignored:
         return {}
     globs = patterns.compiled(rules.ignore_globs)
@@ -238,7 +239,7 @@ def _ignored_by_git(project: Project, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _ignored_by_files(project: Project, paths: Sequence[str]) -> Iterator[str]:
-    """What the `.gitignore` files say, without git."""
+    """Apply the `.gitignore` files without git."""
     known: dict[str, patterns.Rules] = {}
 
     def rules_in(folder: str) -> patterns.Rules:

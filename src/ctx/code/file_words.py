@@ -1,8 +1,8 @@
-"""The words of files and of commit messages, as the index of the code keeps them.
+"""The words of files and commit messages, as the index stores them.
 
-A word is a term of `ctx.terms` in one of five fields, and kept as a number: their checksum.
-Two words may have the same one; of a million words that happens to a few hundred, and costs a text
-that has one of them a little of its place.
+A word is a term of `ctx.terms` in one of five fields, stored as a number: its checksum. Two
+words may have the same number. That happens to a few hundred of a million words, and affects the ranking only
+slightly.
 """
 
 from array import array
@@ -13,14 +13,14 @@ from zlib import crc32
 from ctx import terms
 
 BODY, PATH, NAMES, SUBJECT, EXPLANATION = "", "/", "#", ":", ";"
-"""What is said in a file, what it is called, what it defines; the first line of a commit message,
-and the rest of it. A field is the character before its words."""
+"""The content of a file, its path, the names it defines; the first line of a commit message, and
+the rest of it. A field is the character before its words."""
 
 FILE_FIELDS = (BODY, PATH, NAMES)
 MESSAGE_FIELDS = (SUBJECT, EXPLANATION)
 
 LONGEST_TEXT = 400_000
-"""So many characters of a text are looked at."""
+"""So many characters of a text are read."""
 
 _MOST_TIMES = 255
 _WORDS_KEPT = 1 << 17
@@ -30,17 +30,17 @@ class WordCounts(NamedTuple):
     """The words of one text."""
 
     lengths: tuple[int, ...]
-    """How many there are in each field, with repetitions."""
+    """The number of words in each field, with repetitions."""
     packed: bytes
-    """The numbers of the words, rising, four bytes each; then how often each is there, a byte."""
+    """The sorted numbers of the words, four bytes each; then the count of each, one byte each."""
 
 
 def of_file(path: str, text: str, names: Iterable[str]) -> WordCounts:
-    """The words of a file, with the names of what it defines."""
+    """The words of a file, and the names it defines."""
     return _pack(
         [
             (BODY, terms.counts(text[:LONGEST_TEXT])),
-            # What a file is called is said once, however often a folder repeats it.
+            # A word in the path counts once, even if folders repeat it.
             (PATH, dict.fromkeys(terms.of(_without_ending(path)), 1)),
             (NAMES, terms.counts(" ".join(names))),
         ]
@@ -57,12 +57,12 @@ def of_message(subject: str, explanation: str = "") -> WordCounts:
 
 
 def number(field: str, term: str) -> int:
-    """By what a word is kept."""
+    """The number under which a word is stored."""
     return crc32(f"{field}{term}".encode())
 
 
 def unpack(packed: bytes) -> tuple["array[int]", bytes]:
-    """The numbers of the words, and how often each is there."""
+    """The numbers of the words, and the counts."""
     count = len(packed) // 5
     numbers = array("I")
     numbers.frombytes(packed[: 4 * count])
@@ -70,7 +70,7 @@ def unpack(packed: bytes) -> tuple["array[int]", bytes]:
 
 
 class _Numbers(dict[str, int]):
-    """The number of each word met so far: texts repeat their words."""
+    """A cache of the numbers of words: texts repeat their words."""
 
     def __init__(self, field: str) -> None:
         self._field = field
@@ -92,7 +92,8 @@ def _pack(fields: list[tuple[str, Mapping[str, int]]]) -> WordCounts:
         numbers = _numbers[field]
         length = 0
         for term, count in counted.items():
-            # A single letter is in every text. What is written with one character is not.
+            # A single ASCII letter is in every text. A single character of another script may be a
+            # word.
             if len(term) > 1 or term > "\x7f":
                 times[numbers[term]] = count
                 length += count

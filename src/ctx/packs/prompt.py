@@ -58,7 +58,8 @@ class PromptFrame(NamedTuple):
 
 
 def compose(pack: PromptPack, frame: PromptFrame) -> Request:
-    """The request in four parts, the most stable first: a server can reuse the unchanged beginning."""
+    """The request in four parts, the most stable first: a server can reuse the unchanged
+    beginning."""
     parts = [f"## Task\n\n{pack.task.strip()}\n\n", _retrieved(pack.retrieved)]
     if pack.recent_narrative.strip():
         notes = "\n".join(fenced(pack.recent_narrative.strip()))

@@ -2,7 +2,8 @@
 
 `ctx.terms` turns a text into terms; `question`, `entities` and `dates` read what a question asks
 for. An `Embedder` turns texts into vectors: the built-in one is a table (`static_embedder`),
-another may be a server (`embedding_server`). `vectors` stores them in a derived file and finds the nearest.
+another may be a server (`embedding_server`). `vectors` stores them in a derived file and finds
+the nearest.
 
 This package knows texts and keys, but not what they stand for: nodes, files and narrative belong to
 its callers. Vectors are optional: without them, search uses words.

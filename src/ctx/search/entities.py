@@ -262,7 +262,8 @@ def _names_next(above: str, line: str) -> bool:
 
 
 def _java(found: re.Match[str]) -> CodeFrame:
-    """Java prints the class and the file name, which together give the path from the source root."""
+    """Java prints the class and the file name, which together give the path from the source
+    root."""
     qualified = found[1].rpartition("/")[2]
     package = qualified.split(".")[:-2]
     return CodeFrame("/".join([*package, found[2]]), int(found[3]), _function(qualified))

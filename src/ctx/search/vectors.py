@@ -292,7 +292,8 @@ def _open(path: str) -> Connection:
 
 
 def _make(path: str) -> None:
-    """Create an empty file, unless another process is first. It gets its name when it is complete."""
+    """Create an empty file, unless another process is first. It gets its name when it is
+    complete."""
     with explained(path, IndexCorrupt), disk.explained("making the file of vectors"):
         disk.make_folder(folder_of(path))
         with temporary_file(path) as temporary:
