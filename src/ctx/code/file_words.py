@@ -1,8 +1,8 @@
 """The words of files and commit messages, as the index stores them.
 
-A word is a term of `ctx.terms` in one of five fields, stored as a number: its checksum. Two
-words may have the same number. That happens to a few hundred of a million words, and affects the ranking only
-slightly.
+A word is a term of `ctx.terms` in one of five fields, stored as a number: its checksum. Two words
+may have the same number. That happens to a few hundred of a million words, and affects the ranking
+only slightly.
 """
 
 from array import array

@@ -1,8 +1,8 @@
-"""What differs between two states of a file: which items are new, modified, or deleted.
+"""The differences between two versions of a file: new, modified and deleted items.
 
-Items are recognised by their kind and by the names from the file inward. Of several that share
-these, as overloads do, those that are the same belong together, then those with one signature,
-then those in the same order.
+Items are identified by their kind and by the names from the file inward. Among items that share
+these, such as overloads, equal ones are paired first, then those with equal signatures, then the
+rest in order.
 """
 
 from collections import defaultdict, deque
@@ -18,22 +18,22 @@ Part = Literal["signature", "body"]
 class ItemChange(NamedTuple):
     change: Literal["new", "modified", "deleted"]
     parts: tuple[Part, ...]
-    """What of it was modified."""
+    """The parts that were modified."""
     kind: str
     name: str
-    """From the file inward; empty for the file itself."""
+    """The names from the file inward; empty for the file itself."""
     line: int
-    """Where it is now; where it was, if it is deleted."""
+    """The current line; the old one if it is deleted."""
     signature: str
     old_signature: str
-    """If that is another."""
+    """Set if it differs."""
 
 
 Key = tuple[str, tuple[str, ...]]
 
 
 def between(old: ParsedFile | None, new: ParsedFile | None) -> list[ItemChange]:
-    """The changes from one state of a file to another, in their order there."""
+    """The changes from one version of a file to another, in file order."""
     before, after = _by_key(old), _by_key(new)
     language = new.language if new else old.language if old else ""
     found: list[ItemChange] = []

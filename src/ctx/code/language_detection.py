@@ -1,9 +1,8 @@
-"""What a file is: the language it is written in, and whether it is worth parsing.
+"""Detect the language of a file, and whether it is worth parsing.
 
-Every file is listed in the index with its language. Those that no person wrote, or could read,
-are not parsed, and the index keeps the reason. A guess that hides somebody's own code costs
-more than one that parses a copied library, so the rules ask for clear signs; a repository that
-knows better says so in its `.gitattributes`.
+Every file is listed in the index with its language. Files that no person wrote or can read are not
+parsed, and the index records the reason. Hiding a person's own code is worse than parsing a copied
+library, so the rules require clear evidence; a repository can override them in `.gitattributes`.
 """
 
 import re
@@ -15,7 +14,7 @@ from ctx.code.attributes import Attributes
 from ctx.code.encoding import marked_encoding
 
 HEAD = 8192
-"""How much of a file's beginning is looked at, at most."""
+"""So many bytes at the beginning of a file are read at most."""
 
 _PROBE = 512
 _TAIL = 300
@@ -25,7 +24,7 @@ _TELLING_MEAN = 60
 
 
 def _table(text: str) -> dict[str, str]:
-    """Words by language turned round: the language of a word."""
+    """Invert a table: the language of each word."""
     lines = (line.split() for line in text.strip().splitlines())
     return {word: language for language, *words in lines for word in words}
 
@@ -171,9 +170,10 @@ _VERSION = re.compile(r"[-_.]?\d[\d.]*\w?$")
 
 
 def language_of(path: str, head: bytes = b"") -> str | None:
-    """The language of a file by its name, else by the interpreter that its first line asks for.
+    """The language of a file by its name, else by the interpreter in its first line.
 
-    Where an ending means several languages the head decides; without one, the commonest does.
+    If an extension is used by several languages, the head decides; without one, the most common
+    language is assumed.
     """
     name = path[path.rfind("/") + 1 :]
     if name in _NAMES:
@@ -196,7 +196,7 @@ def _interpreted(head: bytes) -> str | None:
     if found is None:
         return None
     program, rest = (part.decode("latin-1") for part in found.groups())
-    # Behind `env`, options and variables stand before the program.
+    # After `env`, options and variables precede the program.
     words = rest.split() if program.endswith("/env") else [program]
     for word in words:
         name = word.rpartition("/")[2]
@@ -237,7 +237,7 @@ def _objective_c(head: bytes) -> str:
 
 
 def _typescript(head: bytes) -> str:
-    # Qt keeps its translations under the same ending.
+    # Qt uses the same extension for translations.
     return "xml" if _XML.match(head) else "typescript"
 
 
@@ -250,7 +250,7 @@ _AMBIGUOUS: dict[str, Callable[[bytes], str | None]] = {
 
 
 class FileLimits(NamedTuple):
-    """What is not parsed in a project, beside what no project wants parsed."""
+    """What is not parsed in a project, in addition to the general rules."""
 
     max_bytes: int
     attributes: Attributes = Attributes()
@@ -262,7 +262,7 @@ def unfit(path: str, content: bytes, limits: FileLimits) -> str | None:
 
 
 def unfit_unread(path: str, size: int, limits: FileLimits) -> str | None:
-    """The same as far as it can be said without reading the file."""
+    """The same, as far as possible without reading the file."""
     vendored = limits.attributes.says(path, "vendored")
     if vendored is None:
         vendored = _is_vendored(path)
@@ -278,9 +278,8 @@ def unfit_unread(path: str, size: int, limits: FileLimits) -> str | None:
     return None
 
 
-# Folders whose names say that the code in them is somebody else's. `vendor` is also a word of
-# people's own trade: it counts at the top, among what a browser loads, and before the name of
-# a server, as Go does it.
+# Folders whose names mean third-party code. `vendor` is also a word of business domains: it counts
+# at the top, among browser assets, and before the name of a server, as in Go.
 _VENDORED = re.compile(
     r"/(?:node_modules|bower_components|jspm_packages|site-packages|_vendor|_vendored|vendored"
     r"|(?:[Tt]hird|3rd)[-_]?[Pp]arty|Pods|Carthage|\.yarn)/"
@@ -326,14 +325,14 @@ def _not_text(content: bytes) -> str | None:
     return "not text" if 10 * len(probe.translate(None, _CONTROLS)) < 9 * len(probe) else None
 
 
-# The mean length of a line above which nobody has written it.
+# Above this mean line length, no person wrote the file.
 _MEAN_LINE = {"javascript": 150, "css": 150, "typescript": 200, "tsx": 200, "html": 500, "svg": 500}
 _MEAN_LINE_ELSEWHERE = 1000
 _SOURCE_MAP = re.compile(rb"^(?://|/\*)[#@] ?sourceMappingURL=", re.MULTILINE)
 
 
 def _built(path: str, content: bytes) -> str | None:
-    """Whether a tool has pressed a file together, or compiled it from another one."""
+    """Why a file looks minified or compiled from another one; None if it does not."""
     language = language_of(path)
     if not _has_lines(content, _MEAN_LINE.get(language or "", _MEAN_LINE_ELSEWHERE)):
         return "minified"
@@ -341,7 +340,7 @@ def _built(path: str, content: bytes) -> str | None:
         return None
     if _SOURCE_MAP.search(content, len(content) - _TAIL):
         return "generated"
-    # A licence in short lines before it does not make it readable.
+    # A licence in short lines at the top does not make it readable.
     if not _has_lines(content, _TELLING_MEAN):
         long = sum(len(line) for line in content.split(b"\n") if len(line) > _LONG_LINE)
         return "minified" if 2 * long > len(content) else None
@@ -349,6 +348,6 @@ def _built(path: str, content: bytes) -> str | None:
 
 
 def _has_lines(content: bytes, mean: int) -> bool:
-    """Whether its lines are no longer than that on average. It stops once it has seen enough."""
+    """Whether the mean line length is at most `mean`. Stops as soon as the result is certain."""
     enough = len(content) // mean
     return len(content.split(b"\n", enough)) > enough

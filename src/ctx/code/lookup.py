@@ -1,8 +1,8 @@
-"""Reading `code.db`: items by what people call them, and what is around them.
+"""Reading `code.db`: find items by name or place, and their surroundings.
 
-A name is any end of a qualified name: `connect`, `Client.connect`, `net.client.Client`; `::`, `.`,
-`#` and `/` are the same. A place is a path, `src/net.py`, with a line, `src/net.py:42`, or with a
-name in it, `src/net.py#connect`.
+A name is any suffix of a qualified name: `connect`, `Client.connect`, `net.client.Client`; `::`,
+`.`, `#` and `/` are equivalent. A place is a path, `src/net.py`, with a line, `src/net.py:42`, or
+with a name, `src/net.py#connect`.
 """
 
 import os
@@ -19,18 +19,18 @@ from ctx.code.vocabulary import KINDS, SLOTS, VISIBILITIES, file_of, item_id
 
 _SEPARATORS = re.compile(r"::|[.#/]")
 PLACE = re.compile(r"(.+?):(\d{1,9})(?::\d+)?", re.DOTALL)
-"""A path and a line in it, as compilers print them."""
+"""A path and a line, as compilers print them."""
 
 _MOST_NAMESAKES = 2_000
 _AT_ONCE = 400
-# Files that are called like their folder, or like the whole they begin.
+# Files that are named after their folder or package.
 _NAMED_BY_FOLDER = ("%/{0}/__init__.py", "%/{0}/mod.rs", "%lib.rs", "%main.rs")
-# What stands for the crate that a person is in says nothing to others.
+# Prefixes for the current crate or module, which do not help to find an item.
 _HERE = frozenset({"", "crate", "self", "super", "this"})
 
 
 class LocatedItem(NamedTuple):
-    """An item of the code, and where it is."""
+    """An item of the code with its location."""
 
     id: int
     name: str
@@ -46,20 +46,20 @@ class LocatedItem(NamedTuple):
 
 
 class IndexedFile(NamedTuple):
-    """A file of the project, as the index has it."""
+    """A file of the project in the index."""
 
     id: int
     path: str
     language: str | None
     lines: int
     skipped: str | None
-    """Why nothing was read out of it; None: it was."""
+    """Why it was not parsed; None if it was."""
     problems: int
-    """Places that could not be understood."""
+    """Places with a syntax error."""
 
 
 class OutlineEntry(NamedTuple):
-    """An item as an outline has it."""
+    """An item in an outline."""
 
     name: str
     kind: str
@@ -72,16 +72,16 @@ class OutlineEntry(NamedTuple):
 
 
 class _Matching(NamedTuple):
-    """Items by how much of their qualified name is what was asked for."""
+    """Items by how much of their qualified name matches."""
 
     whole: list[LocatedItem]
     ending: list[LocatedItem]
     shortened: list[LocatedItem]
-    """Names in between were left out."""
+    """Names in the middle are missing."""
 
 
 class Code(CodeGraph):
-    """One index of code, open for reading. To be closed, or used as a context."""
+    """An open code index. Close it, or use it as a context manager."""
 
     def __init__(self, connection: Connection, root: str, follow: Follow | None = None) -> None:
         super().__init__(connection, follow)
@@ -97,9 +97,9 @@ class Code(CodeGraph):
     # Finding
 
     def find(self, text: str, folder: str = "") -> list[LocatedItem]:
-        """What a person means, in the order of the files; paths may begin in a folder.
+        """The items that a person refers to, in file order; paths may be relative to a folder.
 
-        Nothing, one item, or several: an `impl` has the name of its type.
+        The result may have no, one or several items: an `impl` has the name of its type.
         """
         text = text.strip()
         placed = self._placed(text, folder)
@@ -108,7 +108,7 @@ class Code(CodeGraph):
         return self.named(text)
 
     def _placed(self, text: str, folder: str) -> list[LocatedItem] | None:
-        """What a path leads to; None where the text begins with none."""
+        """The items at a path; None if the text does not begin with one."""
         file = self.file(text, folder)
         if file:
             return self.located([item_id(file.id, 0)])
@@ -130,7 +130,7 @@ class Code(CodeGraph):
         return self.located(row) if row else []
 
     def _named_in(self, file: IndexedFile, name: str) -> list[LocatedItem]:
-        """The items of a file whose name ends so."""
+        """The items of a file whose name ends with this."""
         wanted = name_parts(name)
         ids = self._ids(
             "SELECT id FROM items WHERE id BETWEEN ? AND ? AND name IN (?, ?)",
@@ -140,11 +140,11 @@ class Code(CodeGraph):
         return found.whole + found.ending or found.shortened
 
     def named(self, text: str) -> list[LocatedItem]:
-        """The items whose qualified name ends so; where it is more than one word, only those that
-        have all of it, if there are any.
+        """The items whose qualified name ends with this; for a name of several words, only exact
+        suffixes if there are any.
 
-        Where none has, names in between may be left out: many import a thing from where it is
-        offered rather than from where it stands.
+        Otherwise names in the middle may be missing: people often import an item from a package
+        that re-exports it.
         """
         wanted = name_parts(text)
         if not wanted:
@@ -162,8 +162,8 @@ class Code(CodeGraph):
         found = self._matching(dict.fromkeys(ids), wanted)
         if len(wanted) > 1:
             return found.whole or found.ending or found.shortened
-        # One word says little: it is more often something in a file than the file of that name,
-        # and what has no more of a name than that word hides nothing else.
+        # A single word more often refers to an item than to a file, and an item that is named by it
+        # alone hides nothing else.
         items = [each for each in found.whole if each.kind != "module"]
         files = [each for each in found.whole if each.kind == "module"]
         return [*items, *found.ending, *files] or found.shortened
@@ -184,7 +184,7 @@ class Code(CodeGraph):
         return [each for (each,) in self.connection.execute(query, values)]
 
     def located(self, ids: Iterable[int]) -> list[LocatedItem]:
-        """Items by their ids, in the order of the files."""
+        """Items by id, in file order."""
         wanted = list(ids)
         found: list[LocatedItem] = []
         for start in range(0, len(wanted), _AT_ONCE):
@@ -201,7 +201,7 @@ class Code(CodeGraph):
         return sorted(found, key=lambda each: (each.path, each.line, each.id))
 
     def beginning(self, text: str, most: int) -> Iterator[tuple[str, str]]:
-        """Names that begin so, with their kinds: what a shell offers."""
+        """Names with this prefix, and their kinds, for shell completion."""
         for name, kind in self.connection.execute(
             "SELECT name, min(kind) FROM items WHERE name >= ? AND name < ? AND parent NOT NULL"
             " GROUP BY name LIMIT ?",
@@ -212,7 +212,7 @@ class Code(CodeGraph):
     # Files
 
     def file(self, path: str, folder: str = "") -> IndexedFile | None:
-        """A file by its path: a whole one, or from a folder, else from the project's root."""
+        """A file by absolute path, or relative to a folder, else to the project's root."""
         for inside in self.inside(path, folder):
             row = self.connection.execute(
                 "SELECT id, path, language, lines, skipped, problems FROM files WHERE path = ?",
@@ -223,18 +223,19 @@ class Code(CodeGraph):
         return None
 
     def inside(self, path: str, folder: str = "") -> list[str]:
-        """The paths from the root that a path can mean; what begins with `..` is outside."""
+        """The paths from the root that a path can mean; those with `..` at the beginning are
+        outside."""
         path = os.path.expanduser(path) if path.startswith("~/") else path
         if not os.path.isabs(path) or "\0" in path:
             joined = (posixpath.join(base, path) for base in (folder, ""))
             return list(dict.fromkeys(map(posixpath.normpath, joined)))
-        # The folder may have been reached over a link, as a root is not. What a link in it leads
-        # to is not asked: links are no files of the project.
+        # The folder may have been reached through a link, unlike the root. A link as the last
+        # component is not followed: links are not files of the project.
         above, name = os.path.split(os.path.normpath(path))
         return [os.path.relpath(os.path.join(os.path.realpath(above), name), self._root)]
 
     def outline(self, file: IndexedFile) -> list[OutlineEntry]:
-        """What is in a file, in its order. The file itself is not in it."""
+        """The items of a file in order, without the file itself."""
         depths: dict[int | None, int] = {None: -1}
         rows = self.connection.execute(
             "SELECT id, parent, kind, visibility, name, line, end_line, signature, doc FROM items"
@@ -255,7 +256,7 @@ class Code(CodeGraph):
         return found
 
     def within(self, items: Iterable[int]) -> list[int]:
-        """Items with all that is in them."""
+        """Items with everything they contain."""
         found: dict[int, None] = {}
         for each in items:
             first, last = _span(file_of(each))
@@ -273,24 +274,24 @@ class Code(CodeGraph):
 
 
 def open_index(database: str, root: str, follow: Follow | None = None) -> Code | None:
-    """The index as it is; None where there is none that can be read."""
+    """Open the index as it is; None if there is none that can be read."""
     connection = index_file.open_for_reading(database)
     return Code(connection, root, follow) if connection else None
 
 
 def without_impls(found: Sequence[LocatedItem]) -> list[LocatedItem]:
-    """Items without the blocks that only add to one of them."""
+    """Items without the `impl` blocks that only extend one of them."""
     named = {each.name for each in found if each.kind != "impl"}
     return [each for each in found if each.kind != "impl" or each.name not in named]
 
 
 def exact_matches(found: Sequence[LocatedItem], name: str) -> list[LocatedItem]:
-    """Those that have all of a name, else all."""
+    """Those with exactly this name, else all."""
     return [each for each in found if each.name == name] or list(found)
 
 
 def name_parts(text: str) -> list[str]:
-    """The single names in a qualified one."""
+    """The single names in a qualified name."""
     found = _SEPARATORS.split(text)
     while found and found[0] in _HERE:
         found.pop(0)

@@ -1,8 +1,8 @@
-"""Several processes that read and resolve files at once.
+"""Worker processes that parse and resolve files in parallel.
 
-Each is this interpreter, running `serve`, with a pipe in and a pipe out: what is asked and answered
-are plain values. A process that dies, or hangs in a grammar, costs the one file it was at; it is
-replaced. When we die, its input ends, and so does it.
+Each one is this interpreter, running `serve`, with a pipe in and a pipe out; messages are plain
+values. If a worker dies or hangs in a grammar, only the current file is lost, and the worker is
+replaced. When this process dies, the input of the workers ends, and they exit.
 """
 
 import contextlib
@@ -27,9 +27,9 @@ from ctx.errors import ProgramFailure
 READ_BATCH = 24
 RESOLVE_BATCH = 64
 FEW = 64
-"""So many files are read, or resolved, here: starting processes takes longer."""
+"""So few files are processed in this process: starting workers takes longer."""
 LARGE = 200_000
-"""A file of so many bytes is never read here: nobody knows how long a grammar takes."""
+"""A file of so many bytes is never parsed in this process, because a grammar may take very long."""
 
 _MOST_SECONDS = 30
 _READY = b"ready"
@@ -56,7 +56,7 @@ _Job = _ReadJob | _ResolveJob
 
 
 class ProcessPool:
-    """The processes, and who waits for which of them. To be used as a context."""
+    """The worker processes and the threads that wait for them. Use it as a context manager."""
 
     def __init__(self, workers: int | None = None) -> None:
         self._count = workers or min(os.cpu_count() or 1, _MOST_WORKERS)
@@ -69,7 +69,7 @@ class ProcessPool:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """End all of them, whatever they are doing."""
+        """Kill all workers, whatever they are doing."""
         self._is_over = True
         with self._lock:
             for process in self._alive:
@@ -80,7 +80,7 @@ class ProcessPool:
             self._alive.clear()
 
     def read(self, root: str, max_bytes: int, files: Sequence[FileToRead]) -> Iterator[FileRecord]:
-        """What is in files, in the order in which they are done."""
+        """The records of files, in the order of completion."""
         jobs: list[_Job] = [
             _ReadJob(root, max_bytes, list(files[start : start + READ_BATCH]))
             for start in range(0, len(files), READ_BATCH)
@@ -93,25 +93,25 @@ class ProcessPool:
                 yield file_reader.failed_record(files[answer])
 
     def resolve(self, database: str, root: str, files: Sequence[int]) -> Iterator[ResolvedEdges]:
-        """What files mention, in the order in which they are done."""
+        """The edges of files, in the order of completion."""
         jobs: list[_Job] = [
             _ResolveJob(database, root, list(files[start : start + RESOLVE_BATCH]))
             for start in range(0, len(files), RESOLVE_BATCH)
         ]
         decoder = msgspec.msgpack.Decoder(ResolvedEdges)
         for answer in self._done(jobs):
-            # What could not be resolved is left for the next time, and counted until then.
+            # A file that could not be resolved stays pending and is counted until the next refresh.
             if isinstance(answer, bytes):
                 yield decoder.decode(answer)
 
     def _done(self, jobs: list[_Job]) -> "Iterator[bytes | int]":
-        """The answers to all jobs; for a file that nobody could do, its number."""
+        """The answers to all jobs; for a file that no worker could process, its index."""
         todo: queue.SimpleQueue[tuple[int, _Job]] = queue.SimpleQueue()
         number = 0
         for job in jobs:
             todo.put((number, job))
             number += len(job.files)
-        # Bounded, so that answers do not pile up before they are written down.
+        # Bounded, so that answers do not pile up before they are written.
         done: queue.Queue[bytes | int | BaseException | None] = queue.Queue(8 * READ_BATCH)
         threads = [
             threading.Thread(target=self._work, args=(todo, done), daemon=True)
@@ -134,7 +134,7 @@ class ProcessPool:
         todo: "queue.SimpleQueue[tuple[int, _Job]]",
         done: "queue.Queue[bytes | int | BaseException | None]",
     ) -> None:
-        """What one thread does: hand jobs to one process, and collect its answers."""
+        """The loop of one thread: send jobs to one worker and collect its answers."""
         process = None
         try:
             while not self._is_over:
@@ -150,8 +150,8 @@ class ProcessPool:
                         answered += 1
                         done.put(answer)
                     if answered < len(job.files) and not self._is_over:
-                        # It died or hangs at the next file. That may have been somebody else's
-                        # doing, so the file gets a second chance.
+                        # The worker died or hung at the next file. Another process may be the
+                        # cause, so the file gets a second chance.
                         self._end(process)
                         process = None
                         if failed == answered:
@@ -159,7 +159,7 @@ class ProcessPool:
                             answered += 1
                         failed = answered
             if process:
-                # For whatever comes next.
+                # Available for the next jobs.
                 with self._lock:
                     self._idle.append(process)
         except (OSError, ProgramFailure) as error:
@@ -177,14 +177,14 @@ class ProcessPool:
             if _receive(process.stdout, _MOST_SECONDS) == _READY or self._is_over:
                 return process
             self._end(process)
-        # Then no file is to blame.
+        # No file is the cause.
         raise ProgramFailure(
             "The processes that read the code cannot be started.",
             hint="Install ctx again; if it was being replaced just now, try again.",
         )
 
     def _started(self) -> subprocess.Popen[bytes]:
-        # Where we are, and nowhere else: the folder we stand in belongs to a stranger.
+        # Import from our own location only: the working folder may belong to somebody else.
         own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         start = (
             "import sys; sys.path.insert(0, sys.argv[1]); from ctx.code.process_pool import serve; "
@@ -219,7 +219,7 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 
 def _answers(process: subprocess.Popen[bytes], job: _Job) -> Iterator[bytes]:
-    """One answer for each file, as long as they come."""
+    """One answer per file, as long as they arrive."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -230,27 +230,27 @@ def _answers(process: subprocess.Popen[bytes], job: _Job) -> Iterator[bytes]:
                 return
             yield answer
     except (OSError, ValueError):
-        # Its pipe is closed: it is gone, or we are about to be.
+        # The pipe is closed: the worker is gone, or we are shutting down.
         return
 
 
 def _send(pipe: IO[bytes], message: bytes) -> None:
     left = memoryview(len(message).to_bytes(_HEAD, "big") + message)
     while left:
-        # A pipe takes as much as it has room for.
+        # A pipe accepts only as much as it has room for.
         left = left[pipe.write(left) :]
     pipe.flush()
 
 
 def _receive(pipe: IO[bytes], seconds: int) -> bytes | None:
-    """The next message of another process; None at its end, or where none is whole in time."""
+    """The next message of another process; None at its end or after a timeout."""
     descriptor = pipe.fileno()
     message = b""
     size = _HEAD
     while len(message) < size and seconds:
         ready, _, _ = select.select([descriptor], [], [], 1.0)
         if not ready:
-            # Counted rather than measured: while we are stopped, so is the other.
+            # Counted rather than measured: if this process is suspended, so is the other.
             seconds -= 1
         else:
             part = os.read(descriptor, size - len(message))
@@ -263,8 +263,8 @@ def _receive(pipe: IO[bytes], seconds: int) -> bytes | None:
 
 
 def serve() -> None:
-    """Answer until the input ends. What runs in the processes of a crew."""
-    # Nothing here lives longer than a file, and nothing refers to itself.
+    """Answer jobs until the input ends. This runs in the worker processes."""
+    # Nothing here lives longer than one file, and there are no reference cycles.
     gc.disable()
     source, sink = open(0, "rb"), open(1, "wb")  # noqa: SIM115
     _send(sink, _READY)
@@ -274,7 +274,7 @@ def serve() -> None:
     while len(head := source.read(_HEAD)) == _HEAD:
         job = decoder.decode(source.read(int.from_bytes(head, "big")))
         if isinstance(job, _ReadJob):
-            # A crew reads the files of one project.
+            # A pool reads the files of one project.
             limits = limits or file_reader.limits(job.root, job.max_bytes)
             for wanted in job.files:
                 found = file_reader.read(job.root, wanted, limits)

@@ -1,7 +1,6 @@
-"""What one file relates, for memory: what it defines, what it imports, and whom it calls.
+"""The edges of one file for memory: what it defines, imports and calls.
 
-Only what has changed counts, and only one step: the whole graph is in the index, where it costs
-nothing to keep.
+Only changes count, and only direct edges: the whole graph is in the index, where it costs nothing.
 """
 
 from collections.abc import Iterator
@@ -18,58 +17,58 @@ from ctx.ids import ObjectId
 from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
 
 _LARGEST = 200_000
-"""Of the content before: nobody knows how long a grammar takes for more."""
+"""For the previous content: a grammar may take very long for a larger one."""
 
 _LOW = PER_MILLE[0]
 
 
 class ItemVersion(NamedTuple):
-    """An item of a file, and what has become of it."""
+    """An item of a file, and how it has changed."""
 
     name: str
     kind: str
     line: int
     state: str
-    """`new`, `changed` or `same`: by its signature and what it does."""
+    """`new`, `changed` or `same`: by signature and body."""
 
 
 class Semantics(NamedTuple):
     module: str
-    """What the file is called as a module; of one that is none, its path."""
+    """The module name of the file; its path if it is not a module."""
     items: tuple[ItemVersion, ...]
     edges: tuple[Edge, ...]
-    """What matters most comes first."""
+    """The most important first."""
     parts: tuple[str, ...]
-    """The modules that it says it has, in files of their own."""
+    """The modules that it declares and that have their own files."""
 
 
 class FileVersion(NamedTuple):
-    """A file as it is taken in, and its content before, if it was there."""
+    """A file as it is added, and its previous content, if there was one."""
 
     path: str
     content: bytes
     file_id: ObjectId
     blob_id: ObjectId
     before: bytes | None
-    """As it was committed: what is new since then is related."""
+    """The committed content: what is new since then becomes edges."""
     seen: bytes | None
-    """As it was taken in last: what has changed since then is told."""
+    """The content that was added last: changes since then are reported."""
 
 
 def is_sure(edge: Edge) -> bool:
-    """Whether an edge counts without anybody speaking of where it leads."""
+    """Whether an edge counts even if memory has no node for its target."""
     return edge.evidence.confidence > _LOW
 
 
 class SemanticsReader:
-    """Reads files out of one index."""
+    """Reads files through one index."""
 
     def __init__(self, code: Code, root: str) -> None:
         self._code = code
         self._names = QualifiedNames(code.connection, root)
 
     def read(self, version: FileVersion) -> Semantics | str:
-        """What a file relates, or why that is not known."""
+        """The edges of a file, or why they are unknown."""
         file = self._code.file(version.path)
         if file is None:
             return "it is ignored, so the index of the code does not have it"
@@ -131,7 +130,7 @@ class SemanticsReader:
         return self._code.located([every[0].id])[0].path
 
     def _imports(self, every: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
-        """What the file takes from elsewhere; a module that it declares is a part of it."""
+        """The imports of the file; a module that it declares is part of it."""
         file = every[0].id
         modules = {row.id for row in every if KINDS[row.kind] == "module"}
         for owner, each in self._code.imports(file_of(file)):
@@ -142,7 +141,7 @@ class SemanticsReader:
                 yield _edge(from_, label, to, PER_MILLE[-1], lines.line(each.line))
 
     def _calls(self, changed: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
-        """The surest first."""
+        """The most certain first."""
         known: list[Known] = self._code.edges_from([row.id for row in changed], ("CALLS",))
         for each in known:
             from_, to = self._end(each.source), self._end(each.target)
@@ -152,7 +151,7 @@ class SemanticsReader:
 
 
 def _is_declaration(written: SourceImport) -> bool:
-    """Whether it is Rust's `mod name;`: it says where a module is, not that it is used."""
+    """Whether it is Rust's `mod name;`, which declares a module and does not use it."""
     is_plain = written.module == f"self::{written.bound}"
     return not written.item and (is_plain or written.module.startswith('"'))
 
@@ -164,8 +163,8 @@ def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span
 def _states(
     every: list[ItemRow], version: FileVersion, earlier: bytes | None, language: str
 ) -> dict[int, str]:
-    """What has become of each item since an earlier content. Of several that are called the same,
-    the first is compared with the first."""
+    """How each item has changed since an earlier content. Items of the same name are compared in
+    order."""
     before: dict[tuple[str, ...], list[tuple[str, bytes]]] = {}
     if earlier is not None and len(earlier) <= _LARGEST:
         content = code_snapshots.as_parsed(earlier)
@@ -184,6 +183,6 @@ def _states(
             states[row.id] = "same"
         else:
             states[row.id] = "changed"
-    # The file itself is what changed, whatever in it did.
+    # The file itself has changed, whichever item did.
     states[every[0].id] = "new" if earlier is None else "changed"
     return states

@@ -1,11 +1,11 @@
-"""What is read out of one source file: items, imports, bindings, mentions.
+"""What is read from one source file: items, imports, bindings, mentions.
 
-These values travel between processes and into the index as arrays, so their fields are added at
-the end, and a change of their meaning raises the version of the index (`index_file.VERSION`).
+These values are sent between processes and stored in the index as arrays, so new fields go to the
+end, and a change of their meaning raises the version of the index (`index_file.VERSION`).
 
-An *expression* is how code names something, without what does not help to find it: names joined
-by the language's own separators, `()` for the result of a call, `[]` for an element. `?` stands
-for what cannot be followed: `?.connect` is a `connect` of something.
+An *expression* is how code names something, reduced to what helps to find it: names joined by the
+language's separators, `()` for the result of a call, `[]` for an element. `?` stands for what
+cannot be followed: `?.connect` is the `connect` of something.
 """
 
 from hashlib import blake2b
@@ -13,32 +13,32 @@ from hashlib import blake2b
 import msgspec
 
 CALL, REFERENCE, TYPE = "call", "reference", "type"
-"""What a mention can be."""
+"""The kinds of mentions."""
 
 
 class SourceItem(msgspec.Struct, array_like=True, gc=False):
-    """A thing that is defined: the file itself, which is the first, or something in it."""
+    """A definition: the file itself, which is the first item, or something in it."""
 
     kind: str
     name: str
     parent: int
-    """The place of the item around it in the list; -1 for the file."""
+    """The index of the enclosing item; -1 for the file."""
     visibility: str
     start: int
-    """In bytes, and so is the end."""
+    """In bytes, like the end."""
     end: int
     line: int
-    """From 1, and so is the last line."""
+    """From 1, like the last line."""
     end_line: int
     signature: str = ""
     """One line: what a reader must know to use it."""
     doc: str = ""
     body_hash: bytes = b""
-    """Of what it does, without the items in it; the same wherever it stands."""
+    """The hash of its body without the items in it; independent of its position."""
     type: str = ""
-    """What it gives when it is called or read, as the type of a binding."""
+    """What it returns or holds, as the type of a binding."""
     bases: tuple[str, ...] = ()
-    """What it extends or implements; for an `impl` the trait."""
+    """What it extends or implements; for an `impl`, the trait."""
 
     @property
     def signature_hash(self) -> bytes:
@@ -46,19 +46,19 @@ class SourceItem(msgspec.Struct, array_like=True, gc=False):
 
 
 class SourceImport(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A name that a file takes from elsewhere."""
+    """A name that a file imports."""
 
     scope: int
-    """The item that has it: the file, or a function that imports for itself."""
+    """The item that contains it: the file, or a function with a local import."""
     bound: str
-    """What it is called here; empty where it gives no name of its own."""
+    """The local name; empty if it introduces none."""
     module: str
-    """Where from, as it is written."""
+    """The module, as written."""
     item: str
-    """What of it; empty for the whole, `*` for everything."""
+    """The imported item; empty for the whole module, `*` for everything."""
     line: int
     shared: bool = False
-    """Whether others can take it from here: `pub use`, `export … from`, a Python module."""
+    """Whether other files can import it from here: `pub use`, `export … from`, a Python module."""
 
 
 class Binding(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -67,12 +67,12 @@ class Binding(msgspec.Struct, frozen=True, array_like=True, gc=False):
     scope: int
     name: str
     type: str
-    """What it holds, as an expression: a type (`Client`), what a call gives (`connect()`), or
-    behind `=` what it is another name for (`=Client`)."""
+    """What it holds, as an expression: a type (`Client`), the result of a call (`connect()`), or
+    after `=` what it is an alias of (`=Client`)."""
 
 
 class NameMention(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An item speaks of something. One for each expression, however often it is there."""
+    """An item mentions something. There is one per expression, however often it occurs."""
 
     scope: int
     kind: str
@@ -82,18 +82,18 @@ class NameMention(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ParseProblem(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Something in a file that could not be read."""
+    """Something in a file that could not be parsed."""
 
     line: int
     message: str
 
 
 class ParsedFile(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Everything that is known about a file from looking at it alone."""
+    """Everything that is known about a file from its content alone."""
 
     language: str
     namespace: str
-    """What the file itself says it belongs to: a Go or Java package. Empty where the path tells."""
+    """The package that the file declares, in Go or Java. Empty if the path determines it."""
     lines: int
     items: tuple[SourceItem, ...]
     imports: tuple[SourceImport, ...] = ()
@@ -106,7 +106,7 @@ def path_in_file(items: tuple[SourceItem, ...], place: int) -> tuple[str, ...]:
     """The names from the file inward: `("Client", "connect")`."""
     names: list[str] = []
     while place > 0:
-        # An impl block is no name of its own: what it has belongs to its type.
+        # An impl block has no name of its own: its items belong to its type.
         names.append(items[place].name)
         place = items[place].parent
     return tuple(reversed(names))

@@ -1,7 +1,7 @@
-"""Read one source file. It never fails: it returns what it found, and the problems.
+"""Parse one source file. It never fails: it returns what it found, and the problems.
 
-Files are read by the thousand, so this is written for speed: one query finds all that matters,
-each node is looked at once, and where a name occurs is found in the bytes rather than the tree.
+Thousands of files are parsed, so this is written for speed: one query finds all that matters, each
+node is visited once, and occurrences of names are searched in the bytes rather than in the tree.
 """
 
 import functools
@@ -39,22 +39,21 @@ _LONGEST_NAME = 500
 _LONGEST_CALLED = 300
 _LONGEST_TYPE = 10_000
 _DEEPEST = 1_000
-"""Levels of the tree. Nobody writes what is nested deeper, and a query takes time in proportion to
-the square of the depth; beyond 65,535 it never ends."""
+"""Levels of the tree. Nobody nests code deeper, and a query takes time quadratic in the depth;
+beyond 65,535 levels it never ends."""
 _MOST_MICROS = 10_000_000
-"""What a grammar, and then a query, may take over one file. Half a second is much; but over a
-string that nobody closes, or thousands of such brackets, some take time in proportion to its
-square."""
+"""The time limit for the grammar, and for the query, on one file. Half a second is a lot, but for
+an unclosed string or thousands of unclosed brackets, some grammars take quadratic time."""
 
 T = TypeVar("T")
 Captures = dict[str, list["Node"]]
 
 
 def parse(path: str, content: bytes, language_name: str, lines: int | None = None) -> ParsedFile:
-    """What is in a file. It raises nothing.
+    """What is in a file. Raises nothing.
 
-    It ends in time; but a grammar is somebody else's C, and who must not end with it asks another
-    process (`crew`).
+    It ends in time. But a grammar is third-party C code: a caller that must survive a crash uses
+    another process (`process_pool`).
     """
     if lines is None:
         lines = content.count(b"\n") + (not content.endswith(b"\n") and bool(content))
@@ -62,7 +61,7 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
     try:
         tree = parser.parse(grammars.language.readable(content))
     except ValueError:
-        # It was stopped, and would go on there with the next file.
+        # It was stopped, and would otherwise continue there with the next file.
         parser.reset()
         problem = ParseProblem(1, "it takes too long to read")
         module = _module(path, len(content), lines)
@@ -70,7 +69,7 @@ def parse(path: str, content: bytes, language_name: str, lines: int | None = Non
     root = tree.root_node
     captures = _captured(grammars.query, root)
     if root.has_error:
-        # To look for what is missing takes time at every node, and hardly any file needs it.
+        # Searching for missing nodes takes time at every node, and hardly any file needs it.
         captures |= _captured(grammars.problems, root)
     return _Reading(grammars.language, SourceText(path, content), captures, lines).parsed()
 
@@ -84,7 +83,7 @@ def _captured(query: "Query", root: "Node") -> Captures:
 
 
 def _module(path: str, size: int, lines: int) -> SourceItem:
-    """The file itself."""
+    """The item of the file itself."""
     stem = path.rpartition("/")[2].partition(".")[0]
     return SourceItem("module", stem, -1, "public", 0, size, 1, max(1, lines))
 
@@ -96,13 +95,13 @@ def _parser(name: str) -> "Parser":
     import tree_sitter
 
     with warnings.catch_warnings():
-        # The way that replaces it calls Python from within the grammar, and crashes there.
+        # Its replacement calls Python from within the grammar, and crashes.
         warnings.simplefilter("ignore", DeprecationWarning)
         return tree_sitter.Parser(load(name).grammar, timeout_micros=_MOST_MICROS)
 
 
 class _Reading:
-    """One file, from the captures of its query to what is known of it."""
+    """One file, from the captures of its query to the result."""
 
     def __init__(
         self, language: Language, source: SourceText, captures: Captures, lines: int
@@ -116,7 +115,8 @@ class _Reading:
         self._marks: list[int] = []
         self._scopes: list[int] = []
         self._names_at: set[int] = set()
-        """Where a name stands that has been looked at: it is not a reference too."""
+        """Positions of names that are handled already, so that they do not count as references
+        too."""
         self._containers: list[tuple[int, int]] = []
         self._begins: dict[int, int] = {}
         self._mentions: dict[tuple[int, str, str], list[int]] = {}
@@ -129,7 +129,7 @@ class _Reading:
         self._read_types()
         self._read_references(imports)
         problems = [
-            # What is missing at the end is missing on the last line.
+            # What is missing at the end is reported on the last line.
             ParseProblem(min(self._line(node.start_byte), max(1, self._lines)), "not understood")
             for node in sorted(self._captures.get("problem", ()), key=_START)[:_MOST_PROBLEMS]
         ]
@@ -146,7 +146,7 @@ class _Reading:
                     scope, kind, expression, bisect_right(self._line_ends, place) + 1, times
                 )
                 for (scope, kind, expression), (place, times) in self._mentions.items()
-                # A grammar may put an empty name where one is missing.
+                # A grammar may insert an empty name where one is missing.
                 if expression
             ),
             tuple(problems),
@@ -160,7 +160,7 @@ class _Reading:
         return self._scopes[bisect_right(self._marks, place) - 1]
 
     def _mark_scopes(self) -> None:
-        """Write down from which byte on which item is the innermost."""
+        """Record from which byte on which item is the innermost."""
         items, marks, scopes = self._items, self._marks, self._scopes
         around: list[int] = []
         for number, item in enumerate(items):
@@ -186,7 +186,7 @@ class _Reading:
                 for node in nodes:
                     start = node.start_byte
                     start = begins.get(start, start)
-                    # The counter decides between two that span the same.
+                    # The counter decides between two with the same span.
                     found.append((start, -node.end_byte, len(found), kind, node))
         found.sort()
         comments = self._comments() if found else {}
@@ -194,7 +194,7 @@ class _Reading:
         items, describe, source = self._items, self._language.item, self._source
         items.append(_module(source.path, size, self._lines))
         items[0].doc = self._language.file_doc(source.content)[:_LONGEST_DOC]
-        # The items around the present place, outermost first.
+        # The items around the current position, outermost first.
         around = [0]
         ends = [size + 1]
         for start, _, _, kind, node in found[:_MOST_ITEMS]:
@@ -206,7 +206,7 @@ class _Reading:
             if said is None:
                 continue
             for described in (said,) if isinstance(said, ItemDescription) else said:
-                # In broken code a name may be missing, or be all the rest.
+                # In broken code a name may be missing, or be the whole rest.
                 if 0 < len(described.name) <= _LONGEST_NAME:
                     self._add(described, node, parent, comments)
             around.append(len(items) - 1)
@@ -215,11 +215,11 @@ class _Reading:
         self._mark_scopes()
 
     def _find_begins(self) -> None:
-        """Where the definitions begin that something around them belongs to."""
+        """Find the first bytes of definitions that have an outer node, such as decorators."""
         found = [(node.start_byte, False) for node in self._captures.get("outer", ())]
         found += [(node.start_byte, True) for node in self._captures.get("inner", ())]
         found.sort()
-        # One for one, and nested: what was opened last is closed first.
+        # They correspond one to one and nest: the last one opened is closed first.
         opened: list[int] = []
         for place, is_inner in found:
             if not is_inner:
@@ -239,7 +239,7 @@ class _Reading:
         name, at, kind, visibility, body, type_, bases, doc, promise = described
         start = self._begins.get(own_start, own_start)
         line = bisect_right(line_ends, start) + 1
-        # Where it is named is no mention of it.
+        # The name in a definition is not a mention.
         self._names_at.add(at)
         promise = (promise or content[start:body])[:LONGEST_SIGNATURE]
         if b"#" in promise or b"//" in promise or b"/*" in promise:
@@ -272,7 +272,7 @@ class _Reading:
         )
 
     def _digest(self, start: int, text: bytes) -> bytes:
-        """The same however the code is laid out, and wherever it stands."""
+        """A digest that does not depend on layout and position."""
         if self._language.indentation_matters:
             content = self._source.content
             before = content[content.rfind(b"\n", 0, start) + 1 : start]
@@ -283,7 +283,8 @@ class _Reading:
         return blake2b(text, digest_size=8).digest()
 
     def _digest_containers(self) -> None:
-        """What a container has of its own is what its items leave: they have their digests."""
+        """A container's digest covers the text outside of its items, which have their own
+        digests."""
         items, content = self._items, self._source.content
         inside: dict[int, list[SourceItem]] = {place: [] for place, _ in self._containers}
         for item in items:
@@ -298,14 +299,14 @@ class _Reading:
             items[place].body_hash = self._digest(items[place].start, b"".join(parts))
 
     def _comments(self) -> dict[int, list[bytes]]:
-        """Comments without a gap between them, by the line that the last of them ends on."""
+        """Adjacent comments, by the line on which the last one ends."""
         content = self._source.content
         found: dict[int, list[bytes]] = {}
         for node in sorted(self._captures.get("comment", ()), key=_START):
             start = node.start_byte
             text = content[start : node.end_byte]
             first, last = self._line(start), self._line(node.end_byte)
-            # Behind code, it is about what stands before it.
+            # A comment after code belongs to that code.
             if content[content.rfind(b"\n", 0, start) + 1 : start].strip():
                 continue
             if text.endswith(b"\n"):
@@ -334,7 +335,7 @@ class _Reading:
                 if name.startswith(("self.", "this.")):
                     own = name[5:]
                     scope = self._class_around(here)
-                    # What is assigned to a field is known in the method: a name of its scope.
+                    # A value assigned to a field is known in the method: it is a name of its scope.
                     for _ in range(_MOST_HANDED_ON):
                         if type_[:1] != "=":
                             break
@@ -368,7 +369,7 @@ class _Reading:
             names_at.add(start)
             text = content[start:end]
             if end - start > _LONGEST_CALLED:
-                # Each part of a chain has all parts before it: its end tells enough.
+                # Each part of a chain repeats all parts before it: the end is enough.
                 text = b"?" + text[-_LONGEST_CALLED:]
             called = known.get(text)
             if called is None:
@@ -394,8 +395,8 @@ class _Reading:
                     mention(place, TYPE, name)
 
     def _read_references(self, imports: list[SourceImport]) -> None:
-        """Where names are used that the file has from elsewhere, and what it does itself is handed
-        on. Its own variables, and those of a function, say nothing to others."""
+        """Find the uses of names that the file imports, and of its own names that it exports. Local
+        variables do not concern other files."""
         content, names_at = self._source.content, self._names_at
         names = {each.bound.encode() for each in imports}
         names.update(
@@ -415,19 +416,20 @@ _VARIABLES = frozenset({"const", "static"})
 
 
 def _line_ends(content: bytes) -> list[int]:
-    """The byte after each line. A lone carriage return ends none, as for git and most tools."""
+    """The byte after each line. A lone carriage return does not end a line, as in git and most
+    tools."""
     if b"\r" in content:
         return list(accumulate(len(line) + 1 for line in content.split(b"\n")))
     return list(accumulate(map(len, content.splitlines(keepends=True))))
 
 
 _START = attrgetter("start_byte")
-"""The captures of a query come in no order."""
+"""The captures of a query are unordered."""
 _MOST_REMEMBERED = 50_000
 
 
 def _remember(known: dict[bytes, T], text: bytes, value: T) -> None:
-    """The same few words make up most of the code of a repository."""
+    """Cache a value: a few words make up most of the code of a repository."""
     if len(known) >= _MOST_REMEMBERED:
         known.clear()
     known[text] = value

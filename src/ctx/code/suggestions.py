@@ -1,4 +1,4 @@
-"""What somebody may have meant who wrote a name or a path that nobody has."""
+"""Suggestions for a name or path that does not exist."""
 
 import posixpath
 import re
@@ -11,17 +11,17 @@ _LAST_PART = re.compile(r"(.+?)(?:::|[.#/])([^:.#/]+)", re.DOTALL)
 
 
 def similar_names(code: Code, text: str, folder: str = "") -> list[str]:
-    """Names of items; paths in the text may begin in a folder."""
+    """Similar names of items; paths in the text may be relative to a folder."""
     wanted = name_parts(text) or [text]
     last = wanted[-1]
     if len(wanted) > 1:
         if found := _in_the_same(code, text, folder):
             return found
         if namesakes := code.named(last):
-            # The name is right, and what stands before it is not, or not all of it.
+            # The last name exists, but not with these names before it.
             shared = {each.name: len({*wanted} & {*name_parts(each.name)}) for each in namesakes}
             best = sorted(shared, key=lambda name: -shared[name])
-            # Of many that have no more in common with it than all have, none is meant.
+            # If many items match no better than all others, suggest none.
             is_any = shared[best[0]] == 1 and len(best) > _MOST_OFFERED
             return [] if is_any else best[:_MOST_OFFERED]
     for length in (2, 1):
@@ -48,8 +48,7 @@ def similar_paths(code: Code, path: str) -> list[str]:
 
 
 def files_in(code: Code, folder: str, most: int) -> list[str]:
-    """Files that somebody may have meant who named a folder, the nearest first; that of the root
-    is empty."""
+    """Files in a folder, the nearest first; the root is the empty path."""
     first = f"{folder}/" if folder else ""
     rows = code.connection.execute(
         "SELECT path FROM files WHERE path >= ? AND path < ?"
@@ -60,7 +59,7 @@ def files_in(code: Code, folder: str, most: int) -> list[str]:
 
 
 def _in_the_same(code: Code, text: str, folder: str) -> list[str]:
-    """Names like the last of a text, in the class or file that the rest of it names."""
+    """Similar names in the class or file that the rest of the text names."""
     said = _LAST_PART.fullmatch(text.strip())
     owners = code.find(said[1], folder) if said else []
     if not said or not owners:

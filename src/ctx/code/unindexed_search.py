@@ -1,12 +1,12 @@
-"""A first look at the code, for a question that cannot wait until there is an index.
+"""Search the code without an index, for a question that cannot wait for one.
 
-The files are read in the order of their promise, by what they are called, until the time is up, and
-in each the words of the question are counted as plain bytes: no more is known of it then. Only of
-the best is read what is in them. All of that is put into an index like any other, except that it is
-in memory and holds the words of this question alone, so whoever reads an index can read this one.
+The files are read until the time is up, those with promising names first, and the words of the
+question are counted as plain bytes. Only the best files are parsed. The result is an index like any
+other, except that it is in memory and contains only the words of this question, so all code that
+reads an index can use it.
 
-`git grep` would count the words too. It is slower than Python's own search, and in files with very
-long lines it takes minutes.
+`git grep` could count the words too, but it is slower than Python's own search, and takes
+minutes on files with very long lines.
 """
 
 import heapq
@@ -43,15 +43,15 @@ from ctx.sqlite.connection import closed_on_failure, transaction
 SECONDS = 2.0
 
 _READING_SHARE = 0.75
-"""Of the time. The rest is for looking into the best files."""
+"""The share of the time for counting. The rest is for parsing the best files."""
 _MOST_FILES = 1 << 16
 _PARSED = 40
 _PARSED_ANYWAY = 3
-"""However late it is: files alone, without anything in them, are hardly an answer."""
+"""Parsed even if the time is up: files without items are hardly an answer."""
 
 _MOST_WORDS = 256
 _MOST_NEEDLES = 16
-"""Each costs a passage through every file."""
+"""Each one costs a pass over every file."""
 _SAMPLE = 128
 _SHORTEST = 3
 _LONG = 4
@@ -59,8 +59,8 @@ _MOST_TIMES = 255
 _PATH_COUNTS = 1.5
 _BESIDE_COUNTS = 0.5
 
-# What makes the length of a file that was not read comparable with that of one that was. Measured
-# over repositories in several languages.
+# Estimates the number of words in a file that was not split into words. Measured over repositories
+# in several languages.
 _BYTES_OF_A_WORD = 7
 _WORDS_OF_A_NAME = 20
 
@@ -68,16 +68,16 @@ _NOT_YET = "not read yet"
 
 
 class _Candidate(NamedTuple):
-    """A file that may have the answer."""
+    """A file that may contain the answer."""
 
     id: int
     path: str
     size: int
     role: int
     called: frozenset[str]
-    """The words of the question that are in its path."""
+    """The words of the question in its path."""
     length: int
-    """How many words its path has."""
+    """The number of words in its path."""
     promise: float
 
 
@@ -87,8 +87,9 @@ def search(
     seconds: float = SECONDS,
     files: Sequence[ListedFile] | None = None,
 ) -> Code | None:
-    """An index of what can be found out in some seconds about weighted terms; None where there are
-    no files. Nothing is written to disk. To be closed. Who has listed the `files` hands them in."""
+    """An index of what can be found within some seconds for weighted terms; None if there are no
+    files. Nothing is written to disk. The caller closes it, and passes `files` if it has listed
+    them already."""
     is_reading_time = clock.deadline(seconds * _READING_SHARE)
     is_in_time = clock.deadline(seconds)
     if files is None:
@@ -124,7 +125,7 @@ def _counted(
     limits: language_detection.FileLimits,
     is_in_time: Callable[[], bool],
 ) -> "_FoundFiles":
-    """What is in as many files as there is time for."""
+    """Count the words in as many files as time permits."""
     found = _FoundFiles(candidates, _needles(root, candidates, weights, is_in_time))
     for position, each in enumerate(candidates):
         if not is_in_time():
@@ -137,7 +138,7 @@ def _counted(
 def _replace(
     connection: Connection, found: "_FoundFiles", read: Sequence[tuple[int, FileRecord]]
 ) -> None:
-    """Put what is really in some files in place of what was counted in them."""
+    """Replace the counts of some files by their parsed content."""
     postings.clear(connection, FILES)
     found.forget({position for position, _ in read})
     found.put(connection)
@@ -149,7 +150,7 @@ def _replace(
 def _number(
     connection: Connection, files: Sequence[ListedFile], languages: Sequence[str | None]
 ) -> None:
-    """Every file is in the index, as one that waits to be read."""
+    """Insert every file into the index as one that is still to be read."""
     connection.executemany(
         "INSERT INTO files (id, path, language, size, mtime_ns, ctime_ns, inode, settled, skipped)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
@@ -163,7 +164,8 @@ def _number(
 def _candidates(
     files: Sequence[ListedFile], languages: Sequence[str | None], weights: Mapping[str, float]
 ) -> list[_Candidate]:
-    """The files that may be text of people, those with promising names first, tests last."""
+    """The files that may be text written by people, those with promising names first, tests
+    last."""
     found = []
     for number, (each, language) in enumerate(zip(files, languages, strict=True), 1):
         path, size = each[:2]
@@ -181,12 +183,12 @@ def _candidates(
 
 
 class _Needle(NamedTuple):
-    """A word of the question, as it is looked for in a file."""
+    """A word of the question, as it is searched in a file."""
 
     term: str
     bytes: bytes
     share: float
-    """Of files that have it, as far as a sample tells."""
+    """The share of files that contain it, estimated from a sample."""
 
 
 def _needles(
@@ -195,7 +197,7 @@ def _needles(
     weights: Mapping[str, float],
     is_in_time: Callable[[], bool],
 ) -> list[_Needle]:
-    """The words of the question, first those that tell most: heavy ones that few files have."""
+    """The words of the question, the most informative first: high weight and few files."""
     heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
     needles = {term: _beginning(term).encode() for term in heaviest}
     having = dict.fromkeys(heaviest, 0)
@@ -211,7 +213,7 @@ def _needles(
 
     def worth(term: str) -> float:
         rare = math.log((looked_at + 1) / (having[term] + 0.5))
-        # What is short is a part of many words.
+        # A short word is part of many others.
         return weights[term] * rare * (len(term) >= _SHORTEST or term > "\x7f")
 
     return [
@@ -221,12 +223,12 @@ def _needles(
 
 
 def _beginning(term: str) -> str:
-    """What all forms of a word have in common: `entity`, `entities`."""
+    """The common prefix of all forms of a word: `entity`, `entities`."""
     return term.removesuffix("y") if len(term) > _LONG else term
 
 
 def _content(root: str, path: str) -> bytes:
-    """A file in small letters, as far as they are ASCII; nothing of one that is no text."""
+    """A file with ASCII letters in lower case; empty if it is not text."""
     try:
         content = disk.read_plain(os.path.join(root, path), file_words.LONGEST_TEXT)
     except OSError:
@@ -235,7 +237,7 @@ def _content(root: str, path: str) -> bytes:
 
 
 class _FoundFiles:
-    """Which words of the question are in which files."""
+    """Which files contain which words of the question."""
 
     def __init__(self, candidates: Sequence[_Candidate], needles: Sequence[_Needle]) -> None:
         self._candidates = candidates
@@ -243,7 +245,7 @@ class _FoundFiles:
         first, others = needles[:_MOST_NEEDLES], needles[_MOST_NEEDLES:]
         self._needles = [(each.bytes, *self._entry(BODY, each.term)) for each in first]
         for each in others:
-            # It is not counted. But how rare it is must be known of every word.
+            # It is not counted, but the rarity of every word must be known.
             positions, times = self._entry(BODY, each.term)
             positions.extend(range(round(each.share * len(candidates))))
             times.extend(bytes(len(positions)))
@@ -254,7 +256,7 @@ class _FoundFiles:
                 times.append(1)
 
     def _entry(self, field: str, term: str) -> tuple["array[int]", bytearray]:
-        """Who has a word, and how often."""
+        """The files that contain a word, and the counts."""
         return self._having.setdefault(file_words.number(field, term), (array("H"), bytearray()))
 
     def count(self, position: int, content: bytes) -> None:
@@ -264,7 +266,7 @@ class _FoundFiles:
                 counts.append(min(times, _MOST_TIMES))
 
     def forget(self, positions: Container[int]) -> None:
-        """Take out what was found in some files."""
+        """Remove the counts of some files."""
         for word, (old, times) in self._having.items():
             kept = [place for place, position in enumerate(old) if position not in positions]
             if len(kept) < len(old):
@@ -272,7 +274,7 @@ class _FoundFiles:
                 self._having[word] = left, bytearray(times[place] for place in kept)
 
     def put(self, connection: Connection) -> None:
-        """As the index keeps it."""
+        """Write the counts in the format of the index."""
         sizes = [each.size // _BYTES_OF_A_WORD for each in self._candidates]
         lengths = {
             BODY: sizes,
@@ -292,12 +294,12 @@ class _FoundFiles:
 def _best(
     connection: Connection, candidates: Sequence[_Candidate], weights: Mapping[str, float]
 ) -> list[int]:
-    """Where the files are that are worth looking into, as far as it can be told from outside."""
+    """The positions of the files that are worth parsing."""
     fields = {BODY: 1.0, PATH: _PATH_COUNTS}
-    # There is one segment, of all of them.
+    # There is one segment with all files.
     ((_, totals, _),) = Bm25Collection(connection, FILES).scores(fields, weights)
     scores = [
-        # Nobody knows how long a grammar takes for a large one.
+        # A grammar may take very long for a large file.
         0.0 if each.size >= LARGE else total * (_BESIDE_COUNTS if each.role == BESIDE else 1)
         for each, total in zip(candidates, totals, strict=True)
     ]
