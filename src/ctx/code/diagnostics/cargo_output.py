@@ -1,4 +1,4 @@
-"""rustc, clippy and cargo, as text: what did not compile, and which tests failed."""
+"""rustc, clippy and cargo in text form: compiler diagnostics and failed tests."""
 
 import re
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class CargoReader:
         self._findings = findings
         self._is_cargo = not {"cargo", "rustc", "clippy"}.isdisjoint(findings.words)
         self._failed: dict[str, None] = {}
-        """Tests that failed, and about which nothing more has been said."""
+        """Failed tests without details so far."""
         self._told: set[str] = set()
 
     def read(self, lines: Sequence[str], at: int) -> int:
@@ -95,7 +95,7 @@ class CargoReader:
         if line.startswith("Finished "):
             self._findings.says_of_part("cargo", "passed")
         elif line.startswith("Running `"):
-            # From here on it is a program that speaks.
+            # From here on, the output is that of a program.
             self._findings.takes_back("cargo")
 
     def _test(self, lines: Sequence[str], at: int) -> int:
@@ -113,7 +113,7 @@ class CargoReader:
         return self._panic(lines, at)
 
     def _section(self, lines: Sequence[str], at: int) -> int:
-        """What a test that failed has printed: a panic, or the error it returned."""
+        """The output of a failed test: a panic, or the error it returned."""
         section = _SECTION.fullmatch(lines[at])
         if section is None:
             return at
@@ -160,7 +160,7 @@ class CargoReader:
 
 
 def panic(lines: Sequence[str], at: int) -> tuple[str, tuple[ToolSpan, ...], int]:
-    """What a thread panicked with, where, and the line after all that is said about it."""
+    """The message and the place of a panic, and the line after it."""
     found = _PANIC.match(lines[at])
     assert found is not None
     after = at + 1
@@ -184,7 +184,7 @@ def _place(path: str, line: str, column: str) -> tuple[ToolSpan, ...]:
 
 
 def _lint(asides: Sequence[str]) -> str:
-    """The name of a lint, which rustc tells in a note."""
+    """The name of a lint, which rustc prints in a note."""
     for aside in asides:
         if found := _LINT.search(aside):
             return found[1] or found[2].replace("-", "_")

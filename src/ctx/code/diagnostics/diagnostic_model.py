@@ -1,4 +1,4 @@
-"""What a tool reported, whichever tool it was."""
+"""The diagnostics of any tool."""
 
 from typing import Literal, NamedTuple
 
@@ -21,7 +21,7 @@ SEVERITIES: dict[str, Severity] = {
     "hint": "hint",
 }
 
-# Whose code it is can be told by where it lies.
+# Folders that contain code of others.
 _OF_OTHERS = (
     *("site-packages/", "dist-packages/", "lib/python", "<", "node_modules/", "node:", "/rustc/"),
     *("/.cargo/registry/", "/go/pkg/mod/", "/usr/lib/", "/usr/local/go/", "/usr/include/"),
@@ -30,10 +30,10 @@ _OF_OTHERS = (
 
 
 class ToolSpan(NamedTuple):
-    """A stretch of a file. Lines and columns count from 1; the end column is behind the last."""
+    """A range in a file. Lines and columns count from 1; the end column is exclusive."""
 
     path: str
-    """As it was printed."""
+    """As printed."""
     start_line: int | None = None
     start_column: int | None = None
     end_line: int | None = None
@@ -52,13 +52,13 @@ class ToolDiagnostic(NamedTuple):
     message: str
     code: str = ""
     spans: tuple[ToolSpan, ...] = ()
-    """The place that is meant first, then those that have to do with it."""
+    """The primary place first, then related ones."""
     test: str = ""
-    """The test that failed, where it is one."""
+    """The failed test, if it is one."""
 
     @property
     def line(self) -> str:
-        """In one line: `src/lib.rs:3  error[E0433]: could not find …`."""
+        """One line: `src/lib.rs:3  error[E0433]: could not find …`."""
         place = f"{self.spans[0].place}  " if self.spans else ""
         code = f"[{self.code}]" if self.code else ""
         first = self.message.partition("\n")[0]
@@ -72,29 +72,29 @@ class TestCounts(NamedTuple):
     errors: int = 0
 
     def __add__(self, other: object) -> "TestCounts":
-        """Those of two runs together."""
+        """The sum of two runs."""
         assert isinstance(other, TestCounts)
         return TestCounts(*(one + another for one, another in zip(self, other, strict=True)))
 
 
 class ToolReport(NamedTuple):
-    """All that an output says."""
+    """Everything that an output contains."""
 
     tool: str
-    """The one with most to say; empty where none was recognised."""
+    """The tool with the most to report; empty if none was recognised."""
     diagnostics: tuple[ToolDiagnostic, ...]
     tests: TestCounts | None
     outcome: Outcome | None
-    """None where nothing says how it ended."""
+    """None if it is unknown."""
     problems: tuple[str, ...]
-    """What could not be read, or was too much."""
+    """What could not be read, or exceeded a limit."""
 
 
 def is_foreign(path: str) -> bool:
-    """Whether a path leads into a library or the language itself."""
+    """Whether a path belongs to a library or to the language itself."""
     return any(part in path for part in _OF_OTHERS)
 
 
 def own(spans: list[ToolSpan]) -> list[ToolSpan]:
-    """The places in code of one's own; all of them where there are none."""
+    """The places in the project's own code; all places if there are none."""
     return [span for span in spans if not is_foreign(span.path)] or spans

@@ -24,7 +24,7 @@ class GoTestReader:
         self._compiler = "go vet" if "vet" in findings.words else "go"
         self._is_go = "go" in findings.words
         self._package = ""
-        """Whose errors are listed, where they are."""
+        """The package whose errors are listed, if any."""
         self._is_verbose = False
         self._counts = TestCounts()
         self._test = ""
@@ -62,7 +62,7 @@ class GoTestReader:
             self._package = ""
             return at
         if not self._package and not (self._is_go and found[3]) and not line.startswith("vet: "):
-            # Whoever searches for something prints lines like this too.
+            # Search tools print lines like this too.
             return at
         shown = number(found[2])
         span = ToolSpan(found[1], shown, number(found[3]) if found[3] else None, shown)
@@ -79,7 +79,7 @@ class GoTestReader:
         self._counts += one.get(how, TestCounts())
 
     def _logged(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
-        """What a test said, with the lines that belong to it: they stand further in."""
+        """A message of a test, with the lines that belong to it: they are indented further."""
         said = [found[4]] if found[4].strip() else []
         deeper = found[1] + "    "
         at += 1
@@ -106,7 +106,7 @@ class GoTestReader:
         return True
 
     def _close_package(self, package: str) -> None:
-        """Tell of the tests of a package, whose name comes last."""
+        """Report the tests of a package, whose name comes last."""
         for panic in self._panics:
             self._findings.add(panic)
             self._failed.pop(panic.test, None)
@@ -114,7 +114,7 @@ class GoTestReader:
         for name in self._failed:
             logs = self._logs.get(name, [])
             if not logs and name in above:
-                # It failed because of a part of it.
+                # It failed because of a subtest.
                 continue
             message = "\n".join(line for _, _, said in logs for line in said)
             folder = f"{package}/" if package else ""
@@ -130,11 +130,11 @@ class GoTestReader:
     def close(self) -> None:
         self._close_package("")
         if self._is_verbose:
-            # Otherwise nobody hears of tests that passed.
+            # Otherwise passed tests are not reported.
             self._findings.count(TESTS, self._counts)
 
 
 def _above(name: str) -> list[str]:
-    """The tests that a test is part of."""
+    """The tests that a subtest is part of."""
     parts = name.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]

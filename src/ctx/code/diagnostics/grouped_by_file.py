@@ -65,7 +65,7 @@ class GroupedReader:
         return at
 
     def _listed(self, lines: Sequence[str], at: int) -> int:
-        """Problems in a file, whose name is the line above."""
+        """The problems of a file, whose name is the line above."""
         line = lines[at]
         found = _STYLISH.fullmatch(line) or _GROUPED.fullmatch(line)
         if found is None:
@@ -92,7 +92,7 @@ class GroupedReader:
         return at + 1
 
     def _drawn(self, lines: Sequence[str], at: int, head: re.Match[str]) -> int:
-        """A problem of ruff with the source beneath it."""
+        """A diagnostic of ruff with a source excerpt below."""
         arrow = source_excerpts.begins(lines, at)
         if not arrow:
             return at

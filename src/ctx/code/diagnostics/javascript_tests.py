@@ -61,7 +61,7 @@ class JavaScriptTestReader:
         return at
 
     def _jest(self, lines: Sequence[str], at: int, name: str) -> int:
-        """What a test expected, until the place where it did."""
+        """What a test expected, up to the place of the failure."""
         said, spans, after = _until_place(lines, at + 1, "    ")
         if not said and not spans:
             return at
@@ -101,7 +101,7 @@ class JavaScriptTestReader:
         return after
 
     def _node(self, lines: Sequence[str], at: int) -> int:
-        """A test of node that failed, as a tree or as TAP."""
+        """A failed test of node, as a tree or as TAP."""
         line = lines[at]
         if tap := _TAP.fullmatch(line):
             return self._tap(lines, at, tap)
@@ -110,7 +110,7 @@ class JavaScriptTestReader:
             return at
         said, spans, after = _until_place(lines, at + 1, spec[1] + "  ")
         if not said and not spans:
-            # Only the tests that hold others say nothing.
+            # Only suites report nothing.
             return at + 1
         self._add("node:test", said.split("\n"), spans, spec[2])
         return after
@@ -176,7 +176,7 @@ class JavaScriptTestReader:
 
 
 def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[ToolSpan], int]:
-    """What is said in lines that stand so far in, the frames at their end, and the line after."""
+    """The message in lines with this indentation, the frames at its end, and the line after."""
     said: list[str] = []
     last = min(at + _MOST_OF_ENTRY, len(lines))
     while at < last and (not lines[at].strip() or lines[at].startswith(indent)):

@@ -1,6 +1,6 @@
-"""Reports for programs: the JSON of rustc, cargo, clippy, ruff, eslint, mypy and go test.
+"""JSON reports of rustc, cargo, clippy, ruff, eslint, mypy and go test.
 
-A report that was cut is read as far as it goes.
+A truncated report is read as far as possible.
 """
 
 import json
@@ -22,7 +22,7 @@ class JsonReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._tests: dict[str, list[str]] = {}
-        """What `go test -json` told, by package: several may speak at once."""
+        """The output of `go test -json` by package: several may run in parallel."""
         self._tests_told = 0
 
     def read(self, lines: Sequence[str], at: int) -> int:
@@ -93,7 +93,7 @@ class JsonReader:
             self._findings.fails()
 
     def _ruff(self, lines: Sequence[str], at: int) -> int:
-        """One object of ruff's report, which takes a line for each field."""
+        """One object of ruff's report, with one line per field."""
         last = min(at + _MOST_OF_OBJECT, len(lines))
         end = at + 1
         while end < last and lines[end].startswith("   "):
@@ -119,7 +119,7 @@ class JsonReader:
         self._findings.fails()
 
     def _eslint(self, line: str) -> None:
-        """One object for each file, of which the last may be cut."""
+        """One object per file; the last one may be truncated."""
         errors = 0
         for file in _elements(line):
             messages = file.get("messages")
@@ -160,7 +160,7 @@ class JsonReader:
 
     def close(self) -> None:
         for parts in self._tests.values():
-            # Lines may come in pieces.
+            # Lines may arrive in pieces.
             lines = "".join(parts).split("\n")[:_MOST_OUTPUT]
             reader = go_test.GoTestReader(self._findings)
             at = 0
@@ -202,7 +202,7 @@ def _row(place: object) -> tuple[int | None, int | None]:
 
 
 def _rust_spans(value: dict[str, Any]) -> Iterator[ToolSpan]:
-    """The primary places first, then others, then those of the notes beneath."""
+    """The primary places first, then others, then those of the notes."""
     places = value.get("spans")
     here = [each for each in places if isinstance(each, dict)] if isinstance(places, list) else []
     here.sort(key=lambda each: not each.get("is_primary"))

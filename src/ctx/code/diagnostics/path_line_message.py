@@ -1,6 +1,6 @@
-"""Lines that begin with a place: `path:line:column: what`. Half of all tools print these.
+"""Lines that begin with a place: `path:line:column: message`. Half of all tools print these.
 
-Which tool it was is told by the rest of the line and by the kind of file.
+The rest of the line and the kind of file identify the tool.
 """
 
 import re
@@ -47,9 +47,9 @@ class PathLineReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._pending: list[ToolSpan] = []
-        """Places that lead to the diagnostic that comes next."""
+        """Places that belong to the next diagnostic."""
         self._last: ToolDiagnostic | None = None
-        """What notes belong to; it is added when they are over."""
+        """The diagnostic that notes belong to; it is added after them."""
         self._is_clang = "clang" in findings.words or "clang++" in findings.words
 
     def read(self, lines: Sequence[str], at: int) -> int:
@@ -113,7 +113,7 @@ class PathLineReader:
         return after
 
     def _unsaid(self, place: "_Place") -> bool:
-        """A line without a word for how bad it is; whether it is a diagnostic all the same."""
+        """Handle a line without a severity, and return whether it is a diagnostic."""
         if _REQUIRED.fullmatch(place.rest):
             self._wait(place.span._replace(label=place.rest.strip()))
             return True
@@ -131,7 +131,7 @@ class PathLineReader:
         return True
 
     def _whose(self, place: "_Place", said: re.Match[str]) -> tuple[str, str, str]:
-        """The tool, the code and the message of a line that says how bad it is."""
+        """The tool, the code and the message of a line with a severity."""
         message = said[3]
         if said[2]:
             tool = "clippy" if said[2].startswith("clippy::") else "rustc"
@@ -183,25 +183,25 @@ class _Place(NamedTuple):
     def from_match(cls, found: re.Match[str]) -> "_Place":
         line, column = number(found[2]), number(found[3]) if found[3] else None
         end_line = number(found[4]) if found[4] else line
-        # mypy names the last column, not the one behind it.
+        # mypy's end column is inclusive.
         end_column = int(found[5]) + 1 if found[5] else None
         span = ToolSpan(found[1], line, column, end_line, end_column)
         return cls(span, found[1].rpartition(".")[2].lower(), found[6])
 
 
 def _is_path(text: str) -> bool:
-    """Whether it can be a file: a time of day cannot, nor can a program that speaks."""
+    """Whether it can be a file: a time of day cannot, nor can the name of a program."""
     return _ENDING.fullmatch(text) is not None or text.rpartition("/")[2] in _NAMES
 
 
 def _is_wrapped(line: str) -> bool:
-    """Whether a message that was broken in two ends here, with its code."""
+    """Whether a wrapped message ends here, with its code."""
     is_rest = bool(line) and line[0] not in " \t" and not _PLACE.match(line)
     return is_rest and _MYPY_CODE.fullmatch(_bracketed(line)[1]) is not None
 
 
 def _bracketed(text: str) -> tuple[str, str]:
-    """A message, and what stands in brackets at its end."""
+    """A message, and the text in brackets at its end."""
     if not text.endswith("]"):
         return text, ""
     before, _, inside = text.rpartition("[")
@@ -209,7 +209,7 @@ def _bracketed(text: str) -> tuple[str, str]:
 
 
 def _underlined(lines: Sequence[str], at: int, span: ToolSpan) -> tuple[int | None, int]:
-    """Where the marks beneath the source end, if they are there; and the line after them."""
+    """The end of the underline below the source, if there is one; and the line after it."""
     for below in range(at, min(at + 2, len(lines))):
         marks = _CARETS.fullmatch(lines[below]) if "^" in lines[below] else None
         if marks and below > at:
@@ -219,7 +219,7 @@ def _underlined(lines: Sequence[str], at: int, span: ToolSpan) -> tuple[int | No
 
 
 def _symbols(lines: Sequence[str], at: int, message: str) -> tuple[str, int]:
-    """What javac adds about the names that it means."""
+    """The symbol and location that javac adds to a message."""
     said = [message]
     while at < len(lines) and lines[at].startswith(
         ("  symbol:", "  location:", "  required:", "  found:")

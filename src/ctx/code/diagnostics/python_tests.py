@@ -1,4 +1,4 @@
-"""pytest and unittest: which tests failed, where and why, and how many there were."""
+"""pytest and unittest: failed tests with place and reason, and the number of tests."""
 
 import re
 import textwrap
@@ -33,10 +33,10 @@ class PytestReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._part = ""
-        """The part of pytest's report that is being read."""
+        """The current section of pytest's report."""
         self._failed: list[ToolDiagnostic] = []
         self._summed: list[str] = []
-        """What the summary says: which test, and why."""
+        """The lines of the summary: the test and the reason."""
 
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
@@ -46,7 +46,7 @@ class PytestReader:
             case "_" if self._part and (entry := _entry(line)):
                 return self._entry(lines, at, entry)
             case "F" | "E" if self._part in ("summary", ""):
-                # Of a long output, many only look at the end.
+                # Many people only read the end of a long output.
                 pattern = _SUMMARY if self._part else _CUT_SUMMARY
                 if found := pattern.fullmatch(line):
                     self._summed.append(found[2])
@@ -82,7 +82,7 @@ class PytestReader:
         return at + 1
 
     def _ends(self, text: str) -> bool:
-        """Whether these are pytest's last words: `1 failed, 2 passed in 0.12s`."""
+        """Whether this is pytest's last line: `1 failed, 2 passed in 0.12s`."""
         last = _LAST.fullmatch(text)
         if last is None:
             return False
@@ -95,14 +95,14 @@ class PytestReader:
         skipped = counts.get("skipped", 0) + counts.get("xfailed", 0)
         failed, errors = counts.get("failed", 0), counts.get("error", 0)
         self._findings.count("pytest", TestCounts(passed, failed, skipped, errors))
-        # Where no test ran, pytest takes that for a failure.
+        # If no test ran, pytest reports a failure.
         is_well = not failed and not errors and bool(passed + skipped)
         self._findings.says("pytest", "passed" if is_well else "failed")
         self._close_run()
         return True
 
     def _entry(self, lines: Sequence[str], at: int, title: str) -> int:
-        """One test that failed: its traceback in any of pytest's styles."""
+        """One failed test: its traceback in any of pytest's styles."""
         named = _NAMED.fullmatch(title)
         name = named[1] if named else title
         end = at + 1
@@ -118,7 +118,7 @@ class PytestReader:
             elif (frame := _LOCATED.fullmatch(line)) or (frame := _QUOTED_FILE.match(line)):
                 spans.append(_span(frame[1], frame[2]))
             elif line.startswith(stack_traces.CHAINED):
-                # What comes now is what the test failed with.
+                # What follows is the cause of the failure.
                 said.clear()
             elif group := _GROUP.fullmatch(line):
                 said.append(group[1])
@@ -133,7 +133,7 @@ class PytestReader:
         return end
 
     def _one_line(self, lines: Sequence[str], at: int) -> int:
-        """Failures with a line each, which have no names: the summary has them."""
+        """Failures in one-line style, which have no names: the summary has them."""
         end, said = at, []
         if error := _ERROR_LINE.fullmatch(lines[at]):
             said.append(error[1])
@@ -151,7 +151,7 @@ class PytestReader:
         return end + 1
 
     def _close_run(self) -> None:
-        """Put what was told at length and what the summary says together."""
+        """Combine the detailed failures with the summary."""
         waiting: dict[str, list[ToolDiagnostic]] = {}
         nameless: dict[str, list[ToolDiagnostic]] = {}
         for failed in self._failed:
@@ -175,7 +175,7 @@ class PytestReader:
         self._failed, self._summed, self._part = [], [], ""
 
     def _unit_entry(self, lines: Sequence[str], at: int) -> int:
-        """A test of unittest that failed: a double line, its name, a line, and a traceback."""
+        """A failed test of unittest: a double line, its name, a line, and a traceback."""
         if at + 3 >= len(lines):
             return at
         entry = _UNIT_ENTRY.fullmatch(lines[at + 1])
@@ -201,7 +201,7 @@ class PytestReader:
 
 
 class UnittestEnd:
-    """The last words of unittest, which stand behind a line: how many ran, and how it went."""
+    """The summary of unittest, which follows a line: the number of tests, and the outcome."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -233,7 +233,7 @@ _WORDS = frozenset(
 
 
 def _entry(line: str) -> str:
-    """The title of an entry; empty for the line that pytest draws between frames."""
+    """The title of an entry; empty for the line between frames."""
     found = _ENTRY.fullmatch(line)
     return found[1] if found and found[1].strip("_ ") else ""
 
@@ -244,7 +244,7 @@ def _is_boundary(line: str) -> bool:
 
 
 def _traced(lines: Sequence[str], first: int, end: int) -> Iterator[str]:
-    """The lines of an entry but for what the test printed."""
+    """The lines of an entry without what the test printed."""
     for at in range(first, end):
         if lines[at].startswith("--") and _CAPTURED.fullmatch(lines[at]):
             return
@@ -259,7 +259,7 @@ def _failure(name: str, said: Sequence[str], spans: list[ToolSpan]) -> ToolDiagn
     kept = [line for line in said if line.strip()][:MOST_LINES]
     lines = textwrap.dedent("\n".join(kept)).split("\n")
     if _QUOTED_FILE.match(lines[0]):
-        # Errors of syntax say where, and show it, before they say what.
+        # A syntax error prints the place and the source before the message.
         lines = lines[-1:]
     kind = _KIND.match(lines[0])
     message = "\n".join(lines) or "failed"
@@ -268,7 +268,7 @@ def _failure(name: str, said: Sequence[str], spans: list[ToolSpan]) -> ToolDiagn
 
 
 def _split(text: str, titles: Container[str]) -> tuple[str, str]:
-    """A line of the summary: the test, and why. Parameters of a test may look like both."""
+    """Split a line of the summary into test and reason. Test parameters may look like either."""
     parts = text.split(" - ", 6)
     for count in range(1, len(parts)):
         node_id = " - ".join(parts[:count])
@@ -278,5 +278,5 @@ def _split(text: str, titles: Container[str]) -> tuple[str, str]:
 
 
 def _title(node_id: str) -> str:
-    """What stands above the traceback of a test."""
+    """The title above the traceback of a test."""
     return node_id.partition("::")[2].replace("::", ".")

@@ -24,11 +24,12 @@ _MOST_CONTINUED = 8
 class SourceExcerpt(NamedTuple):
     spans: tuple[ToolSpan, ...]
     asides: tuple[str, ...]
-    """What stands beneath the drawing: notes and help, each with its word before it."""
+    """The notes and help texts below the excerpt, each with its label."""
 
 
 def begins(lines: Sequence[str], at: int) -> int:
-    """Where the arrow beneath a heading is; 0 where there is none. Messages may take lines."""
+    """The line of the arrow below a heading; 0 if there is none. Messages may have several
+    lines."""
     for below in range(at + 1, min(at + _MOST_CONTINUED, len(lines))):
         line = lines[below]
         if _ARROW.fullmatch(line):
@@ -39,7 +40,7 @@ def begins(lines: Sequence[str], at: int) -> int:
 
 
 def read_excerpt(lines: Sequence[str], arrow: int) -> tuple[SourceExcerpt, int]:
-    """Read a drawing from its first arrow on; and the line after it."""
+    """Read an excerpt from its first arrow on. Returns it and the line after it."""
     spans: list[ToolSpan] = []
     asides: list[str] = []
     label = ""
@@ -65,7 +66,7 @@ def read_excerpt(lines: Sequence[str], arrow: int) -> tuple[SourceExcerpt, int]:
 
 
 def _underlined(span: ToolSpan, line: str, shown: int | None) -> ToolSpan:
-    """A span with its end, which carets beneath the source show, and what is said there."""
+    """A span with its end, which the carets below the source mark, and with their label."""
     if span.end_column is not None or shown is None or span.start_line is None:
         return span
     first = line.index("^")

@@ -1,4 +1,4 @@
-"""Where programs that died say they were: stack traces of Python, Node, Java and Go."""
+"""Stack traces of Python, Node, Java and Go."""
 
 import re
 from collections.abc import Sequence
@@ -34,15 +34,15 @@ _GO_GOROUTINE = re.compile(r"goroutine \d+ \[")
 
 class Trace(NamedTuple):
     kind: str
-    """What was raised: `KeyError`."""
+    """The type of the exception: `KeyError`."""
     message: str
     spans: tuple[ToolSpan, ...]
     after: int
-    """The line after all of it."""
+    """The line after the trace."""
 
 
 class TraceReader:
-    """Traces that nothing else has made sense of."""
+    """Reads traces that no other reader has recognised."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -57,7 +57,7 @@ class TraceReader:
             )
             rest = lines[trace.after : trace.after + 3]
             if trace.after >= len(lines) or any(line.startswith("Node.js v") for line in rest):
-                # Nothing comes after it: it is what the program died of.
+                # Nothing follows: it ended the program.
                 self._findings.fails()
             return trace.after
         return at
@@ -67,7 +67,7 @@ class TraceReader:
 
 
 def python(lines: Sequence[str], at: int) -> Trace | None:
-    """A traceback, with those of what caused it; also an error of syntax, which has none."""
+    """A traceback with those of its causes; also a syntax error, which has no traceback."""
     earlier: list[ToolSpan] = []
     while True:
         if at >= len(lines) or lines[at].strip() != _TRACEBACK:
@@ -96,7 +96,7 @@ def _begins(lines: Sequence[str], at: int) -> bool:
 
 
 def _skip_message(lines: Sequence[str], at: int) -> int:
-    """Lines of a message that goes on, where an empty line and another traceback follow."""
+    """Skip the lines of a long message, if an empty line and another traceback follow."""
     for below in range(at, min(at + MOST_LINES, len(lines))):
         if _begins(lines, below):
             return at
@@ -107,7 +107,7 @@ def _skip_message(lines: Sequence[str], at: int) -> int:
 
 
 def _frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
-    """The frames of a traceback, the innermost of one's own code first."""
+    """The frames of a traceback, the innermost of the project's own code first."""
     found: list[ToolSpan] = []
     while at < len(lines) and lines[at].startswith("  ") and not _begins(lines, at):
         if frame := _FRAME.fullmatch(lines[at]):
@@ -141,7 +141,8 @@ def node(lines: Sequence[str], at: int) -> Trace | None:
 
 
 def js_frames(lines: Sequence[str], at: int) -> tuple[list[ToolSpan], int]:
-    """The frames of JavaScript, the innermost of one's own code first, and the line after."""
+    """The frames of JavaScript, the innermost of the project's own code first, and the line
+    after."""
     found: list[ToolSpan] = []
     while at < len(lines) and lines[at].lstrip().startswith("at "):
         if frame := _JS_FRAME.fullmatch(lines[at].rstrip(" {")):
@@ -177,13 +178,13 @@ def java(lines: Sequence[str], at: int) -> Trace | None:
 
 
 def _java_path(method: str, file: str) -> str:
-    """The path of a class from where its packages begin: `com/acme/Shop.java`."""
+    """The path of a class from the source root: `com/acme/Shop.java`."""
     *packages, _, _ = ["", *method.split(".")] if "." in method else ["", "", method]
     return "/".join([*(each for each in packages if each), file])
 
 
 def go(lines: Sequence[str], at: int) -> Trace | None:
-    """A panic. It is told twice where something recovered from it for a while."""
+    """A panic. It is printed twice if it was recovered in between."""
     raised = _GO_PANIC.fullmatch(lines[at])
     if raised is None:
         return None

@@ -1,4 +1,4 @@
-"""The door: an output goes in, and what its tools said comes out."""
+"""Read the output of tools into one report."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from ctx.code.diagnostics.findings import Findings, OutputReader
 _MOST_LINES = 100_000
 _LONGEST_LINE = 2_000
 _LONGEST_JSON = 1024 * 1024
-# Colours and the movements of a cursor.
+# Colours and cursor movements.
 _STEERING = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])"
     r"|[\x00-\x08\x0b-\x1f]"
@@ -28,10 +28,10 @@ _STEERING = re.compile(
 
 
 def read(output: str | Sequence[str], command: str = "") -> ToolReport:
-    """All that an output says, as text or in lines. It never fails, whatever it is given.
+    """The report of an output, given as text or as lines. It never fails.
 
-    `command` is what was run, such as `cargo test`: it is heard only where the output leaves open
-    whose it is.
+    `command` is what was run, such as `cargo test`. It is used only if the output does not identify
+    the tool.
     """
     findings = Findings(command)
     lines = _plain(output, findings)
@@ -65,7 +65,7 @@ def _read_one(readers: Sequence[OutputReader], lines: Sequence[str], at: int) ->
 
 
 def _plain(output: str | Sequence[str], findings: Findings) -> list[str]:
-    """Lines as they were to be seen, none of them longer than anybody writes, and not too many."""
+    """The lines without control sequences, limited in length and number."""
     lines = output.split("\n") if isinstance(output, str) else output
     if len(lines) > _MOST_LINES:
         skipped = len(lines) - _MOST_LINES

@@ -1,4 +1,4 @@
-"""tsc, plain and pretty, and the compilers that print places the same way."""
+"""tsc, plain and pretty, and compilers that print places the same way."""
 
 import re
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class TypeScriptReader:
         return after
 
     def _pretty(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
-        """An error, its source, and the places that have to do with it."""
+        """An error with its source and related places."""
         shown, column = number(found[2]), number(found[3]) or 0
         said, after = _continued(lines, at, found[6])
         end = None
@@ -72,7 +72,7 @@ class TypeScriptReader:
         return after
 
     def _pyright(self, lines: Sequence[str], at: int) -> int:
-        """pyright puts its problems beneath the file, with the path again."""
+        """pyright lists its diagnostics below the file, and repeats the path."""
         found = _PRETTY.fullmatch(lines[at].strip())
         if found is None or found[5]:
             return at
@@ -96,7 +96,7 @@ class TypeScriptReader:
 
 
 def _continued(lines: Sequence[str], at: int, first: str) -> tuple[str, int]:
-    """A message with the lines that explain it, which are indented; and the line after them."""
+    """A message with the indented lines that explain it; and the line after them."""
     said = [first]
     at += 1
     while at < len(lines) and lines[at].startswith("  ") and len(said) < MOST_LINES:

@@ -1,4 +1,4 @@
-"""What the history of a project knows: about a file, about words, about the last days."""
+"""Queries on the history of a project: by file, by words, by time."""
 
 import heapq
 import json
@@ -27,7 +27,7 @@ _NEVER = 1 << 62
 class IndexedCommit(NamedTuple):
     hash: str
     time: int
-    """Seconds since 1970, when it was committed."""
+    """The time of the commit, in seconds since 1970."""
     subject: str
     body: str
 
@@ -38,12 +38,12 @@ class CommitMatch(NamedTuple):
 
 
 class CoChange(NamedTuple):
-    """A file that was changed in the same commits as the one that was asked about."""
+    """A file that was changed in the same commits as the given one."""
 
     path: str
     times: int
     share: float
-    """Of the commits of the one that was asked about."""
+    """The share of the commits of the given file."""
 
 
 class RecentFile(NamedTuple):
@@ -53,7 +53,7 @@ class RecentFile(NamedTuple):
 
 
 def commits_of(connection: Connection, path: str, limit: int) -> list[IndexedCommit]:
-    """The commits that touched a file, under the names it had too; the newest first."""
+    """The commits that touched a file, under its earlier names too; the newest first."""
     return _newest(connection, _trail(connection, path), limit)
 
 
@@ -81,10 +81,10 @@ def files_of(connection: Connection, hash: str) -> list[str]:
 
 
 def changed_together(connection: Connection, path: str, limit: int) -> list[CoChange]:
-    """The files that change when a file changes, the closest first.
+    """The files that change together with a file, the closest first.
 
-    A commit of two files ties them closer than one of thirty, and a file that changes all the
-    time is close to none. Only small commits count, and only the newest ones of the file.
+    A commit of two files connects them more than one of thirty, and a file that changes all the
+    time is connected to none. Only small commits count, and only the newest ones of the file.
     """
     own = connection.execute(
         "SELECT time, files FROM commits WHERE id IN (SELECT value FROM json_each(?))"
@@ -115,10 +115,10 @@ def changed_together(connection: Connection, path: str, limit: int) -> list[CoCh
 
 
 def search(connection: Connection, words: str, limit: int) -> list[CommitMatch]:
-    """The commits whose messages speak of any of the words, the best first."""
+    """The commits whose messages contain any of the words, the best first."""
     fields = {SUBJECT: _SUBJECT_COUNTS, EXPLANATION: 1.0}
     found = message_scores(connection, fields, dict.fromkeys(terms.query(words), 1.0))
-    # Of those that say the same, the newest.
+    # Among equal scores, the newest.
     bar = heapq.nlargest(max(limit, 1), found.values())[-1] if found else 0.0
     best = [id for id, score in found.items() if score >= bar]
     named = _newest_by_id(connection, best, limit=None)
@@ -129,7 +129,7 @@ def search(connection: Connection, words: str, limit: int) -> list[CommitMatch]:
 def message_scores(
     connection: Connection, fields: Mapping[str, float], weights: Mapping[str, float]
 ) -> dict[int, float]:
-    """How much the messages of commits have to do with weighted terms; only those that have."""
+    """The scores of commit messages for weighted terms; only those above zero."""
     with snapshot(connection):
         scores = Bm25Collection(connection, COMMITS).scores(fields, weights)
     found: dict[int, float] = {}
@@ -140,8 +140,8 @@ def message_scores(
 
 
 def ages(connection: Connection, paths: Iterable[str]) -> dict[str, int]:
-    """Of files that there are, how many seconds before the newest commit they were touched last, as
-    far as the newest small commits tell."""
+    """For existing files, the seconds between their last commit and the newest commit, based on the
+    newest small commits."""
     row = connection.execute("SELECT lately FROM history_state").fetchone()
     told = unpack(row[0] if row else b"")
     count = len(told) // 2
@@ -157,7 +157,7 @@ def ages(connection: Connection, paths: Iterable[str]) -> dict[str, int]:
 
 
 def recent_files(connection: Connection, since: int, limit: int) -> list[RecentFile]:
-    """The files that were touched since a time, under the names they have now; newest first."""
+    """The files that were touched since a time, under their current names; the newest first."""
     heir = _heirs(connection)
     last: dict[int, int] = {}
     times: Counter[int] = Counter()
@@ -191,15 +191,16 @@ def _newest_by_id(
 
 
 def _trail(connection: Connection, path: str) -> list[int]:
-    """The commits of a file: those that touched it, and those that touched what it was before
-    it was renamed, up to that moment."""
+    """The commits of a file: those that touched it, and those that touched its earlier names before
+    each rename."""
     start = _id_of(connection, path)
     if start is None:
         return []
     away = connection.execute("SELECT commit_id FROM renames WHERE old_id = ?", (start,))
     found = {id for (id,) in away}
     seen: set[int] = set()
-    # The later its end, the more of a name counts: that one goes first, and each only once.
+    # The later its end, the more of a name's commits count: that name goes first, and each only
+    # once.
     waiting = [(-_NEVER, start)]
     while waiting:
         end, name = heapq.heappop(waiting)
@@ -225,7 +226,7 @@ def _trail(connection: Connection, path: str) -> list[int]:
 
 
 def _heirs(connection: Connection) -> Callable[[int, int], int]:
-    """What has become of a name that a file had at a time: the one it has now."""
+    """A function that returns the current name of a file that had a name at a time."""
 
     @cache
     def renamed(id: int) -> list[tuple[int, int]]:
@@ -236,7 +237,7 @@ def _heirs(connection: Connection) -> Callable[[int, int], int]:
         ).fetchall()
 
     def heir(id: int, time: int) -> int:
-        # Renames to and fro within one second would lead round and round.
+        # Renames back and forth within one second would form a loop.
         for _ in range(_MOST_RENAMES):
             step = next((step for step in renamed(id) if step[0] >= time), None)
             if step is None:

@@ -1,10 +1,9 @@
-"""Commits as git tells them: when, with what message, and which files they changed.
+"""Read commits from git: time, message, and changed files.
 
-Everything is asked of git's plumbing, whose answers no setting of the user changes and which
-runs no program of theirs: no signature check, no textconv, no external diff. Any bytes may come
-back. A message is made fit to be kept: secrets, control characters and the lines that only name
-people are taken out, and its length is bounded.
-"""
+Only git's plumbing is used: no user setting changes its output, and it runs no program of the user:
+no signature check, no textconv, no external diff. The output may contain any bytes. Secrets,
+control characters and lines that only name people are removed from a message, and its length is
+limited. """
 
 import os
 import re
@@ -16,9 +15,9 @@ from ctx import checkouts, git, redaction
 from ctx.errors import GitFailure
 
 LONGEST_MESSAGE = 1500
-"""Characters that are kept of a message."""
+"""So many characters of a message are stored."""
 
-# A secret is found in its surroundings, so more of a message is looked at than is kept.
+# Secrets are recognised by their context, so more of a message is searched than stored.
 _LOOKED_AT = 4 * LONGEST_MESSAGE
 _AT_A_TIME = 2500
 _PROCESSES = 4
@@ -29,26 +28,26 @@ _SHORTEST_HASH = 40
 
 
 Change = tuple[bytes, bytes | None]
-"""The path of a file that a commit added, changed, removed or renamed, and the path before that
-where it was renamed; as bytes, from the folder. There are too many of them for more than tuples."""
+"""The path of a file that a commit added, changed, removed or renamed, and its old path if it was
+renamed; as bytes, relative to the folder. There are too many for anything larger than tuples."""
 
 
 class LoggedCommit(NamedTuple):
     hash: str
     time: int
-    """Seconds since 1970, when it was committed."""
+    """The time of the commit, in seconds since 1970."""
     message: str
     changes: list[Change] | None
-    """Empty for a merge; None where git cannot say, as at the edge of a shallow clone."""
+    """Empty for a merge; None if git cannot tell, as at the boundary of a shallow clone."""
 
 
 def read(
     checkout: checkouts.Checkout, folder: str, hashes: Sequence[str], edge: frozenset[str]
 ) -> Generator[list[LoggedCommit]]:
-    """These commits in this order, some at a time, with what they changed under a folder.
+    """These commits in order, in batches, with their changes under a folder.
 
-    Several git processes work ahead of us. Where one fails, because objects are missing that the
-    comparison of files or of trees needs, the rest is read in a way that needs less.
+    Several git processes work ahead of us. If one fails, because objects are missing that the
+    comparison of files or trees needs, the rest is read in a way that needs less.
     """
     parts = deque(hashes[at : at + _AT_A_TIME] for at in range(0, len(hashes), _AT_A_TIME))
     at_once = min(os.cpu_count() or 1, _PROCESSES)
@@ -84,12 +83,12 @@ def read(
             reading.close()
 
 
-# A field holds anything but NUL, and a hash looks like no status of a file.
+# A field contains anything but NUL, and a hash does not look like a file status.
 _TELLING = ("--stdin", "-z", "--encoding=UTF-8", "--format=%H%x00%ct%x00%B")
 
 
 def _ways(folder: str) -> list[tuple[str, ...]]:
-    """From the one that tells most to the one that needs least."""
+    """The options, from the most detailed to those that need the fewest objects."""
     compared = [
         *("diff-tree", "--always", "--root", "-r", "--name-status", "--no-ext-diff"),
         *("--no-textconv", "--ignore-submodules=all"),
@@ -97,10 +96,10 @@ def _ways(folder: str) -> list[tuple[str, ...]]:
     if folder:
         compared.append(f"--relative={folder}/")
     return [
-        # Renamed and edited: needs the files. The bound keeps a mass of them from being compared
-        # each with each.
+        # Detect renames with edits: needs the blobs. The limit prevents comparing a mass of files
+        # pairwise.
         (*compared, "-M", "-l200"),
-        # Renamed and left alone: needs the trees only, as a clone without blobs has them.
+        # Detect exact renames: needs only the trees, which a blobless clone has.
         (*compared, "-M100%"),
         ("log", "--no-walk=unsorted", "--no-show-signature", "-s"),
     ]
@@ -110,7 +109,7 @@ def _fields(printed: BinaryIO) -> Iterator[bytes]:
     begun = b""
     while block := printed.read(_BLOCK):
         end, *others = block.split(b"\0")
-        # Of a message without end only the beginning counts.
+        # Only the beginning of an endless message counts.
         begun = (begun + end)[:_LONGEST_FIELD] if len(begun) < _LONGEST_FIELD else begun
         for other in others:
             yield begun
@@ -129,7 +128,7 @@ def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCo
                 case b"R":
                     changes.append((next(fields, b""), path))
                 case b"C":
-                    # The second file that was made of a removed one; the first is its heir.
+                    # A second file made of a removed one; the first one continues its history.
                     changes.append((next(fields, b""), None))
                 case _:
                     changes.append((path, None))
@@ -139,10 +138,10 @@ def _commits(fields: Iterator[bytes], edge: frozenset[str]) -> Iterator[LoggedCo
 
 
 def _fit(commits: list[LoggedCommit]) -> list[LoggedCommit]:
-    """The same commits with messages that can be kept."""
+    """The same commits with messages that can be stored."""
     messages = [_CONTROL.sub("", commit.message) for commit in commits]
-    # Nearly no message has a secret, and one look at all of them costs a tenth of a look at each.
-    # No rule reaches across a NUL, and no message has one.
+    # Hardly any message contains a secret, and one search over all of them takes a tenth of the
+    # time. No rule matches across a NUL, and no message contains one.
     if redaction.redact("\n\0\n".join(messages)).findings:
         messages = [redaction.redact(message).text for message in messages]
     kept = (_NAMING_PEOPLE.sub("", message[:LONGEST_MESSAGE]).strip() for message in messages)

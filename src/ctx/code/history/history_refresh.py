@@ -1,8 +1,8 @@
-"""Brings the tables of history up to HEAD.
+"""Update the tables of history to HEAD.
 
-The commits that HEAD leads to are listed and compared with those that are here: what is missing
-is read, what is no longer in the list is taken out. So a rebase, a clone that was deepened, an
-old tip that git has thrown away and a reading that was interrupted need no case of their own.
+The commits reachable from HEAD are listed and compared with the stored ones: missing ones are read,
+others are removed. So a rebase, a deepened clone, a pruned tip and an interrupted refresh need no
+special case.
 """
 
 import os
@@ -21,7 +21,7 @@ from ctx.sqlite.connection import transaction
 
 MOST = 20_000
 _NEWEST = 2_000
-"""Commits that tell which files are being worked on."""
+"""So many commits determine which files are being worked on."""
 _OLDEST = (1 << 32) - 1
 
 
@@ -29,11 +29,11 @@ class HistorySize(NamedTuple):
     commits_new: int
     commits_total: int
     complete: bool
-    """Whether it is all that HEAD leads to, rather than the newest part of it."""
+    """Whether it contains everything reachable from HEAD, rather than the newest part."""
 
 
 class _State(NamedTuple):
-    """What the tables were brought up to."""
+    """What the tables were updated to."""
 
     head: str | None
     folder: str
@@ -44,9 +44,9 @@ class _State(NamedTuple):
 def refresh(
     connection: Connection, project: Project, most: int = MOST, tick: clock.Tick = clock.no_tick
 ) -> HistorySize | None:
-    """Bring the history up to HEAD; None outside of git.
+    """Update the history to HEAD; None outside of git.
 
-    Each step is a transaction of its own, and leaves a history that is true as far as it goes.
+    Each step is a separate transaction, and leaves a consistent history.
     """
     checkout = project.checkout
     if checkout is None:
@@ -54,7 +54,7 @@ def refresh(
     head, edge = git.checked_out(checkout), git.shallow_edge(checkout)
     folder = os.path.relpath(project.root, checkout.top)
     folder = "" if folder == "." else folder
-    # A folder's name may be no text that SQLite takes.
+    # The name of a folder may be no valid text for SQLite.
     named = os.fsencode(folder).decode("utf-8", "backslashreplace")
     wanted = _State(head or "", named, " ".join(sorted(edge)), most)
     state, complete = _state(connection)
@@ -68,7 +68,7 @@ def refresh(
         _take_out_what_is_untrue(connection, wanted, edge)
         missing = _keep_only(connection, listed[:most])
         connection.execute("DELETE FROM history_state")
-        # Nothing is up to date until the end, also for whoever finds this after an interruption.
+        # Nothing counts as up to date until the end, also after an interruption.
         begun = wanted._replace(head=None)
         connection.execute(
             "INSERT INTO history_state VALUES (?, ?, ?, ?, 0, ?, ?)",
@@ -77,7 +77,7 @@ def refresh(
     paths = _PathIds(connection)
     new = 0
     tick(new, len(missing))
-    # Closed at once where something interrupts, so that no git is left behind.
+    # Closed at once on an interruption, so that no git process is left behind.
     with closing(git_log.read(checkout, folder, missing, edge)) as parts:
         for part in parts:
             with transaction(connection):
@@ -97,11 +97,12 @@ def refresh(
 
 
 def _lately(connection: Connection) -> bytes:
-    """When paths were touched last, as far as the newest small commits tell; see `tables.py`."""
+    """The last time each path was touched, based on the newest small commits; see
+    `history_tables.py`."""
     rows = connection.execute(
         "SELECT time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
         " ORDER BY time DESC LIMIT ?",
-        # What was committed in the future says nothing about how old the others are.
+        # Commits dated in the future say nothing about the age of the others.
         (4 * LARGEST_SHARED, clock.wall_s(), _NEWEST),
     ).fetchall()
     last = {path_id: time for time, packed in reversed(rows) for path_id in unpack(packed)}
@@ -110,7 +111,7 @@ def _lately(connection: Connection) -> bytes:
 
 
 def history_size(connection: Connection) -> HistorySize:
-    """What is there, whether or not it is up to date."""
+    """What is stored, whether or not it is up to date."""
     return HistorySize(0, _count(connection), _state(connection)[1])
 
 
@@ -132,20 +133,20 @@ def _is_reading(connection: Connection, reader: str) -> bool:
 
 
 def _take_out_what_is_untrue(connection: Connection, wanted: _State, edge: frozenset[str]) -> None:
-    """What was read under other circumstances, and would be read differently now."""
+    """Remove what was read under other conditions and would be different now."""
     state, _ = _state(connection)
     if state is None:
         return
     if state.folder != wanted.folder:
         _clear(connection)
     elif state.edge != wanted.edge:
-        # A commit at the edge has no files that could be told; behind the edge it has.
+        # For a commit at the boundary, no files are known; when the boundary has moved, they are.
         stored = connection.execute("SELECT id, hash, files IS NULL FROM commits").fetchall()
         _take_out(connection, [id for id, hash, blank in stored if blank or hash.hex() in edge])
 
 
 def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
-    """Take out every other commit; the answer is which of those wanted are not here yet."""
+    """Remove all other commits, and return the wanted ones that are missing."""
     stored = {
         hash.hex(): id for hash, id in connection.execute("SELECT hash, id FROM commits").fetchall()
     }
@@ -186,7 +187,7 @@ def _take_out(connection: Connection, ids: Sequence[int]) -> None:
 def _add(
     connection: Connection, paths: "_PathIds", part: Iterable[git_log.LoggedCommit], *, inside: bool
 ) -> None:
-    """Write commits down. Of one that touched nothing inside the folder only the name is kept."""
+    """Store commits. For one that touched nothing inside the folder, only the hash is stored."""
     last = connection.execute("SELECT max(id) FROM commits").fetchone()[0] or 0
     rows, renames = [], []
     commits_of: defaultdict[int, list[int]] = defaultdict(list)
@@ -216,7 +217,7 @@ def _add(
 
 
 class _PathIds(dict[bytes, int | None]):
-    """The id of each path met so far, made where it is new; None for what is left out."""
+    """The ids of paths, created on demand; None for excluded ones."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Sequence
 
 LARGEST_SHARED = 30
-"""A commit that touches more files says nothing about which of them belong together."""
+"""A larger commit says nothing about which of its files belong together."""
 
 SCHEMA = """
 CREATE TABLE history_state (
@@ -47,7 +47,7 @@ CREATE INDEX renames_by_new ON renames (new_id);
 
 
 def pack(ids: Sequence[int]) -> bytes:
-    """Four bytes each, so that a list grows by writing more behind it."""
+    """Four bytes each, so that a list can be extended by appending."""
     return struct.pack(f"<{len(ids)}I", *ids)
 
 
@@ -64,5 +64,5 @@ def unshrink(body: bytes) -> str:
 
 
 def key_of(path: str) -> int:
-    """A number to look a path up by. Two paths may have the same."""
+    """A number to look up a path by. Two paths may have the same number."""
     return zlib.crc32(path.encode())

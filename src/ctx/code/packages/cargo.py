@@ -1,4 +1,5 @@
-"""Crates, from their `Cargo.toml` files alone. What cargo itself says is in `cargo_metadata`."""
+"""Crates, from their `Cargo.toml` files alone. For cargo's own description, see
+`cargo_metadata`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
@@ -32,7 +33,8 @@ _KINDS = {
     "build-dependencies": package_model.BUILD,
     "build_dependencies": package_model.BUILD,
 }
-# The table that lists them, the switch that turns finding them off, and where they are found.
+# The table that lists the targets, the switch for automatic discovery, and where they are
+# discovered.
 _FOUND = {
     "bin": ("autobins", "src/bin"),
     "example": ("autoexamples", "examples"),
@@ -42,7 +44,7 @@ _FOUND = {
 
 
 class _Crate(NamedTuple):
-    """A manifest, and the one of the workspace that it takes values from."""
+    """A manifest, and the manifest of the workspace that it inherits from."""
 
     manifest: str
     said: Table
@@ -54,7 +56,7 @@ class _Crate(NamedTuple):
         return split(self.manifest)[0]
 
     def package(self, key: str) -> Any:
-        """A value of `[package]`, which may be the workspace's."""
+        """A value of `[package]`, which may be inherited from the workspace."""
         value = table_of(self.said, "package").get(key)
         if isinstance(value, dict) and value.get("workspace") is True:
             return table_of(self.workspace_said, "workspace", "package").get(key)
@@ -90,7 +92,7 @@ def cargo_manifests(tree: ManifestTree) -> PackageWorkspace:
 def _workspace(path: str, said: dict[str, Table]) -> str:
     """The manifest of the workspace that a package belongs to; empty for none.
 
-    It is the one that it names, or the nearest above that is a workspace and does not exclude it.
+    It is the one that it names, or the nearest parent that is a workspace and does not exclude it.
     """
     folder = split(path)[0]
     named = text_of(said[path], "package", "workspace")
@@ -134,7 +136,7 @@ def _package(tree: ManifestTree, crate: _Crate) -> ManifestPackage:
 
 
 def _targets(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
-    """What a crate builds: what its manifest lists, and what lies where cargo looks for it."""
+    """The targets of a crate: those in its manifest, and those that cargo discovers."""
     yield from _library(tree, crate)
     for kind in _FOUND:
         yield from _programs(tree, crate, kind)
@@ -168,7 +170,7 @@ def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageT
         name = text_of(each, "name")
         path = joined(crate.root, text_of(each, "path")) or there.get(name, "")
         named[name] = PackageTarget(name, kind, path)
-    # Before 2018, a list was taken to be the whole list.
+    # Before 2018, an explicit list disabled discovery.
     is_old = crate.package("edition") in (None, "2015")
     found = crate.package(switch)
     if found is True or (found is None and not (listed and is_old)):
@@ -180,7 +182,7 @@ def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageT
 
 
 def _lying(tree: ManifestTree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[str, str]]:
-    """The names and files of what lies in the folder for its kind."""
+    """The names and files of the targets in the folder for a kind."""
     start = joined(crate.root, "src/main.rs") or ""
     if kind == "bin" and start in tree:
         yield crate.name, start
@@ -238,7 +240,7 @@ def _dependency(
 
 
 def _patched(crate: _Crate, said: dict[str, Table]) -> dict[str, str]:
-    """The crates of this project that stand in for published ones, by name."""
+    """The crates of this project that replace published ones, by name."""
     found = {}
     where, tables = crate.workspace or crate.manifest, crate.workspace_said or crate.said
     for source in table_of(tables, "patch").values():

@@ -1,12 +1,12 @@
-"""Cargo workspaces as cargo describes them: `cargo metadata`, as a snapshot that can be kept.
+"""Cargo workspaces as `cargo metadata` describes them, as a snapshot that can be stored.
 
-A clone is a stranger's. Its `.cargo/config.toml` may name programs that cargo is to run, and its
-`rust-toolchain.toml` may name a whole toolchain. Both are looked for from the folder that cargo
-runs in: so cargo runs in the root of the file system, and is told where the manifest lies. It may
-not use the network, and does not write a `Cargo.lock`.
+A clone is untrusted. Its `.cargo/config.toml` may name programs that cargo runs, and its
+`rust-toolchain.toml` may name a whole toolchain. Both are searched from the working folder: so
+cargo runs in the root of the file system, and gets the path of the manifest. It must not use the
+network, and does not write a `Cargo.lock`.
 
-Nothing in a snapshot tells of the machine that it was made on: paths are from the project's root,
-and what lies outside of it has none.
+A snapshot contains nothing about the machine: paths are relative to the project's root, and crates
+outside of it have none.
 """
 
 import os
@@ -35,7 +35,7 @@ from ctx.objects.model import (
 from ctx.objects.store import derived_id
 
 OUTSIDE = "path+outside"
-"""Where a crate lies that is in another folder of this machine."""
+"""The location of a crate in another folder of this machine."""
 
 _NEUTRAL_FOLDER = "/"
 _TIME_LIMIT_S = 60
@@ -58,7 +58,7 @@ class CargoDescription(NamedTuple):
     problems: tuple[ManifestProblem, ...]
 
 
-# What cargo prints, as far as it is of use here.
+# The fields of cargo's output that are used here.
 
 
 class _Target(msgspec.Struct, frozen=True):
@@ -114,21 +114,21 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class _Local(NamedTuple):
-    """What the manifests say by themselves."""
+    """What the manifests themselves say."""
 
     tree: ManifestTree
     meant: Mapping[tuple[str, str], str]
-    """The manifest of a crate of this project, by the one that needs it and its name."""
+    """The manifest of a crate of this project, by the dependent manifest and the name."""
 
 
 def describe(root: str, paths: Iterable[str]) -> CargoDescription:
-    """The cargo workspaces among a project's files, all of them as one snapshot.
+    """The cargo workspaces among a project's files, as one snapshot.
 
-    E015 where there is no manifest, E029 where cargo is missing or can describe none of them.
+    E015 if there is no manifest, E029 if cargo is missing or can describe none of them.
     """
     root = os.path.realpath(root)
     tree = ManifestTree(root, paths)
-    # A link may lead to anything on this machine.
+    # A link may point to anything on this machine.
     manifests = outermost(path for path in tree.called(MANIFEST) if _inside(root, path) == path)
     if not manifests:
         raise PathRefused(
@@ -154,7 +154,7 @@ def describe(root: str, paths: Iterable[str]) -> CargoDescription:
 
 
 def outermost(manifests: Iterable[str]) -> list[str]:
-    """Manifests with none in a folder above: what cargo is asked about. It knows their members."""
+    """The manifests without another one in a parent folder. Cargo knows their members."""
     found: list[str] = []
     folders: set[str] = set()
     for manifest in sorted(manifests, key=lambda path: (path.count("/"), path)):
@@ -193,7 +193,7 @@ def _workspace(
 
 
 def _ask(root: str, *options: str) -> _Metadata:
-    """What `cargo metadata` says. E029 where it refuses."""
+    """The output of `cargo metadata`. E029 if it fails."""
     cargo = shutil.which("cargo")
     # A relative folder on PATH would be one of the project's.
     if cargo is None or not os.path.isabs(cargo):
@@ -225,7 +225,7 @@ def _ask(root: str, *options: str) -> _Metadata:
 
 
 def _complaint(root: str, printed: bytes) -> str:
-    """What is wrong, in one line: cargo says what failed, and then why."""
+    """The error in one line: cargo prints what failed, and then why."""
     lines = printed.decode("utf-8", "replace").replace(f"{root}/", "").splitlines()
     begun = next((n for n, line in enumerate(lines) if line.startswith("error")), 0)
     told = [" ".join(line.split()) for line in lines[begun:]]
@@ -234,7 +234,7 @@ def _complaint(root: str, printed: bytes) -> str:
     return f"{said}." if len(said) <= _MOST_TOLD else f"{said[:_MOST_TOLD].rstrip()}…"
 
 
-# From what cargo prints to what is kept.
+# From cargo's output to the snapshot.
 
 
 def _snapshot(root: str, found: _Metadata, needs: Iterable[PackageDependency]) -> CargoSnapshot:
@@ -265,7 +265,7 @@ def _targets(root: str, package_id: str, package: _Package) -> Iterator[Target]:
 
 
 def _resolved(root: str, found: _Metadata) -> Iterator[PackageDependency]:
-    """What every package needs, as cargo has chosen it."""
+    """The dependencies of every package, as cargo resolved them."""
     packages = {package.id: package for package in found.packages}
     for node in found.resolve.nodes if found.resolve else ():
         from_ = packages[node.id]
@@ -279,7 +279,7 @@ def _resolved(root: str, found: _Metadata) -> Iterator[PackageDependency]:
 def _declared(
     root: str, found: _Metadata, local: _Local, locked: Mapping[str, str]
 ) -> Iterator[PackageDependency]:
-    """What the packages of a workspace say that they need."""
+    """The dependencies that the packages of a workspace declare."""
     ids = {_manifest(root, each): _id(root, each) for each in found.packages}
     for package in found.packages:
         manifest = _manifest(root, package) or ""
@@ -305,7 +305,7 @@ def _need(from_: str, to: str, kind: str | None, asked: Sequence[_Declared]) -> 
 
 
 def _locked(tree: ManifestTree, path: str | None) -> dict[str, str]:
-    """The versions in a `Cargo.lock`, of packages that are there in one version alone."""
+    """The versions in a `Cargo.lock`, for packages with a single version."""
     table = tree.toml(path) if path else None
     listed = [(text_of(each, "name"), each) for each in tables_of(table, "package")]
     times = Counter(name for name, _ in listed)
@@ -327,7 +327,7 @@ def _merged(parts: Sequence[CargoSnapshot]) -> CargoSnapshot:
 
 
 def _id(root: str, package: _Package) -> str:
-    """Cargo's name for a package, without the folders of this machine."""
+    """Cargo's id of a package, without folders of this machine."""
     if package.source is None:
         manifest = _manifest(root, package)
         where = OUTSIDE if manifest is None else f"path+{split(manifest)[0]}"
@@ -337,19 +337,19 @@ def _id(root: str, package: _Package) -> str:
 
 
 def _source(source: str) -> str:
-    """Where a published package is from, without its revision and whoever may read it there."""
+    """The source of a published package, without revision and credentials."""
     if "file:" in source:
         return f"{source.partition('+')[0]}+outside"
     return redaction.redact(_USER_IN_URL.sub("//", source.partition("#")[0])).text
 
 
 def _manifest(root: str, package: _Package) -> str | None:
-    """The manifest of a package of the project. A home of cargo may lie in a project too: what was
-    fetched into it is not the project's."""
+    """The manifest of a package of the project. Cargo's home may be inside a project: fetched
+    packages do not belong to the project."""
     return None if package.source else _inside(root, package.manifest_path)
 
 
 def _inside(root: str, path: str) -> str | None:
-    """A path from the project's root, wherever links lead; None for what lies outside."""
+    """A path relative to the project's root with links resolved; None if it is outside."""
     inside = os.path.relpath(os.path.realpath(os.path.join(root, path)), root)
     return None if inside == ".." or inside.startswith("../") else inside

@@ -17,7 +17,7 @@ WORKSPACE = "go.work"
 
 
 class _Line(NamedTuple):
-    """A directive: `require`, and its words. A block is as many of them as it has lines."""
+    """A directive, such as `require`, and its words. A block is one directive per line."""
 
     verb: str
     words: tuple[str, ...]
@@ -42,7 +42,7 @@ def go_manifests(tree: ManifestTree) -> PackageWorkspace:
         if name:
             packages.append(_package(tree, path, name, workspaces.get(path, "")))
         elif lines:
-            # An empty one only keeps its folder out of the module around it.
+            # An empty manifest only excludes its folder from the module around it.
             tree.problem(path, "names no module")
     dependencies = [each for package in packages for each in _dependencies(package, said, packages)]
     return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
@@ -63,7 +63,7 @@ def _lines(text: str) -> Iterator[_Line]:
 
 
 def _used(tree: ManifestTree, said: Mapping[str, list[_Line]]) -> Iterator[tuple[str, str]]:
-    """The modules that a workspace uses, and its file."""
+    """The modules that a workspace uses, each with the file of the workspace."""
     for path in tree.called(WORKSPACE):
         for line in _lines(tree.text(path) or ""):
             if line.verb == "use" and line.words:
@@ -93,7 +93,7 @@ def _package(tree: ManifestTree, path: str, name: str, workspace: str) -> Manife
 
 
 def _programs(tree: ManifestTree, folder: str, name: str) -> Iterator[PackageTarget]:
-    """What lies where programs lie by convention; only their code would tell for sure."""
+    """The programs at conventional places; only their code could confirm it."""
     main = joined(folder, "main.go") or ""
     if main in tree:
         yield PackageTarget(name.rpartition("/")[2], "bin", main)
@@ -134,7 +134,7 @@ def _dependencies(
 
 
 def _parted(words: tuple[str, ...]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    """What stands before and after the arrow of a `replace`."""
+    """What is before and after the arrow of a `replace`."""
     if "=>" not in words:
         return words, False, ()
     at = words.index("=>")

@@ -1,7 +1,7 @@
-"""A project's files, as a reader of manifests sees them: names, and content within limits.
+"""The files of a project for the readers of manifests: names, and content within limits.
 
-Manifests may be a stranger's. What they say is taken as values of the expected shape or not at
-all, and no path that they name leads out of the project.
+Manifests may be untrusted. Values of an unexpected shape are ignored, and no path leads out of the
+project.
 """
 
 import json
@@ -22,7 +22,7 @@ Table = Mapping[str, Any]
 T = TypeVar("T")
 
 _LARGEST = 1024 * 1024
-# Python's parser of TOML takes time that grows with the square of the parts of a key.
+# Python's TOML parser takes time quadratic in the parts of a key.
 _MOST_DOTS = 30
 _QUOTED = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|\'[^\']*+\'?')
 _LONGEST_NAME = 300
@@ -38,7 +38,7 @@ class ManifestTree:
         return path in self._paths
 
     def called(self, name: str) -> list[str]:
-        """The files of a name, those of the outermost folders first."""
+        """The files with a name, those in the outermost folders first."""
         return sorted(self._by_name.get(name, ()), key=lambda path: (path.count("/"), path))
 
     def files(self, folder: str) -> list[str]:
@@ -71,7 +71,7 @@ class ManifestTree:
         return found
 
     def toml(self, path: str) -> Table | None:
-        """What a file says; None, and a problem, where it cannot be read."""
+        """The parsed file; None, and a problem, if it cannot be read."""
         return self._read(path, _toml)
 
     def json(self, path: str) -> Table | None:
@@ -111,13 +111,13 @@ class ManifestTree:
 
 
 def split(path: str) -> tuple[str, str]:
-    """The folder and the last name of a path; `.` is the project's root."""
+    """The folder and the last component of a path; `.` is the project's root."""
     folder, _, name = path.rpartition("/")
     return folder or ".", name
 
 
 def joined(folder: str, path: str) -> str | None:
-    """A path that a manifest names, from the project's root; None where it leads out of it."""
+    """A path in a manifest, relative to the project's root; None if it leads out of it."""
     if not path or path.startswith("/") or "\\" in path or not is_name(path, longest=1000):
         return None
     found = posixpath.normpath(posixpath.join(folder, path))
@@ -125,12 +125,12 @@ def joined(folder: str, path: str) -> str | None:
 
 
 def is_name(text: str, longest: int = _LONGEST_NAME) -> bool:
-    """Whether a text can be shown and kept as a name."""
+    """Whether a text can be shown and stored as a name."""
     return 0 < len(text) <= longest and text.isprintable()
 
 
 def text_of(value: Any, *keys: str) -> str:
-    """The text at a place in a table; empty where there is none."""
+    """The text at a place in a table; empty if there is none."""
     found = _at(value, keys)
     return found if isinstance(found, str) and is_name(found) else ""
 
@@ -142,7 +142,7 @@ def texts_of(value: Any, *keys: str) -> list[str]:
 
 
 def table_of(value: Any, *keys: str) -> Table:
-    """The table at a place in a table; an empty one where there is none."""
+    """The table at a place in a table; empty if there is none."""
     found = _at(value, keys)
     return found if isinstance(found, dict) else {}
 
@@ -179,7 +179,7 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _xml(text: str) -> Element:
-    # Whoever can define an entity can let it unfold without end.
+    # Entity definitions can expand without bound.
     if "<!" in text.replace("<!--", "").replace("<![CDATA[", ""):
         raise ValueError("it has a definition of its own document type")
     try:
@@ -189,9 +189,10 @@ def _xml(text: str) -> Element:
 
 
 def _bare(line: str) -> str:
-    """A line without what is quoted on it, and without its comment.
+    """A line without quoted text and comments.
 
-    Where a text of several lines begins or ends, that cannot be told, and all of it stays.
+    At the beginning or the end of a multi-line string this is unclear, and the whole line is
+    returned.
     """
     is_part = '"""' in line or "'''" in line
     return line if is_part else _QUOTED.sub("", line).partition("#")[0]

@@ -1,4 +1,4 @@
-"""The packages of every ecosystem in a project: the one door for whoever resolves imports."""
+"""Read the packages of all ecosystems in a project."""
 
 from collections.abc import Iterable
 
@@ -18,8 +18,8 @@ MANIFESTS = frozenset(
         *("pyproject.toml", "setup.cfg", "go.mod", "go.work", "pom.xml"),
     }
 )
-"""The names of all files that are read. While none of them changes, and no file comes or goes, the
-answer stays the same."""
+"""The names of all files that are read. While none of them changes, and no file is added or
+removed, the result stays the same."""
 
 
 def read_all(root: str, paths: Iterable[str]) -> PackageWorkspace:

@@ -25,7 +25,7 @@ from ctx.code.packages.package_model import (
 MANIFEST = "package.json"
 PNPM = "pnpm-workspace.yaml"
 
-# Where one is listed twice, npm takes it for optional.
+# If a package is listed twice, npm treats it as optional.
 _KINDS = {
     "optionalDependencies": package_model.NORMAL,
     "dependencies": package_model.NORMAL,
@@ -65,7 +65,7 @@ def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
     workspaces = list(_workspaces(tree, said))
     packages = []
     for path, manifest in said.items():
-        # A file that only says how its folder is to be read is no package.
+        # A file that only sets options for its folder is not a package.
         if "name" in manifest or "workspaces" in manifest or any(key in manifest for key in _KINDS):
             packages.append(_package(tree, path, manifest, workspaces))
     known = _Known(packages)
@@ -86,8 +86,8 @@ def _workspaces(tree: ManifestTree, said: Mapping[str, Table]) -> Iterator[_Memb
 
 
 def _listed_for_pnpm(text: str) -> list[str]:
-    """The list `packages` of a YAML file: of all that YAML can be, only what pnpm's own look like:
-    one entry a line, or all of them in brackets."""
+    """The list `packages` of a YAML file. Only the usual forms of pnpm are supported: one entry per
+    line, or all in brackets."""
     found: list[str] = []
     is_inside = False
     for line in text.splitlines():
@@ -115,7 +115,7 @@ def _package(
     name = text_of(manifest, "name")
     if "name" in manifest and not name:
         tree.problem(path, "has a name that is none")
-    # The innermost that has it; they come from the outside in.
+    # The innermost workspace that contains it; they are sorted from outside in.
     above = [each.manifest for each in workspaces if each.has(folder)]
     return ManifestPackage(
         name,
@@ -135,7 +135,7 @@ def _targets(manifest: Table, folder: str, name: str) -> Iterator[PackageTarget]
             yield PackageTarget(".", kind, path)
     yield from _exports(manifest.get("exports"), folder)
     programs = manifest.get("bin")
-    # A program that is given by its path alone is called like the package, without its scope.
+    # A program given by path alone has the name of the package, without its scope.
     named = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else programs
     for program, file in entries(named if isinstance(named, dict) else {}):
         if path := joined(folder, file if isinstance(file, str) else ""):
@@ -143,9 +143,9 @@ def _targets(manifest: Table, folder: str, name: str) -> Iterator[PackageTarget]
 
 
 def _exports(exports: Any, folder: str) -> Iterator[PackageTarget]:
-    """What a package lets be imported: each way in, and the files that stand behind it.
+    """The entry points of a package, and the files behind them.
 
-    `exports` is a path, or a tree of ways in (which begin with a dot) and conditions.
+    `exports` is a path, or a tree of entry points (which begin with a dot) and conditions.
     """
     waiting: list[tuple[str, Any]] = [(".", exports)]
     for _ in range(_MOST_EXPORTS):
@@ -172,9 +172,9 @@ class _Known:
             self._by_name.setdefault(package.name, []).append(package)
 
     def meant(self, package: ManifestPackage, name: str, requirement: str) -> str:
-        """The manifest of the package that is needed, if it is one of the project.
+        """The manifest of the required package, if it is one of the project.
 
-        That is one of the same workspace, or one whose folder is named.
+        It belongs to the same workspace, or its folder is named.
         """
         for protocol in _LOCAL:
             folder = joined(package.root, requirement.removeprefix(protocol))

@@ -1,4 +1,4 @@
-"""What manifests say: packages, what they build, what they depend on."""
+"""The content of manifests: packages, targets, dependencies."""
 
 from typing import NamedTuple
 
@@ -6,22 +6,22 @@ CARGO, NPM, PYTHON, GO, MAVEN = "cargo", "npm", "python", "go", "maven"
 
 NORMAL, DEV, BUILD = "normal", "dev", "build"
 PEER = "peer"
-"""Whoever depends on the package brings it."""
+"""Dependents of the package provide it."""
 EXTRA = "extra"
 """Only with an extra of that package."""
 INDIRECT = "indirect"
-"""What a dependency needs, written down by the tool."""
+"""A dependency of a dependency, recorded by the tool."""
 
 
 class PackageTarget(NamedTuple):
-    """Something that a package builds or offers: a library, a program, an entry."""
+    """Something that a package builds or provides: a library, a program, an entry point."""
 
     name: str
     kind: str
     """cargo: `lib bin test bench example proc_macro build_script`; npm: `main module types export
     bin`; Python: `script`; Go: `bin`."""
     path: str
-    """From the project's root. What is built first need not be there; empty where unknown."""
+    """Relative to the project's root. A build output may not exist; empty if unknown."""
 
 
 class ManifestPackage(NamedTuple):
@@ -29,44 +29,44 @@ class ManifestPackage(NamedTuple):
     version: str
     ecosystem: str
     root: str
-    """The folder from the project's root; `.` is the root itself."""
+    """The folder relative to the project's root; `.` is the root itself."""
     manifest: str
-    """The path of its manifest, which no other package has."""
+    """The path of its manifest, which is unique."""
     targets: tuple[PackageTarget, ...] = ()
     modules: tuple[str, ...] = ()
-    """What imports call it: a crate, an npm name, the top modules of a Python project, the path of
+    """The names for imports: a crate, an npm name, the top modules of a Python project, the path of
     a Go module."""
     import_roots: tuple[str, ...] = ()
-    """The folders that the paths of imports are relative to, where that is not the package's."""
+    """The folders that import paths are relative to, if not the package's."""
     workspace: str = ""
-    """The manifest of the workspace that it belongs to, if there is one."""
+    """The manifest of its workspace, if there is one."""
 
 
 class ManifestDependency(NamedTuple):
     from_: str
-    """The manifest of the package that needs it."""
+    """The manifest of the dependent package."""
     to: str
-    """The name of the package that is needed."""
+    """The name of the required package."""
     kind: str
     optional: bool = False
     features: tuple[str, ...] = ()
-    """What is asked of it: features of a crate, extras of a Python project."""
+    """The requested features of a crate, or extras of a Python project."""
     local: bool = False
     requirement: str = ""
     known_as: str = ""
-    """What imports call it, where that is another name."""
+    """The name for imports, if it differs."""
     manifest: str = ""
-    """The manifest of the package that is meant, if it is one of this project."""
+    """The manifest of the required package, if it is one of this project."""
 
 
 class ManifestProblem(NamedTuple):
     path: str
     reason: str
-    """As the rest of a sentence that begins with the path."""
+    """The rest of a sentence that begins with the path."""
 
 
 class PackageWorkspace(NamedTuple):
-    """All that was found."""
+    """All packages, dependencies and problems."""
 
     packages: tuple[ManifestPackage, ...] = ()
     dependencies: tuple[ManifestDependency, ...] = ()

@@ -1,4 +1,4 @@
-"""The packages of a project as its index has them: what was read out of the manifests."""
+"""Queries on the indexed packages of a project."""
 
 import json
 from collections import defaultdict
@@ -9,20 +9,20 @@ from ctx.code.packages.package_model import PackageTarget
 
 
 class PackageDependency(NamedTuple):
-    """What a package depends on."""
+    """A dependency of a package."""
 
     name: str
     kind: str
     """`normal`, `dev`, `build`, `peer`, `extra` or `indirect`."""
     optional: bool
     features: tuple[str, ...]
-    """What is asked of it: features of a crate, extras of a Python project."""
+    """The requested features of a crate, or extras of a Python project."""
     requirement: str
-    """Which versions will do, as the manifest says it."""
+    """The version requirement in the manifest."""
     local: bool
     """Whether it is a package of this project."""
     manifest: str
-    """The manifest of that package; empty for one from elsewhere."""
+    """The manifest of that package; empty for an external one."""
 
 
 class IndexedPackage(NamedTuple):
@@ -31,15 +31,15 @@ class IndexedPackage(NamedTuple):
     ecosystem: str
     """`cargo`, `npm`, `python`, `go` or `maven`."""
     root: str
-    """The folder from the project's root; `.` is the root itself."""
+    """The folder relative to the project's root; `.` is the root itself."""
     manifest: str
     targets: tuple[PackageTarget, ...]
-    """What it builds or offers."""
+    """What it builds or provides."""
     dependencies: tuple[PackageDependency, ...]
 
 
 def all_packages(connection: Connection) -> list[IndexedPackage]:
-    """The packages in the order of their folders, each with what it needs."""
+    """The packages in the order of their folders, with their dependencies."""
     needed: defaultdict[str, list[PackageDependency]] = defaultdict(list)
     for manifest, name, kind, optional, features, requirement, target in connection.execute(
         "SELECT manifest, name, kind, optional, features, requirement, target FROM dependencies"
@@ -68,7 +68,7 @@ def all_packages(connection: Connection) -> list[IndexedPackage]:
 
 
 def find_packages(packages: list[IndexedPackage], word: str) -> list[IndexedPackage]:
-    """Those that somebody means by a name, a manifest, or a folder."""
+    """The packages with a name, a manifest, or a folder."""
     wanted = word.removeprefix("./").rstrip("/") or "."
     return [each for each in packages if wanted in (each.name, each.manifest)] or [
         each for each in packages if wanted == each.root or _alike(wanted) == _alike(each.name)
@@ -78,7 +78,7 @@ def find_packages(packages: list[IndexedPackage], word: str) -> list[IndexedPack
 def dependents(
     packages: list[IndexedPackage], meant: list[IndexedPackage]
 ) -> list[tuple[IndexedPackage, PackageDependency]]:
-    """Who depends on some of them."""
+    """The dependents of some packages."""
     manifests = {each.manifest for each in meant}
     names = {(each.ecosystem, _alike(each.name)) for each in meant}
     return [
@@ -93,7 +93,7 @@ def dependents(
 def dependents_of_external(
     packages: list[IndexedPackage], name: str
 ) -> list[tuple[IndexedPackage, PackageDependency]]:
-    """Who depends on a package that is not here."""
+    """The dependents of an external package."""
     return [
         (each, needed)
         for each in packages
@@ -103,7 +103,7 @@ def dependents_of_external(
 
 
 def similar_names(packages: list[IndexedPackage], word: str) -> list[str]:
-    """Names of packages, from here or from elsewhere, that somebody may have meant."""
+    """Similar names of packages, local or external."""
     import difflib
 
     names = {each.name for each in packages}
@@ -112,5 +112,5 @@ def similar_names(packages: list[IndexedPackage], word: str) -> list[str]:
 
 
 def _alike(name: str) -> str:
-    """A name as those compare it who write `-`, `_` and capitals as they like."""
+    """A name for comparison: `-`, `_` and case do not matter."""
     return name.replace("_", "-").casefold()

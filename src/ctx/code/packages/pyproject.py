@@ -1,4 +1,5 @@
-"""Python projects, from `pyproject.toml` and `setup.cfg`. A `setup.py` is a program: not run."""
+"""Python projects, from `pyproject.toml` and `setup.cfg`. A `setup.py` is a program and is not
+run."""
 
 import configparser
 import re
@@ -35,12 +36,12 @@ _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 
 
 class _Project(NamedTuple):
-    """What either kind of manifest says, in one form."""
+    """The content of either kind of manifest in one form."""
 
     name: str
     version: str
     scripts: Mapping[str, str]
-    """Names of programs, and `package.module:function`."""
+    """The names of programs, and `package.module:function`."""
     needs: tuple["_Need", ...]
 
 
@@ -67,7 +68,7 @@ def python_manifests(tree: ManifestTree) -> PackageWorkspace:
             project = _of_pyproject(said or {})
         else:
             project = _of_setup_cfg(tree, path)
-        # Many files of these names only hold the settings of tools.
+        # Many of these files only contain tool settings.
         if project is not None and folder not in found:
             found[folder] = (_package(tree, path, project, said or {}), project)
     by_name = {_plain(package.name): package.manifest for package, _ in found.values()}
@@ -104,7 +105,7 @@ def _of_pyproject(said: Table) -> _Project | None:
 
 
 def _needs(requirements: Iterable[str], kind: str) -> Iterator[_Need]:
-    """What a list of requirements says; what is none is passed over."""
+    """The requirements in a list; invalid ones are skipped."""
     for text in requirements:
         if read := _REQUIREMENT.fullmatch(text):
             name, extras, rest = read.groups("")
@@ -126,7 +127,7 @@ def _needs_of_poetry(poetry: Table) -> Iterator[_Need]:
 
 
 def _of_setup_cfg(tree: ManifestTree, path: str) -> _Project | None:
-    # Python's parser takes time that grows with the square of the spaces in a line.
+    # Python's parser takes time quadratic in the spaces of a line.
     lines = (tree.text(path) or "").splitlines()
     text = "\n".join(" " * line[:1].isspace() + " ".join(line.split()) for line in lines)
     parser = configparser.RawConfigParser(strict=False)
@@ -152,7 +153,7 @@ def _of_setup_cfg(tree: ManifestTree, path: str) -> _Project | None:
     name, version = (parser.get("metadata", key, fallback="") for key in ("name", "version"))
     return _Project(
         name if is_name(name or "") else "",
-        # `attr: package.__version__` is a place, not a version.
+        # `attr: package.__version__` is a reference, not a version.
         version if is_name(version or "") and ":" not in version else "",
         {name.strip(): what.strip() for name, _, what in programs},
         tuple(needs),
@@ -184,7 +185,7 @@ def _dependencies(
 ) -> Iterator[ManifestDependency]:
     for name, extras, requirement, kind, optional in dict.fromkeys(project.needs):
         meant = by_name.get(_plain(name), "")
-        # A project may ask for its own extras.
+        # A project may require its own extras.
         local = meant not in ("", package.manifest)
         yield ManifestDependency(
             package.manifest,
@@ -199,5 +200,5 @@ def _dependencies(
 
 
 def _plain(name: str) -> str:
-    """A name as the package index compares them."""
+    """A name, normalised as on the package index."""
     return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,5 +1,5 @@
-"""Where the modules of a Python project lie: what its build tool is told, else where people put
-them, which is a folder `src` or the project's own."""
+"""The folders of the modules of a Python project: as its build tool is configured, else by
+convention: a folder `src`, or the project's own."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from ctx.code.packages.manifest_files import (
     texts_of,
 )
 
-# Folders beside the code that are not part of what is installed, as setuptools has it.
+# Folders beside the code that setuptools does not install.
 _BESIDE = frozenset(
     "test tests testing doc docs example examples sample samples script scripts tool tools util "
     "utils bin ci build dist benchmark benchmarks bench task tasks fabfile site_scons exercise "
@@ -28,10 +28,10 @@ class Layout(NamedTuple):
     roots: tuple[str, ...]
     """The folders that imports are relative to."""
     modules: tuple[str, ...]
-    """What can be imported from them, at the top."""
+    """The top-level modules in them."""
 
     def file_of(self, tree: ManifestTree, module: str) -> str:
-        """The file of a module with dots; empty where it is not here."""
+        """The file of a dotted module; empty if it is not here."""
         inside = module.replace(".", "/")
         for root in self.roots:
             for end in (".py", "/__init__.py", ".pyi"):
@@ -42,7 +42,7 @@ class Layout(NamedTuple):
 
 
 def find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> Layout:
-    """The layout of the project in a folder, whose manifest may say something about it."""
+    """The layout of the project in a folder; its manifest may configure it."""
     told = [
         root for root in dict.fromkeys(_configured_folders(folder, said)) if any(_in(tree, root))
     ]
@@ -77,7 +77,7 @@ def _configured_folders(folder: str, said: Table) -> Iterator[str]:
 
 
 def _in(tree: ManifestTree, root: str, named: str = "") -> Iterator[str]:
-    """The modules at the top of a folder: packages, files, and folders that hold packages."""
+    """The top-level modules in a folder: packages, files, and folders that contain packages."""
     for name in tree.folders(root):
         inside = joined(root, name) or name
         files = tree.files(inside)

@@ -1,7 +1,7 @@
 """Where the includes of C and C++ lead, and what they make visible.
 
-Nobody knows how a compiler is called: an include is looked for beside the file, and then among all
-files by the end of their paths. A function that a header declares is found where it is defined.
+The compiler's options are unknown: an include is searched beside the file, and then among all files
+by the end of their paths. A function that a header declares is resolved to its definition.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ _ROOTS = frozenset({"include", "includes", "inc", "src", "source", "lib", ""})
 _MOST_INCLUDED = 2_000
 _MOST_REMEMBERED = 500
 _MANY = 9
-"""Of a name that is given more often, the world does not know all items."""
+"""If a name is defined more often, the world does not return all items."""
 _CALLABLE = frozenset({"function", "method"})
 
 _STANDARD = frozenset(
@@ -42,7 +42,7 @@ _STANDARD = frozenset(
     " stdint stdio stdlib stdnoreturn string strings tgmath threads time uchar unistd wchar wctype"
     " windows zlib".split()
 )
-"""Headers that a system has, whatever a repository calls its own."""
+"""System headers, even if a repository has files of the same name."""
 
 _LIBRARY = frozenset(
     "abort abs accept access assert atexit atof atoi atol bind bsearch calloc ceil close closedir"
@@ -75,7 +75,7 @@ _MEMBERS = frozenset(
 
 class _EveryName(frozenset[str]):
     """A method that is defined outside of its class sees the members by their plain names, so each
-    name has to be asked for."""
+    name must be looked up."""
 
     def __contains__(self, _: object) -> bool:
         return True
@@ -104,7 +104,7 @@ class CRules(ResolutionRules):
 
     def module(self, file: SourceFile, module: str) -> MaybeValue:
         if module.startswith("::"):
-            # A namespace is in many files: what is in it is found by its own name.
+            # A namespace spans many files: its items are found by their own names.
             return None
         number = self._header(file.path, module)
         found = None if number is None else self.world.file(number)
@@ -116,7 +116,7 @@ class CRules(ResolutionRules):
         return self.module(file, each.module)
 
     def _header(self, path: str, module: str) -> int | None:
-        """The file that an include means."""
+        """The file that an include refers to."""
         is_system = module.startswith("<")
         name = module.strip("<>")
         here = path.rpartition("/")[0]
@@ -140,12 +140,12 @@ class CRules(ResolutionRules):
             ]
         if not found:
             return None
-        # Of several the nearest is meant.
+        # Among several files, the nearest one.
         found.sort(key=lambda each: (-_common(each, path), each.count("/"), each))
         return self.world.ids[found[0]]
 
     def _includes(self, number: int) -> list[int]:
-        """The files that a file includes itself."""
+        """The files that a file includes directly."""
         known = self._included.get(number)
         if known is None:
             file = self.world.file(number)
@@ -159,7 +159,7 @@ class CRules(ResolutionRules):
         return known
 
     def _seen_files(self, number: int) -> frozenset[int]:
-        """A file, and all that come in by its includes."""
+        """A file, and all files that it includes transitively."""
         known = self._visible.get(number)
         if known is None:
             if len(self._visible) >= _MOST_REMEMBERED:
@@ -178,13 +178,13 @@ class CRules(ResolutionRules):
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
         found = self._seen_from(file, name)
         if found is None and len(self.world.named(name)) < _MANY:
-            # `class Name;` promises that there is one somewhere.
+            # `class Name;` declares that there is one somewhere.
             types = [each for each in self._candidates(name) if _is_type(each)]
             found = types[0] if len(types) == 1 else None
         return found if found is not None else super().implicit(file, name)
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:
-        """What a namespace has: it goes on in other files."""
+        """The items of a namespace, which continues in other files."""
         inner = self._outer(file).get(name)
         if inner is not None and file.items[inner].kind == "module":
             return False, file, inner
@@ -195,7 +195,7 @@ class CRules(ResolutionRules):
         return found
 
     def _seen_from(self, file: SourceFile, name: str) -> MaybeValue:
-        """What a name means by what is included."""
+        """The meaning of a name among the included files."""
         seen = self._seen_files(file.id)
         if len(self.world.named(name)) < _MANY:
             visible = [each for each in self._candidates(name) if each[1].id in seen]
@@ -203,7 +203,7 @@ class CRules(ResolutionRules):
             visible = self._among(seen, name)
         if not visible:
             return None
-        # A header that is nearer than others was written for this.
+        # A nearer header was written for this file.
         visible.sort(
             key=lambda each: (
                 each[1].id != file.id,
@@ -227,7 +227,7 @@ class CRules(ResolutionRules):
         return found
 
     def _candidates(self, name: str) -> list[Value]:
-        """The items of a name that stand in no type, in files of these languages."""
+        """The items with a name outside of any type, in files of these languages."""
         languages = self.world.languages
         numbers = {each.file_id for each in self.world.named(name)}
         return self._among(
@@ -235,7 +235,7 @@ class CRules(ResolutionRules):
         )
 
     def _outer(self, file: SourceFile) -> dict[str, int]:
-        """What a file has outside of types and functions, by name; a type before all else."""
+        """The items of a file outside of types and functions, by name; a type comes first."""
         known = self._outermost.get(file.id)
         if known is None:
             known = {}
@@ -257,7 +257,7 @@ class CRules(ResolutionRules):
         return known
 
     def _definition(self, name: str, declared: Value) -> Value:
-        """Where a function is defined that a header declares."""
+        """The definition of a function that a header declares."""
         header = declared[1].path
         found = [
             each
@@ -272,7 +272,7 @@ class CRules(ResolutionRules):
         return found[0] if len(found) == 1 else declared
 
     def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
-        """What `this` is, and what a method sees that is defined outside of its class."""
+        """What `this` refers to, and what a method sees that is defined outside of its class."""
         if file.facts.language == "c":
             return None
         if name == "std":
@@ -291,12 +291,12 @@ class CRules(ResolutionRules):
         if owner is None or name == "this":
             return owner
         if name == owner[1].items[owner[2]].name:
-            # The class itself, and not its constructor.
+            # The class itself, not its constructor.
             return False, owner[1], owner[2]
         return self.evaluator.member(owner, name)
 
     def _owner(self, file: SourceFile, place: int) -> MaybeValue:
-        """An object of the class whose method stands outside of it."""
+        """An instance of the class whose method is defined outside of it."""
         base = file.items[place].bases[0]
         found = self._seen_from(file, base.rpartition("::")[2])
         if found is None or found[1].items[found[2]].kind not in TYPES:
@@ -304,7 +304,7 @@ class CRules(ResolutionRules):
         return True, found[1], found[2]
 
     def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
-        """A function is meant where it is defined, a method where its class declares it."""
+        """A function is resolved to its definition, a method to its declaration in the class."""
         known = self._namesakes.get(name)
         if known is None:
             known = self._namesakes[name] = self._all_namesakes(name)
@@ -313,11 +313,11 @@ class CRules(ResolutionRules):
         ]
 
     def is_common(self, file: SourceFile, name: str) -> bool:
-        # In C nothing has members that are called: `run` is some function, declared by hand.
+        # C has no methods: `run` is a function pointer or a function declared by hand.
         return name in (self.builtins if file.facts.language == "c" else self.common)
 
     def _all_namesakes(self, name: str) -> list[tuple[int, int, bool]]:
-        """With whether each belongs to its file alone."""
+        """Each with whether it is private to its file."""
         found: dict[str, list[tuple[int, int, bool]]] = {}
         best: set[int] = set()
         for each in self.world.named(name):
@@ -360,7 +360,7 @@ def _normal(path: str) -> str:
 
 
 def _root(path: str, name: str) -> str:
-    """The folder that an include is looked for in."""
+    """The folder in which an include is searched."""
     return path[: len(path) - len(name)].rstrip("/")
 
 
@@ -369,7 +369,7 @@ def _stem(path: str) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    """How many folders two paths have in common."""
+    """How many parent folders two paths share."""
     number = 0
     for first, second in zip(one.split("/")[:-1], other.split("/")[:-1], strict=False):
         if first != second:

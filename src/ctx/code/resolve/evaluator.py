@@ -1,4 +1,4 @@
-"""Follow expressions from name to name, and say what each mention of a file means."""
+"""Follow expressions from name to name, and resolve every mention of a file."""
 
 import re
 from collections.abc import Callable
@@ -19,26 +19,27 @@ _MOST_REMEMBERED = 20_000
 
 
 Key = tuple[int, int, str]
-"""A question: a file, an item in it, and what is asked about it. Members have a dot before."""
+"""A question: a file, an item in it, and what is asked about it. Members are prefixed with a
+dot."""
 
 _FILE, _IMPORT = -1, -2
-"""Instead of an item: what a name means in all of the file, and where an import leads."""
+"""Instead of an item: the meaning of a name in the whole file, and the target of an import."""
 
 
 class ResolvedNames(NamedTuple):
-    """What the mentions of one file mean."""
+    """The meaning of the mentions of one file."""
 
     edges: dict[tuple[int, int, int], list[int]]
-    """From source, label and target to confidence, line, and how often."""
+    """From source, label and target to confidence, line, and count."""
     targets: list[int]
-    """Where each of its imports leads; 0 for out of the repository."""
+    """The target of each import; 0 for outside of the repository."""
 
 
 _LABELS = {CALL: CALLS, TYPE: USES_TYPE, REFERENCE: REFERENCES}
 
 
 class _Edges:
-    """The edges of a file, each once."""
+    """The edges of a file, without duplicates."""
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
@@ -57,16 +58,16 @@ class _Edges:
 
 
 class Evaluator:
-    """Answers for one language what an expression stands for."""
+    """Evaluates expressions for one language."""
 
     def __init__(self, world: World, rules: type[ResolutionRules]) -> None:
         self._rules = rules(world, self)
         self._known: dict[Key, MaybeValue] = {}
         self._parts: dict[str, list[str]] = {}
         self._open: dict[Key, int] = {}
-        """The questions that are being answered, and how deep in the stack."""
+        """The questions being answered, and their depth in the stack."""
         self._circle = _NO_CIRCLE
-        """The outermost open question that was asked again since the present one was."""
+        """The outermost open question that was asked again since the current one began."""
         self._steps = 0
 
     def resolve(self, file: SourceFile, mentions: tuple[NameMention, ...]) -> ResolvedNames:
@@ -76,7 +77,7 @@ class Evaluator:
         edges = _Edges(file)
         targets = self._imports(file, edges)
         for place, item in enumerate(file.items):
-            # The base of a method is the type that it stands outside of.
+            # The base of a method is the type that it is defined outside of.
             for base in item.bases if item.kind != "method" else ():
                 self._steps = 0
                 found = self.expression(file, max(item.parent, 0), base)
@@ -115,8 +116,8 @@ class Evaluator:
         return targets
 
     def _guess(self, file: SourceFile, scope: int, text: str) -> list[tuple[int, int]]:
-        """Who may be meant by a call of a member of something unknown: whoever has that name, if
-        hardly anybody else does."""
+        """The candidates for a call of a member of something unknown: the items of that name, if
+        there are few."""
         parts = self._split(text)
         name = parts[-1]
         is_plain = "." not in text and not self._rules.names_are_global
@@ -129,7 +130,7 @@ class Evaluator:
         return [(target, MEDIUM if is_likely else LOW) for target, _ in found]
 
     def _leads_nowhere(self, file: SourceFile, scope: int, name: str) -> bool:
-        """Whether a name comes by an import of what is not there, perhaps no longer."""
+        """Whether a name comes from an import that leads nowhere."""
         while scope >= 0:
             meant = file.names.get(scope, _NOTHING).get(name)
             if meant is not None:
@@ -148,7 +149,7 @@ class Evaluator:
     # Expressions
 
     def expression(self, file: SourceFile, scope: int, text: str) -> MaybeValue:
-        """What an expression stands for, written in an item of a file."""
+        """The meaning of an expression in an item of a file."""
         key = (file.id, scope, text)
         known = self._known
         if key in known:
@@ -156,11 +157,11 @@ class Evaluator:
         return self._answer(key, self._follow, file, scope, self._split(text))
 
     def _answer(self, key: Key, answer: Callable[..., MaybeValue], *about: object) -> MaybeValue:
-        """Answer a question that was not asked before, and remember the answer.
+        """Answer a question, and cache the answer.
 
-        Code goes in circles: modules import each other, a variable is made from itself. A question
-        that is open already has no answer yet; what was concluded from that holds only on this
-        way, and is not remembered. So an answer never depends on what was asked first.
+        Code is circular: modules import each other, a variable is assigned from itself. A question
+        that is already open has no answer yet; conclusions from that hold only on the current path
+        and are not cached. So an answer never depends on the order of questions.
         """
         depth = len(self._open)
         self._steps += 1
@@ -198,7 +199,7 @@ class Evaluator:
         return found
 
     def name(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
-        """What a name means in an item of a file: the innermost that has it."""
+        """The meaning of a name in an item of a file: the innermost definition."""
         rules = self._rules
         if name in rules.receivers:
             found = rules.receiver(file, scope, name)
@@ -209,7 +210,7 @@ class Evaluator:
         while place > 0:
             item = items[place]
             if item.type == f"={item.name}" and place != scope:
-                # An object that is its own type: what is in it is reached through its name alone.
+                # An object that is its own type: its members are reached only through its name.
                 found = None
             elif item.kind in TYPES and (rules.members_are_visible or place != scope):
                 found = None
@@ -228,14 +229,14 @@ class Evaluator:
         return self._answer(key, self._in_file, file, name)
 
     def _in_file(self, file: SourceFile, name: str) -> MaybeValue:
-        """What a name means anywhere in a file."""
+        """The meaning of a name anywhere in a file."""
         found = self._here(file, 0, name)
         if found is None:
             found = self._rules.implicit(file, name)
         return found if found is not None else self._through_stars(file, name)
 
     def _here(self, file: SourceFile, place: int, name: str) -> MaybeValue:
-        """What a name means by what stands right in an item."""
+        """The meaning of a name by the direct content of an item."""
         here = file.names.get(place)
         meant = here.get(name) if here else None
         return None if meant is None else self._meaning(file, place, meant)
@@ -270,7 +271,7 @@ class Evaluator:
     # What a thing gives
 
     def typed(self, file: SourceFile, scope: int, type_: str) -> MaybeValue:
-        """What a binding holds; see `model.Binding.type`."""
+        """What a binding holds; see `source_model.Binding.type`."""
         if type_[0] == "=":
             return self.expression(file, scope, type_[1:])
         found = self.expression(file, scope, type_)
@@ -279,11 +280,11 @@ class Evaluator:
         return self._one_of(found)
 
     def _one_of(self, found: Value) -> MaybeValue:
-        """A value of a type."""
+        """An instance of a type."""
         _, file, place = found
         item = file.items[place]
         if item.kind == "type_alias" and item.type:
-            # A question of its own: an alias may lead to itself.
+            # A separate question: an alias may lead to itself.
             key = (file.id, place, "=")
             if key in self._known:
                 return self._known[key]
@@ -291,7 +292,7 @@ class Evaluator:
         return True, file, place
 
     def call(self, value: Value) -> MaybeValue:
-        """What comes of calling something."""
+        """The result of calling something."""
         is_one, file, place = value
         item = file.items[place]
         seen: set[tuple[int, int]] = set()
@@ -299,7 +300,7 @@ class Evaluator:
             held = self.read(value)
             if held is None or held is OUTSIDE:
                 return held
-            # One that holds itself, as in `str = str`, leads nowhere.
+            # A variable that holds itself, as in `str = str`, leads nowhere.
             if held[0] or (file.id, place) in seen:
                 return None
             seen.add((file.id, place))
@@ -316,7 +317,7 @@ class Evaluator:
         return self.typed(file, place, item.type)
 
     def read(self, value: Value) -> MaybeValue:
-        """What a variable holds, or what a method gives that is read like one."""
+        """What a variable holds, or what a property returns."""
         is_one, file, place = value
         item = file.items[place]
         if is_one or item.kind in TYPES or place == 0 or item.kind == "module":
@@ -324,7 +325,7 @@ class Evaluator:
         return self.typed(file, max(item.parent, 0), item.type) if item.type else None
 
     def member(self, value: Value, name: str) -> MaybeValue:
-        """What a name means behind a dot."""
+        """The meaning of a name after a dot."""
         key = (value[1].id, value[2], "." + name)
         if key in self._known:
             return self._known[key]
@@ -345,7 +346,7 @@ class Evaluator:
     def _of_type(
         self, file: SourceFile, place: int, name: str, seen: set[tuple[int, int]]
     ) -> MaybeValue:
-        """A member of a type, its own or one that it takes from its bases."""
+        """A member of a type, its own or inherited."""
         if (file.id, place) in seen or len(seen) > 50:
             return None
         seen.add((file.id, place))
@@ -356,7 +357,7 @@ class Evaluator:
         return self._of_bases(file, place, name, seen)
 
     def inherited(self, file: SourceFile, place: int, name: str) -> MaybeValue:
-        """A member that a type takes from its bases, whether or not it has one of its own."""
+        """An inherited member of a type, whether or not the type overrides it."""
         return self._of_bases(file, place, name, {(file.id, place)})
 
     def _of_bases(
@@ -365,7 +366,7 @@ class Evaluator:
         beyond: MaybeValue = None
         for base in self._rules.bases(file, place):
             if base is OUTSIDE:
-                # What is not found here is found there.
+                # What is not found here may be found there.
                 beyond = OUTSIDE
             elif base is not None and base[1].items[base[2]].kind in TYPES:
                 found = self._of_type(base[1], base[2], name, seen)

@@ -24,18 +24,18 @@ _PLATFORMS = (
 
 
 class _Package(NamedTuple):
-    """The files of a folder that belong together, by their ids."""
+    """The files of a folder that form a package, by id."""
 
     files: list[int]
     names: dict[str, tuple[int, int]]
-    """What is defined in it for all of its files: the file and the place."""
+    """Its package-level definitions: the file and the index."""
     methods: dict[str, list[tuple[int, int]]]
-    """By the name of their type: the files, and where in their members they are."""
+    """By the name of their type: the files, and the index of their members."""
 
 
 class GoRules(ResolutionRules):
     languages = ("go",)
-    # A variable that holds a function is bound to `func`: nothing that is called by its name.
+    # A variable that holds a function is bound to `func`, which has no members.
     builtins = frozenset(
         "any append bool byte cap clear close comparable complex complex64 complex128 copy delete"
         " error false float32 float64 func imag int int8 int16 int32 int64 iota len make max min"
@@ -56,9 +56,9 @@ class GoRules(ResolutionRules):
         self._found: dict[tuple[str, str], MaybeValue] = {}
         self._used: tuple[int, dict[str, set[str]]] = (-1, {})
         self._modules: dict[str, str] = {}
-        """The folders of the modules in the repository, by their paths."""
+        """The folders of the modules in the repository, by module path."""
         self._replaced: dict[str, dict[str, str]] = {}
-        """What each folder with a module takes from other folders, by its path."""
+        """The replacements of each folder with a module, by module path."""
         for path in sorted(world.ids):
             if path.rpartition("/")[2] == "go.mod" and "vendor" not in path.split("/"):
                 self._read_module(path)
@@ -99,7 +99,7 @@ class GoRules(ResolutionRules):
         return OUTSIDE
 
     def _in_folder(self, folder: str, module: str) -> MaybeValue:
-        """The package that a folder has for others, by the first of its files."""
+        """The package that a folder exports, represented by its first file."""
         files: dict[str, list[int]] = {}
         for number in self._go_files(folder):
             file = self.world.file(number)
@@ -107,14 +107,14 @@ class GoRules(ResolutionRules):
                 files.setdefault(file.facts.namespace, []).append(number)
         if not files:
             return OUTSIDE
-        # A program that is run by itself may lie beside it.
+        # A main package may be in the same folder.
         last = module.rpartition("/")[2]
         names = sorted(files, key=lambda name: (name != last, name == "main", -len(files[name])))
         first = self.world.file(files[names[0]][0])
         return (False, first, 0) if first else OUTSIDE
 
     def _go_files(self, folder: str) -> list[int]:
-        """What counts first comes first: a name may be defined once for each platform."""
+        """The preferred files first: a name may be defined once per platform."""
         numbers = [n for n in self.world.in_folder(folder) if self.world.languages.get(n) == "go"]
 
         def order(number: int) -> tuple[bool, bool, str]:
@@ -152,7 +152,7 @@ class GoRules(ResolutionRules):
         if found is not None:
             return found
         for each in file.facts.imports:
-            # What a package is called is up to its files, not to the path.
+            # The name of a package is declared in its files, not by its path.
             if each.bound and each.module.rpartition("/")[2] != name:
                 module = self.module(file, each.module)
                 if module and module is not OUTSIDE and module[1].facts.namespace == name:
@@ -189,7 +189,7 @@ class GoRules(ResolutionRules):
         ]
 
     def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
-        """The files of a package that define what is used of it; where nothing is, the first."""
+        """The files of a package that define what is used; the first file if nothing is."""
         package = self._package(found[1])
         used = self._used_names(file)
         by_name = used.get(each.bound) or used.get(found[1].facts.namespace) or ()
@@ -199,7 +199,8 @@ class GoRules(ResolutionRules):
         return [(False, one, 0) for one in files if one] or [found]
 
     def _used_names(self, file: SourceFile) -> dict[str, set[str]]:
-        """What a file speaks of: the first names of its expressions, and what comes behind them."""
+        """The names that a file uses: the first names of its expressions, and the names after
+        them."""
         if self._used[0] != file.id:
             used: dict[str, set[str]] = {}
             for mention in self.world.mentions(file.id):

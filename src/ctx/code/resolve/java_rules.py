@@ -1,5 +1,5 @@
-"""Where Java's imports lead. A package is all files that say they belong to it, wherever they lie;
-they see each other's types."""
+"""Where Java's imports lead. A package is all files that declare it, wherever they are; they see
+each other's types."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -41,10 +41,10 @@ class JavaRules(ResolutionRules):
     def __init__(self, world: World, evaluator: "Evaluator") -> None:
         super().__init__(world, evaluator)
         self._folders: dict[str, list[str]] = {}
-        """Where the files of each package lie. What lies in one folder belongs to one package, so
-        one file tells."""
+        """The folders of each package. All files of a folder belong to one package, so one file is
+        enough."""
         self._packages: dict[str, dict[str, tuple[int, int]]] = {}
-        """The types of each package: the file and the place."""
+        """The types of each package: the file and the index."""
         for folder in world.folders():
             numbers = self._java_files(folder)
             first = world.file(numbers[0]) if numbers else None
@@ -58,7 +58,7 @@ class JavaRules(ResolutionRules):
         known = self._packages.get(package)
         if known is None:
             known = self._packages[package] = {}
-            # Tests may have a type of the same name: it is not the one that others mean.
+            # Tests may have a type of the same name, which other files do not mean.
             for folder in sorted(self._folders.get(package, ()), key=_is_for_tests):
                 for number in self._java_files(folder):
                     file = self.world.file(number)
@@ -67,7 +67,7 @@ class JavaRules(ResolutionRules):
         return known
 
     def module(self, file: SourceFile, module: str) -> MaybeValue:
-        """A type by its full name; there is nothing to be had of a package but its types."""
+        """A type by its full name; a package contains only types."""
         package, _, name = module.rpartition(".")
         if package in self._folders:
             found = self._type(package, name)
@@ -115,7 +115,7 @@ class JavaRules(ResolutionRules):
         return next((base for base in self.bases(file, place) if base is not None), OUTSIDE)
 
     def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
-        # A name that a class might have from elsewhere is far more often one from around it.
+        # A name that a class might inherit from outside is far more often one of its surroundings.
         return (base for base in super().bases(file, place) if base is not OUTSIDE)
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:

@@ -37,7 +37,7 @@ class PythonRules(ResolutionRules):
                 continue
             folder, _, name = path.rpartition("/")
             if folder in packages:
-                # The package that is in none itself is found by its name.
+                # A top-level package is found by its name.
                 while (above := folder.rpartition("/"))[0] in packages:
                     folder = above[0]
                 root, _, top = folder.rpartition("/")
@@ -51,7 +51,7 @@ class PythonRules(ResolutionRules):
         key = (file.path if module.startswith(".") else file.path.rpartition("/")[0], module)
         if key not in self._modules:
             if len(self._modules) >= _MOST_MODULES:
-                # Each keeps a file in memory.
+                # Each entry keeps a file in memory.
                 self._modules.clear()
             self._modules[key] = self._module(file, module)
         return self._modules[key]
@@ -66,10 +66,10 @@ class PythonRules(ResolutionRules):
             return found if found is not None else OUTSIDE
         top = name.partition(".")[0]
         here = file.path.rpartition("/")[0]
-        # Of two packages with one name the nearest is meant.
+        # Of two packages with one name, the nearest one.
         roots = sorted(self._roots.get(top, ()), key=lambda root: -_common(root, here))
         if top in sys.stdlib_module_names:
-            # Python finds its own module before one that only lies somewhere in the repository.
+            # Python finds its own module before one that is somewhere in the repository.
             roots = [root for root in roots if root in ("", "src", "lib", here)]
         path = name.replace(".", "/")
         for root in roots:
@@ -77,7 +77,7 @@ class PythonRules(ResolutionRules):
             if found is not None:
                 return found
         if name != top:
-            # A folder without a file of its own is a package too, from wherever one looks.
+            # A folder without `__init__.py` is a package too, from any root.
             while True:
                 found = self._at(_join(here, path))
                 if found is not None or not here:
@@ -103,7 +103,7 @@ class PythonRules(ResolutionRules):
             return self.module(file, module)
         found = self.module(file, each.module)
         if found is not None and found is not OUTSIDE:
-            # What a file defines comes before a file of that name beside it.
+            # A definition in a file takes precedence over a submodule of that name.
             inside = self.evaluator.member(found, each.item)
             if inside is not None:
                 return inside
@@ -115,7 +115,7 @@ class PythonRules(ResolutionRules):
     def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
         if each.item:
             return (found,)
-        # `import a.b` binds `a`, and what it leads to is `a.b`.
+        # `import a.b` binds `a`, and its target is `a.b`.
         whole = self.module(file, each.module)
         return (found if whole is None or whole is OUTSIDE else whole,)
 
@@ -144,7 +144,7 @@ def _join(folder: str, name: str) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    """How many folders two paths have in common."""
+    """How many parent folders two paths share."""
     number = 0
     for first, second in zip(one.split("/"), other.split("/"), strict=False):
         if first != second:

@@ -1,4 +1,4 @@
-"""Resolve files by their ids, each with the rules of its language."""
+"""Resolve files by id, each with the rules of its language."""
 
 import importlib
 from array import array
@@ -28,17 +28,17 @@ FIELDS = 6
 
 
 class ResolvedEdges(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What begins in one file."""
+    """The edges and import targets of one file."""
 
     file_id: int
     edges: bytes
     """64-bit numbers, `FIELDS` for each edge."""
     targets: bytes
-    """Where each of its imports leads, 64-bit numbers: the id of an item, or 0."""
+    """The target of each import, as 64-bit numbers: the id of an item, or 0."""
 
 
 class Resolver:
-    """Resolves file after file against one state of the index."""
+    """Resolves files one by one against one state of the index."""
 
     def __init__(self, connection: Connection, root: str) -> None:
         self._world = World(connection, root)

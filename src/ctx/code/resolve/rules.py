@@ -1,5 +1,4 @@
-"""What a language has to say when names are followed: where an import leads, and what else is
-visible."""
+"""What a language defines for name resolution: where an import leads, and what else is visible."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -11,15 +10,15 @@ if TYPE_CHECKING:
     from ctx.code.resolve.evaluator import Evaluator
 
 Value = tuple[bool, SourceFile, int]
-"""Something that an expression can stand for: whether it is one of a kind rather than the thing
-itself, and the item by its file and place. The first item of a file is the file."""
+"""The value of an expression: whether it is an instance rather than the thing itself, and the item
+by its file and index. The first item of a file is the file."""
 
 MaybeValue = Value | None
-"""None: nobody knows."""
+"""None: unknown."""
 
 
 class _Outside(SourceFile):
-    """Stands for all that is not in the repository."""
+    """Stands for everything outside of the repository."""
 
     __slots__ = ()
 
@@ -29,51 +28,52 @@ class _Outside(SourceFile):
 
 
 OUTSIDE: Value = (False, _Outside(), -1)
-"""It is known to lie elsewhere: the language's own, or another package. Compared with `is`."""
+"""Known to be elsewhere: in the language itself, or in another package. Compared with `is`."""
 
 
 class ResolutionRules:
-    """One language. The evaluator asks these questions, and remembers the answers."""
+    """The rules of one language. The evaluator calls these methods, and caches the results."""
 
     languages: tuple[str, ...]
-    """Whose files can name each other's items."""
+    """The languages whose files can refer to each other's items."""
     members_are_visible = False
     """Whether a method sees the members of its class by their plain names."""
     builtins: frozenset[str] = frozenset()
-    """Names that are the language's own unless a file says otherwise."""
+    """Names of the language itself, unless a file defines them."""
     common: frozenset[str] = frozenset()
-    """Members of the language's own types: of these, one of the same name proves nothing."""
+    """Members of the language's own types: a match of such a name proves nothing."""
     names_are_global = False
-    """Whether a plain name may mean something in any other file."""
+    """Whether a plain name may refer to an item of any other file."""
     receivers: frozenset[str] = frozenset()
-    """Words like `self`: `receiver` says what they stand for."""
+    """Words like `self`, which `receiver` resolves."""
 
     def __init__(self, world: World, evaluator: "Evaluator") -> None:
         self.world = world
         self.evaluator = evaluator
 
     def module(self, file: SourceFile, module: str) -> MaybeValue:
-        """The file, or the item, that the first part of an import names; `OUTSIDE` where it is
-        known not to be here."""
+        """The file or item that the module of an import refers to; `OUTSIDE` if it is known not to
+        be here."""
         raise NotImplementedError
 
     def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        """What an import brings in."""
+        """What an import refers to."""
         found = self.module(file, each.module)
         if found is None or found is OUTSIDE or each.item in ("", "*"):
             return found
         return self.evaluator.member(found, each.item)
 
     def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
-        """What `self`, `this` and their like stand for."""
+        """What `self`, `this` and similar words refer to."""
         return None
 
     def implicit(self, file: SourceFile, name: str) -> MaybeValue:
-        """What a name means that no import brought: the same package, the language itself."""
+        """The meaning of a name that is not imported: in the same package, or in the language
+        itself."""
         return OUTSIDE if name in self.builtins else None
 
     def within(self, file: SourceFile, name: str) -> MaybeValue:
-        """What a module has beside what stands in its own file: the modules in its folder."""
+        """What a module contains beside the content of its file: the modules in its folder."""
         return None
 
     def containers(self, file: SourceFile, place: int) -> Iterable[tuple[SourceFile, int]]:
@@ -81,13 +81,13 @@ class ResolutionRules:
         return ()
 
     def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
-        """What a type takes members from."""
+        """The types that a type inherits from."""
         item = file.items[place]
         for base in item.bases:
             yield self.evaluator.expression(file, item.parent, base)
 
     def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
-        """Items that a call of a member may mean where nothing else is known: ids and files."""
+        """Candidates for a call of an unknown member: ids and files."""
         languages = self.world.languages
         return [
             (each.id, each.file_id)
@@ -96,16 +96,16 @@ class ResolutionRules:
         ]
 
     def is_common(self, file: SourceFile, name: str) -> bool:
-        """Whether so many things have a member of this name that one of them proves nothing."""
+        """Whether the name of a member is so common that a match proves nothing."""
         return name in self.common
 
     def inherited(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
-        """What `super().name` means."""
+        """What `super().name` refers to."""
         return None
 
     def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
-        """Which items an import leads to: what it names. A language whose packages are folders
-        says which of the files in one are meant."""
+        """The items that an import leads to: by default, what it names. A language whose packages
+        are folders selects the files."""
         return (found,)
 
 
@@ -113,7 +113,7 @@ _CALLABLE = frozenset({"function", "method"})
 
 
 def class_around(file: SourceFile, scope: int) -> int:
-    """The type that a place lies in; 0 where it lies in none."""
+    """The type around a place; 0 if there is none."""
     items = file.items
     while scope > 0 and items[scope].kind not in TYPES:
         scope = items[scope].parent

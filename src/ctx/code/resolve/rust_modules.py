@@ -16,8 +16,8 @@ class Modules:
         found = cargo.read(world.root, world.ids)
         self._roots = {target.path for each in found.packages for target in each.targets}
         self._crates: dict[str, dict[str, str]] = {}
-        """What code in a package's folder calls a crate: its root, or nothing where it is not in
-        the repository."""
+        """The crates by the name that code in a package's folder uses: the root file, or empty if
+        it is not in the repository."""
         libraries = {each.manifest: _library(each) for each in found.packages}
         for package in found.packages:
             folder = "" if package.root == "." else package.root
@@ -50,13 +50,13 @@ class Modules:
         return OUTSIDE if found is None else (False, found, 0)
 
     def around(self, file: SourceFile, scope: int) -> int:
-        """The module that an item is in: one that stands in the file, or the file."""
+        """The module that contains an item: an inline module, or the file."""
         while scope > 0 and file.items[scope].kind != "module":
             scope = file.items[scope].parent
         return max(scope, 0)
 
     def root(self, file: SourceFile) -> MaybeValue:
-        """The module that a file's crate begins with."""
+        """The root module of a file's crate."""
         seen: set[str] = set()
         while file.path not in self._roots and file.path not in seen:
             seen.add(file.path)
@@ -67,13 +67,13 @@ class Modules:
         return False, file, 0
 
     def above(self, file: SourceFile, place: int) -> MaybeValue:
-        """The module around a module."""
+        """The parent of a module."""
         if place > 0:
             return False, file, self.around(file, file.items[place].parent)
         return None if file.path in self._roots else self._parent(file)
 
     def below(self, file: SourceFile, place: int, name: str) -> MaybeValue:
-        """The module of a name that is declared in a module, and has a file of its own."""
+        """The module with a name that is declared in a module and has its own file."""
         folder = self._folder(file, place)
         for path in (f"{folder}{name}.rs", f"{folder}{name}/mod.rs"):
             found = self._world.at(path)
@@ -100,7 +100,7 @@ class Modules:
         return "/".join(parts)
 
     def _folder(self, file: SourceFile, place: int) -> str:
-        """Where the files of a module's modules are, with a slash at the end."""
+        """The folder of the files of a module's submodules, with a trailing slash."""
         folder, _, name = file.path.rpartition("/")
         names = [folder] if folder else []
         if file.path not in self._roots and name != "mod.rs":
@@ -118,7 +118,7 @@ class Modules:
         return self._parents[file.path]
 
     def _find_parent(self, path: str) -> Value | None:
-        """The module that a file is declared in, by where it lies, or by who names it."""
+        """The module that declares a file, by its location or by an attribute."""
         folder, _, name = path.rpartition("/")
         if name == "mod.rs":
             folder, _, name = folder.rpartition("/")
@@ -134,7 +134,7 @@ class Modules:
         return candidates[0] if candidates else None
 
     def _modules_of(self, folder: str) -> list[Value]:
-        """The modules whose modules have their files in a folder."""
+        """The modules whose submodules have their files in a folder."""
         above, _, last = folder.rpartition("/")
         paths = [f"{folder}/mod.rs", f"{folder}.rs"]
         paths += [
@@ -142,7 +142,7 @@ class Modules:
             for number in self._world.in_folder(folder)
             if (path := self._world.path(number)) in self._roots
         ]
-        # A library comes first where a program has its modules beside it.
+        # A library comes first if a program has its modules in the same folder.
         paths.sort(key=lambda path: path.endswith("main.rs"))
         found: list[Value] = []
         for path in paths:
@@ -157,7 +157,7 @@ class Modules:
         return found
 
     def _by_attribute(self, path: str) -> Value | None:
-        """The module that names a file with `#[path]`: it lies in a folder around, or beside."""
+        """The module that names a file with `#[path]`: it is in a parent folder, or beside it."""
         folder = path.rpartition("/")[0]
         home = self.home(path)
         while True:
@@ -187,7 +187,7 @@ class Modules:
 
 
 def _library(package: ManifestPackage) -> tuple[str, str] | None:
-    """What a package's library is called, and the file that it begins with."""
+    """The name of a package's library, and its root file."""
     for target in package.targets:
         if target.kind in _LIBRARIES:
             return target.name, target.path

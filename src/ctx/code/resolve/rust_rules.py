@@ -1,4 +1,5 @@
-"""What Rust's paths mean, and where the implementations of a type are: anywhere in its crate."""
+"""What Rust's paths refer to, and the implementations of a type, which may be anywhere in its
+crate."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 Spot = tuple[SourceFile, int]
 
-# What implementations for any type are written for, as most people call it.
+# The usual names of type parameters in blanket implementations.
 _ANY = (*"ABCDEFGHIKLMNOPQRSTUVWXY", "St", "Si", "Fut", "Ty", "This")
 
 
@@ -86,7 +87,7 @@ class RustRules(ResolutionRules):
             return False, file, scope
         if name in ("crate", "super"):
             return self.receiver(file, scope, name)
-        # A function may be called as its module: what stands before `::` is no function.
+        # A function may have the name of its module: before `::` it is the module.
         below = self._modules.below(file, scope, name)
         return below if below is not None else self.evaluator.name(file, scope, name)
 
@@ -106,8 +107,8 @@ class RustRules(ResolutionRules):
         return self._modules.below(file, 0, name)
 
     def _macro(self, file: SourceFile, name: str) -> MaybeValue:
-        """A macro is known where the text of its module is, or at the root of its crate: one of
-        the package, or the only one anywhere."""
+        """A macro is visible in the text of its module, or at the root of its crate: one of the
+        package, or the only one anywhere."""
         found = [
             each
             for each in self.world.named(name)
@@ -142,7 +143,7 @@ class RustRules(ResolutionRules):
         return name == "self", file, place
 
     def _parameter(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
-        """What a generic type of the items around can do."""
+        """The traits of a generic parameter of the enclosing items."""
         while scope > 0:
             said = file.binding(scope, name)
             if said:
@@ -165,7 +166,7 @@ class RustRules(ResolutionRules):
             return ()
         key = (file.id, place)
         if key not in self._implementations:
-            # While they are looked for, none are known.
+            # Empty while they are being computed.
             self._implementations[key] = ()
             found = [
                 (where, number)
@@ -173,7 +174,7 @@ class RustRules(ResolutionRules):
                 if self._meant(where, where.items[number].parent, where.items[number].type)
                 == (file, place)
             ]
-            # What a type has itself comes before what it has as a trait.
+            # Inherent members come before trait members.
             found.sort(key=lambda spot: bool(spot[0].items[spot[1]].bases))
             self._implementations[key] = tuple(found)
         return self._implementations[key]
@@ -203,15 +204,15 @@ class RustRules(ResolutionRules):
                     yield trait
 
     def _behind(self, file: SourceFile, place: int) -> MaybeValue:
-        """What a type that stands for another one stands for."""
+        """The target of a type alias."""
         target = file.member(place, "Target")
         if target is None or not file.items[target].type:
             return None
         return self.evaluator.typed(file, place, file.items[target].type)
 
     def _implemented_for_any(self) -> dict[object, list[Value]]:
-        """`impl<T: A> B for T`: whoever has the first trait has the second. A trait of another
-        package is known by its name."""
+        """`impl<T: A> B for T`: whatever implements the first trait implements the second. A trait
+        of another package is identified by its name."""
         if self._for_any is None:
             self._for_any = {}
             for name in _ANY:

@@ -1,4 +1,4 @@
-"""Names that JavaScript, TypeScript and their surroundings have of their own."""
+"""Names of JavaScript, TypeScript and their environments."""
 
 GLOBALS = frozenset(
     """
@@ -35,7 +35,7 @@ after afterAll afterEach assert before beforeAll beforeEach cy describe expect i
 test vi
 """.split()
 )
-"""What is there without an import. What a file calls so itself comes first."""
+"""Available without an import. A file's own definitions take precedence."""
 
 MEMBERS = frozenset(
     """
@@ -68,4 +68,4 @@ trimEnd trimStart trunc unobserve unshift unsubscribe update use valueOf values 
 writeFile
 """.split()
 )
-"""Members that things of the language, of pages and of tests have."""
+"""Members of built-in, browser and test objects."""

@@ -21,7 +21,7 @@ _WRITTEN = {
     ".cjs": (".cts", ".d.cts"),
     ".ts": (".d.ts",),
 }
-"""What a file that is imported as the built one may be called where it is written."""
+"""The source extensions for a file that is imported by its build output."""
 
 _DEFAULT = "default"
 _LATER = -10
@@ -46,7 +46,7 @@ class TypeScriptRules(ResolutionRules):
         return self._modules[key]
 
     def _module(self, folder: str, module: str) -> MaybeValue:
-        # What a bundler is asked to do with a file is written behind it.
+        # A query after the name is for the bundler.
         module = module.partition("?")[0]
         if module.startswith("."):
             return self._at(posixpath.normpath(posixpath.join(folder, module))) or OUTSIDE
@@ -58,7 +58,7 @@ class TypeScriptRules(ResolutionRules):
         return self._in_package(folder, module) or self._declared(module) or OUTSIDE
 
     def _at(self, path: str) -> MaybeValue:
-        """The file that a path means, with its ending or without, or the index of a folder."""
+        """The file at a path, with or without its extension, or the index of a folder."""
         if path.startswith("../"):
             return None
         if path in (".", ""):
@@ -85,7 +85,7 @@ class TypeScriptRules(ResolutionRules):
         length = 2 if module.startswith("@") else 1
         name, rest = "/".join(parts[:length]), "/".join(parts[length:])
         way = f"./{rest}" if rest else "."
-        # Of two packages with one name the nearest is meant.
+        # Of two packages with one name, the nearest one.
         meant = sorted(
             self._packages.get(name, ()),
             key=lambda each: -len(posixpath.commonprefix((f"{each.folder}/", f"{folder}/"))),
@@ -98,7 +98,7 @@ class TypeScriptRules(ResolutionRules):
         return None
 
     def _declared(self, module: str) -> MaybeValue:
-        """A module from elsewhere that a file of the project describes."""
+        """An external module that a file of the project declares."""
         for each in self.world.named(module):
             file = self.world.file(each.file_id) if each.kind == "module" else None
             place = file.member(0, module) if file else None
@@ -116,18 +116,18 @@ class TypeScriptRules(ResolutionRules):
         if each.item in ("", _DEFAULT):
             given = member(found, _DEFAULT)
             is_older = not each.item or found[1].facts.language == "javascript"
-            # What has no default is taken whole, as the older kind of modules is.
+            # A CommonJS module has no default export and is imported as a whole.
             return found if given is None and is_older else given
         taken = member(found, each.item)
         if taken is None:
-            # A member of the one thing that an older module gives.
+            # A member of the single value that a CommonJS module exports.
             given = member(found, _DEFAULT)
             if given is not None and given is not OUTSIDE:
                 taken = member(given, each.item)
         return taken
 
     def _own(self, file: SourceFile, each: SourceImport) -> MaybeValue:
-        """What a file exports of its own, or of what it has imported."""
+        """What a file exports of its own, or re-exports."""
         name = each.item
         if file.member(0, name) is None:
             for other in file.facts.imports:
@@ -158,8 +158,8 @@ class TypeScriptRules(ResolutionRules):
         return None
 
     def containers(self, file: SourceFile, place: int) -> Iterator[tuple[SourceFile, int]]:
-        """What an object is given later, as `app.start = function () {…}`: a place that no item
-        has stands for it."""
+        """Members that an object gets later, as in `app.start = function () {…}`: an index that no
+        item has stands for them."""
         item = file.items[place]
         if item.parent == 0 and item.type == f"={item.name}":
             later = _LATER - place
