@@ -36,11 +36,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from bench.judge import Answer, Call, Definition, answers
 from ctx import checkouts
-from ctx.code import build, index_file, language, parse, store, vocabulary
-from ctx.code.model import CALL, Item, Mention
-from ctx.code.resolve import python
-from ctx.code.resolve.evaluate import Evaluator
+from ctx.code import build, code_tables, index_file, language, source_parser, vocabulary
+from ctx.code.resolve import python_rules
+from ctx.code.resolve.evaluator import Evaluator
 from ctx.code.resolve.world import World
+from ctx.code.source_model import CALL, NameMention, SourceItem
 from ctx.code.vocabulary import CALLS, CONFIDENCES, HIGH, KINDS, SLOTS
 
 if TYPE_CHECKING:
@@ -76,12 +76,12 @@ def sampled(root: str, paths: Sequence[str], samples: int, rng: random.Random) -
     for place, numbers in sorted(drawn.items()):
         content = Path(root, paths[place]).read_bytes()
         nodes = named_calls(content)
-        items = parse.parse(paths[place], content, "python").items
+        items = source_parser.parse(paths[place], content, "python").items
         for number in numbers:
             yield call_at(paths[place], content, nodes[number], items)
 
 
-def call_at(path: str, content: bytes, node: "Node", items: Sequence[Item]) -> Call:
+def call_at(path: str, content: bytes, node: "Node", items: Sequence[SourceItem]) -> Call:
     name = node.child_by_field_name("attribute") or node
     row, begin = name.start_point
     start = name.start_byte - begin
@@ -95,7 +95,7 @@ def call_at(path: str, content: bytes, node: "Node", items: Sequence[Item]) -> C
     expression = language.load("python").language.expression(text) or "?"
     line = node.start_point[0] + 1
     said = " ".join(text.decode("utf-8", "replace").split())
-    return Call(path, row + 1, column, said[-70:], Mention(scope, CALL, expression, line, 1))
+    return Call(path, row + 1, column, said[-70:], NameMention(scope, CALL, expression, line, 1))
 
 
 # What the index says
@@ -130,7 +130,7 @@ class Index:
         self.root = root
         world = World(connection, root)
         self._world = world
-        self._evaluator = Evaluator(world, python.RULES)
+        self._evaluator = Evaluator(world, python_rules.RULES)
 
     @cached_property
     def paths(self) -> list[str]:
@@ -197,7 +197,7 @@ class Index:
 
 
 def file_range(file_id: int) -> tuple[int, int]:
-    return vocabulary.item_id(file_id, 0), vocabulary.item_id(file_id, store.LARGEST_SLOT)
+    return vocabulary.item_id(file_id, 0), vocabulary.item_id(file_id, code_tables.LARGEST_SLOT)
 
 
 # Both
@@ -377,7 +377,7 @@ def main() -> None:
     root = os.path.realpath(chosen.repository)
     with tempfile.TemporaryDirectory() as space:
         database = os.path.abspath(chosen.index or os.path.join(space, "code.db"))
-        build.refresh(build.Place(root, checkouts.find_checkout(root), database))
+        build.refresh(build.SourceTree(root, checkouts.find_checkout(root), database))
         connection = index_file.open_for_reading(database)
         assert connection is not None
         index = Index(connection, root)

@@ -33,8 +33,8 @@ from tree_sitter import Parser
 from bench import timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import checkouts
-from ctx.code import build, index_file, language, listing
-from ctx.code.build import Place
+from ctx.code import build, file_listing, index_file, language
+from ctx.code.build import SourceTree
 from ctx.code.vocabulary import KINDS, SLOTS
 
 HERE = Path(__file__).parent.parent
@@ -73,10 +73,10 @@ ADDED = {"python": b"\n\ndef added_by_the_bench(a: int) -> int:\n    return a\n"
 # The tree
 
 
-def copied(repository: str, root: str) -> Place:
+def copied(repository: str, root: str) -> SourceTree:
     """The files that belong to a repository, in a repository of their own."""
     source = os.path.realpath(repository)
-    for path, *_ in listing.belonging(source, checkouts.find_checkout(source), ()).files:
+    for path, *_ in file_listing.list_files(source, checkouts.find_checkout(source), ()).files:
         target = os.path.join(root, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         # With its times: git would look twice at what is as young as its own index.
@@ -89,7 +89,7 @@ def copied(repository: str, root: str) -> Place:
         ("status", "--porcelain"),
     ):
         subprocess.run(["git", *words], cwd=root, env=environment(), check=True)
-    return Place(root, checkouts.find_checkout(root), f"{root}-index/code.db")
+    return SourceTree(root, checkouts.find_checkout(root), f"{root}-index/code.db")
 
 
 def environment() -> dict[str, str]:
@@ -106,7 +106,7 @@ class Tree(NamedTuple):
     skipped: int
 
 
-def tree(place: Place) -> Tree:
+def tree(place: SourceTree) -> Tree:
     with closing(index_file.open_for_writing(place.database)) as connection:
         rows = connection.execute("SELECT path, language, size, skipped FROM files").fetchall()
     read = [row for row in rows if row[3] is None]
@@ -127,21 +127,21 @@ def bare_parse(root: str, files: Sequence[tuple[str, str]]) -> Cost:
     return timing.of_call(parse)
 
 
-def command(program: str, place: Place) -> list[str]:
+def command(program: str, place: SourceTree) -> list[str]:
     return [sys.executable, "-c", program, place.root, place.database]
 
 
-def forget(place: Place) -> None:
+def forget(place: SourceTree) -> None:
     shutil.rmtree(os.path.dirname(place.database), ignore_errors=True)
 
 
-def full_index(place: Place) -> Cost:
+def full_index(place: SourceTree) -> Cost:
     """Of more than a few files, it follows no name."""
     forget(place)
     return timing.of_child(command(INDEX, place))
 
 
-def with_every_name(place: Place) -> Cost:
+def with_every_name(place: SourceTree) -> Cost:
     forget(place)
     return timing.of_child(command(INDEX + FOLLOW, place))
 
@@ -201,7 +201,7 @@ def proportional_size(process: int) -> int:
 # A refresh
 
 
-def settle(place: Place) -> None:
+def settle(place: SourceTree) -> None:
     """Wait until every file is old enough to be known by its stamps."""
     while True:
         build.refresh(place)
@@ -212,7 +212,7 @@ def settle(place: Place) -> None:
         time.sleep(0.5)
 
 
-def still(place: Place) -> timing.Rounds:
+def still(place: SourceTree) -> timing.Rounds:
     status = ["git", "--no-optional-locks", "status", "--porcelain"]
     return timing.alternate(
         STILL_ROUNDS,
@@ -231,7 +231,7 @@ class Function(NamedTuple):
     stop: int
 
 
-def functions(place: Place, rng: random.Random) -> list[Function]:
+def functions(place: SourceTree, rng: random.Random) -> list[Function]:
     """One of each of a few files, with a body."""
     languages = ", ".join(f"'{name}'" for name in ADDED)
     kinds = f"{KINDS.index('function')}, {KINDS.index('method')}"
@@ -286,10 +286,10 @@ EDITS: dict[str, Edit] = {
 }
 
 
-def after_edits(place: Place, name: str, rng: random.Random) -> Figure:
+def after_edits(place: SourceTree, name: str, rng: random.Random) -> Figure:
     """The time of a refresh after so many files were edited in one way."""
     costs: list[Cost] = []
-    refreshes: list[build.Refreshed] = []
+    refreshes: list[build.RefreshCounts] = []
     left: list[int] = []
     for _ in range(EDIT_ROUNDS):
         settle(place)
@@ -311,7 +311,7 @@ def after_edits(place: Place, name: str, rng: random.Random) -> Figure:
 # The table
 
 
-def figures(place: Place, rounds: int) -> list[Figure]:
+def figures(place: SourceTree, rounds: int) -> list[Figure]:
     forget(place)
     memory_name, memory = peak_memory(command(INDEX + FOLLOW, place))
     of = tree(place)

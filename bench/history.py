@@ -21,9 +21,9 @@ from bench import timing
 from bench.timing import Cost, Figure, ms, times
 from ctx import layout
 from ctx.code import segments
-from ctx.code.history import questions
-from ctx.code.history.refresh import MOST, refresh
-from ctx.code.history.tables import SCHEMA
+from ctx.code.history import commit_queries
+from ctx.code.history.history_refresh import MOST, refresh
+from ctx.code.history.history_tables import SCHEMA
 from ctx.layout import Project
 from ctx.sqlite.connection import connect, execute_script
 
@@ -65,17 +65,23 @@ def answers(connection: Connection) -> list[Figure]:
     """The files that changed last are asked about: those are what people work on."""
     newest = connection.execute("SELECT max(time) FROM commits").fetchone()[0] or 0
     month = newest - 30 * 86400
-    paths = [found.path for found in questions.recent(connection, month, ASKED)]
+    paths = [found.path for found in commit_queries.recent_files(connection, month, ASKED)]
     subjects = [
-        commit.subject for path in paths for commit in questions.commits_of(connection, path, 1)
+        commit.subject
+        for path in paths
+        for commit in commit_queries.commits_of(connection, path, 1)
     ]
     work: dict[str, Callable[[], object]] = {
-        "commits of a file": lambda: [questions.commits_of(connection, p, 10) for p in paths],
-        "what changes together": lambda: [questions.together(connection, p, 10) for p in paths],
-        "search for a subject": lambda: [questions.search(connection, s, 10) for s in subjects],
+        "commits of a file": lambda: [commit_queries.commits_of(connection, p, 10) for p in paths],
+        "what changes together": lambda: [
+            commit_queries.changed_together(connection, p, 10) for p in paths
+        ],
+        "search for a subject": lambda: [
+            commit_queries.search(connection, s, 10) for s in subjects
+        ],
     }
     asked = {name: timing.of_call(ask).wall / max(1, len(paths)) for name, ask in work.items()}
-    recent = timing.of_call(lambda: questions.recent(connection, month, 100)).wall
+    recent = timing.of_call(lambda: commit_queries.recent_files(connection, month, 100)).wall
     return [
         *(Figure(f"{name}, mean of {len(paths)}", ms(took)) for name, took in asked.items()),
         Figure("files of the last month", ms(recent)),

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ctx.code.model import Mention
+from ctx.code.source_model import NameMention
 
 if TYPE_CHECKING:
     from jedi import Project  # type: ignore[import-untyped]
@@ -30,7 +30,7 @@ class Call(NamedTuple):
     column: int
     """From 0, in characters, as jedi counts them: where the last name begins."""
     text: str
-    mention: Mention
+    mention: NameMention
 
 
 class Definition(NamedTuple):

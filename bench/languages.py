@@ -86,7 +86,7 @@ def indexed(root: str) -> dict[str, tuple[str, list[Defined]]]:
     """The language and the items of each file."""
     with tempfile.TemporaryDirectory() as space:
         database = os.path.join(space, "code.db")
-        build.refresh(build.Place(root, checkouts.find_checkout(root), database))
+        build.refresh(build.SourceTree(root, checkouts.find_checkout(root), database))
         with closing(index_file.open_for_writing(database)) as connection:
             files = connection.execute(
                 "SELECT id, path, language FROM files WHERE skipped IS NULL ORDER BY path"

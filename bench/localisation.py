@@ -31,13 +31,13 @@ from bench import baselines, packs, paired
 from bench.checkouts import Checkout, mirror_of
 from ctx import checkouts, clock
 from ctx.code import index_file
-from ctx.code.history import refresh as history
+from ctx.code.history import history_refresh as history
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
 from ctx.layout import CodePlace, Project
-from ctx.packs import files as ranking
+from ctx.packs import file_ranking as ranking
 from ctx.packs import seeds
 from ctx.search import entities, question
 
@@ -118,7 +118,7 @@ def opened(checkout: Checkout, space: str, run: Run) -> Code:
         code_index.refresh(codebase)
         with closing(index_file.open_for_writing(codebase.place.database)) as connection:
             history.refresh(connection, Project(root, found))
-    code = code_index.readable(codebase)
+    code = code_index.open_readable(codebase)
     assert code is not None
     return code
 

@@ -22,9 +22,9 @@ from ctx import clock
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CALLS, IMPORTS, KINDS, MEDIUM, SLOTS
 from ctx.memory.graphs import Graphs
-from ctx.packs import pipeline
-from ctx.packs.pack import Chunk
-from ctx.packs.pipeline import RetrievalConfig, Sources
+from ctx.packs import pack_pipeline
+from ctx.packs.pack_pipeline import RetrievalConfig, Sources
+from ctx.packs.prompt_pack import Chunk
 
 BUDGETS = (2_000, 8_000)
 FIRST = 5
@@ -75,7 +75,7 @@ def of_task(
     found: dict[str, Contents] = {}
     for budget in BUDGETS:
         sources = Sources(Graphs(()), lambda _question, _limit: (), code, root)
-        pack = pipeline.build(task, sources, RetrievalConfig(budget), clock.now_ms())
+        pack = pack_pipeline.build(task, sources, RetrievalConfig(budget), clock.now_ms())
         chunks = pack.retrieved
         first = [chunk.path for chunk in chunks[:FIRST]]
         paths = {chunk.path for chunk in chunks}

@@ -35,7 +35,7 @@ from ctx.layout import UserStore
 from ctx.memory.query.parse import parse
 from ctx.operations import import_, link, recall
 from ctx.operations.compose import Visible, scope_of
-from ctx.packs import node_vectors, remembered
+from ctx.packs import node_ranking, node_vectors
 from ctx.workspace import Environment, Memory, open_memory
 
 FIRST = 10
@@ -258,7 +258,7 @@ def ours(memory: Memory, *, with_vectors: bool, without: Sequence[str] = ()) -> 
     def answer(case: Case) -> list[str]:
         query = parse(" ".join([*case.beside, case.question]))
         near = node_vectors.nearness(memory, case.question) if with_vectors else None
-        found = remembered.rank(
+        found = node_ranking.rank(
             memory.graph, query, scope, clock.now_ms(), FIRST, near, frozenset(without)
         )
         return [each.node.metadata["unit"] for each in found]

@@ -94,7 +94,7 @@ from ctx.operations import (
     walked,
     why,
 )
-from ctx.packs import pack
+from ctx.packs import prompt_pack
 
 FOLDER = Path(__file__).parent / "reference"
 
@@ -148,7 +148,7 @@ ANSWERS: dict[str, type] = {
     "ctx task end": task.Ended,
     "ctx task current": task.Current,
     "ctx search": query.Found,
-    "ctx query": pack.PromptPack,
+    "ctx query": prompt_pack.PromptPack,
     "ctx query --as nodes": query.Found,
     "ctx recall": recall.Recalled,
     "ctx why": why.Explained,
@@ -198,8 +198,8 @@ ANSWERS: dict[str, type] = {
     "ctx code packages": code_packages.Packages,
     "ctx code changed": code_changed.Changed,
     "ctx code history": code_history.History,
-    "ctx code status": code_index.Status,
-    "ctx code index": code_index.Indexed,
+    "ctx code status": code_index.IndexStatus,
+    "ctx code index": code_index.IndexReport,
     "ctx llm": llm.Answered,
     "ctx cost": cost.Cost,
     "ctx cost --calibrate": cost.Calibration,

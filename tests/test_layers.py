@@ -160,7 +160,7 @@ ONLY = {
         ("time.time", "datetime.now", "time.monotonic"),
         {"clock.py", HOOK, "agents/runtime/applying.py"},
     ),
-    "runs git": (('"git"',), {"git.py", "code/files.py"}),
+    "runs git": (('"git"',), {"git.py", "code/file_selection.py"}),
     "catches everything": (("except Exception",), {"cli/main.py", HOOK, "worker/worker.py"}),
 }
 

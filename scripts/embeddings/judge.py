@@ -20,7 +20,7 @@ from texts import Texts, read
 from torch import Tensor
 
 from ctx import terms
-from ctx.search import table
+from ctx.search import static_embedder
 
 TEXT, VECTORS = 0.4, 0.6
 FUNCTIONS = 1_000
@@ -46,7 +46,7 @@ class Judge:
     def __init__(
         self,
         folder: Path,
-        vocabulary: table.Vocabulary,
+        vocabulary: static_embedder.PieceVocabulary,
         held_out: Sequence[Pair],
         teacher: Teacher,
     ) -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from ctx.search import table
+from ctx.search import static_embedder
 
 
 class Texts(NamedTuple):
@@ -32,7 +32,7 @@ class Texts(NamedTuple):
         return normalize(total.index_add(0, owner, parts))
 
 
-def read(vocabulary: table.Vocabulary, texts: Iterable[str], device: str) -> Texts:
+def read(vocabulary: static_embedder.PieceVocabulary, texts: Iterable[str], device: str) -> Texts:
     rows: list[int] = []
     weights: list[float] = []
     begins = [0]

@@ -33,7 +33,7 @@ from texts import Texts, read
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, normalize, softmax
 
-from ctx.search import table
+from ctx.search import static_embedder
 
 DIMENSIONS = 256
 NAMES = 3_100
@@ -88,7 +88,9 @@ def pieces_of(teacher: Teacher, code: Counter[str]) -> list[str]:
     return [*pieces, *islice(names, NAMES)]
 
 
-def frequencies(vocabulary: table.Vocabulary, kinds: Sequence[Sequence[str]], count: int) -> Tensor:
+def frequencies(
+    vocabulary: static_embedder.PieceVocabulary, kinds: Sequence[Sequence[str]], count: int
+) -> Tensor:
     """How often each row occurs, code and prose counting alike."""
     shares = []
     for texts in kinds:
@@ -99,7 +101,7 @@ def frequencies(vocabulary: table.Vocabulary, kinds: Sequence[Sequence[str]], co
 
 
 def distilled(teacher: Teacher, pieces: Sequence[str], common: Tensor) -> Tensor:
-    vectors = teacher.embed([piece.removeprefix(table.CONTINUES) for piece in pieces])
+    vectors = teacher.embed([piece.removeprefix(static_embedder.CONTINUES) for piece in pieces])
     vectors = vectors - vectors.mean(0)
     _, _, axes = torch.linalg.svd(vectors, full_matrices=False)
     rows = normalize(vectors @ axes[:DIMENSIONS].T)
@@ -221,10 +223,10 @@ def prepare(pairs: Sequence[Pair], teacher: Teacher) -> tuple[list[str], Tensor,
     prose += [pair.text for pair in pairs if pair.kind not in CODE]
     counted: Counter[str] = Counter()
     for text in code:
-        for word in table.words(text):
-            counted.update(table.parts(word))
+        for word in static_embedder.words(text):
+            counted.update(static_embedder.parts(word))
     pieces = pieces_of(teacher, counted)
-    vocabulary = table.Vocabulary(pieces)
+    vocabulary = static_embedder.PieceVocabulary(pieces)
     common = frequencies(vocabulary, (code, prose), len(pieces))
     start = distilled(teacher, pieces, common).to(teacher.device)
     told("rows:", len(pieces))
@@ -267,11 +269,11 @@ def main() -> None:
     pieces, start, data = prepare(pairs, teacher)
     judge = None
     if options.judge:
-        judge = Judge(options.judge, table.Vocabulary(pieces), held_out, teacher)
+        judge = Judge(options.judge, static_embedder.PieceVocabulary(pieces), held_out, teacher)
         told(judge.bounds())
         told("distilled alone:", judge.verdict(start))
     rows = train(start, data, Plan(steps=options.steps), judge)
-    options.output.write_bytes(table.packed("static", pieces, rows.cpu().numpy()))
+    options.output.write_bytes(static_embedder.packed("static", pieces, rows.cpu().numpy()))
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from ctx.operations.observe import (
 )
 from ctx.operations.relate import Relation
 from ctx.operations.respond import Response
-from ctx.packs.pack import Chunk, PromptPack, Signal
+from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
 from ctx.project import trust_check
 from ctx.workspace import Environment, Memory, Workspace
 
@@ -244,7 +244,7 @@ class Project:
             home = self._environment.user_store.home
             # Of a store that is not trusted there is no index.
             if trust_check.trusted_project(home, self._environment.folder) is None:
-                return code_index.index(code_index.at(self._environment), tick).coverage
+                return code_index.index(code_index.codebase_at(self._environment), tick).coverage
             with self._project() as project:
                 code = rebuild.incremental(project, tick).code
                 assert code is not None

@@ -7,26 +7,26 @@ import pytest
 
 from ctx.capture import symbols
 from ctx.capture.steps import SymbolChange
-from ctx.code import changes, kinds, language, parse
+from ctx.code import item_changes, language, language_detection, source_parser
 from ctx.hosts.tool_calls import Written
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 FILES = [
     path
     for path in sorted(GOLDEN.rglob("*"))
-    if path.is_file() and kinds.language_of(path.name) in language.READ
+    if path.is_file() and language_detection.language_of(path.name) in language.READ
 ]
 
 
 def expected(path: str, before: str, after: str) -> list[tuple[str, str, str, int]]:
     """By reading both of them whole."""
-    name = kinds.language_of(path, before.encode()[: kinds.HEAD]) or ""
-    old, new = (parse.parse(path, text.encode(), name) for text in (before, after))
+    name = language_detection.language_of(path, before.encode()[: language_detection.HEAD]) or ""
+    old, new = (source_parser.parse(path, text.encode(), name) for text in (before, after))
     if new.problems and not old.problems:
         return []
     return [
         (each.change, each.kind, each.name, each.line)
-        for each in changes.between(old, new)
+        for each in item_changes.between(old, new)
         if each.name and each.kind != "impl"
     ]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ctx.codebase import code_at_hand
+from ctx.codebase import freshness
 from ctx.ids import ObjectId
 from ctx.layout import project_at
 from ctx.objects.model import Commit, EdgeBatch, StepKind, WorkCommit
@@ -238,7 +238,7 @@ def test_why_nothing_is_known(shop: Path, ctx: Ctx) -> None:
 def test_a_large_repository_is_not_read_for_one_file(
     shop: Path, ctx: Ctx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_at_hand, "FEW_FILES", 1)
+    monkeypatch.setattr(freshness, "FEW_FILES", 1)
     found = added(ctx, "shop/client.py")
     # Where its imports lead is not known.
     assert [edge[1] for edge in edges(shop, found["semantics"]["batch"])] == ["DEFINES"] * 4

@@ -14,8 +14,8 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from ctx import tokens
-from ctx.codebase import code_at_hand, code_background
-from ctx.packs.pack import PromptPack
+from ctx.codebase import background_refresh, freshness
+from ctx.packs.prompt_pack import PromptPack
 from tests.cli.conftest import Add, Piped
 from tests.cli.test_colours import seen_by_a_terminal
 from tests.conftest import Ctx, git
@@ -533,11 +533,11 @@ def test_a_damaged_index_of_the_code_is_made_anew(
     pages[2 * 4096 :] = bytes(len(pages) - 2 * 4096)
     database.write_bytes(pages)
     # As one that is too large to be brought up to date first.
-    monkeypatch.setattr(code_at_hand, "FEW_FILES", 0)
+    monkeypatch.setattr(freshness, "FEW_FILES", 0)
     assert "E018" not in ctx("recall", "timeout retries").err
     ran = ctx("query", TASK)
     assert (ran.code, ran.json["files"][0]["path"]) == (0, before["files"][0]["path"])
-    for process in code_background._started.values():
+    for process in background_refresh._started.values():
         process.wait(300)
 
 

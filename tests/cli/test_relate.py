@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ctx.codebase import code_at_hand
+from ctx.codebase import freshness
 from ctx.layout import project_at
 from tests.cli.conftest import Add
 from tests.conftest import Ctx, git
@@ -250,7 +250,7 @@ def test_what_the_code_does_not_have_is_kept_as_it_was_said(ctx: Ctx, shop: Path
 def test_a_large_repository_is_not_read_in_passing(
     ctx: Ctx, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_at_hand, "FEW_FILES", 1)
+    monkeypatch.setattr(freshness, "FEW_FILES", 1)
     ran = ctx("relate", "shop/app.py", "Calls", "Client.connect")
     assert (ran.out.split()[-1], ran.err) == ("Client.connect", "")
     assert not Path(project_at(str(shop)).code.database).exists()

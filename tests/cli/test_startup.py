@@ -112,5 +112,5 @@ def test_a_pack_of_few_nodes_loads_no_vectors(repo: Path, ctx: Ctx) -> None:
     (repo / "net.py").write_text("def connect():\n    pass\n")
     loaded_by("query", "how do we connect")
     loaded = loaded_by("query", "how do we connect")
-    assert "ctx.packs.pipeline" in loaded
+    assert "ctx.packs.pack_pipeline" in loaded
     assert not {"numpy", "rustworkx"} & loaded

@@ -21,8 +21,8 @@ class Built(NamedTuple):
     unresolved: int
 
 
-def place(root: Path, database: Path) -> build.Place:
-    return build.Place(str(root), None, str(database))
+def place(root: Path, database: Path) -> build.SourceTree:
+    return build.SourceTree(str(root), None, str(database))
 
 
 def built(database: Path) -> Built:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ctx import layout
 from ctx.code import segments
-from ctx.code.history import questions
-from ctx.code.history.refresh import MOST, Read, refresh
-from ctx.code.history.tables import SCHEMA
+from ctx.code.history import commit_queries
+from ctx.code.history.history_refresh import MOST, HistorySize, refresh
+from ctx.code.history.history_tables import SCHEMA
 from ctx.sqlite import connection as sqlite
 
 FIRST = 1_700_000_000
@@ -80,30 +80,36 @@ class History:
             sqlite.execute_script(self.connection, SCHEMA + segments.SCHEMA)
         self.project = layout.project_at(str(root))
 
-    def refresh(self, most: int = MOST, tick: Callable[[int, int], None] | None = None) -> Read:
+    def refresh(
+        self, most: int = MOST, tick: Callable[[int, int], None] | None = None
+    ) -> HistorySize:
         done = refresh(self.connection, self.project, most, *([tick] if tick else []))
         assert done is not None
         return done
 
     def subjects(self, path: str, limit: int = 100) -> list[str]:
-        return [commit.subject for commit in questions.commits_of(self.connection, path, limit)]
+        return [
+            commit.subject for commit in commit_queries.commits_of(self.connection, path, limit)
+        ]
 
     def search(self, words: str, limit: int = 10) -> list[str]:
-        return [found.commit.subject for found in questions.search(self.connection, words, limit)]
+        return [
+            found.commit.subject for found in commit_queries.search(self.connection, words, limit)
+        ]
 
-    def together(self, path: str, limit: int = 10) -> list[questions.CoChange]:
-        return questions.together(self.connection, path, limit)
+    def together(self, path: str, limit: int = 10) -> list[commit_queries.CoChange]:
+        return commit_queries.changed_together(self.connection, path, limit)
 
     def everything(self, paths: list[str], words: str) -> object:
         """All that can be asked about some paths and words."""
-        found = questions.search(self.connection, words, 1000)
+        found = commit_queries.search(self.connection, words, 1000)
         return (
             found,
             {
-                item.commit.hash: questions.files_of(self.connection, item.commit.hash)
+                item.commit.hash: commit_queries.files_of(self.connection, item.commit.hash)
                 for item in found
             },
-            {path: questions.commits_of(self.connection, path, 1000) for path in paths},
+            {path: commit_queries.commits_of(self.connection, path, 1000) for path in paths},
             {path: self.together(path, 1000) for path in paths},
-            questions.recent(self.connection, 0, 1000),
+            commit_queries.recent_files(self.connection, 0, 1000),
         )

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ctx.code import build, crew, index_file
-from ctx.code.packages import known
+from ctx.code import build, index_file, process_pool
+from ctx.code.packages import package_queries
 from ctx.errors import CtxError, DiskFailure
 from tests import effort
 from tests.code.built import built, followed, fresh, place
@@ -289,7 +289,7 @@ class Enough(BaseException):
 def large(root: Path) -> Path:
     """So many files that other processes read them."""
     root.mkdir()
-    for number in range(3 * crew.FEW):
+    for number in range(3 * process_pool.FEW):
         (root / f"m{number}.py").write_text(
             f"from m{number // 2} import C{number // 2} as Base\n"
             f"class C{number}(Base):\n    def f{number}(self):\n        self.f{number // 2}()\n"
@@ -338,7 +338,7 @@ def test_packages_are_read_by_the_next_where_a_refresh_was_interrupted(tmp_path:
     opened = index_file.open_for_reading(str(kept))
     assert opened is not None
     with closing(opened):
-        assert [each.name for each in known.every(opened)] == ["tool"]
+        assert [each.name for each in package_queries.all_packages(opened)] == ["tool"]
 
 
 CHILD = """
@@ -404,7 +404,7 @@ def test_a_reader_that_dies_costs_the_file_it_was_at(tmp_path: Path) -> None:
                 os.kill(pid, signal.SIGKILL)
 
     build.refresh(place(root, kept), tick)
-    lost = [path for path, known in built(kept).files.items() if known[6]]
+    lost = [path for path, package_queries in built(kept).files.items() if package_queries[6]]
     assert len(lost) <= (os.cpu_count() or 1)
     for path in lost:
         (root / path).write_text((root / path).read_text() + "\n")

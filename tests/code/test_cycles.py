@@ -1,4 +1,4 @@
-"""Condensation: what can reach each other is one, and the rest has an order."""
+"""CondensedGraph: what can reach each other is one, and the rest has an order."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.code import cycles
-from ctx.code.cycles import VERSION, Condensed, Pair, View
+from ctx.code.cycles import VERSION, CondensedGraph, CycleView, Pair
 
 ends = st.integers(0, 9)
 graphs = st.lists(st.tuples(ends, ends), max_size=30)
@@ -24,7 +24,7 @@ def reach(edges: list[Pair]) -> set[Pair]:
 
 @given(graphs)
 def test_members_reach_each_other_and_nobody_else(edges: list[Pair]) -> None:
-    condensed = cycles.condensed(edges)
+    condensed = cycles.condense(edges)
     members = {end for edge in edges for end in edge}
     assert sorted(each for component in condensed.components for each in component) == sorted(
         members
@@ -38,7 +38,7 @@ def test_members_reach_each_other_and_nobody_else(edges: list[Pair]) -> None:
 
 @given(graphs)
 def test_edges_between_components_lead_forward(edges: list[Pair]) -> None:
-    condensed = cycles.condensed(edges)
+    condensed = cycles.condense(edges)
     together = condensed.component_of()
     between = {(together[one], together[other]) for one, other in edges}
     assert set(condensed.edges) == {(one, other) for one, other in between if one != other}
@@ -48,12 +48,12 @@ def test_edges_between_components_lead_forward(edges: list[Pair]) -> None:
 @given(graphs, st.randoms(use_true_random=False))
 def test_the_order_of_the_edges_does_not_matter(edges: list[Pair], random: object) -> None:
     shuffled = sorted(edges, key=lambda _: random.random())  # type: ignore[attr-defined]
-    assert cycles.condensed(shuffled) == cycles.condensed(edges)
+    assert cycles.condense(shuffled) == cycles.condense(edges)
 
 
 @given(graphs)
 def test_a_loop_goes_round_by_edges_and_no_way_is_shorter(edges: list[Pair]) -> None:
-    condensed = cycles.condensed(edges)
+    condensed = cycles.condense(edges)
     inside = cycles.inside(condensed, edges)
     for members in condensed.cycles:
         loop = cycles.shortest_loop(members, inside[members[0]])
@@ -74,22 +74,22 @@ def test_a_loop_goes_round_by_edges_and_no_way_is_shorter(edges: list[Pair]) -> 
 def test_a_long_chain_takes_no_recursion() -> None:
     length = 20_000
     chain = [(number, number + 1) for number in range(length)]
-    assert cycles.condensed(chain).cycles == []
-    assert cycles.condensed([*chain, (length, 0)]).cycles == [tuple(range(length + 1))]
+    assert cycles.condense(chain).cycles == []
+    assert cycles.condense([*chain, (length, 0)]).cycles == [tuple(range(length + 1))]
 
 
-A_VIEW = View(VERSION, Condensed(((1, 2), (3,)), ((0, 1),)), Condensed((), ()))
+A_VIEW = CycleView(VERSION, CondensedGraph(((1, 2), (3,)), ((0, 1),)), CondensedGraph((), ()))
 
 
 def test_a_view_is_kept_once_and_named(tmp_path: Path) -> None:
     folder = str(tmp_path / "DERIVED")
     assert cycles.latest(folder) is None
-    name = cycles.keep(folder, A_VIEW)
+    name = cycles.write_view(folder, A_VIEW)
     assert cycles.latest(folder) == A_VIEW
     assert (tmp_path / "DERIVED" / "scc_latest").read_text() == f"{name}\n"
-    assert cycles.keep(folder, A_VIEW) == name
-    other = View(VERSION, Condensed((), ()), Condensed((), ()))
-    assert cycles.keep(folder, other) != name
+    assert cycles.write_view(folder, A_VIEW) == name
+    other = CycleView(VERSION, CondensedGraph((), ()), CondensedGraph((), ()))
+    assert cycles.write_view(folder, other) != name
     assert cycles.latest(folder) == other
     assert len(list((tmp_path / "DERIVED").iterdir())) == 2
     assert (tmp_path / "DERIVED" / "scc_latest").stat().st_mode & 0o777 == 0o600
@@ -97,7 +97,7 @@ def test_a_view_is_kept_once_and_named(tmp_path: Path) -> None:
 
 def test_a_damaged_view_is_none(tmp_path: Path) -> None:
     folder = tmp_path / "DERIVED"
-    name = cycles.keep(str(folder), A_VIEW)
+    name = cycles.write_view(str(folder), A_VIEW)
     for content in (b"", b"\xff" * 40, (folder / f"scc-{name}").read_bytes() + b"\x00"):
         (folder / f"scc-{name}").write_bytes(content)
         assert cycles.latest(str(folder)) is None

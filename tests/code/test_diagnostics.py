@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolReport
 from ctx.code.diagnostics.findings import MOST_DIAGNOSTICS
-from ctx.code.diagnostics.model import Diagnostic, Report
-from ctx.code.diagnostics.read import read
+from ctx.code.diagnostics.tool_output import read
 from tests import effort
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "diagnostics"
@@ -25,7 +25,7 @@ OUTPUTS = sorted(GOLDEN.glob("*.txt"))
 RENEW = os.environ.get("CTX_TEST_RENEW") == "1"
 
 
-def plain(report: Report) -> dict[str, Any]:
+def plain(report: ToolReport) -> dict[str, Any]:
     """A report as it can be written down; what is empty is left out."""
     return {
         "tool": report.tool,
@@ -93,7 +93,7 @@ def test_lines_are_as_good_as_text() -> None:
         assert read(text.split("\n")) == read(text) == read(text.replace("\n", "\r\n"))
 
 
-def brief(report: Report) -> list[tuple[str, str, str]]:
+def brief(report: ToolReport) -> list[tuple[str, str, str]]:
     return [(each.tool, each.code, each.message) for each in report.diagnostics]
 
 
@@ -211,11 +211,11 @@ POOL = sorted(
 )
 
 
-def check(report: Report) -> None:
+def check(report: ToolReport) -> None:
     assert len(report.diagnostics) <= MOST_DIAGNOSTICS
     json.dumps(plain(report), ensure_ascii=False).encode()
     for each in report.diagnostics:
-        assert isinstance(each, Diagnostic)
+        assert isinstance(each, ToolDiagnostic)
         assert each.tool
         assert len(each.spans) <= 12
         for span in each.spans:

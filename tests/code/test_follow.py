@@ -27,7 +27,7 @@ class Asked:
 
     def __init__(self, root: Path, database: Path) -> None:
         self._place = place(root, database)
-        opened = lookup.opened(str(database), str(root), self.follow)
+        opened = lookup.open_index(str(database), str(root), self.follow)
         assert opened is not None
         self.code: Code = opened
         self.followed: list[int] = []

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ctx import layout
-from ctx.code.history import questions
-from ctx.code.history.log import LONGEST_MESSAGE
-from ctx.code.history.questions import CoChange, Recent
-from ctx.code.history.refresh import Read, refresh
+from ctx.code.history import commit_queries
+from ctx.code.history.commit_queries import CoChange, RecentFile
+from ctx.code.history.git_log import LONGEST_MESSAGE
+from ctx.code.history.history_refresh import HistorySize, refresh
 from tests import secrets_generator
 from tests.code.histories import FIRST, History, Made, make
 from tests.conftest import git
@@ -29,18 +29,18 @@ def test_a_file_has_its_commits_and_a_commit_its_files(tmp_path: Path) -> None:
         Made("Third", {"docs/b.md": None, ".ctx/config.toml": "x", "docs/.ctx/y": "y"}),
     )
     history = History(tmp_path / "app")
-    assert history.refresh() == Read(3, 3, complete=True)
+    assert history.refresh() == HistorySize(3, 3, complete=True)
     assert history.subjects("a.py") == ["Second", "First"]
     assert history.subjects("docs/b.md", limit=1) == ["Third"]
     assert history.subjects("nothing.py") == []
-    third, first = questions.commits_of(history.connection, "docs/b.md", 5)
+    third, first = commit_queries.commits_of(history.connection, "docs/b.md", 5)
     assert (first.subject, first.body, first.time) == ("First", "Why it was made.", FIRST + 60)
-    assert questions.files_of(history.connection, first.hash) == ["a.py", "docs/b.md"]
-    assert questions.files_of(history.connection, third.hash) == ["docs/b.md"]
-    assert questions.files_of(history.connection, "ab" * 20) == []
-    assert questions.recent(history.connection, FIRST + 120, 9) == [
-        Recent("docs/b.md", FIRST + 180, 1),
-        Recent("a.py", FIRST + 120, 1),
+    assert commit_queries.files_of(history.connection, first.hash) == ["a.py", "docs/b.md"]
+    assert commit_queries.files_of(history.connection, third.hash) == ["docs/b.md"]
+    assert commit_queries.files_of(history.connection, "ab" * 20) == []
+    assert commit_queries.recent_files(history.connection, FIRST + 120, 9) == [
+        RecentFile("docs/b.md", FIRST + 180, 1),
+        RecentFile("a.py", FIRST + 120, 1),
     ]
 
 
@@ -68,7 +68,7 @@ def test_history_follows_a_renamed_file(tmp_path: Path) -> None:
     assert history.together("pkg/three.py") == [CoChange("test.py", 2, 2 / 4)]
     assert history.together("test.py") == [CoChange("pkg/three.py", 2, 1.0)]
     assert history.together("two.py") == [CoChange("test.py", 1, 1 / 3)]
-    assert {found.path for found in questions.recent(history.connection, 0, 9)} == {
+    assert {found.path for found in commit_queries.recent_files(history.connection, 0, 9)} == {
         "one.py",
         "other.py",
         "pkg/three.py",
@@ -109,8 +109,8 @@ def test_what_changes_together(tmp_path: Path) -> None:
     assert history.together("c") == [CoChange("b", 1, 1 / 2), CoChange("a", 1, 1 / 2)]
     assert history.together("many/1") == []
     assert history.search("merge") == ["Merge"]
-    (merge,) = questions.search(history.connection, "merge", 1)
-    assert questions.files_of(history.connection, merge.commit.hash) == []
+    (merge,) = commit_queries.search(history.connection, "merge", 1)
+    assert commit_queries.files_of(history.connection, merge.commit.hash) == []
 
 
 def test_messages_are_found_by_their_words(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_a_message_is_made_fit_to_be_kept(tmp_path: Path) -> None:
         Made("", {"a": "6"}),
     )
     history = History(tmp_path / "app")
-    assert history.refresh() == Read(6, 6, complete=True)
-    empty, people, long, red, broken, cafe = questions.commits_of(history.connection, "a", 9)
+    assert history.refresh() == HistorySize(6, 6, complete=True)
+    empty, people, long, red, broken, cafe = commit_queries.commits_of(history.connection, "a", 9)
     assert (empty.subject, empty.body) == ("", "")
     assert (people.subject, people.body) == ("People", "Text.")
     assert len(long.subject) <= LONGEST_MESSAGE
@@ -165,7 +165,7 @@ def test_no_secret_is_kept_whoever_stands_next_to_it(tmp_path: Path) -> None:
     database = tmp_path / "code.db"
     history = History(tmp_path / "app", str(database))
     history.refresh()
-    found = questions.commits_of(history.connection, "a", 1000)
+    found = commit_queries.commits_of(history.connection, "a", 1000)
     assert len(found) == 50 + len(samples)
     kept = "\n".join(f"{commit.subject}\n{commit.body}" for commit in found)
     assert [sample.kind for sample in samples if sample.secret in kept] == []
@@ -179,7 +179,7 @@ def test_a_message_with_a_nul_ends_there(repo: Path) -> None:
     made = subprocess.run(command, cwd=repo, input=raw.encode(), capture_output=True, check=True)
     git("update-ref", "refs/heads/main", made.stdout.decode().strip(), cwd=repo)
     history = History(repo)
-    assert history.refresh() == Read(1, 1, complete=True)
+    assert history.refresh() == HistorySize(1, 1, complete=True)
     assert history.search("subject hidden") == ["Subject"]
 
 
@@ -194,8 +194,8 @@ def test_odd_names_do_no_harm(tmp_path: Path) -> None:
     )
     history = History(tmp_path / "app")
     history.refresh()
-    (odd,) = questions.search(history.connection, "odd", 9)
-    assert questions.files_of(history.connection, odd.commit.hash) == sorted(
+    (odd,) = commit_queries.search(history.connection, "odd", 9)
+    assert commit_queries.files_of(history.connection, odd.commit.hash) == sorted(
         [*map(str, names), deadly]
     )
     assert history.subjects("a b") == ["Next", "Odd"]
@@ -263,12 +263,12 @@ def test_outside_of_git_there_is_none(tmp_path: Path) -> None:
 
 def test_before_the_first_commit_it_is_empty(repo: Path) -> None:
     history = History(repo)
-    assert history.refresh() == Read(0, 0, complete=True)
-    assert history.refresh() == Read(0, 0, complete=True)
+    assert history.refresh() == HistorySize(0, 0, complete=True)
+    assert history.refresh() == HistorySize(0, 0, complete=True)
     make(repo, Made("First", {"a": "1"}))
-    assert history.refresh() == Read(1, 1, complete=True)
+    assert history.refresh() == HistorySize(1, 1, complete=True)
     git("checkout", "-q", "--orphan", "other", cwd=repo)
-    assert history.refresh() == Read(0, 0, complete=True)
+    assert history.refresh() == HistorySize(0, 0, complete=True)
     assert history.subjects("a") == []
 
 
@@ -281,8 +281,8 @@ def test_a_project_in_a_folder_knows_only_what_is_inside(tmp_path: Path) -> None
     )
     (repo / "sub").mkdir()
     history = History(repo / "sub")
-    assert history.refresh() == Read(3, 3, complete=True)
-    assert history.refresh() == Read(0, 3, complete=True)
+    assert history.refresh() == HistorySize(3, 3, complete=True)
+    assert history.refresh() == HistorySize(0, 3, complete=True)
     assert history.subjects("a") == ["Born"]
     assert history.together("a") == [CoChange("deep/b", 1, 1.0)]
     assert history.subjects("inside") == ["Moved in"]
@@ -300,7 +300,7 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     repo = make(tmp_path / "app", Made("Inside", {folder + b"/a": "1", "b": "1"}))
     os.mkdir(os.fsencode(repo) + b"/" + folder)
     history = History(repo / os.fsdecode(folder))
-    assert history.refresh() == Read(1, 1, complete=True)
+    assert history.refresh() == HistorySize(1, 1, complete=True)
     assert history.subjects("a") == ["Inside"]
     assert history.subjects("b") == []
 
@@ -322,8 +322,8 @@ def test_submodules_are_no_files(repo: Path) -> None:
     git("commit", "-q", "-m", "With a submodule", cwd=repo)
     history = History(repo)
     history.refresh()
-    (found,) = questions.commits_of(history.connection, "a", 9)
-    assert questions.files_of(history.connection, found.hash) == ["a"]
+    (found,) = commit_queries.commits_of(history.connection, "a", 9)
+    assert commit_queries.files_of(history.connection, found.hash) == ["a"]
 
 
 def test_a_shallow_clone_says_where_it_ends(tmp_path: Path) -> None:
@@ -332,7 +332,7 @@ def test_a_shallow_clone_says_where_it_ends(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     git("clone", "-q", "--depth=2", f"file://{origin}", str(clone))
     history = History(clone)
-    assert history.refresh() == Read(2, 2, complete=False)
+    assert history.refresh() == HistorySize(2, 2, complete=False)
     # The commit at the edge looks as if it had made every file.
     assert history.subjects("a") == ["Number 5"]
     assert history.search("number") == ["Number 5", "Number 4"]
@@ -349,7 +349,7 @@ def test_no_commit_stands_in_for_another(tmp_path: Path) -> None:
     repo = make(tmp_path / "app", Made("One", {"a": "1"}), Made("Two", {"a": "2", "b": "2"}))
     git("replace", "--graft", "HEAD", cwd=repo)
     history = History(repo)
-    assert history.refresh() == Read(2, 2, complete=True)
+    assert history.refresh() == HistorySize(2, 2, complete=True)
     assert history.subjects("a") == ["Two", "One"]
 
 
@@ -366,7 +366,7 @@ def test_a_partial_clone_is_read_as_it_lies_here(tmp_path: Path, left_out: str) 
     git("clone", "-q", "-n", f"--filter={left_out}", f"file://{origin}", str(clone))
     packs = sorted(os.listdir(clone / ".git/objects/pack"))
     history = History(clone)
-    assert history.refresh() == Read(2, 2, complete=True)
+    assert history.refresh() == HistorySize(2, 2, complete=True)
     assert history.search("first second") == ["Second", "First"]
     expected = ["Second", "First"] if left_out == "blob:none" else []
     assert history.subjects("c") == expected

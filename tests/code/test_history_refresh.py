@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctx.code.history import questions
-from ctx.code.history.refresh import Read
+from ctx.code.history import commit_queries
+from ctx.code.history.history_refresh import HistorySize
 from tests import effort
 from tests.code.histories import FIRST, History, Made, make
 from tests.conftest import git
@@ -24,14 +24,14 @@ def test_the_newest_are_kept_as_many_as_asked_for(tmp_path: Path) -> None:
     commits = [Made(f"Number {n}", {"a": f"{n}"}) for n in range(10)]
     repo = make(tmp_path / "app", *commits)
     history = History(repo)
-    assert history.refresh(most=4) == Read(4, 4, complete=False)
+    assert history.refresh(most=4) == HistorySize(4, 4, complete=False)
     assert history.subjects("a") == ["Number 9", "Number 8", "Number 7", "Number 6"]
     make(repo, *commits, Made("Number 10", {"a": "10"}))
-    assert history.refresh(most=4) == Read(1, 4, complete=False)
+    assert history.refresh(most=4) == HistorySize(1, 4, complete=False)
     assert history.subjects("a") == ["Number 10", "Number 9", "Number 8", "Number 7"]
     assert sorted(history.search("number 6")) == sorted(history.subjects("a"))
-    assert history.refresh(most=11) == Read(7, 11, complete=True)
-    assert history.refresh(most=11) == Read(0, 11, complete=True)
+    assert history.refresh(most=11) == HistorySize(7, 11, complete=True)
+    assert history.refresh(most=11) == HistorySize(0, 11, complete=True)
 
 
 def test_a_rename_that_was_taken_back_is_forgotten(tmp_path: Path) -> None:
@@ -40,10 +40,10 @@ def test_a_rename_that_was_taken_back_is_forgotten(tmp_path: Path) -> None:
     history = History(repo)
     history.refresh()
     make(repo, *first, Made("Rename", {"a": None, "c": "same 2"}))
-    assert history.refresh() == Read(1, 3, complete=True)
+    assert history.refresh() == HistorySize(1, 3, complete=True)
     assert history.subjects("c") == ["Rename", "Edit", "Both"]
     make(repo, *first, Made("Add", {"c": "new"}))
-    assert history.refresh() == Read(1, 3, complete=True)
+    assert history.refresh() == HistorySize(1, 3, complete=True)
     assert history.subjects("c") == ["Add"]
     assert history.subjects("a") == ["Edit", "Both"]
 
@@ -73,7 +73,7 @@ def test_an_interrupted_reading_goes_on_where_it_was(long_repo: Path, tmp_path: 
     assert history.subjects("f0", limit=1) == fresh.subjects("f0", limit=1)
     seen: list[tuple[int, int]] = []
     read = history.refresh(tick=lambda done, total: seen.append((done, total)))
-    assert read == Read(100, 2600, complete=True)
+    assert read == HistorySize(100, 2600, complete=True)
     assert seen == [(0, 100), (100, 100)]
     assert history.everything(*ASKED) == fresh.everything(*ASKED)
 
@@ -93,7 +93,7 @@ def test_what_was_interrupted_is_not_taken_for_up_to_date(tmp_path: Path) -> Non
     with pytest.raises(KeyboardInterrupt):
         history.refresh(tick=interrupt)
     git("update-ref", "refs/heads/main", "HEAD~1", cwd=repo)
-    assert history.refresh() == Read(0, 1, complete=True)
+    assert history.refresh() == HistorySize(0, 1, complete=True)
     assert history.subjects("a") == ["Old"]
 
 
@@ -106,16 +106,16 @@ def test_of_two_readers_the_later_one_goes_on(long_repo: Path, tmp_path: Path) -
         History(long_repo),
     )
     fresh.refresh()
-    answers: list[Read] = []
+    answers: list[HistorySize] = []
 
     def meanwhile(done: int, _total: int) -> None:
         if done and not answers:
             answers.append(second.refresh())
 
-    assert first.refresh(tick=meanwhile) == Read(2500, 2600, complete=False)
-    assert answers == [Read(100, 2600, complete=True)]
+    assert first.refresh(tick=meanwhile) == HistorySize(2500, 2600, complete=False)
+    assert answers == [HistorySize(100, 2600, complete=True)]
     assert first.everything(*ASKED) == fresh.everything(*ASKED)
-    assert first.refresh() == Read(0, 2600, complete=True)
+    assert first.refresh() == HistorySize(0, 2600, complete=True)
 
 
 NAMES = ["a", "b", "pkg/c", "pkg/d"]
@@ -209,10 +209,10 @@ def _take(step: str, number: int, repo: Path, rng: random.Random) -> None:
 def _compare_with_git(history: History, repo: Path) -> None:
     """The commits and their files, as another command of git tells them."""
     listed = git("log", "--format=%H", cwd=repo).split()
-    found = questions.search(history.connection, "word", 1000)
+    found = commit_queries.search(history.connection, "word", 1000)
     assert sorted(item.commit.hash for item in found) == sorted(listed)
     for hash in listed:
         shown = git(
             "log", "-1", "--name-only", "--format=", "--find-renames", hash, cwd=repo
         ).split()
-        assert questions.files_of(history.connection, hash) == sorted(shown)
+        assert commit_queries.files_of(history.connection, hash) == sorted(shown)

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from ctx.code import build, index_file, kinds, language
-from ctx.code.model import Parsed
-from ctx.code.parse import parse
-from ctx.code.qualified import Names
+from ctx.code import build, index_file, language, language_detection
+from ctx.code.qualified import QualifiedNames
 from ctx.code.resolve import facts
+from ctx.code.source_model import ParsedFile
+from ctx.code.source_parser import parse
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
@@ -31,7 +31,7 @@ def expected(path: Path, found: Any) -> Any:
     return json.loads(path.read_text())
 
 
-def plain(parsed: Parsed) -> dict[str, Any]:
+def plain(parsed: ParsedFile) -> dict[str, Any]:
     """What was read, as it can be written down; what is empty is left out."""
     found = {
         "language": parsed.language,
@@ -79,7 +79,7 @@ def plain(parsed: Parsed) -> dict[str, Any]:
     return _filled(**found)
 
 
-def _scope(parsed: Parsed, place: int) -> str:
+def _scope(parsed: ParsedFile, place: int) -> str:
     return parsed.items[place].name if place else "."
 
 
@@ -93,7 +93,7 @@ def test_everything_in_the_files_of_a_language(project: str) -> None:
     for path in sorted((GOLDEN / project).rglob("*")):
         if path.is_file():
             content = path.read_bytes()
-            name = kinds.language_of(path.name, content)
+            name = language_detection.language_of(path.name, content)
             if name in language.READ:
                 shown = path.relative_to(GOLDEN / project).as_posix()
                 found[shown] = plain(parse(shown, content, name))
@@ -104,14 +104,14 @@ def test_everything_in_the_files_of_a_language(project: str) -> None:
 def test_what_the_names_in_a_project_mean(project: str, tmp_path: Path) -> None:
     root = str(GOLDEN / project)
     database = str(tmp_path / "code.db")
-    build.refresh(build.Place(root, None, database))
+    build.refresh(build.SourceTree(root, None, database))
     connection = index_file.open_for_reading(database)
     assert connection is not None
-    names = Names(connection, root)
+    names = QualifiedNames(connection, root)
     rows = connection.execute("SELECT source, label, target, confidence, line, times FROM edges")
     edges = sorted(
-        f"{names.of(source)} → {LABELS[label]} → {names.of(target)}, {CONFIDENCES[sure]},"
-        f" line {line}" + (f" ×{times}" * (times > 1))
+        f"{names.qualified_name(source)} → {LABELS[label]} → {names.qualified_name(target)},"
+        f" {CONFIDENCES[sure]}, line {line}" + (f" ×{times}" * (times > 1))
         for source, label, target, sure, line, times in rows
     )
     imports = {}
@@ -122,7 +122,9 @@ def test_what_the_names_in_a_project_mean(project: str, tmp_path: Path) -> None:
         known = facts.decode(packed).imports
         for each, target in zip(known, array("q", targets or b""), strict=True):
             written = " ".join(filter(None, (each.module, each.item)))
-            imports[f"{path}:{each.line} {written}"] = names.of(target) if target else ""
+            imports[f"{path}:{each.line} {written}"] = (
+                names.qualified_name(target) if target else ""
+            )
     connection.close()
     found = {"imports": imports, "edges": edges}
     assert found == expected(GOLDEN / f"{project}.edges.json", found)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ctx.code import build, coverage, lookup, near
+from ctx.code import build, coverage, lookup, suggestions
 from ctx.code.lookup import Code
 
 FILES = {
@@ -58,8 +58,8 @@ def code(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content)
     database = str(tmp_path_factory.mktemp("index") / "code.db")
-    build.refresh(build.Place(str(root), None, database))
-    opened = lookup.opened(database, str(root))
+    build.refresh(build.SourceTree(str(root), None, database))
+    opened = lookup.open_index(database, str(root))
     assert opened
     with opened as found:
         yield found
@@ -168,18 +168,21 @@ def test_a_place_that_is_not_there(code: Code, text: str) -> None:
 
 
 def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
-    assert near.names(code, "conect") == ["connect"]
-    assert near.names(code, "Shop.net.Client.connect") == [
+    assert suggestions.similar_names(code, "conect") == ["connect"]
+    assert suggestions.similar_names(code, "Shop.net.Client.connect") == [
         "shop.net.client.Client.connect",
         "connect",
         "tool.connect",
     ]
-    assert near.names(code, "zzz") == []
-    assert near.names(code, "nowhere.start") == ["shop_core::start"]
-    assert near.names(code, "nowhere.part") == []
-    assert near.paths(code, "shop/net/clients.py") == ["shop/net/client.py"]
-    assert near.files_in(code, "shop/net", 9) == ["shop/net/__init__.py", "shop/net/client.py"]
-    assert near.files_in(code, "", 1) == ["README.md"]
+    assert suggestions.similar_names(code, "zzz") == []
+    assert suggestions.similar_names(code, "nowhere.start") == ["shop_core::start"]
+    assert suggestions.similar_names(code, "nowhere.part") == []
+    assert suggestions.similar_paths(code, "shop/net/clients.py") == ["shop/net/client.py"]
+    assert suggestions.files_in(code, "shop/net", 9) == [
+        "shop/net/__init__.py",
+        "shop/net/client.py",
+    ]
+    assert suggestions.files_in(code, "", 1) == ["README.md"]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +195,7 @@ def test_whoever_errs_is_told_what_is_near(code: Code) -> None:
     ],
 )
 def test_the_part_that_was_right_counts(code: Code, text: str, expected: list[str]) -> None:
-    assert near.names(code, text) == expected
+    assert suggestions.similar_names(code, text) == expected
 
 
 def test_an_outline_is_in_order_with_depths(code: Code) -> None:
@@ -239,7 +242,7 @@ def test_what_is_in_something_comes_with_it(code: Code) -> None:
 
 
 def test_the_index_knows_its_coverage(code: Code) -> None:
-    found = coverage.of(code.connection)
+    found = coverage.measure(code.connection)
     assert (found.files, found.parsed, found.unresolved, found.left_out) == (len(FILES), 16, 0, 0)
     assert [(each.language, each.files) for each in found.languages][:2] == [
         ("python", 5),
@@ -254,4 +257,4 @@ def test_a_shell_is_offered_names(code: Code) -> None:
 
 
 def test_there_may_be_no_index(tmp_path: Path) -> None:
-    assert lookup.opened(str(tmp_path / "code.db"), str(tmp_path)) is None
+    assert lookup.open_index(str(tmp_path / "code.db"), str(tmp_path)) is None

@@ -11,15 +11,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ctx.code.packages import cargo, go, maven, npm, python
+from ctx.code.packages import cargo, go_modules, maven, npm, pyproject
 from ctx.code.packages.globs import matches
-from ctx.code.packages.model import Dependency, Package, Problem, Target, Workspace
-from ctx.code.packages.read import MANIFESTS, read_all
+from ctx.code.packages.manifests import MANIFESTS, read_all
+from ctx.code.packages.package_model import (
+    ManifestDependency,
+    ManifestPackage,
+    ManifestProblem,
+    PackageTarget,
+    PackageWorkspace,
+)
 from tests import effort
 from tests.code.cargo import settle
 from tests.golden.packages import make
 
-NOTHING = Workspace()
+NOTHING = PackageWorkspace()
 # One folder for all examples: what is read is what was written last.
 FEW = settings(
     max_examples=effort.times(50),
@@ -37,7 +43,7 @@ def written(root: Path, files: dict[str, str | bytes]) -> list[str]:
     return list(files)
 
 
-def read(root: Path, files: dict[str, str | bytes]) -> Workspace:
+def read(root: Path, files: dict[str, str | bytes]) -> PackageWorkspace:
     return read_all(str(root), written(root, files))
 
 
@@ -64,7 +70,7 @@ def test_crates_are_what_cargo_says_they_are(
     assert ours == theirs
 
 
-def _summary(found: Workspace, package: Package) -> dict[str, Any]:
+def _summary(found: PackageWorkspace, package: ManifestPackage) -> dict[str, Any]:
     needs = [each for each in found.dependencies if each.from_ == package.manifest]
     return {
         "name": package.name,
@@ -126,16 +132,16 @@ def test_all_ecosystems_in_one_project(tmp_path: Path) -> None:
             "srv/go.mod": "module example.org/wind\n",
         },
     )
-    assert found == Workspace(
+    assert found == PackageWorkspace(
         (
-            Package(
+            ManifestPackage(
                 *("mast", "0.0.0", "cargo", ".", "Cargo.toml"),
-                (Target("mast", "lib", "src/lib.rs"),),
+                (PackageTarget("mast", "lib", "src/lib.rs"),),
                 ("mast",),
             ),
-            Package("flag", "", "npm", "web", "web/package.json", (), ("flag",)),
-            Package("knot", "", "python", "tools", "tools/setup.cfg", (), (), ("tools",)),
-            Package(
+            ManifestPackage("flag", "", "npm", "web", "web/package.json", (), ("flag",)),
+            ManifestPackage("knot", "", "python", "tools", "tools/setup.cfg", (), (), ("tools",)),
+            ManifestPackage(
                 *("example.org/wind", "", "go", "srv", "srv/go.mod", ()),
                 ("example.org/wind",),
                 ("srv",),
@@ -216,13 +222,13 @@ def test_nothing_leads_out_of_the_project(tmp_path: Path) -> None:
     found = read_all(str(root), paths)
     assert {package.name for package in found.packages} == {"a", "example.org/a"}
     assert [target for package in found.packages for target in package.targets] == [
-        Target("c", "bin", "")
+        PackageTarget("c", "bin", "")
     ]
     assert not any(each.local for each in found.dependencies)
     assert sorted(found.problems) == [
-        Problem("../secret/go.mod", "cannot be read: it is behind a link"),
-        Problem("Cargo/Cargo.toml", "cannot be read: it is behind a link"),
-        Problem("linked/package.json", "cannot be read: it is behind a link"),
+        ManifestProblem("../secret/go.mod", "cannot be read: it is behind a link"),
+        ManifestProblem("Cargo/Cargo.toml", "cannot be read: it is behind a link"),
+        ManifestProblem("linked/package.json", "cannot be read: it is behind a link"),
     ]
 
 
@@ -241,9 +247,9 @@ def test_members_that_go_in_circles(tmp_path: Path) -> None:
         ("a", "Cargo.toml"),
     ]
     assert found.dependencies == (
-        Dependency("Cargo.toml", "a", "normal", local=True, manifest="a/Cargo.toml"),
-        Dependency("a/Cargo.toml", "top", "normal", local=True, manifest="Cargo.toml"),
-        Dependency("a/Cargo.toml", "ver", "normal"),
+        ManifestDependency("Cargo.toml", "a", "normal", local=True, manifest="a/Cargo.toml"),
+        ManifestDependency("a/Cargo.toml", "top", "normal", local=True, manifest="Cargo.toml"),
+        ManifestDependency("a/Cargo.toml", "ver", "normal"),
     )
 
 
@@ -267,10 +273,10 @@ def test_parents_that_go_in_circles(tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "package.json")
     found = npm.read(str(tmp_path), ["package.json", "gone/package.json"])
-    assert found == Workspace(
+    assert found == PackageWorkspace(
         problems=(
-            Problem("package.json", "cannot be read: Not a plain file"),
-            Problem("gone/package.json", "cannot be read: No such file or directory"),
+            ManifestProblem("package.json", "cannot be read: Not a plain file"),
+            ManifestProblem("gone/package.json", "cannot be read: No such file or directory"),
         )
     )
 
@@ -278,7 +284,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 def test_what_is_no_requirement_is_passed_over(tmp_path: Path) -> None:
     listed = ["fine", "not a requirement", "???", "-e .", "https://example.org/x", "a" * 5000]
     text = f"[project]\nname = 'p'\ndependencies = {json.dumps(listed)}\n"
-    found = python.read(str(tmp_path), written(tmp_path, {"pyproject.toml": text}))
+    found = pyproject.read(str(tmp_path), written(tmp_path, {"pyproject.toml": text}))
     assert [each.to for each in found.dependencies] == ["fine"]
 
 
@@ -306,7 +312,7 @@ def test_where_python_modules_lie(
 ) -> None:
     manifest = f"[project]\nname = 'a-name'\n{told}\n"
     every: dict[str, str | bytes] = {"pyproject.toml": manifest, **dict.fromkeys(files, "")}
-    [package] = python.read(str(tmp_path), written(tmp_path, every)).packages
+    [package] = pyproject.read(str(tmp_path), written(tmp_path, every)).packages
     assert (package.import_roots, package.modules) == (roots, modules)
 
 
@@ -412,7 +418,7 @@ def test_any_lines_are_read(data: st.DataObject, names: set[str], tmp_path: Path
     _check_shape(read(tmp_path, files), files)
 
 
-def _check_shape(found: Workspace, files: dict[str, str | bytes]) -> None:
+def _check_shape(found: PackageWorkspace, files: dict[str, str | bytes]) -> None:
     """What holds for whatever is read."""
     manifests = [package.manifest for package in found.packages]
     assert len(set(manifests)) == len(manifests)
@@ -428,5 +434,5 @@ def _check_shape(found: Workspace, files: dict[str, str | bytes]) -> None:
 
 
 def test_no_manifest_no_package(tmp_path: Path) -> None:
-    for reader in (cargo, npm, python, go, maven):
+    for reader in (cargo, npm, pyproject, go_modules, maven):
         assert reader.read(str(tmp_path), ["src/main.rs"]) == NOTHING

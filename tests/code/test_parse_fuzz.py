@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ctx.code import kinds, language, reading
-from ctx.code.model import CALL, REFERENCE, TYPE, Parsed
-from ctx.code.parse import parse
-from ctx.code.reading import Wanted
+from ctx.code import file_reader, language, language_detection
+from ctx.code.file_reader import FileToRead
+from ctx.code.source_model import CALL, REFERENCE, TYPE, ParsedFile
+from ctx.code.source_parser import parse
 from ctx.code.vocabulary import KINDS, VISIBILITIES
 from tests import effort
 
@@ -21,7 +21,7 @@ def _sources() -> list[tuple[str, str, bytes]]:
     for path in sorted(GOLDEN.glob("*/**/*")):
         if path.is_file():
             content = path.read_bytes()
-            name = kinds.language_of(path.name, content)
+            name = language_detection.language_of(path.name, content)
             if name in language.READ:
                 found.append((path.name, name, content))
     return found
@@ -30,7 +30,7 @@ def _sources() -> list[tuple[str, str, bytes]]:
 SOURCES = _sources()
 
 
-def sound(parsed: Parsed, size: int) -> None:
+def sound(parsed: ParsedFile, size: int) -> None:
     """Items lie in the file and in each other, in order; and everything belongs to one of them."""
     items, last_line = parsed.items, max(1, parsed.lines)
     assert (items[0].kind, items[0].parent, items[0].start, items[0].end) == ("module", -1, 0, size)
@@ -164,7 +164,9 @@ def test_encodings(tmp_path: Path, encoding: str, line_end: str) -> None:
     if encoding == "latin-1":
         text = text.replace("Ċ", "ö")
     (tmp_path / "a.py").write_bytes(text.replace("\n", line_end).encode(encoding))
-    found = reading.read(str(tmp_path), Wanted(1, "a.py"), reading.limits(str(tmp_path), 1 << 20))
+    found = file_reader.read(
+        str(tmp_path), FileToRead(1, "a.py"), file_reader.limits(str(tmp_path), 1 << 20)
+    )
     assert (found.state, found.skipped, found.lines) == ("read", None, 6)
     rows = [(row[1], row[6], row[7]) for row in found.rows]
     last = "ö" if encoding == "latin-1" else "Ċ"
@@ -182,5 +184,7 @@ def test_encodings(tmp_path: Path, encoding: str, line_end: str) -> None:
 )
 def test_what_is_not_read_has_a_reason(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "a.py").write_bytes(content)
-    found = reading.read(str(tmp_path), Wanted(1, "a.py"), reading.limits(str(tmp_path), 1 << 20))
+    found = file_reader.read(
+        str(tmp_path), FileToRead(1, "a.py"), file_reader.limits(str(tmp_path), 1 << 20)
+    )
     assert (found.state, found.skipped) == ("skipped", reason)

@@ -51,7 +51,7 @@ def test_what_a_pattern_matches(pattern: str, ignored: str, others: str) -> None
 
 
 def test_the_last_pattern_that_speaks_of_a_path_decides() -> None:
-    rules = patterns.read(b"\xef\xbb\xbf*.log\r\n!keep.log\r\n\r\n# nothing\nkeep.log/\n")
+    rules = patterns.read_patterns(b"\xef\xbb\xbf*.log\r\n!keep.log\r\n\r\n# nothing\nkeep.log/\n")
     said = {path: patterns.verdict(rules, path) for path in ("a.log", "keep.log", "keep.log/", "a")}
     assert said == {"a.log": True, "keep.log": False, "keep.log/": True, "a": None}
 
@@ -75,9 +75,9 @@ def test_patterns_that_would_keep_others_busy_for_years() -> None:
 
 
 def test_of_a_file_without_end_the_beginning_counts() -> None:
-    rules = patterns.read(b"a\n" + b"# nothing\n" * 20_000 + b"b\n")
+    rules = patterns.read_patterns(b"a\n" + b"# nothing\n" * 20_000 + b"b\n")
     assert [patterns.verdict(rules, path) for path in ("a", "b")] == [True, None]
-    assert patterns.read(b"x" * 300_000) == ()
+    assert patterns.read_patterns(b"x" * 300_000) == ()
 
 
 NAMES = ["a", "b", "ab", "ba", "a.b", "é", "-", "a]", "[b"]

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx import terms
-from ctx.code import postings, roles, words
-from ctx.code.asked import Asked
+from ctx.code import file_roles, file_words, postings
+from ctx.code.bm25 import Bm25Collection
+from ctx.code.file_words import BODY, NAMES, PATH, SUBJECT
 from ctx.code.segments import COMMITS, FILES, SCHEMA
-from ctx.code.words import BODY, NAMES, PATH, SUBJECT
 from ctx.sqlite.connection import execute_script
 from tests import effort
 
@@ -28,7 +28,7 @@ def opened() -> sqlite3.Connection:
 def scored(
     connection: sqlite3.Connection, collection: int, field: str, weights: Mapping[str, float]
 ) -> dict[int, float]:
-    scores = Asked(connection, collection).scores({field: 1.0}, weights)
+    scores = Bm25Collection(connection, collection).scores({field: 1.0}, weights)
     found = {}
     for segment, totals, fields in scores:
         for position, (id, score) in enumerate(zip(segment.ids, totals, strict=True)):
@@ -72,7 +72,7 @@ def test_scores_are_those_of_the_textbook(
     connection, texts = opened(), dict[int, str]()
     for step, id, text in steps:
         if step == "put":
-            postings.put(connection, COMMITS, id, 1, words.of_message(text))
+            postings.put(connection, COMMITS, id, 1, file_words.of_message(text))
             texts[id] = text
         elif step == "remove":
             postings.remove(connection, COMMITS, [id])
@@ -90,10 +90,10 @@ def test_scores_are_those_of_the_textbook(
 @settings(max_examples=effort.times(50), deadline=None)
 def test_what_a_text_said_before_is_not_found(before: str, after: str, settled: bool) -> None:
     connection = opened()
-    postings.put(connection, COMMITS, 1, 1, words.of_message(before))
-    postings.put(connection, COMMITS, 2, 1, words.of_message("other things"))
+    postings.put(connection, COMMITS, 1, 1, file_words.of_message(before))
+    postings.put(connection, COMMITS, 2, 1, file_words.of_message("other things"))
     postings.settle(connection, COMMITS)
-    postings.put(connection, COMMITS, 1, 1, words.of_message(after))
+    postings.put(connection, COMMITS, 1, 1, file_words.of_message(after))
     if settled:
         postings.settle(connection, COMMITS)
     for word in WORDS:
@@ -104,7 +104,9 @@ def test_what_a_text_said_before_is_not_found(before: str, after: str, settled: 
 def test_many_segments_become_one() -> None:
     connection = opened()
     for number in range(20):
-        postings.put(connection, FILES, number, 0, words.of_file(f"src/f{number}.py", "flush", ()))
+        postings.put(
+            connection, FILES, number, 0, file_words.of_file(f"src/f{number}.py", "flush", ())
+        )
         postings.settle(connection, FILES)
     assert connection.execute("SELECT count(*) FROM segments").fetchone()[0] <= 9
     assert set(scored(connection, FILES, BODY, {"flush": 1.0})) == set(range(20))
@@ -112,8 +114,8 @@ def test_many_segments_become_one() -> None:
 
 def test_fields_and_collections_do_not_mix() -> None:
     connection = opened()
-    postings.put(connection, FILES, 1, 0, words.of_file("net/retry.py", "socket", ["Cache"]))
-    postings.put(connection, COMMITS, 1, 1, words.of_message("token"))
+    postings.put(connection, FILES, 1, 0, file_words.of_file("net/retry.py", "socket", ["Cache"]))
+    postings.put(connection, COMMITS, 1, 1, file_words.of_message("token"))
     for is_settled in (False, True):
         if is_settled:
             postings.settle(connection, FILES)
@@ -131,7 +133,7 @@ def test_fields_and_collections_do_not_mix() -> None:
 def test_nothing_to_ask() -> None:
     connection = opened()
     assert scored(connection, FILES, BODY, {"socket": 1.0}) == {}
-    postings.put(connection, FILES, 1, 0, words.of_file("", "", ()))
+    postings.put(connection, FILES, 1, 0, file_words.of_file("", "", ()))
     assert scored(connection, FILES, BODY, {"socket": 1.0}) == {}
     postings.settle(connection, FILES)
     assert scored(connection, FILES, BODY, {}) == {}
@@ -140,21 +142,21 @@ def test_nothing_to_ask() -> None:
 @pytest.mark.parametrize(
     ("path", "role"),
     [
-        ("src/net/client.py", roles.SOURCE),
-        ("src/testament/client.py", roles.SOURCE),
-        ("tests/test_client.py", roles.BESIDE),
-        ("pkg/client_test.go", roles.BESIDE),
-        ("src/Button.stories.tsx", roles.BESIDE),
-        ("packages/core/__tests__/a.spec.ts", roles.BESIDE),
-        ("src/main/java/ClientTest.java", roles.BESIDE),
-        ("docs/conf.py", roles.BESIDE),
-        ("README.md", roles.BESIDE),
-        ("setup.py", roles.AUXILIARY),
-        ("app/migrations/0001_initial.py", roles.AUXILIARY),
-        (".github/scripts/a.py", roles.AUXILIARY),
-        ("src/latest/contest.py", roles.SOURCE),
-        ("src/audit.java", roles.SOURCE),
+        ("src/net/client.py", file_roles.SOURCE),
+        ("src/testament/client.py", file_roles.SOURCE),
+        ("tests/test_client.py", file_roles.BESIDE),
+        ("pkg/client_test.go", file_roles.BESIDE),
+        ("src/Button.stories.tsx", file_roles.BESIDE),
+        ("packages/core/__tests__/a.spec.ts", file_roles.BESIDE),
+        ("src/main/java/ClientTest.java", file_roles.BESIDE),
+        ("docs/conf.py", file_roles.BESIDE),
+        ("README.md", file_roles.BESIDE),
+        ("setup.py", file_roles.AUXILIARY),
+        ("app/migrations/0001_initial.py", file_roles.AUXILIARY),
+        (".github/scripts/a.py", file_roles.AUXILIARY),
+        ("src/latest/contest.py", file_roles.SOURCE),
+        ("src/audit.java", file_roles.SOURCE),
     ],
 )
 def test_a_path_tells_the_part_of_a_file(path: str, role: int) -> None:
-    assert roles.of(path) == role
+    assert file_roles.role_of(path) == role

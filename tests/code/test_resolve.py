@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ctx.code import build, index_file
-from ctx.code.qualified import Names
+from ctx.code.qualified import QualifiedNames
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 
 
@@ -14,15 +14,15 @@ def calls(root: Path, files: dict[str, str]) -> list[str]:
         (root / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
         (root / "tree" / path).write_text(content)
     database = str(root / "code.db")
-    build.refresh(build.Place(str(root / "tree"), None, database))
+    build.refresh(build.SourceTree(str(root / "tree"), None, database))
     connection = index_file.open_for_reading(database)
     assert connection is not None
-    names = Names(connection, str(root / "tree"))
+    names = QualifiedNames(connection, str(root / "tree"))
     rows = connection.execute(
         "SELECT source, target, confidence FROM edges WHERE label = ?", (LABELS.index("CALLS"),)
     )
     found = sorted(
-        f"{names.of(source)} → {names.of(target)}, {CONFIDENCES[sure]}"
+        f"{names.qualified_name(source)} → {names.qualified_name(target)}, {CONFIDENCES[sure]}"
         for source, target, sure in rows
     )
     connection.close()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ctx.code import build, index_file
-from ctx.code.qualified import Names
+from ctx.code.qualified import QualifiedNames
 from ctx.code.resolve import facts
 from ctx.code.resolve.typescript_settings import tolerant_json
 from tests import effort
@@ -26,16 +26,16 @@ def imports(folder: Path, files: dict[str, str]) -> dict[str, str]:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(content)
     database = str(folder / "code.db")
-    build.refresh(build.Place(str(root), None, database))
+    build.refresh(build.SourceTree(str(root), None, database))
     connection = index_file.open_for_reading(database)
     assert connection is not None
-    names = Names(connection, str(root))
+    names = QualifiedNames(connection, str(root))
     rows = connection.execute("SELECT path, facts, targets FROM facts JOIN files ON id = file_id")
     found = {}
     for path, packed, targets in rows:
         known = facts.decode(packed).imports
         for each, target in zip(known, array("q", targets), strict=True):
-            found[f"{path} {each.module}"] = names.of(target) if target else ""
+            found[f"{path} {each.module}"] = names.qualified_name(target) if target else ""
     connection.close()
     return found
 

@@ -15,7 +15,7 @@ def test_a_pack_is_asked_about_twice(ctx: Ctx, repo: Path, llama_server: llama.S
     assert ctx("init").code == 0
     (repo / "src").mkdir()
     (repo / "src" / "net.py").write_text("def send(text):\n    return text\n")
-    pack = prompt.bare("What does net.send give back?")._replace(retrieved=(CALLED,))
+    pack = prompt.empty_pack("What does net.send give back?")._replace(retrieved=(CALLED,))
     (repo / "pack.json").write_text(json.dumps(plain(pack)))
     words = [
         "llm",

@@ -25,7 +25,7 @@ def workspace(repo: Path, ctx: Ctx, surroundings: Path) -> Workspace:
 
 @pytest.fixture
 def codebase(workspace: Workspace, repo: Path, surroundings: Path) -> Codebase:
-    found = code_index.at(_environment(repo, surroundings))
+    found = code_index.codebase_at(_environment(repo, surroundings))
     add_code.add_code(found, Options())
     return found
 

@@ -82,7 +82,7 @@ def test_a_pack_that_is_there(shop: Path) -> None:
     assert "".join(heard) == "In two words: it hangs."
     assert len(heard) > 1
     (request,) = backend.asked
-    assert request == prompt.compose(PACK, prompt.Frame("Be brief.", "Go.", 300, 0.5))
+    assert request == prompt.compose(PACK, prompt.PromptFrame("Be brief.", "Go.", 300, 0.5))
     assert question._replace(prices=None) == Question(  # type: ignore[arg-type]
         PACK.task,
         request,

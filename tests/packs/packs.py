@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ctx import checkouts, tokens
 from ctx.code import build, index_file, lookup
-from ctx.code.build import Place
-from ctx.code.history import refresh as history
+from ctx.code.build import SourceTree
+from ctx.code.history import history_refresh as history
 from ctx.ids import NodeId, anchor_id
 from ctx.layout import Project
 from ctx.memory.changes import changing
@@ -16,9 +16,9 @@ from ctx.memory.graph import Graph
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.memory.query.compile import Scope
-from ctx.packs import pack_text, pipeline, remembered
-from ctx.packs.pack import PromptPack
-from ctx.packs.pipeline import RetrievalConfig, Sources
+from ctx.packs import node_ranking, pack_pipeline, pack_text
+from ctx.packs.pack_pipeline import RetrievalConfig, Sources
+from ctx.packs.prompt_pack import PromptPack
 from tests.memory.graphs import WHO, graph
 
 NOW_MS = 1_800_000_000_000
@@ -35,7 +35,7 @@ class Packing:
 
     def build(self, task: str, budget: int = 8_000, **settings: object) -> PromptPack:
         config = RetrievalConfig(budget=budget)._replace(**settings)  # type: ignore[arg-type]
-        pack = pipeline.build(task, self.sources, config, NOW_MS)
+        pack = pack_pipeline.build(task, self.sources, config, NOW_MS)
         check(pack)
         return pack
 
@@ -80,12 +80,12 @@ def packing(root: Path, files: Mapping[str, str | bytes]) -> Iterator[Packing]:
     index(root)
     with graph() as memory:
         graphs = Graphs([memory])
-        code = lookup.opened(str(root.parent / "code.db"), str(root))
+        code = lookup.open_index(str(root.parent / "code.db"), str(root))
         assert code is not None
         with code:
             sources = Sources(
                 graphs,
-                lambda asked, limit: remembered.rank(graphs, asked, Scope(), NOW_MS, limit),
+                lambda asked, limit: node_ranking.rank(graphs, asked, Scope(), NOW_MS, limit),
                 code,
                 str(root),
             )
@@ -95,7 +95,7 @@ def packing(root: Path, files: Mapping[str, str | bytes]) -> Iterator[Packing]:
 def index(root: Path) -> None:
     database = str(root.parent / "code.db")
     checkout = checkouts.find_checkout(str(root))
-    place = Place(str(root), checkout, database)
+    place = SourceTree(str(root), checkout, database)
     build.refresh(place)
     connection = index_file.open_for_writing(database)
     try:

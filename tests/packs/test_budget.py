@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from ctx.errors import BudgetExceeded
 from ctx.packs import budget
-from ctx.packs.budget import Offer, fill
-from ctx.packs.pack import Chunk
+from ctx.packs.budget import ChunkOffer, fill
+from ctx.packs.prompt_pack import Chunk
 from tests import effort
 
 
@@ -23,7 +23,7 @@ def chunk(
     return Chunk(title, title, snippet or title, score, "FileContent", tokens, *shape)
 
 
-def told(offers: list[Offer], room: int, limit: int = 0) -> tuple[list[str], dict[str, str]]:
+def told(offers: list[ChunkOffer], room: int, limit: int = 0) -> tuple[list[str], dict[str, str]]:
     found = fill(offers, room, limit)
     taken = [each.title for each in found.chunks]
     return taken, {each.title: each.reason for each in found.left_out}
@@ -31,10 +31,10 @@ def told(offers: list[Offer], room: int, limit: int = 0) -> tuple[list[str], dic
 
 def test_the_best_for_its_tokens_comes_first() -> None:
     offers = [
-        Offer(chunk("long", 0.5, 800)),
-        Offer(chunk("best", 1.0, 300)),
-        Offer(chunk("short", 0.45, 100)),
-        Offer(chunk("weak", 0.05, 10)),
+        ChunkOffer(chunk("long", 0.5, 800)),
+        ChunkOffer(chunk("best", 1.0, 300)),
+        ChunkOffer(chunk("short", 0.45, 100)),
+        ChunkOffer(chunk("weak", 0.05, 10)),
     ]
     assert told(offers, 500) == (
         ["best", "short"],
@@ -48,8 +48,8 @@ def test_the_best_for_its_tokens_comes_first() -> None:
 
 def test_where_there_is_little_room_a_chunk_is_brief() -> None:
     offers = [
-        Offer(chunk("best", 1.0, 300)),
-        Offer(chunk("next", 0.9, 300), chunk("next in brief", 0.9, 40)),
+        ChunkOffer(chunk("best", 1.0, 300)),
+        ChunkOffer(chunk("next", 0.9, 300), chunk("next in brief", 0.9, 40)),
     ]
     assert told(offers, 350)[0] == ["best", "next in brief"]
 
@@ -57,10 +57,10 @@ def test_where_there_is_little_room_a_chunk_is_brief() -> None:
 def test_nothing_is_said_twice() -> None:
     lines = "\n".join(f"line {number}" for number in range(10))
     offers = [
-        Offer(chunk("class", 1.0, 100, lines, ("a.py", 1, 10))),
-        Offer(chunk("method", 0.9, 30, "line 3\nline 4", ("a.py", 4, 5))),
-        Offer(chunk("copy", 0.8, 100, f"{lines}\nline 11", ("b.py", 1, 11))),
-        Offer(chunk("other", 0.7, 30, "something\nelse\nhere", ("a.py", 20, 22))),
+        ChunkOffer(chunk("class", 1.0, 100, lines, ("a.py", 1, 10))),
+        ChunkOffer(chunk("method", 0.9, 30, "line 3\nline 4", ("a.py", 4, 5))),
+        ChunkOffer(chunk("copy", 0.8, 100, f"{lines}\nline 11", ("b.py", 1, 11))),
+        ChunkOffer(chunk("other", 0.7, 30, "something\nelse\nhere", ("a.py", 20, 22))),
     ]
     assert told(offers, 1_000) == (
         ["class", "other"],
@@ -70,17 +70,20 @@ def test_nothing_is_said_twice() -> None:
 
 def test_a_second_file_comes_before_the_third_part_of_the_first() -> None:
     offers = [
-        Offer(
+        ChunkOffer(
             chunk(f"a{number}", 1.0 - number / 100, 100, place=("a.py", number * 10, number * 10))
         )
         for number in range(4)
     ]
-    offers.append(Offer(chunk("b", 0.8, 100, place=("b.py", 1, 1))))
+    offers.append(ChunkOffer(chunk("b", 0.8, 100, place=("b.py", 1, 1))))
     assert told(offers, 300)[0] == ["a0", "a1", "b"]
 
 
 def test_not_even_one_chunk_fits() -> None:
-    offers = [Offer(chunk("best", 1.0, 300), chunk("brief", 1.0, 50)), Offer(chunk("b", 0.9, 10))]
+    offers = [
+        ChunkOffer(chunk("best", 1.0, 300), chunk("brief", 1.0, 50)),
+        ChunkOffer(chunk("b", 0.9, 10)),
+    ]
     with pytest.raises(BudgetExceeded, match="takes 50 tokens, and there are 45"):
         fill(offers, 45)
     assert told(offers, 50)[0] == ["brief"]
@@ -90,7 +93,7 @@ def test_not_even_one_chunk_fits() -> None:
 
 OFFERS = st.lists(
     st.builds(
-        lambda number, score, tokens, brief, file: Offer(
+        lambda number, score, tokens, brief, file: ChunkOffer(
             chunk(f"c{number}", score, tokens, place=(f"{file}.py", number + 1, number + 1)),
             chunk(f"c{number}", score, min(brief, tokens)) if brief else None,
         ),
@@ -108,7 +111,7 @@ OFFERS = st.lists(
 @settings(max_examples=effort.times(60), deadline=None)
 @given(OFFERS, st.integers(0, 3_000), st.integers(0, 5))
 def test_a_budget_is_never_exceeded_and_nothing_gets_lost(
-    offers: list[Offer], room: int, limit: int
+    offers: list[ChunkOffer], room: int, limit: int
 ) -> None:
     try:
         found = fill(offers, room, limit)

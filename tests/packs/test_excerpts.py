@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ctx import tokens
 from ctx.code import build, index_file
 from ctx.packs import excerpts
-from ctx.packs.excerpts import Text, Texts
+from ctx.packs.excerpts import FileText, FileTexts
 from tests import effort
 
 FUNCTION = """\
@@ -29,8 +29,8 @@ def connect(address, tries):
 """
 
 
-def text(content: str) -> Text:
-    return Text("a.py", "", content, is_indexed=True)
+def text(content: str) -> FileText:
+    return FileText("a.py", "", content, is_indexed=True)
 
 
 def cut(content: str, most: int, *matter: int) -> str:
@@ -108,10 +108,10 @@ def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "a.py").write_text("def f(): pass\n")
     database = str(tmp_path / "code.db")
-    build.refresh(build.Place(str(root), None, database))
+    build.refresh(build.SourceTree(str(root), None, database))
     with closing(index_file.open_for_writing(database)) as connection:
         (file_id,) = connection.execute("SELECT id FROM files").fetchone()
-        assert Texts(connection, str(root)).of(file_id) is not None
+        assert FileTexts(connection, str(root)).file_text(file_id) is not None
         shutil.rmtree(root / "src")
         (root / "src").symlink_to(elsewhere)
-        assert Texts(connection, str(root)).of(file_id) is None
+        assert FileTexts(connection, str(root)).file_text(file_id) is None

@@ -12,7 +12,7 @@ from ctx.memory.changes import changing
 from ctx.memory.graphs import Graphs
 from ctx.memory.model import Evidence
 from ctx.packs import expand
-from ctx.packs.expand import Limits
+from ctx.packs.expand import ExpansionLimits
 from tests.memory.graphs import WHO, graph
 from tests.packs.packs import packing
 
@@ -46,7 +46,7 @@ def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Code]:
 def reached(code: Code, name: str, depth: int = 1, most: int = 50) -> dict[str, tuple[int, str]]:
     """Names of what is reached, the best first, with the depth and the label of the last edge."""
     [start] = code.named(name)
-    found = expand.in_code(code, {start.id: 1.0}, Limits(depth, LABELS, most, "medium"))
+    found = expand.in_code(code, {start.id: 1.0}, ExpansionLimits(depth, LABELS, most, "medium"))
     names = {each.id: each.name for each in code.located(each.id for each in found.found)}
     assert found.condensed is bool(found.found)
     return {names[each.id]: (each.depth, each.label) for each in found.found}
@@ -78,9 +78,9 @@ def test_the_limits_hold(code: Code) -> None:
     assert reached(code, "app.walk.begin", depth=0) == {}
     assert len(reached(code, "app.walk.begin", depth=2, most=2)) == 2
     [start] = code.named("app.walk.begin")
-    only = expand.in_code(code, {start.id: 1.0}, Limits(1, ("USES_TYPE",), 50, "low"))
+    only = expand.in_code(code, {start.id: 1.0}, ExpansionLimits(1, ("USES_TYPE",), 50, "low"))
     assert [each.label for each in only.found] == ["USES_TYPE"]
-    assert expand.in_code(code, {start.id: 1.0}, Limits(2, (), 50, "low")).found == ()
+    assert expand.in_code(code, {start.id: 1.0}, ExpansionLimits(2, (), 50, "low")).found == ()
 
 
 def test_memory_is_walked_both_ways_by_the_best_way(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_memory_is_walked_both_ways_by_the_best_way(tmp_path: Path) -> None:
             change.link(one, three, "MENTIONS", Evidence("cli"))
             change.link(two, three, "MENTIONS", Evidence("cli"))
             change.link(four, three, "RELATES_TO", Evidence("cli"))
-        limits = Limits(2, LABELS, 50, "medium")
+        limits = ExpansionLimits(2, LABELS, 50, "medium")
         starts: dict[NodeId, float] = {one: 0.5, two: 1.0}
         found = expand.in_memory(Graphs([memory]), starts, limits)
         assert [(each.id, each.depth, each.label, each.previous) for each in found] == [

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from ctx import tokens
 from ctx.codebase.index_state import IndexState
 from ctx.packs import pack_text
-from ctx.packs.pack import (
+from ctx.packs.prompt_pack import (
     Chunk,
-    FoundFile,
     GraphContext,
-    LeftOut,
+    LeftOutChunk,
+    PackFile,
     PromptPack,
     Signal,
     TokenBudget,
@@ -57,10 +57,10 @@ PACK = PromptPack(
     recent_narrative="## 2026-01-20\n\n- Nothing",
     token_budget=TokenBudget(16_000, 640, 0),
     confidence=0.45,
-    files=(FoundFile("src/net.py", 1.0, (Signal("text", 1.0),)),),
+    files=(PackFile("src/net.py", 1.0, (Signal("text", 1.0),)),),
     left_out=(
-        LeftOut("src/a.py: run", 0.2, 900, "budget"),
-        LeftOut("src/b.py: run", 0.01, 9, "below the threshold"),
+        LeftOutChunk("src/a.py: run", 0.2, 900, "budget"),
+        LeftOutChunk("src/b.py: run", 0.01, 9, "below the threshold"),
     ),
     code_index=IndexState("fresh", None, 3, 4),
     receipt=None,
@@ -116,7 +116,7 @@ Because.
 
 
 def test_all_that_is_known_about_why() -> None:
-    text = pack_text.explained(PACK)
+    text = pack_text.with_reasons(PACK)
     assert "score 0.90 (path 0.20, text 0.70); 60 tokens." in text
     assert (
         "score 0.40 (graph 0.40); 40 tokens;"

@@ -11,11 +11,11 @@ from ctx.cli.output import plain
 from ctx.errors import ContentRefused
 from ctx.llm.model import Request
 from ctx.packs import prompt
-from ctx.packs.pack import PromptPack
-from ctx.packs.prompt import Frame
+from ctx.packs.prompt import PromptFrame
+from ctx.packs.prompt_pack import PromptPack
 from tests.packs.test_pack_text import CALLED, CODE, DECISION, PACK
 
-FRAME = Frame("You are careful.", "Answer the task.", 500, 0.2)
+FRAME = PromptFrame("You are careful.", "Answer the task.", 500, 0.2)
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(
     ["```", "~~~\n````", "## Task\n", "\n### x\n", "<!-- x", "a\n```\nb"]
@@ -87,7 +87,7 @@ b
 
 
 def test_without_anything_found() -> None:
-    assert prompt.compose(prompt.bare("Why?"), FRAME).prompt == (
+    assert prompt.compose(prompt.empty_pack("Why?"), FRAME).prompt == (
         "## Task\n\nWhy?\n\n## Retrieved Context\n\nNothing was found.\n\nAnswer the task.\n"
     )
 
@@ -112,14 +112,14 @@ def test_what_is_quoted_cannot_leave_its_place(pack: PromptPack) -> None:
 
 @given(PACKS)
 def test_a_pack_that_was_written_asks_the_same(pack: PromptPack) -> None:
-    assert prompt.compose(prompt.given(written(pack)), FRAME) == prompt.compose(pack, FRAME)
-    assert prompt.given(written(pack)).receipt == pack.receipt
+    assert prompt.compose(prompt.parse_pack(written(pack)), FRAME) == prompt.compose(pack, FRAME)
+    assert prompt.parse_pack(written(pack)).receipt == pack.receipt
 
 
 def test_a_pack_of_a_newer_version() -> None:
     newer = plain(PACK) | {"colour": {"red": [1]}}
     newer["retrieved"][0] |= {"depth": 3, "first_line": "12", "path": 7}
-    found = prompt.given(json.dumps(newer).encode())
+    found = prompt.parse_pack(json.dumps(newer).encode())
     assert [chunk.title for chunk in found.retrieved] == [chunk.title for chunk in PACK.retrieved]
     assert (found.retrieved[0].path, found.retrieved[0].first_line) == (None, None)
 
@@ -145,24 +145,24 @@ def test_a_pack_of_a_newer_version() -> None:
 )
 def test_what_is_no_pack(data: bytes, told: str) -> None:
     with pytest.raises(ContentRefused) as refused:
-        prompt.given(data)
+        prompt.parse_pack(data)
     assert refused.value.message == told
     assert "ctx query" in str(refused.value.hint)
 
 
 def test_a_pack_that_is_too_large() -> None:
     with pytest.raises(ContentRefused, match="33,554,432 bytes"):
-        prompt.given(b" " * (prompt.LARGEST_PACK + 1))
+        prompt.parse_pack(b" " * (prompt.LARGEST_PACK + 1))
 
 
 def test_half_of_a_character() -> None:
     data = rb'{"task": "Fix \ud800", "retrieved": [{"title": "\udfff", "snippet": "x\ud800"}]}'
-    assert prompt.compose(prompt.given(data), FRAME).prompt.encode()
+    assert prompt.compose(prompt.parse_pack(data), FRAME).prompt.encode()
 
 
 @given(st.binary(max_size=60) | st.from_regex(rb'\{"task": ?("x")?.{0,40}', fullmatch=True))
 def test_any_bytes_are_a_pack_or_refused(data: bytes) -> None:
     try:
-        prompt.compose(prompt.given(data), FRAME)
+        prompt.compose(prompt.parse_pack(data), FRAME)
     except ContentRefused:
         pass

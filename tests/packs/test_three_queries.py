@@ -10,7 +10,7 @@ import pytest
 from ctx.ids import anchor_id
 from ctx.memory.changes import changing
 from ctx.memory.model import Evidence
-from ctx.packs.pack import PromptPack
+from ctx.packs.prompt_pack import PromptPack
 from tests.e2e.test_walkthrough import (
     AGAIN,
     BACKOFF,

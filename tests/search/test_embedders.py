@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from ctx.config import resolve
 from ctx.errors import ConfigInvalid, DiskFailure, IndexCorrupt, ProgramFailure
-from ctx.search import embedders, table
+from ctx.search import embedders, static_embedder
 from ctx.search.embedders import Embedder
-from ctx.search.remote import Server
-from ctx.search.table import Table, Vocabulary
+from ctx.search.embedding_server import EmbeddingServer
+from ctx.search.static_embedder import PieceVocabulary, StaticEmbedder
 from tests import effort
 from tests.contract.embedders import EmbedderContract
 
@@ -64,12 +64,14 @@ class TestTable(EmbedderContract):
 
 
 def write_table(path: Path, pieces: list[str], rows: list[list[float]]) -> str:
-    path.write_bytes(table.packed("tiny", pieces, numpy.array(rows, numpy.float32)))
+    path.write_bytes(static_embedder.packed("tiny", pieces, numpy.array(rows, numpy.float32)))
     return str(path)
 
 
 def test_a_table_gives_back_what_was_packed(tmp_path: Path) -> None:
-    tiny = Table(write_table(tmp_path / "t", ["log", "##in", "cake"], [[3, 0], [0, 3], [-1, 0]]))
+    tiny = StaticEmbedder(
+        write_table(tmp_path / "t", ["log", "##in", "cake"], [[3, 0], [0, 3], [-1, 0]])
+    )
     assert (tiny.name, tiny.dimensions, len(tiny.version)) == ("tiny", 2, 16)
     rows = tiny.embed(["cake", "Log", "unknown", "cake log log"])
     assert rows[:3].tolist() == [[-1, 0], [1, 0], [0, 0]]
@@ -81,10 +83,10 @@ def test_a_table_gives_back_what_was_packed(tmp_path: Path) -> None:
 def test_a_damaged_table_is_refused(tmp_path: Path) -> None:
     path = write_table(tmp_path / "t", ["a"], [[1.0]])
     with pytest.raises(IndexCorrupt, match="checksum") as refused:
-        Table(path, "0" * 64)
+        StaticEmbedder(path, "0" * 64)
     assert "search.vectors off" in str(refused.value.hint)
     with pytest.raises(DiskFailure):
-        Table(str(tmp_path / "missing"))
+        StaticEmbedder(str(tmp_path / "missing"))
 
 
 LETTERS = st.text("abc", min_size=1, max_size=6)
@@ -93,12 +95,12 @@ LETTERS = st.text("abc", min_size=1, max_size=6)
 @given(st.lists(LETTERS, unique=True, max_size=20), st.lists(LETTERS, max_size=20), LETTERS)
 @settings(max_examples=effort.times(100), deadline=None)
 def test_the_pieces_of_a_word_make_the_word(starts: list[str], rests: list[str], word: str) -> None:
-    pieces = starts + [table.CONTINUES + rest for rest in dict.fromkeys(rests)]
-    rows = Vocabulary(pieces).rows(word)
+    pieces = starts + [static_embedder.CONTINUES + rest for rest in dict.fromkeys(rests)]
+    rows = PieceVocabulary(pieces).rows(word)
     if rows:
-        assert "".join(pieces[row].removeprefix(table.CONTINUES) for row in rows) == word
-        assert not pieces[rows[0]].startswith(table.CONTINUES)
-        assert all(pieces[row].startswith(table.CONTINUES) for row in rows[1:])
+        assert "".join(pieces[row].removeprefix(static_embedder.CONTINUES) for row in rows) == word
+        assert not pieces[rows[0]].startswith(static_embedder.CONTINUES)
+        assert all(pieces[row].startswith(static_embedder.CONTINUES) for row in rows[1:])
     elif starts:
         assert word not in starts
 
@@ -174,19 +176,19 @@ def fake() -> Iterator[Fake]:
 
 
 @pytest.fixture
-def server(fake: Fake) -> Iterator[Server]:
-    asked = Server(fake.url, "small-model", "s3cret")
+def server(fake: Fake) -> Iterator[EmbeddingServer]:
+    asked = EmbeddingServer(fake.url, "small-model", "s3cret")
     yield asked
     asked.close()
 
 
 class TestServer(EmbedderContract):
     @pytest.fixture
-    def embedder(self, server: Server) -> Embedder:
+    def embedder(self, server: EmbeddingServer) -> Embedder:
         return server
 
 
-def test_a_server_is_asked_as_openai_is(fake: Fake, server: Server) -> None:
+def test_a_server_is_asked_as_openai_is(fake: Fake, server: EmbeddingServer) -> None:
     rows = server.embed([f"text {number}" for number in range(40)])
     assert (server.name, server.version, rows.shape) == ("openai", "small-model", (40, 16))
     [probe, first, second] = fake.asked
@@ -195,7 +197,9 @@ def test_a_server_is_asked_as_openai_is(fake: Fake, server: Server) -> None:
     assert first[2]["input"] + second[2]["input"] == [f"text {number}" for number in range(40)]
 
 
-def test_a_text_that_is_too_long_is_cut_until_it_is_taken(fake: Fake, server: Server) -> None:
+def test_a_text_that_is_too_long_is_cut_until_it_is_taken(
+    fake: Fake, server: EmbeddingServer
+) -> None:
     fake.longest = 1_500
     assert server.embed(["word " * 10_000]).any()
     assert [len(body["input"][0]) for _, _, body in fake.asked[1:]] == [8000, 4000, 2000, 1000]
@@ -224,7 +228,7 @@ def test_a_text_that_is_too_long_is_cut_until_it_is_taken(fake: Fake, server: Se
     ],
 )
 def test_what_a_server_says_instead_is_told_in_words(
-    fake: Fake, server: Server, status: int, answer: bytes, words: str
+    fake: Fake, server: EmbeddingServer, status: int, answer: bytes, words: str
 ) -> None:
     fake.says = (status, answer)
     with pytest.raises(ProgramFailure, match=words) as refused:
@@ -236,12 +240,12 @@ def test_what_a_server_says_instead_is_told_in_words(
 def test_a_server_that_is_not_there(fake: Fake) -> None:
     with pytest.raises(ProgramFailure, match="cannot be reached"):
         # Nobody listens on the port that needs a privilege.
-        Server("http://user:pass@127.0.0.1:1", "m").embed(["text"])
+        EmbeddingServer("http://user:pass@127.0.0.1:1", "m").embed(["text"])
 
 
 def test_a_server_that_is_silent_is_waited_for_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        asked = Server(f"http://127.0.0.1:{silent.getsockname()[1]}", "m", patience_s=0.1)
+        asked = EmbeddingServer(f"http://127.0.0.1:{silent.getsockname()[1]}", "m", patience_s=0.1)
         for _ in range(3):
             with pytest.raises(ProgramFailure, match="did not answer in time"):
                 asked.embed(["text"])
@@ -253,7 +257,7 @@ def test_a_server_that_is_silent_is_waited_for_once() -> None:
 
 
 def test_a_server_is_asked_as_long_as_patience_lasts(fake: Fake) -> None:
-    asked = Server(fake.url, "m", patience_s=0)
+    asked = EmbeddingServer(fake.url, "m", patience_s=0)
     with pytest.raises(ProgramFailure, match="did not answer in time"):
         asked.embed(["text"])
     assert fake.asked == []
@@ -262,7 +266,7 @@ def test_a_server_is_asked_as_long_as_patience_lasts(fake: Fake) -> None:
 @pytest.mark.parametrize("url", ["", "ftp://x", "http://", "http://[", "http://x:99999", "x"])
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(ConfigInvalid):
-        Server(url, "m")
+        EmbeddingServer(url, "m")
 
 
 # The choice
@@ -277,7 +281,7 @@ def test_a_user_chooses(fake: Fake) -> None:
     assert chosen() is embedders.default()
     assert chosen("search.vectors=off") is None
     asked = chosen("search.embedder=openai", f"search.url={fake.url}", "search.api_key_env=MY_KEY")
-    assert isinstance(asked, Server)
+    assert isinstance(asked, EmbeddingServer)
     assert asked.dimensions == 16
     assert fake.asked[0][1] == "Bearer abc"
     asked.close()

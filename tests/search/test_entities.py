@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ctx.search import entities
-from ctx.search.entities import MOST, Entities, Frame, find
+from ctx.search.entities import MOST, CodeFrame, Entities, find
 
 NOTHING = Entities((), (), (), (), (), ())
 
@@ -25,7 +25,7 @@ def test_a_task_in_prose() -> None:
         codes=("E0433", "TS2304"),
         tasks=("task_0043", "decision_7"),
         quoted=("could not find retry",),
-        frames=(Frame("src/net/client.rs", 42, ""),),
+        frames=(CodeFrame("src/net/client.rs", 42, ""),),
     )
 
 
@@ -47,8 +47,8 @@ def test_inline_code_is_a_name_whatever_the_word_is() -> None:
 
 def test_a_line_in_words() -> None:
     assert find('broken in "app/net.py", line 12 and in lib/a.go on line 3').frames == (
-        Frame("app/net.py", 12, ""),
-        Frame("lib/a.go", 3, ""),
+        CodeFrame("app/net.py", 12, ""),
+        CodeFrame("lib/a.go", 3, ""),
     )
 
 
@@ -66,7 +66,7 @@ def test_python_prints_the_innermost_frame_last() -> None:
         (),
         (),
         (),
-        (Frame("/app/net.py", 7, "run_all"), Frame("/app/main.py", 3, "")),
+        (CodeFrame("/app/net.py", 7, "run_all"), CodeFrame("/app/main.py", 3, "")),
     )
 
 
@@ -74,27 +74,27 @@ def test_other_languages_print_it_first() -> None:
     traces = {
         "TypeError: x\n    at Client.connect (/srv/src/client.js:10:5)\n"
         "    at async run (file:///srv/src/main.mjs:1:2)\n    at /srv/x.ts:4:4": [
-            Frame("/srv/src/client.js", 10, "Client.connect"),
-            Frame("/srv/src/main.mjs", 1, "run"),
-            Frame("/srv/x.ts", 4, ""),
+            CodeFrame("/srv/src/client.js", 10, "Client.connect"),
+            CodeFrame("/srv/src/main.mjs", 1, "run"),
+            CodeFrame("/srv/x.ts", 4, ""),
         ],
         "\tat com.shop.Bar.baz(Bar.java:123)\n\tat com.shop.Main.main(Main.java:9)": [
-            Frame("com/shop/Bar.java", 123, "com.shop.Bar.baz"),
-            Frame("com/shop/Main.java", 9, "com.shop.Main.main"),
+            CodeFrame("com/shop/Bar.java", 123, "com.shop.Bar.baz"),
+            CodeFrame("com/shop/Main.java", 9, "com.shop.Main.main"),
         ],
         "goroutine 1 [running]:\nmain.(*Server).handle(0xc000, 0x1)\n"
         "\t/go/src/app/server.go:33 +0x1d": [
-            Frame("/go/src/app/server.go", 33, "main.Server.handle")
+            CodeFrame("/go/src/app/server.go", 33, "main.Server.handle")
         ],
         "thread 'main' panicked at src/main.rs:4:5:\n"
         "   3: shop::net::connect::h0123456789abcdef\n"
         "             at ./src/net.rs:42:5": [
-            Frame("src/main.rs", 4, ""),
-            Frame("./src/net.rs", 42, "shop::net::connect"),
+            CodeFrame("src/main.rs", 4, ""),
+            CodeFrame("./src/net.rs", 42, "shop::net::connect"),
         ],
         "#0  0x00007f in read_all (n=1) at src/read.c:12\n    #1 0x4f2 in main /src/main.c:9:3": [
-            Frame("src/read.c", 12, "read_all"),
-            Frame("/src/main.c", 9, "main"),
+            CodeFrame("src/read.c", 12, "read_all"),
+            CodeFrame("/src/main.c", 9, "main"),
         ],
     }
     for text, frames in traces.items():
@@ -102,7 +102,7 @@ def test_other_languages_print_it_first() -> None:
 
 
 def test_frames_of_libraries_come_last() -> None:
-    own, library = Frame("/app/a.py", 1, "a"), Frame("/x/site-packages/b.py", 2, "b")
+    own, library = CodeFrame("/app/a.py", 1, "a"), CodeFrame("/x/site-packages/b.py", 2, "b")
     assert list(entities.innermost([library, own, own])) == [own, library]
 
 

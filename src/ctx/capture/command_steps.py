@@ -18,7 +18,7 @@ from ctx.capture.steps import Finding
 from ctx.hosts.tool_calls import Outcome
 
 if TYPE_CHECKING:
-    from ctx.code.diagnostics.model import Diagnostic, Report
+    from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolReport
 
 _MOST_FINDINGS = 10
 _LONGEST_OUTPUT = 4_000
@@ -61,7 +61,7 @@ def read(outcome: Outcome, command: str, place: Place, most_lines: int) -> Ended
     plain = _plain(output)
     report = None
     if plain.strip() and (not line.only_reads or (not ok and line.may_check_first)):
-        from ctx.code.diagnostics import read as diagnostics
+        from ctx.code.diagnostics import tool_output as diagnostics
 
         report = diagnostics.read(plain, command)
     passed = _passed(report, line, exit_code)
@@ -71,14 +71,14 @@ def read(outcome: Outcome, command: str, place: Place, most_lines: int) -> Ended
     return Ended(line, ok, exit_code, passed, findings, _ends(plain, most_lines))
 
 
-def _passed(report: "Report | None", line: Line, exit_code: int | None) -> bool | None:
+def _passed(report: "ToolReport | None", line: Line, exit_code: int | None) -> bool | None:
     if report and report.outcome:
         return report.outcome == "passed"
     # What says nothing where all is well.
     return True if exit_code == 0 and line.checks else None
 
 
-def _counted(report: "Report | None") -> str:
+def _counted(report: "ToolReport | None") -> str:
     """`12 passed, 1 skipped`."""
     tests = report.tests if report else None
     if tests is None:
@@ -88,7 +88,7 @@ def _counted(report: "Report | None") -> str:
     return ", ".join(f"{count:,} {word}" for count, word in (*every, skipped) if count)
 
 
-def _findings(report: "Report | None", place: Place, into: str) -> tuple[Finding, ...]:
+def _findings(report: "ToolReport | None", place: Place, into: str) -> tuple[Finding, ...]:
     if report is None:
         return ()
     errors = [each for each in report.diagnostics if each.severity == "error"]
@@ -98,8 +98,8 @@ def _findings(report: "Report | None", place: Place, into: str) -> tuple[Finding
     return tuple(_finding(each, folders, place.root) for each in errors[:_MOST_FINDINGS])
 
 
-def _finding(found: "Diagnostic", folders: Sequence[str], root: str) -> Finding:
-    from ctx.code.diagnostics.model import is_foreign
+def _finding(found: "ToolDiagnostic", folders: Sequence[str], root: str) -> Finding:
+    from ctx.code.diagnostics.diagnostic_model import is_foreign
 
     path, line = "", None
     for span in found.spans:

@@ -14,9 +14,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ctx.capture.steps import SymbolChange
-from ctx.code import changes as compared
-from ctx.code.changes import Change
-from ctx.code.model import Item, Parsed
+from ctx.code.item_changes import ItemChange
+from ctx.code.source_model import ParsedFile, SourceItem
 from ctx.hosts.tool_calls import Written
 
 MOST = 40
@@ -49,11 +48,13 @@ def forget() -> None:
     _known.clear()
 
 
-_known: dict[tuple[str, bytes], Parsed | None] = {}
+_known: dict[tuple[str, bytes], "ParsedFile | None"] = {}
 """What files have become: it is what they were when they are written next."""
 
 
-def _compared(path: str, written: Written) -> list[Change]:
+def _compared(path: str, written: Written) -> "list[ItemChange]":
+    from ctx.code import item_changes as compared
+
     after = written.after.encode("utf-8", "replace")
     old = None
     if written.before is not None:
@@ -73,7 +74,7 @@ def _compared(path: str, written: Written) -> list[Change]:
     return compared.between(old, new)
 
 
-def _keep(path: str, content: bytes, found: Parsed | None) -> None:
+def _keep(path: str, content: bytes, found: "ParsedFile | None") -> None:
     while len(_known) >= _MOST_KNOWN:
         del _known[next(iter(_known))]
     _known[_key(path, content)] = found
@@ -83,15 +84,18 @@ def _key(path: str, content: bytes) -> tuple[str, bytes]:
     return path, blake2b(content, digest_size=16).digest()
 
 
-def _read(path: str, content: bytes) -> Parsed | None:
+def _read(path: str, content: bytes) -> "ParsedFile | None":
     """The items of a file; None where nothing of ours reads its language."""
-    from ctx.code import kinds, language, parse
+    from ctx.code import language, language_detection, source_parser
+    from ctx.code.source_model import ParsedFile
 
-    name = kinds.language_of(path, content[: kinds.HEAD])
-    if name not in language.READ or kinds.unfit(path, content, kinds.Limits(_LARGEST)):
+    name = language_detection.language_of(path, content[: language_detection.HEAD])
+    if name not in language.READ or language_detection.unfit(
+        path, content, language_detection.FileLimits(_LARGEST)
+    ):
         return None
-    found = parse.parse(path, content, name)
-    return Parsed(name, "", found.lines, found.items, problems=found.problems)
+    found = source_parser.parse(path, content, name)
+    return ParsedFile(name, "", found.lines, found.items, problems=found.problems)
 
 
 # One item of a file
@@ -100,17 +104,17 @@ def _read(path: str, content: bytes) -> Parsed | None:
 class _Edit(NamedTuple):
     """A change that stays inside of one item."""
 
-    old: Parsed
-    new: Parsed
+    old: "ParsedFile"
+    new: "ParsedFile"
     """The item alone, before and after."""
     line: int
     """How many lines of the file stand before it."""
-    file: Parsed
+    file: "ParsedFile"
     """The whole file as it is now."""
 
 
-def _edit_of_one(path: str, old: Parsed, before: bytes, after: bytes) -> _Edit | None:
-    from ctx.code import parse
+def _edit_of_one(path: str, old: "ParsedFile", before: bytes, after: bytes) -> _Edit | None:
+    from ctx.code import source_parser
 
     first, last = _common(before, after)
     shift = len(after) - len(before)
@@ -120,23 +124,23 @@ def _edit_of_one(path: str, old: Parsed, before: bytes, after: bytes) -> _Edit |
     item = old.items[place]
     if (item.end - item.start) * _WORTH_IT > len(before):
         return None
-    alone = parse.parse(path, before[item.start : item.end], old.language)
+    alone = source_parser.parse(path, before[item.start : item.end], old.language)
     own = old.items[place:end]
     if alone.problems or [_content(each) for each in alone.items[1:]] != [
         (*_content(each)[:-1], _content(each)[-1] - item.line + 1) for each in own
     ]:
         return None
-    new = parse.parse(path, after[item.start : item.end + shift], old.language)
+    new = source_parser.parse(path, after[item.start : item.end + shift], old.language)
     if new.problems or not new.items[1:] or new.items[1].start != alone.items[1].start:
         return None
     return _Edit(alone, new, item.line - 1, _spliced(old, new, place, end, shift))
 
 
-def _content(item: Item) -> tuple[str, str, str, bytes, int]:
+def _content(item: "SourceItem") -> tuple[str, str, str, bytes, int]:
     return item.kind, item.name, item.signature, item.body_hash, item.line
 
 
-def _around(items: Sequence[Item], first: int, last: int) -> tuple[int, int]:
+def _around(items: Sequence[SourceItem], first: int, last: int) -> tuple[int, int]:
     """The item right in the file, and the one behind it and all that it has, that has all of some
     bytes, and more on both sides; 0 where there is none."""
     tops = [number for number, item in enumerate(items) if item.parent == 0 and number]
@@ -148,8 +152,12 @@ def _around(items: Sequence[Item], first: int, last: int) -> tuple[int, int]:
     return 0, 0
 
 
-def _spliced(old: Parsed, new: Parsed, place: int, end: int, shift: int) -> Parsed:
+def _spliced(
+    old: "ParsedFile", new: "ParsedFile", place: int, end: int, shift: int
+) -> "ParsedFile":
     """A file in which one item has become others."""
+    from ctx.code.source_model import ParsedFile
+
     item, more = old.items[place], len(new.items) - 1 - (end - place)
     lines = new.lines - (item.end_line - item.line + 1)
     file = replace(old.items[0], end=old.items[0].end + shift, end_line=old.lines + lines)
@@ -176,7 +184,7 @@ def _spliced(old: Parsed, new: Parsed, place: int, end: int, shift: int) -> Pars
         for each in old.items[end:]
     ]
     items = (file, *old.items[1:place], *inside, *behind)
-    return Parsed(old.language, "", old.lines + lines, items)
+    return ParsedFile(old.language, "", old.lines + lines, items)
 
 
 def _common(one: bytes, other: bytes) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from ctx.cli import commit as commit_command
 from ctx.cli.opening import open_to_write
 from ctx.cli.output import Block, Line, Output, count, listing, size
 from ctx.cli.settings import Settings
-from ctx.codebase.extracted import FileRead
+from ctx.codebase.extraction_result import ExtractedFile
 from ctx.ids import CLI_SESSION
 from ctx.operations import commit
 from ctx.operations.add_file import FilesAdded, Options, add_file
@@ -92,7 +92,7 @@ def render(added: FilesAdded) -> list[Block]:
     return blocks or [Line("No files there that are not ignored (--force adds ignored ones).")]
 
 
-def _found(file: FileRead) -> str:
+def _found(file: ExtractedFile) -> str:
     """The module, and what is new or changed in it, by the names in it."""
     if file.problem:
         return file.problem

@@ -230,7 +230,7 @@ def _code(typed: str, settings: "Settings") -> list[Candidate]:
 
     try:
         place = layout.code_at(settings.folder, settings.user_store)
-        opened = lookup.opened(place.database, place.root)
+        opened = lookup.open_index(place.database, place.root)
         if opened is None:
             return []
         with opened as code:

@@ -14,7 +14,7 @@ from ctx.ids import CLI_SESSION
 from ctx.workspace import Environment
 
 if TYPE_CHECKING:
-    from ctx.codebase.code_index import Age, Codebase, Opened
+    from ctx.codebase.code_index import Codebase, IndexAge, OpenIndex
     from ctx.operations.code_cycles import Between
 
 EXAMPLES = """
@@ -158,7 +158,7 @@ def run(options: argparse.Namespace, settings: Settings, output: Output) -> None
     codebase = at(settings)
     match options.subcommand:
         case "index":
-            make = code_index.index_anew if options.full else code_index.index
+            make = code_index.rebuild if options.full else code_index.index
             with output.progress("Reading the code") as tick:
                 done = make(codebase, tick)
             output.show(done, code_answers.indexed)
@@ -189,7 +189,7 @@ def at(settings: Settings) -> "Codebase":
     """The code that a command is about."""
     from ctx.codebase import code_index
 
-    return code_index.at(
+    return code_index.codebase_at(
         Environment(
             settings.folder,
             settings.user_store,
@@ -200,14 +200,18 @@ def at(settings: Settings) -> "Codebase":
     )
 
 
-def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "Opened":
+def opened(codebase: "Codebase", tick: clock.Tick, *, refresh: bool) -> "OpenIndex":
     """The index, brought up to date if it is to be."""
     from ctx.codebase import code_index
 
-    return code_index.refreshed(codebase, tick) if refresh else code_index.as_it_is(codebase, tick)
+    return (
+        code_index.open_refreshed(codebase, tick)
+        if refresh
+        else code_index.open_unrefreshed(codebase, tick)
+    )
 
 
-def tell_age(age: "Age", output: Output) -> None:
+def tell_age(age: "IndexAge", output: Output) -> None:
     """Say how old an answer is that was not made now."""
     if age.state != "fresh":
         when = f"{since(age.refreshed_at)} old" if age.refreshed_at else "not complete yet"
@@ -215,7 +219,7 @@ def tell_age(age: "Age", output: Output) -> None:
 
 
 def _answer(
-    options: argparse.Namespace, codebase: "Codebase", code: "Opened"
+    options: argparse.Namespace, codebase: "Codebase", code: "OpenIndex"
 ) -> tuple[Any, Callable[[Any], list[Any]]]:
     from ctx.codebase import code_index
 

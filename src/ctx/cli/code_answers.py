@@ -7,10 +7,10 @@ from ctx.cli.output import Block, Line, Table, count, listing, since, size
 from ctx.code.coverage import Coverage
 
 if TYPE_CHECKING:
-    from ctx.code.changes import Change
-    from ctx.code.lookup import Located, Outlined
-    from ctx.code.packages.known import Known, Needed
-    from ctx.codebase.code_index import Indexed, Status
+    from ctx.code.item_changes import ItemChange
+    from ctx.code.lookup import LocatedItem, OutlineEntry
+    from ctx.code.packages.package_queries import IndexedPackage, PackageDependency
+    from ctx.codebase.code_index import IndexReport, IndexStatus
     from ctx.operations.code_calls import Call, Calls
     from ctx.operations.code_changed import Changed, ChangedFile
     from ctx.operations.code_cycles import Cycle, Cycles
@@ -48,7 +48,7 @@ def _headed(found: "Outline") -> list[Block]:
     return blocks
 
 
-def _indented(each: "Outlined") -> str:
+def _indented(each: "OutlineEntry") -> str:
     return "  " * each.depth + (each.signature or f"{each.kind} {each.name}")
 
 
@@ -122,7 +122,7 @@ def _written(each: "Import") -> str:
     return f"{text} as {each.bound}" if each.bound and each.bound != last else text
 
 
-def _meant(items: "Iterable[Located]") -> list[Block]:
+def _meant(items: "Iterable[LocatedItem]") -> list[Block]:
     rows = [(f"{each.path}:{each.line}", each.name, each.signature) for each in items]
     return listing(("where", "name", "signature"), rows, ("id", "", "text"))
 
@@ -179,7 +179,7 @@ def packages(found: "Packages") -> list[Block]:
     return blocks
 
 
-def _all_packages(found: "Sequence[Known]") -> list[Block]:
+def _all_packages(found: "Sequence[IndexedPackage]") -> list[Block]:
     if not found:
         return [Line("No manifest of a package is here.")]
     rows = [
@@ -197,7 +197,9 @@ def _all_packages(found: "Sequence[Known]") -> list[Block]:
     return [Table(headings, rows, ("", "", "type", "id", "dim", "dim"))]
 
 
-def _needed(package: str, manifest: str, needed: "Needed") -> tuple[str, str, str, str, str]:
+def _needed(
+    package: str, manifest: str, needed: "PackageDependency"
+) -> tuple[str, str, str, str, str]:
     how = ["optional"] if needed.optional else []
     if needed.features:
         how.append(f"with {' and '.join(needed.features)}")
@@ -259,18 +261,18 @@ def _file(file: "ChangedFile") -> str:
     return f"{name} ({file.change})"
 
 
-def _change(each: "Change", owner: str) -> tuple[str, str, str, str]:
+def _change(each: "ItemChange", owner: str) -> tuple[str, str, str, str]:
     shown = each.signature or (f"{each.kind} {each.name}" if each.name else "the file itself")
     if owner and each.signature:
         shown = f"{shown} in {owner}"
     return each.change, str(each.line), shown, " and ".join(each.parts)
 
 
-def status(found: "Status") -> list[Block]:
+def status(found: "IndexStatus") -> list[Block]:
     return [Line(found.root, "heading"), *_coverage(found.coverage, found.path, found.bytes)]
 
 
-def indexed(done: "Indexed") -> list[Block]:
+def indexed(done: "IndexReport") -> list[Block]:
     read = done.added + done.changed
     moved = f"{count(read, 'file')} read, {done.removed:,} gone"
     blocks: list[Block] = [Line(f"The index of the code is up to date: {moved}.")]

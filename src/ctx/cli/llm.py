@@ -186,7 +186,7 @@ def _wish(options: argparse.Namespace, settings: Settings) -> Wish:
         return wish._replace(query=task, budget=options.budget)
     if options.budget is not None:
         raise UsageError("--budget is about a pack that is built.", hint=_WAYS)
-    return wish._replace(pack=prompt.given(_given(options, settings)))
+    return wish._replace(pack=prompt.parse_pack(_given(options, settings)))
 
 
 def _given(options: argparse.Namespace, settings: Settings) -> bytes:

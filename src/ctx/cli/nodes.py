@@ -11,7 +11,7 @@ from ctx.memory.model import Edge, Node, Redaction
 from ctx.operations.listing import Listing
 
 if TYPE_CHECKING:
-    from ctx.codebase.code_names import Unknown
+    from ctx.codebase.code_names import UnknownName
 
 PREVIEW = 100
 """Characters of a node's content in a list."""
@@ -103,14 +103,14 @@ def warn_of_redaction(redacted: Sequence[Redaction], output: Output) -> None:
     output.warn(f"{count(len(redacted), 'secret')} not kept: {told}.")
 
 
-def note_unknown(unknown: "Sequence[Unknown]", output: Output) -> None:
+def note_unknown(unknown: "Sequence[UnknownName]", output: Output) -> None:
     """Say which names the code does not have, and what may have been meant."""
     for name, near in unknown:
         meant = f" Did you mean {_either(near)}?" if near else ""
         output.note(f"The code here has no `{short_name(name)}`: it is kept as it was said.{meant}")
 
 
-def note_unclear(unclear: "Sequence[Unknown]", output: Output) -> None:
+def note_unclear(unclear: "Sequence[UnknownName]", output: Output) -> None:
     """Say which names are those of several things."""
     for name, several in unclear:
         meant = f" It may be {_either(several)}." if several else ""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from ctx import tokens
 from ctx.cli.output import Block, Line, Markdown, Table, Verbatim, count, since
 from ctx.codebase.index_state import IndexState
-from ctx.packs.pack import Chunk, PromptPack, Signal
-from ctx.packs.pack_text import as_markdown, explained
+from ctx.packs.pack_text import as_markdown
+from ctx.packs.prompt_pack import Chunk, PromptPack, Signal
 
 _LINES = 4
 """Lines of a chunk in the overview: enough to know it again."""
@@ -110,7 +110,9 @@ def render_markdown(pack: PromptPack) -> list[Block]:
 
 
 def render_markdown_explained(pack: PromptPack) -> list[Block]:
-    return [Markdown(explained(pack))]
+    from ctx.packs.pack_text import with_reasons
+
+    return [Markdown(with_reasons(pack))]
 
 
 def _head(pack: PromptPack) -> str:

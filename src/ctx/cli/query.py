@@ -19,7 +19,7 @@ from ctx.operations import output_file
 from ctx.operations.query import Found, find
 
 if TYPE_CHECKING:
-    from ctx.packs.pack import PromptPack
+    from ctx.packs.prompt_pack import PromptPack
 
 EXAMPLES = """
 ctx query "Fix the connection timeout in Client.connect"      what to read for a task

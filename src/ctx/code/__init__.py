@@ -1,7 +1,8 @@
-"""The repository as code: its files, what is in them, and how they hang together.
+"""The repository as code: its files, what they contain, and how they are connected.
 
-Files are listed, read by a grammar of their language (`languages/`), and resolved against each
-other (`resolve/`). What comes of it lies in one derived file, `code.db`: deleting it loses nothing.
+Files are listed, parsed with the grammar of their language (`languages/`), and resolved against
+each other (`resolve/`). The result is one derived file, `code.db`: deleting it loses nothing.
 
-It knows files, git and the grammars. It does not know memory; the two meet as ids in `packs`.
+This package knows files, git and the grammars. It does not know memory; the two meet as ids in
+`packs`.
 """

@@ -1,6 +1,7 @@
-"""Which files have to be looked at when what a name stands for changes, or may do so.
+"""Which files must be resolved again when the meaning of a name changes, or may change.
 
-That is everybody who speaks of the name, and of any other that is made of it: see decision 0011.
+These are all files that mention the name, or another name that is derived from it: see decision
+0011.
 """
 
 import os
@@ -8,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from sqlite3 import Connection
 from zlib import crc32
 
-from ctx.code import store
+from ctx.code import code_tables
 from ctx.code.resolve import facts
 from ctx.code.resolve.facts import EVERYTHING
 
@@ -22,7 +23,7 @@ MANIFESTS = {
     "jsconfig.json": _ECMASCRIPT,
     "pnpm-workspace.yaml": _ECMASCRIPT,
 }
-"""Files that say where imports lead, and in which languages."""
+"""Files that decide where imports lead, by language."""
 
 _ALWAYS_COUNTED = 200
 _CALLED_BY_MANIFESTS = frozenset(name for names in MANIFESTS.values() for name in names)
@@ -31,15 +32,15 @@ _FOLDER_IS_PACKAGE = (".go", ".java")
 _MAKES_A_PACKAGE = frozenset({"__init__.py", "__init__.pyi"})
 _AROUND_ITS_FOLDER = frozenset({"lib.rs", "main.rs", "mod.rs"})
 _AROUND = frozenset({"super", "crate"})
-"""How Rust calls the modules around, whatever their names are."""
+"""Rust's names for enclosing modules."""
 
 
-def by(connection: Connection, names: set[str]) -> set[int] | None:
-    """The files whose answers may be others when these names stand for something else: who speaks
-    of one, or of a name that is made of one, and so on. None: all of them.
+def files_affected_by(connection: Connection, names: set[str]) -> set[int] | None:
+    """The files whose edges may change when these names mean something else: those that mention
+    one, or a name that is derived from one, and so on. None: all files.
 
-    Names that a large part of the files speak of are made of each other until nobody is left out:
-    to find that out would take longer than what it could save.
+    If a large part of the files mentions the names, nearly all files are affected, and finding the
+    rest would take longer than it saves.
     """
     (total,) = connection.execute("SELECT count(*) FROM mentioned").fetchone()
     most = max(_ALWAYS_COUNTED, total // 4)
@@ -47,8 +48,8 @@ def by(connection: Connection, names: set[str]) -> set[int] | None:
     files: set[int] = set()
     while names:
         hashes = {crc32(name.encode("utf-8", "replace")) for name in names}
-        # Also those that were found before: of these names they may pass on others.
-        found = dict(store.speaking_of(connection, hashes))
+        # Includes files that were found before: they may pass on further names.
+        found = dict(code_tables.speaking_of(connection, hashes))
         files.update(found)
         if len(files) > most:
             return None
@@ -60,17 +61,17 @@ def by(connection: Connection, names: set[str]) -> set[int] | None:
 
 def _passed_on(connection: Connection, files: Iterable[int], names: set[str]) -> set[str]:
     passed: set[str] = set()
-    for path, known in store.facts_of(connection, files):
+    for path, known in code_tables.facts_of(connection, files):
         passing = facts.passed_on(known, names)
         passed |= passing
         if EVERYTHING in passing:
-            # Whatever is looked for in it may come from there.
-            passed |= whole(path)
+            # Anything that is looked up in this file may come from there.
+            passed |= names_of_file(path)
     return passed
 
 
-def leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
-    """The files from which something may lead to these items; None: it may be any."""
+def files_leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
+    """The files that may have an edge to these items; None: any file."""
     names: set[str] = set()
     for item in items:
         row = connection.execute(
@@ -87,11 +88,11 @@ def leading_to(connection: Connection, items: Iterable[int]) -> set[int] | None:
                 # Its package may have a name that is in no path.
                 return None
             names |= _names_of(path)
-    return by(connection, names)
+    return files_affected_by(connection, names)
 
 
-def renamed(connection: Connection, path: str) -> set[str]:
-    """What a file is called, and what others are called in whose names it has a part."""
+def names_in_path(connection: Connection, path: str) -> set[str]:
+    """The names of a file, and of other files whose names depend on it."""
     names = _names_of(path)
     folder, _, name = path.rpartition("/")
     if name in _MAKES_A_PACKAGE:
@@ -112,7 +113,8 @@ def _inside(connection: Connection, folder: str) -> Iterator[str]:
 
 
 def _names_of(path: str) -> set[str]:
-    """By what names a file may be imported: its own, or the folder's where it stands for it."""
+    """The names by which a file may be imported: its own, or its folder's if it stands for the
+    folder."""
     folder, _, name = path.rpartition("/")
     stem = name.partition(".")[0]
     names = {stem, os.path.splitext(name)[0]}
@@ -121,6 +123,6 @@ def _names_of(path: str) -> set[str]:
     return names
 
 
-def whole(path: str) -> set[str]:
-    """By what words others may reach what a file has from elsewhere."""
+def names_of_file(path: str) -> set[str]:
+    """The names by which other files may reach what a file re-exports."""
     return _names_of(path) | (_AROUND if path.endswith(".rs") else frozenset())

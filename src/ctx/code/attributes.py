@@ -1,7 +1,7 @@
-"""What a repository says about its files in the `.gitattributes` at its root.
+"""The attributes of files in the `.gitattributes` at the root of a repository.
 
-Forges fold away what is marked `linguist-generated` or `linguist-vendored`; nobody parses it for
-an index either. The marks also say the opposite, and then they outweigh every guess.
+Forges collapse files that are marked `linguist-generated` or `linguist-vendored`, and the index
+does not parse them either. The marks can also be negated, and then they override every guess.
 """
 
 import os
@@ -21,24 +21,24 @@ class Mark(NamedTuple):
     reason: str
     """`generated` or `vendored`."""
     holds: bool | None
-    """None takes back what a line before has said."""
+    """None unsets what an earlier line set."""
     matches: re.Pattern[str]
 
 
 class Attributes(NamedTuple):
     marks: tuple[Mark, ...] = ()
-    """The last line first: it is the one that counts."""
+    """The last line first, because it takes precedence."""
 
     def says(self, path: str, reason: str) -> bool | None:
-        """Whether a file is generated, or vendored; None where nothing is said."""
+        """Whether a file is generated or vendored; None if no attribute is set."""
         for mark in self.marks:
             if mark.reason == reason and mark.matches.fullmatch(path):
                 return mark.holds
         return None
 
 
-def at(root: str) -> Attributes:
-    """What a project says about its files."""
+def read_attributes(root: str) -> Attributes:
+    """Read the attributes of a project."""
     try:
         return read(disk.read_plain(os.path.join(root, NAME), patterns.LARGEST)[: patterns.LARGEST])
     except OSError:
@@ -56,7 +56,8 @@ def _marks(line: str) -> list[Mark]:
     if found is None:
         return []
     pattern = re.sub(r"\\(.)", r"\1", found[1]) if found[1] else found[2]
-    # Here a folder's pattern does not reach what is in it, and nothing can be taken back by `!`.
+    # Unlike in `.gitignore`, a pattern for a folder does not apply to its files, and `!` is not
+    # allowed.
     meant = None if pattern[0] == "!" or pattern[-1] == "/" else patterns.expression_for(pattern)
     if meant is None:
         return []

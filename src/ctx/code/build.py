@@ -1,13 +1,12 @@
-"""Bring the index of the code to what the files say now.
+"""Refresh the code index to match the files.
 
-What costs is in proportion to what changed: files are compared by their stamps, then by their
-content; only those that differ are read; and only they, and who mentions what they no longer offer
-as before, have to be resolved again. A refresh that is interrupted goes on where it stopped: each
-file that was read stays read.
+The cost is proportional to what changed: files are compared by their stamps, then by their content;
+only changed files are parsed; and only these, and files that mention names whose meaning changed,
+are resolved again. An interrupted refresh continues later: parsed files stay parsed.
 
-To follow names costs about as much as to read, and most of the answers are never asked for. So a
-refresh does it only where few files wait for it; else it leaves them marked, and whoever reads
-edges has those files followed first that matter for the answer (`edges.py`).
+Resolving costs about as much as parsing, and most edges are never requested. So a refresh resolves
+only if few files are pending; otherwise it leaves them marked, and reading edges first resolves the
+files that matter for the answer (`code_graph.py`).
 """
 
 import os
@@ -19,36 +18,44 @@ from typing import NamedTuple
 
 from ctx import clock, disk
 from ctx.checkouts import Checkout
-from ctx.code import affected, index_file, listing, postings, reading, segments, store
-from ctx.code.crew import FEW, LARGE, Crew
-from ctx.code.listing import LeftOut, Listed
-from ctx.code.packages import read as packages
-from ctx.code.reading import Read, Wanted
+from ctx.code import (
+    affected,
+    code_tables,
+    file_listing,
+    file_reader,
+    index_file,
+    postings,
+    segments,
+)
+from ctx.code.file_listing import ExcludedPath, ListedFile
+from ctx.code.file_reader import FileRecord, FileToRead
+from ctx.code.packages import manifests as packages
+from ctx.code.process_pool import FEW, LARGE, ProcessPool
 from ctx.code.resolve.facts import EVERYTHING
-from ctx.code.resolve.resolving import Edges, Resolver
+from ctx.code.resolve.resolver import ResolvedEdges, Resolver
 from ctx.code.vocabulary import LARGEST_FILE
 
 _TRANSACTION = 512
-"""Files that are written at once: what an interruption can cost."""
+"""Files that are written in one transaction: the most that an interruption can lose."""
 _AT_ONCE = 32
-"""Where no more files than these wait for it, a refresh follows their names: it takes a moment."""
+"""If no more files than this are pending, a refresh resolves them: it takes a moment."""
 
 _PACKAGES = "packages"
-"""Noted while the packages are as the files are. Also an interrupted refresh leaves it so."""
+"""Noted while the packages match the files. An interrupted refresh keeps the note correct."""
 
 
-class Place(NamedTuple):
-    """The files of a project, and where their index lies."""
+class SourceTree(NamedTuple):
+    """The files of a project, and the path of their index."""
 
     root: str
     checkout: Checkout | None
     database: str
     ignore_globs: tuple[str, ...] = ()
     max_bytes: int = LARGEST_FILE
-    """A larger file is not read."""
+    """Larger files are not parsed."""
 
 
-class Refreshed(NamedTuple):
+class RefreshCounts(NamedTuple):
     """What a refresh found and did."""
 
     files: int
@@ -56,19 +63,19 @@ class Refreshed(NamedTuple):
     changed: int
     removed: int
     resolved: int
-    """Files whose mentions were looked up at once."""
-    left_out: tuple[LeftOut, ...]
+    """Files whose mentions were resolved right away."""
+    left_out: tuple[ExcludedPath, ...]
 
 
 def refresh(
-    place: Place,
+    place: SourceTree,
     tick: clock.Tick = clock.no_tick,
     *,
     chosen: Callable[[str], bool] | None = None,
     at_once: int = _AT_ONCE,
-) -> Refreshed:
-    """Bring the index up to date; with `chosen` as far as these paths go. Where no more than so
-    many files wait for it, their names are followed, too."""
+) -> RefreshCounts:
+    """Refresh the index; with `chosen`, only the paths that it accepts. If at most `at_once` files
+    are pending, they are resolved too."""
     connection = index_file.open_for_writing(place.database)
     try:
         return _Refresh(place, connection, tick, chosen).run(at_once)
@@ -77,12 +84,13 @@ def refresh(
 
 
 def follow(
-    place: Place, files: Collection[int] | None = None, tick: clock.Tick = clock.no_tick
+    place: SourceTree, files: Collection[int] | None = None, tick: clock.Tick = clock.no_tick
 ) -> int:
-    """Look up what is mentioned by those of these files, or of all, that wait for it. How many."""
+    """Resolve the mentions of the pending files among these, or of all pending files. Returns their
+    number."""
     connection = index_file.open_as_it_is(place.database)
     try:
-        waiting = store.unresolved(connection)
+        waiting = code_tables.unresolved(connection)
         if files is not None:
             wanted = frozenset(files)
             waiting = [each for each in waiting if each in wanted]
@@ -94,15 +102,15 @@ def follow(
         connection.close()
 
 
-def _follow(connection: Connection, place: Place, files: list[int], tick: clock.Tick) -> int:
+def _follow(connection: Connection, place: SourceTree, files: list[int], tick: clock.Tick) -> int:
     if not files:
         return 0
     done = 0
-    pending: list[Edges] = []
-    with Crew() as crew:
+    pending: list[ResolvedEdges] = []
+    with ProcessPool() as crew:
         if len(files) <= FEW:
             resolver = Resolver(connection, place.root)
-            answers: Iterable[Edges] = (resolver.resolve(file_id) for file_id in files)
+            answers: Iterable[ResolvedEdges] = (resolver.resolve(file_id) for file_id in files)
         else:
             answers = crew.resolve(place.database, place.root, files)
         try:
@@ -114,22 +122,22 @@ def _follow(connection: Connection, place: Place, files: list[int], tick: clock.
                 tick(done, len(files))
         finally:
             _put_edges(connection, place, pending)
-    store.index_backward(connection)
+    code_tables.index_backward(connection)
     return done
 
 
-def _put_edges(connection: Connection, place: Place, answers: list[Edges]) -> None:
+def _put_edges(connection: Connection, place: SourceTree, answers: list[ResolvedEdges]) -> None:
     if answers:
         with index_file.writing(connection, place.database):
             for answer in answers:
-                store.put_edges(connection, answer)
+                code_tables.put_edges(connection, answer)
         answers.clear()
 
 
 class _Refresh:
     def __init__(
         self,
-        place: Place,
+        place: SourceTree,
         connection: Connection,
         tick: clock.Tick,
         chosen: Callable[[str], bool] | None,
@@ -139,38 +147,40 @@ class _Refresh:
         self._tick = tick
         self._chosen = chosen
         self._names: set[str] = set()
-        """What is no longer offered as before, anywhere."""
+        """Names whose meaning changed in any file."""
         self._largest = 0
         self._configurations: list[bytes] | None = None
         self._is_new = False
         self._languages: set[str] = set()
-        """Those in which imports may lead elsewhere now."""
+        """Languages whose imports may lead elsewhere now."""
 
-    def run(self, at_once: int) -> Refreshed:
-        found = listing.belonging(self._place.root, self._place.checkout, self._place.ignore_globs)
+    def run(self, at_once: int) -> RefreshCounts:
+        found = file_listing.list_files(
+            self._place.root, self._place.checkout, self._place.ignore_globs
+        )
         files = found.files
         self._mind_the_limits()
         if self._chosen:
             files = [each for each in files if self._chosen(each[0])]
         wanted, added, gone = self._compare(files)
-        with Crew() as crew:
+        with ProcessPool() as crew:
             changed = self._read(crew, wanted, gone)
             self._settle_words()
         resolved = 0
-        waiting = store.unresolved(self._connection)
+        waiting = code_tables.unresolved(self._connection)
         if len(waiting) <= at_once:
             resolved = _follow(self._connection, self._place, waiting, self._tick)
         if not index_file.noted(self._connection, _PACKAGES):
             described = packages.read_all(self._place.root, [each[0] for each in found.files])
             with index_file.writing(self._connection, self._place.database):
-                store.put_packages(self._connection, described)
+                code_tables.put_packages(self._connection, described)
                 index_file.note(self._connection, _PACKAGES, 1)
         with index_file.writing(self._connection, self._place.database):
             index_file.note(self._connection, "refreshed_at", clock.now_ms())
             index_file.note(self._connection, "left_out", len(found.left_out))
         if wanted or gone or resolved:
             index_file.checkpoint(self._connection)
-        return Refreshed(
+        return RefreshCounts(
             len(files), added, changed - added, len(gone), resolved, tuple(found.left_out)
         )
 
@@ -180,8 +190,8 @@ class _Refresh:
                 postings.settle(self._connection, segments.FILES)
 
     def _mind_the_limits(self) -> None:
-        """Look at every file again where what may be read has been changed."""
-        now = repr(reading.limits(self._place.root, self._place.max_bytes))
+        """Check every file again if the limits for parsing have changed."""
+        now = repr(file_reader.limits(self._place.root, self._place.max_bytes))
         digest = blake2b(now.encode("utf-8", "replace"), digest_size=8).hexdigest()
         before = index_file.noted(self._connection, "limits")
         if before != digest:
@@ -192,16 +202,16 @@ class _Refresh:
                 root = os.fsencode(self._place.root)
                 index_file.note(self._connection, index_file.ROOT, root)
 
-    def _compare(self, files: list[Listed]) -> tuple[list[Wanted], int, list[int]]:
-        """Which files have to be read, how many of them are new, and which are gone."""
+    def _compare(self, files: list[ListedFile]) -> tuple[list[FileToRead], int, list[int]]:
+        """The files to read, the number of new files, and the files that are gone."""
         rows = self._connection.execute(
             "SELECT path, size, mtime_ns, ctime_ns, inode, settled, id, hash, reader, language"
             " FROM files"
         )
         known = {row[0]: row for row in rows}
         versions: dict[str | None, int] = {}
-        wanted: list[Wanted] = []
-        new: list[Listed] = []
+        wanted: list[FileToRead] = []
+        new: list[ListedFile] = []
         for each in files:
             row = known.pop(each[0], None)
             if row is None:
@@ -209,16 +219,16 @@ class _Refresh:
                 continue
             language = row[9]
             if language not in versions:
-                versions[language] = reading.version(language)
+                versions[language] = file_reader.version(language)
             if each != row[:5] or not row[5] or row[8] != versions[language]:
-                wanted.append(Wanted(row[6], each[0], row[7], row[8], each[1:]))
+                wanted.append(FileToRead(row[6], each[0], row[7], row[8], each[1:]))
                 self._largest = max(self._largest, each[1])
         gone = [] if self._chosen else [row[6] for row in known.values()]
         wanted += self._number(new)
         return wanted, len(new), gone
 
-    def _number(self, new: list[Listed]) -> list[Wanted]:
-        """Give new files their ids. They are in the index from then on, still to be read."""
+    def _number(self, new: list[ListedFile]) -> list[FileToRead]:
+        """Assign ids to new files. From now on they are in the index, still to be read."""
         if not new:
             return []
         self._largest = max(self._largest, *(each[1] for each in new))
@@ -232,22 +242,23 @@ class _Refresh:
             )
             index_file.note(self._connection, _PACKAGES, 0)
             if last:
-                # What was not there before may be what somebody meant.
+                # A new file may be what an unresolved mention meant.
                 for each in new:
-                    self._names |= affected.renamed(self._connection, each[0])
+                    self._names |= affected.names_in_path(self._connection, each[0])
         return [
-            Wanted(last + number, each[0], stamps=each[1:]) for number, each in enumerate(new, 1)
+            FileToRead(last + number, each[0], stamps=each[1:])
+            for number, each in enumerate(new, 1)
         ]
 
-    def _read(self, crew: Crew, wanted: list[Wanted], gone: list[int]) -> int:
-        """Read what has to be read, and take out what is gone."""
+    def _read(self, crew: ProcessPool, wanted: list[FileToRead], gone: list[int]) -> int:
+        """Read the files that need it, and remove those that are gone."""
         changed = 0
         paths = {each.file_id: each.path for each in wanted}
-        pending: list[Read] = []
-        limits = reading.limits(self._place.root, self._place.max_bytes)
+        pending: list[FileRecord] = []
+        limits = file_reader.limits(self._place.root, self._place.max_bytes)
         if len(wanted) <= FEW and self._largest < LARGE:
-            answers: Iterable[Read] = (
-                reading.read(self._place.root, each, limits) for each in wanted
+            answers: Iterable[FileRecord] = (
+                file_reader.read(self._place.root, each, limits) for each in wanted
             )
         else:
             answers = crew.read(self._place.root, self._place.max_bytes, wanted)
@@ -261,7 +272,7 @@ class _Refresh:
                     self._put(pending, paths)
                 self._tick(done, len(wanted))
         finally:
-            # Also when somebody has had enough: what was read is not read again.
+            # Also after an interruption: what was read is not read again.
             self._put(pending, paths)
         if gone:
             with index_file.writing(self._connection, self._place.database):
@@ -270,7 +281,7 @@ class _Refresh:
                 self._look_again()
         return changed
 
-    def _put(self, answers: list[Read], paths: dict[int, str]) -> None:
+    def _put(self, answers: list[FileRecord], paths: dict[int, str]) -> None:
         if not answers:
             return
         with index_file.writing(self._connection, self._place.database):
@@ -278,9 +289,9 @@ class _Refresh:
                 if answer.state == "gone":
                     self._remove(answer.file_id)
                     continue
-                names = store.put(self._connection, answer, others=not self._is_new)
+                names = code_tables.put(self._connection, answer, others=not self._is_new)
                 if EVERYTHING in names:
-                    names |= affected.whole(paths[answer.file_id])
+                    names |= affected.names_of_file(paths[answer.file_id])
                 self._names |= names
                 if answer.state != "same":
                     path = paths[answer.file_id]
@@ -288,23 +299,23 @@ class _Refresh:
                         self._languages.update(self._led_by(path))
                     if path.rpartition("/")[2] in packages.MANIFESTS:
                         index_file.note(self._connection, _PACKAGES, 0)
-            # In the same transaction: who is affected must not be forgotten.
+            # In the same transaction, so that affected files are not lost.
             self._look_again()
         answers.clear()
 
     def _remove(self, file_id: int) -> None:
         row = self._connection.execute("SELECT path FROM files WHERE id = ?", (file_id,)).fetchone()
         if row:
-            names = affected.renamed(self._connection, row[0])
-            names |= store.remove(self._connection, file_id)
+            names = affected.names_in_path(self._connection, row[0])
+            names |= code_tables.remove(self._connection, file_id)
             if EVERYTHING in names:
-                names |= affected.whole(row[0])
+                names |= affected.names_of_file(row[0])
             self._names |= names
             self._languages.update(self._led_by(row[0]))
             index_file.note(self._connection, _PACKAGES, 0)
 
     def _led_by(self, path: str) -> tuple[str, ...]:
-        """The languages whose imports may lead elsewhere when this file has changed."""
+        """The languages whose imports may lead elsewhere after a change of this file."""
         name = path.rpartition("/")[2]
         if name.endswith(".json") and name not in affected.MANIFESTS:
             if self._configurations is None:
@@ -315,7 +326,7 @@ class _Refresh:
         return affected.MANIFESTS.get(name, ())
 
     def _settings(self) -> Iterator[bytes]:
-        """What is in the settings of TypeScript: they can take others in, under any name."""
+        """The content of TypeScript's settings, which can include others under any name."""
         rows = self._connection.execute(
             "SELECT path FROM files WHERE path GLOB '*[tj]sconfig*.json' LIMIT 200"
         )
@@ -325,12 +336,12 @@ class _Refresh:
             yield os.fsencode(path)
 
     def _look_again(self) -> None:
-        """Have everybody looked at whose answers may be others now."""
-        files = affected.by(self._connection, self._names)
+        """Mark all files whose edges may have changed."""
+        files = affected.files_affected_by(self._connection, self._names)
         if files is None:
-            store.look_again_at_all(self._connection)
+            code_tables.look_again_at_all(self._connection)
         else:
-            store.look_again_at(self._connection, files)
+            code_tables.look_again_at(self._connection, files)
         self._names.clear()
         for language in self._languages:
             self._connection.execute(

@@ -1,4 +1,4 @@
-"""How much of the code the index knows, and how old that is."""
+"""How much of the code is indexed, and the age of the index."""
 
 from sqlite3 import Connection
 from typing import NamedTuple
@@ -7,42 +7,42 @@ from ctx import clock
 from ctx.code import index_file
 
 
-class Languages(NamedTuple):
+class LanguageFiles(NamedTuple):
     language: str
     files: int
     lines: int
 
 
-class NotRead(NamedTuple):
+class UnreadFiles(NamedTuple):
     reason: str
     files: int
 
 
 class Coverage(NamedTuple):
-    """How much of the code the index knows, and how old that is."""
+    """How much of the code is indexed, and the age of the index."""
 
     files: int
     parsed: int
     items: int
     edges: int
     problems: int
-    """Files in which something was not understood."""
+    """Files with syntax that was not understood."""
     unresolved: int
-    """Files whose mentions have yet to be looked up."""
+    """Files whose mentions are not resolved yet."""
     left_out: int
-    """Links, submodules and the like, which no index takes."""
+    """Links, submodules and the like, which are never indexed."""
     refreshed_at: str | None
-    languages: tuple[Languages, ...]
-    skipped: tuple[NotRead, ...]
+    languages: tuple[LanguageFiles, ...]
+    skipped: tuple[UnreadFiles, ...]
 
 
 def refreshed_at(connection: Connection) -> str | None:
-    """When the index was brought up to date last; None while the first time is not over."""
+    """The time of the last refresh; None until the first one is complete."""
     ms = index_file.noted(connection, "refreshed_at")
     return clock.iso(ms) if isinstance(ms, int) else None
 
 
-def of(connection: Connection) -> Coverage:
+def measure(connection: Connection) -> Coverage:
     files, parsed, problems, unresolved = connection.execute(
         "SELECT count(*), total(skipped IS NULL AND hash NOT NULL), total(problems > 0),"
         " total(resolved = 0) FROM files"
@@ -68,6 +68,6 @@ def of(connection: Connection) -> Coverage:
         int(unresolved),
         left_out if isinstance(left_out, int) else 0,
         refreshed_at(connection),
-        tuple(Languages(*row) for row in languages),
-        tuple(NotRead(*row) for row in skipped),
+        tuple(LanguageFiles(*row) for row in languages),
+        tuple(UnreadFiles(*row) for row in skipped),
     )

@@ -1,10 +1,10 @@
 """Cycles: files that import each other, functions that call each other.
 
-Whatever can reach each other is one *component*. Between components there are no cycles left, so
-they have an order: whoever needs something comes before what it needs.
+Nodes that can reach each other form one *component*. Between components there are no cycles, so
+they have an order: a component comes before those that it depends on.
 
-The view of all that lies in a file named by its hash, and `scc_latest` names the newest. It speaks
-of items by their ids in the index, so it holds for the index from which it was made.
+The view is stored in a file named by its hash, and `scc_latest` names the newest. It refers to
+items by their ids in the index, so it is valid for the index from which it was made.
 """
 
 import os
@@ -15,7 +15,7 @@ from hashlib import blake2b
 import msgspec
 
 from ctx import disk
-from ctx.code.edges import Graph
+from ctx.code.code_graph import CodeGraph
 from ctx.code.vocabulary import MEDIUM
 
 LATEST = "scc_latest"
@@ -26,13 +26,13 @@ _NAME = 32
 _PREFIX = "scc-"
 
 
-class Condensed(msgspec.Struct, frozen=True, array_like=True):
-    """A graph with each of its cycles as one."""
+class CondensedGraph(msgspec.Struct, frozen=True, array_like=True):
+    """A graph in which each cycle is collapsed into one component."""
 
     components: tuple[tuple[int, ...], ...]
-    """In order: each comes before those that it leads to. Their members are sorted."""
+    """In order: each comes before those it leads to. Members are sorted."""
     edges: tuple[tuple[int, int], ...]
-    """Between components, by their places above."""
+    """Between components, by index in the list above."""
 
     @property
     def cycles(self) -> list[tuple[int, ...]]:
@@ -41,33 +41,33 @@ class Condensed(msgspec.Struct, frozen=True, array_like=True):
         return sorted(several, key=lambda members: (-len(members), members))
 
     def component_of(self) -> dict[int, int]:
-        """In which component each is."""
+        """The component of each member."""
         return {
             member: place for place, members in enumerate(self.components) for member in members
         }
 
 
-class View(msgspec.Struct, frozen=True, array_like=True):
-    """The cycles of an index. A file or item that nothing leads to or from is not in it."""
+class CycleView(msgspec.Struct, frozen=True, array_like=True):
+    """The cycles of an index. Files and items without edges are not included."""
 
     version: int
-    files: Condensed
-    """By imports; the ids of files."""
-    items: Condensed
-    """By calls; the ids of items."""
+    files: CondensedGraph
+    """By imports, with the ids of files."""
+    items: CondensedGraph
+    """By calls, with the ids of items."""
 
 
 Pair = tuple[int, int]
 
 
-def view(graph: Graph) -> View:
-    """What the index says now. Calls that are mere guesses are left out."""
+def cycle_view(graph: CodeGraph) -> CycleView:
+    """The cycles in the current index. Low-confidence calls are excluded."""
     imports, calls = graph.importing_files(), graph.calling_items(MEDIUM)
-    return View(VERSION, condensed(imports), condensed(calls))
+    return CycleView(VERSION, condense(imports), condense(calls))
 
 
-def condensed(edges: Iterable[Pair]) -> Condensed:
-    """Put together what can reach each other. The same edges in any order give the same."""
+def condense(edges: Iterable[Pair]) -> CondensedGraph:
+    """Collapse the cycles. The order of the edges does not matter."""
     import rustworkx
 
     pairs = sorted(edges)
@@ -87,14 +87,14 @@ def condensed(edges: Iterable[Pair]) -> Condensed:
     dag.extend_from_edge_list(sorted(pair for pair in between if pair[0] != pair[1]))
     order = list(rustworkx.topological_sort(dag))
     place_of = {number: place for place, number in enumerate(order)}
-    return Condensed(
+    return CondensedGraph(
         tuple(tuple(sorted(members[place] for place in found[number])) for number in order),
         tuple(sorted((place_of[one], place_of[other]) for one, other in dag.edge_list())),
     )
 
 
-def inside(condensed: Condensed, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
-    """Those of the edges that lie in a cycle, by the smallest member of it."""
+def inside(condensed: CondensedGraph, edges: Iterable[Pair]) -> dict[int, list[Pair]]:
+    """The edges inside of a cycle, by the smallest member of the cycle."""
     first = {member: members[0] for members in condensed.cycles for member in members}
     found: dict[int, list[Pair]] = {}
     for one, other in edges:
@@ -104,7 +104,7 @@ def inside(condensed: Condensed, edges: Iterable[Pair]) -> dict[int, list[Pair]]
 
 
 def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
-    """A shortest way from the first of a cycle's members through others of them back to it."""
+    """A shortest path from the first member of a cycle through other members back to it."""
     leads: dict[int, list[int]] = {}
     for one, other in edges:
         if one != other:
@@ -129,8 +129,9 @@ def shortest_loop(members: Sequence[int], edges: Iterable[Pair]) -> list[int]:
 # The view on disk
 
 
-def keep(folder: str, found: View) -> str:
-    """Write a view down, and let the pointer name it; its hash. The same is not written twice."""
+def write_view(folder: str, found: CycleView) -> str:
+    """Store a view, make it the latest, and return its hash. An existing view is not written
+    again."""
     content = msgspec.msgpack.encode(found)
     name = blake2b(content, digest_size=_NAME // 2).hexdigest()
     with disk.explained("writing the cycles of the code"):
@@ -138,7 +139,7 @@ def keep(folder: str, found: View) -> str:
         path = os.path.join(folder, f"{_PREFIX}{name}")
         if not os.path.exists(path):
             disk.replace(path, content)
-        if named(folder) != name:
+        if latest_name(folder) != name:
             disk.replace(os.path.join(folder, LATEST), f"{name}\n".encode())
         for other in disk.names(folder):
             if other.startswith(_PREFIX) and other != f"{_PREFIX}{name}":
@@ -146,8 +147,8 @@ def keep(folder: str, found: View) -> str:
     return name
 
 
-def named(folder: str) -> str | None:
-    """The view that the pointer names."""
+def latest_name(folder: str) -> str | None:
+    """The name of the latest view."""
     try:
         name = disk.read_plain(os.path.join(folder, LATEST), 1000).decode("ascii").strip()
     except (OSError, UnicodeDecodeError):
@@ -155,14 +156,14 @@ def named(folder: str) -> str | None:
     return name if len(name) == _NAME and name.isalnum() else None
 
 
-def latest(folder: str) -> View | None:
-    """The view that was made last; None where there is none, or it is damaged."""
-    name = named(folder)
+def latest(folder: str) -> CycleView | None:
+    """The latest view; None if there is none or it is damaged."""
+    name = latest_name(folder)
     if name is None:
         return None
     try:
         content = disk.read_plain(os.path.join(folder, f"{_PREFIX}{name}"), _LARGEST)
-        found = msgspec.msgpack.decode(content, type=View)
+        found = msgspec.msgpack.decode(content, type=CycleView)
     except (OSError, msgspec.MsgspecError):
         return None
     is_whole = blake2b(content, digest_size=_NAME // 2).hexdigest() == name

@@ -1,8 +1,8 @@
-"""Bytes as text, whatever they are: reading a file never fails for its encoding.
+"""Decode bytes of any encoding: reading a file never fails because of its encoding.
 
-A byte-order mark decides, then what the file says about itself in its first two lines, then
-UTF-8. What is none of these is UTF-8 with stray bytes of an older encoding in it, or that older
-encoding throughout; Latin-1 gives every byte a character.
+A byte-order mark decides, then a declaration in the first two lines, then UTF-8. Anything else is
+UTF-8 with stray bytes of an older encoding, or that older encoding throughout; Latin-1 gives every
+byte a character.
 """
 
 import codecs
@@ -20,25 +20,25 @@ _MARKS = (
 )
 _ANY_MARK = tuple(mark for mark, _ in _MARKS)
 
-# Python's own rule (PEP 263), which editors and other languages follow, and XML's.
+# Python's rule (PEP 263), which editors and other languages follow, and XML's.
 _DECLARED = re.compile(
     rb"(?:[^\n]*\n)??[^\n#/;%*<-]*+[#/;%*<-][^\n]*?coding[:=][ \t]*[\"']?([-\w.]{1,40})"
 )
 _DECLARED_WITHIN = 1000
 
-# Encodings by which a file is text that others can read. Python knows codecs that are none.
+# Text encodings. Python also has codecs that are not text encodings.
 _FAMILIES = ("big5", "cp", "euc", "gb", "hkscs", "iso8859", "johab", "koi8", "mac", "shift_jis")
 _ASCII = bytes(range(0x20, 0x7F))
 
 _STRAY = "ctx-stray-bytes"
 _MOST_STRAYS = 10_000
-"""Each is looked at by itself, which takes its time."""
+"""Each one is handled separately, which is slow."""
 
 
 class Decoded(NamedTuple):
     text: str
     encoding: str
-    """As Python names it; `mixed` for UTF-8 with stray bytes."""
+    """Python's name for it; `mixed` for UTF-8 with stray bytes."""
 
 
 def decode(content: bytes) -> Decoded:
@@ -57,7 +57,7 @@ def decode(content: bytes) -> Decoded:
 
 
 def marked_encoding(content: bytes) -> str | None:
-    """The encoding that a byte-order mark at the beginning names."""
+    """The encoding of the byte-order mark at the beginning."""
     if not content.startswith(_ANY_MARK):
         return None
     return next(name for mark, name in _MARKS if content.startswith(mark))
@@ -82,7 +82,7 @@ codecs.register_error(_STRAY, _stray_bytes)
 
 @functools.lru_cache(100)
 def _known(name: str) -> str | None:
-    """The encoding that a file names, if it is one in which ASCII is ASCII."""
+    """The encoding that a file declares, if ASCII is a subset of it."""
     try:
         found = codecs.lookup(name).name
         if not found.startswith(_FAMILIES):

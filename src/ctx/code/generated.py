@@ -1,16 +1,16 @@
-"""Whether a program wrote a file: by its name, or because its head says so.
+"""Whether a program wrote a file: by its name, or by a comment at its head.
 
-A generator carries the same words in its templates, as strings. So Go's rule holds for every
-language: what counts stands in a comment before any code. Migrations and other files that a tool
-began and a person went on with say who began them, and not that nobody may touch them.
+A generator contains the same phrases in its templates, as strings. So Go's rule applies to every
+language: only a comment before any code counts. Migrations and other files that a tool created
+and a person edited name the tool, but do not forbid edits.
 """
 
 import re
 
 HEADER = 2048
-"""How far into a file its head is looked for."""
+"""How far into a file its head is searched."""
 
-# What compilers of interfaces and forms write, and what builds and test runners leave behind.
+# The output of interface and form compilers, builds and test runners.
 _ENDINGS = tuple(
     "_pb2.py _pb2.pyi _pb2_grpc.py _pb2_grpc.pyi .pb.go .pb.gw.go .pb.validate.go .pb.cc .pb.h"
     " .pb.swift .pb.rb _pb.rb _pb.js _pb.d.ts"
@@ -20,7 +20,7 @@ _ENDINGS = tuple(
 )
 _BEGINNING = "zz_generated."
 
-# What package managers have chosen.
+# The lock files of package managers.
 _LOCKED = frozenset(
     ".terraform.lock.hcl Cargo.lock Gemfile.lock Pipfile.lock Podfile.lock bun.lock bun.lockb"
     " composer.lock deno.lock flake.lock go.sum go.work.sum gradle.lockfile mix.lock"
@@ -30,8 +30,8 @@ _LOCKED = frozenset(
 
 _BEFORE_CODE = re.compile(
     rb"(?:\xef\xbb\xbf)?(?>(?:\s++"
-    # Lines that must come first in their languages, and say nothing. A macro with a string in
-    # it is code.
+    # Lines that must come first in their languages and say nothing. A macro with a string in it is
+    # code.
     rb"|<\?php\b|<\?xml[^>]*+>|<!doctype[^>]*+>|['\"]use strict['\"];?"
     rb"|#(?![ \t]*define\b[^\n]*[\"'])[^\n]*+"
     rb"|//[^\n]*+|--[^\n]*+|;[; ][^\n]*+|%[% ][^\n]*+"
@@ -53,7 +53,7 @@ _SAYS_SO = re.compile(
     rb"|\b(?:generated|made) by (?:gnu )?(?:" + _TOOLS + rb")\b",
     re.MULTILINE,
 )
-# `Do not edit the output` speaks of another file.
+# `Do not edit the output` refers to another file.
 _HANDS_OFF = re.compile(rb"\b(?:do not|don't) (?:edit|modify)\b(?! the )")
 _NEAR = 150
 _DOCSTRING_SAYS_SO = re.compile(

@@ -1,8 +1,8 @@
-"""`code.db`: opened, and made where there is none that can be used.
+"""Open `code.db`, or create it if there is none that can be used.
 
-It is derived: a file of another version, or one that is damaged, is made anew. It is written in
-place, so that a refresh costs what has changed; whoever reads meanwhile sees the state before.
-What is written is in `store.py`, what is read in `lookup.py`.
+It is derived data: a file of another version, or a damaged one, is rebuilt. It is updated in place,
+so a refresh costs only what has changed; readers see the previous state meanwhile. `code_tables.py`
+writes it, `lookup.py` reads it.
 """
 
 import os
@@ -13,7 +13,7 @@ from sqlite3 import Connection
 
 from ctx import disk
 from ctx.code import segments
-from ctx.code.history import tables as history
+from ctx.code.history import history_tables as history
 from ctx.errors import CtxError, IndexCorrupt
 from ctx.sqlite.connection import (
     closed_on_failure,
@@ -30,11 +30,11 @@ APPLICATION_ID = 0x63747863  # "ctxc"
 VERSION = 4
 """Raised when the tables, or the meaning of what is in them, change."""
 ROOT = "root"
-"""Noted: the bytes of the path of the folder that the index is about."""
+"""A note with the path of the indexed folder, as bytes."""
 
 
 def open_for_writing(path: str) -> Connection:
-    """The index, made if it is missing, damaged, or of another version."""
+    """Open the index; create it if it is missing, damaged, or of another version."""
     try:
         return _open(path, "mode=rw")
     except IndexCorrupt:
@@ -43,19 +43,19 @@ def open_for_writing(path: str) -> Connection:
 
 
 def open_as_it_is(path: str) -> Connection:
-    """The same, for whoever adds to what is there: if nothing can be used, it is refused."""
+    """The same for a caller that adds to an existing index: refuse if it cannot be used."""
     return _open(path, "mode=rw")
 
 
 def in_memory() -> Connection:
-    """An empty index that is nowhere on disk."""
+    """An empty index in memory."""
     with closed_on_failure(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         _lay_out(connection)
         return connection
 
 
 def open_for_reading(path: str) -> Connection | None:
-    """The index as it is; None where there is none that can be read."""
+    """The index as it is; None if there is none that can be read."""
     try:
         return _open(path, "mode=ro")
     except CtxError:
@@ -85,7 +85,7 @@ def _make(path: str) -> Connection:
 def _lay_out(connection: Connection) -> None:
     _tune(connection)
     with transaction(connection):
-        # It is made once, and loading this takes longer than opening one that is there.
+        # An index is created once, and importing this takes longer than opening an existing one.
         from importlib import resources
 
         schema = resources.files("ctx.code").joinpath("schema.sql").read_text("utf-8")
@@ -96,7 +96,7 @@ def _lay_out(connection: Connection) -> None:
 
 
 def _tune(connection: Connection) -> None:
-    # A power cut may take the last refresh, never the file: the next refresh finds what is missing.
+    # A power failure may lose the last refresh, but never the file: the next refresh repairs it.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute("PRAGMA cache_size = -32000")
     connection.execute("PRAGMA temp_store = MEMORY")
@@ -118,6 +118,6 @@ def noted(connection: Connection, key: str) -> str | int | bytes | None:
 
 
 def checkpoint(connection: Connection) -> None:
-    """Bring what was written into the file itself, if nobody reads it now."""
+    """Write the WAL back to the file, if there is no reader."""
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")

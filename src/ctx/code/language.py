@@ -1,17 +1,17 @@
-"""What every language has in common, and where they differ.
+"""What all languages have in common, and the points where they differ.
 
-A language is a grammar, a query that names what matters in it, and answers to questions that the
-query cannot put. The captures of a query:
+A language is a grammar, a query that captures what matters, and methods for what a query cannot
+express. The captures of a query:
 
-- `@item.<kind>`: the whole of a definition;
+- `@item.<kind>`: a whole definition;
 - `@outer` and `@inner`: a node that belongs to the definition in it, such as its decorators;
 - `@call`: what is called, without its arguments;
-- `@type`: where a type is written;
-- `@reference`: a name where a value is taken: only those of the whole file are looked at;
-- `@import`: an import, whole;
-- `@bind`: where a name gets a value of a known kind;
-- `@comment`: a comment, which may be the documentation of what follows;
-- `@namespace`: the name of the package that the file says it belongs to.
+- `@type`: a type annotation;
+- `@reference`: a name that is read as a value; only file-level names are used;
+- `@import`: a whole import;
+- `@bind`: where a name gets a value of a known type;
+- `@comment`: a comment, which may document what follows;
+- `@namespace`: the name of the package that the file declares.
 """
 
 import functools
@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from typing import TYPE_CHECKING, AnyStr, NamedTuple
 
-from ctx.code.model import Import, Item
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
@@ -42,26 +42,26 @@ _STRINGS = rb"(\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`)"
 HASH_COMMENT = re.compile(_STRINGS + rb"|#[^\n]*")
 
 
-class Described(NamedTuple):
-    """What a language says about a definition."""
+class ItemDescription(NamedTuple):
+    """What a language reports about a definition."""
 
     name: str
     at: int
-    """The byte where its name stands."""
+    """The byte offset of its name."""
     kind: str
     visibility: str
     body: int
-    """The byte where what it does begins, and what it promises ends."""
+    """The byte offset where the signature ends and the body begins."""
     type: str = ""
     bases: tuple[str, ...] = ()
     doc: str | None = None
-    """None: what the comments before it say."""
+    """None: use the comments before it."""
     promise: bytes = b""
-    """Where it is not all that stands before the body."""
+    """The signature, if it is not the text before the body."""
 
 
-class Source(NamedTuple):
-    """A file while it is being read."""
+class SourceText(NamedTuple):
+    """A file while it is parsed."""
 
     path: str
     content: bytes
@@ -71,56 +71,60 @@ class Source(NamedTuple):
 
 
 class Language:
-    """How one language is read. Each has one instance, called LANGUAGE."""
+    """How one language is parsed. Each has one instance, called LANGUAGE."""
 
     name: str
     version = 1
-    """Raised when the same file gives something else: what was read before is read again."""
+    """Raised when the same file gives another result: such files are parsed again."""
     grammar: tuple[str, str]
-    """The module of the grammar and the function in it."""
+    """The module of the grammar, and the function in it."""
     query_file: str
-    """In `languages/`; one that builds on another names both."""
+    """In `languages/`; a query that extends another names both."""
     separator = "."
-    """What stands between the parts of a qualified name."""
+    """The separator in qualified names."""
     indentation_matters = False
     comment = re.compile(_STRINGS + rb"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
-    """What is no part of a signature although it stands in it. Strings are: they are group 1."""
+    """What is removed from a signature. Strings stay: they are group 1."""
 
     def __init__(self) -> None:
         self.known_expressions: dict[bytes, str] = {}
         self.known_types: dict[bytes, tuple[tuple[int, str], ...]] = {}
 
     def readable(self, content: bytes) -> bytes:
-        """The file as the grammar is to see it: as many bytes, without what hides code from it."""
+        """The content for the grammar: the same number of bytes, without what the grammar cannot
+        parse."""
         return content
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
-        """What a captured definition is; None where it is none. `parent` is the item around it."""
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
+        """The description of a captured definition; None if it is not one. `parent` is the
+        enclosing item."""
         raise NotImplementedError
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         raise NotImplementedError
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
-        """Names and what they hold. `self.name` is a field of the class around."""
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
+        """Names and what they hold. `self.name` is a field of the enclosing class."""
         raise NotImplementedError
 
     def doc(self, comments: list[bytes]) -> str:
-        """What the comments right before a definition say about it."""
+        """The documentation in the comments right before a definition."""
         return plain_comment(b"\n".join(comments).decode("utf-8", "replace"))
 
     def file_doc(self, _content: bytes, /) -> str:
-        """What a file says about itself."""
+        """The documentation of the file."""
         return ""
 
     def expression(self, text: bytes) -> str | None:
-        """How what is called is named; None where it has no name at all."""
+        """The expression that names what is called; None if it has no name."""
         return flatten(text)
 
     def types(self, text: bytes) -> Iterator[tuple[int, str]]:
-        """The names in a type, each with its place in the text."""
+        """The names in a type, each with its offset in the text."""
         for found in _NAME_IN_TYPE.finditer(text):
             yield found.start(), found.group().decode("utf-8", "replace")
 
@@ -135,12 +139,12 @@ _SPACE = re.compile(rb"\s+")
 
 
 def flatten(text: bytes) -> str | None:
-    """An expression without its arguments and indices: `a.b(c, d).e` is `a.b().e`."""
+    """An expression without arguments and indices: `a.b(c, d).e` becomes `a.b().e`."""
     if _PLAIN.fullmatch(text):
         return text.decode("utf-8", "replace")
     cut = text[-_LONGEST_EXPRESSION:]
     is_whole = len(cut) == len(text)
-    # From the inside out; \1 and \2 mark what has been taken together already.
+    # From the inside out; \1 and \2 mark groups that are collapsed already.
     for _ in range(_DEEPEST_BRACKETS):
         shorter = _INDEX.sub(b"\2", _INNERMOST.sub(b"\1", cut))
         if shorter == cut:
@@ -156,7 +160,7 @@ def flatten(text: bytes) -> str | None:
 
 
 def collapsed(pattern: re.Pattern[AnyStr], mark: AnyStr, text: AnyStr) -> AnyStr:
-    """Without what is between brackets, from the inside out."""
+    """A text without what is between brackets, from the inside out."""
     for _ in range(_DEEPEST_BRACKETS):
         shorter = pattern.sub(mark, text)
         if shorter == text:
@@ -171,7 +175,7 @@ _COMMENT_MARKS = re.compile(
 
 
 def plain_comment(text: str) -> str:
-    """The words of a comment, without the marks that make it one."""
+    """The text of a comment without comment marks."""
     lines = [_COMMENT_MARKS.sub("", line).rstrip() for line in text.splitlines()]
     return "\n".join(lines).strip()
 
@@ -180,19 +184,18 @@ _PROBLEMS = "(ERROR) @problem\n(MISSING) @problem\n"
 
 
 class Grammars(NamedTuple):
-    """What is needed to read a file of a language, made once."""
+    """What is needed to parse a language, created once."""
 
     language: Language
     grammar: "Grammar"
     query: "Query"
     problems: "Query"
-    """Where the grammar did not understand."""
+    """Matches what the grammar could not parse."""
 
 
 @functools.cache
 def version(name: str) -> int:
-    """The version of a language; 0 where there is no grammar for it: some systems have no wheel
-    for all of them."""
+    """The version of a language; 0 if its grammar is not installed: some systems lack wheels."""
     language = _language(name)
     has_grammar = importlib.util.find_spec(language.grammar[0]) is not None
     return language.version if has_grammar else 0
@@ -206,7 +209,8 @@ def _language(name: str) -> Language:
 
 @functools.cache
 def load(name: str) -> Grammars:
-    """A language with its grammar and query. Both take milliseconds to make: only when needed."""
+    """A language with its grammar and query. Both take milliseconds to create, so they are created
+    on demand."""
     import tree_sitter
 
     language = _language(name)

@@ -1,8 +1,8 @@
-"""Reading `code.db`: items by what people call them, and what is around them.
+"""Reading `code.db`: find items by name or place, and their surroundings.
 
-A name is any end of a qualified name: `connect`, `Client.connect`, `net.client.Client`; `::`, `.`,
-`#` and `/` are the same. A place is a path, `src/net.py`, with a line, `src/net.py:42`, or with a
-name in it, `src/net.py#connect`.
+A name is any suffix of a qualified name: `connect`, `Client.connect`, `net.client.Client`; `::`,
+`.`, `#` and `/` are equivalent. A place is a path, `src/net.py`, with a line, `src/net.py:42`, or
+with a name, `src/net.py#connect`.
 """
 
 import os
@@ -13,24 +13,24 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx.code import index_file
-from ctx.code.edges import Follow, Graph
-from ctx.code.qualified import Names
+from ctx.code.code_graph import CodeGraph, Follow
+from ctx.code.qualified import QualifiedNames
 from ctx.code.vocabulary import KINDS, SLOTS, VISIBILITIES, file_of, item_id
 
 _SEPARATORS = re.compile(r"::|[.#/]")
 PLACE = re.compile(r"(.+?):(\d{1,9})(?::\d+)?", re.DOTALL)
-"""A path and a line in it, as compilers print them."""
+"""A path and a line, as compilers print them."""
 
 _MOST_NAMESAKES = 2_000
 _AT_ONCE = 400
-# Files that are called like their folder, or like the whole they begin.
+# Files that are named after their folder or package.
 _NAMED_BY_FOLDER = ("%/{0}/__init__.py", "%/{0}/mod.rs", "%lib.rs", "%main.rs")
-# What stands for the crate that a person is in says nothing to others.
+# Prefixes for the current crate or module, which do not help to find an item.
 _HERE = frozenset({"", "crate", "self", "super", "this"})
 
 
-class Located(NamedTuple):
-    """An item of the code, and where it is."""
+class LocatedItem(NamedTuple):
+    """An item of the code with its location."""
 
     id: int
     name: str
@@ -45,21 +45,21 @@ class Located(NamedTuple):
     """The first sentence of its documentation."""
 
 
-class File(NamedTuple):
-    """A file of the project, as the index has it."""
+class IndexedFile(NamedTuple):
+    """A file of the project in the index."""
 
     id: int
     path: str
     language: str | None
     lines: int
     skipped: str | None
-    """Why nothing was read out of it; None: it was."""
+    """Why it was not parsed; None if it was."""
     problems: int
-    """Places that could not be understood."""
+    """Places with a syntax error."""
 
 
-class Outlined(NamedTuple):
-    """An item as an outline has it."""
+class OutlineEntry(NamedTuple):
+    """An item in an outline."""
 
     name: str
     kind: str
@@ -72,21 +72,21 @@ class Outlined(NamedTuple):
 
 
 class _Matching(NamedTuple):
-    """Items by how much of their qualified name is what was asked for."""
+    """Items by how much of their qualified name matches."""
 
-    whole: list[Located]
-    ending: list[Located]
-    shortened: list[Located]
-    """Names in between were left out."""
+    whole: list[LocatedItem]
+    ending: list[LocatedItem]
+    shortened: list[LocatedItem]
+    """Names in the middle are missing."""
 
 
-class Code(Graph):
-    """One index of code, open for reading. To be closed, or used as a context."""
+class Code(CodeGraph):
+    """An open code index. Close it, or use it as a context manager."""
 
     def __init__(self, connection: Connection, root: str, follow: Follow | None = None) -> None:
         super().__init__(connection, follow)
         self._root = root
-        self._names = Names(connection, root)
+        self._names = QualifiedNames(connection, root)
 
     def __enter__(self) -> "Code":
         return self
@@ -96,10 +96,10 @@ class Code(Graph):
 
     # Finding
 
-    def find(self, text: str, folder: str = "") -> list[Located]:
-        """What a person means, in the order of the files; paths may begin in a folder.
+    def find(self, text: str, folder: str = "") -> list[LocatedItem]:
+        """The items that a person refers to, in file order; paths may be relative to a folder.
 
-        Nothing, one item, or several: an `impl` has the name of its type.
+        The result may have no, one or several items: an `impl` has the name of its type.
         """
         text = text.strip()
         placed = self._placed(text, folder)
@@ -107,8 +107,8 @@ class Code(Graph):
             return placed
         return self.named(text)
 
-    def _placed(self, text: str, folder: str) -> list[Located] | None:
-        """What a path leads to; None where the text begins with none."""
+    def _placed(self, text: str, folder: str) -> list[LocatedItem] | None:
+        """The items at a path; None if the text does not begin with one."""
         file = self.file(text, folder)
         if file:
             return self.located([item_id(file.id, 0)])
@@ -119,7 +119,7 @@ class Code(Graph):
         file = self.file(path, folder) if mark else None
         return self._named_in(file, name) if file else None
 
-    def _at_line(self, file: File, line: int) -> list[Located]:
+    def _at_line(self, file: IndexedFile, line: int) -> list[LocatedItem]:
         if not 1 <= line <= max(file.lines, 1):
             return []
         row = self.connection.execute(
@@ -129,9 +129,9 @@ class Code(Graph):
         ).fetchone()
         return self.located(row) if row else []
 
-    def _named_in(self, file: File, name: str) -> list[Located]:
-        """The items of a file whose name ends so."""
-        wanted = parts(name)
+    def _named_in(self, file: IndexedFile, name: str) -> list[LocatedItem]:
+        """The items of a file whose name ends with this."""
+        wanted = name_parts(name)
         ids = self._ids(
             "SELECT id FROM items WHERE id BETWEEN ? AND ? AND name IN (?, ?)",
             *(*_span(file.id), wanted[-1] if wanted else name, name),
@@ -139,14 +139,14 @@ class Code(Graph):
         found = self._matching(ids, wanted)
         return found.whole + found.ending or found.shortened
 
-    def named(self, text: str) -> list[Located]:
-        """The items whose qualified name ends so; where it is more than one word, only those that
-        have all of it, if there are any.
+    def named(self, text: str) -> list[LocatedItem]:
+        """The items whose qualified name ends with this; for a name of several words, only exact
+        suffixes if there are any.
 
-        Where none has, names in between may be left out: many import a thing from where it is
-        offered rather than from where it stands.
+        Otherwise names in the middle may be missing: people often import an item from a package
+        that re-exports it.
         """
-        wanted = parts(text)
+        wanted = name_parts(text)
         if not wanted:
             return []
         last = wanted[-1]
@@ -162,8 +162,8 @@ class Code(Graph):
         found = self._matching(dict.fromkeys(ids), wanted)
         if len(wanted) > 1:
             return found.whole or found.ending or found.shortened
-        # One word says little: it is more often something in a file than the file of that name,
-        # and what has no more of a name than that word hides nothing else.
+        # A single word more often refers to an item than to a file, and an item that is named by it
+        # alone hides nothing else.
         items = [each for each in found.whole if each.kind != "module"]
         files = [each for each in found.whole if each.kind == "module"]
         return [*items, *found.ending, *files] or found.shortened
@@ -171,7 +171,7 @@ class Code(Graph):
     def _matching(self, ids: Iterable[int], wanted: list[str]) -> _Matching:
         found = _Matching([], [], [])
         for each in self.located(ids):
-            own = parts(each.name)
+            own = name_parts(each.name)
             if own == wanted:
                 found.whole.append(each)
             elif own[-len(wanted) :] == wanted:
@@ -183,10 +183,10 @@ class Code(Graph):
     def _ids(self, query: str, *values: object) -> list[int]:
         return [each for (each,) in self.connection.execute(query, values)]
 
-    def located(self, ids: Iterable[int]) -> list[Located]:
-        """Items by their ids, in the order of the files."""
+    def located(self, ids: Iterable[int]) -> list[LocatedItem]:
+        """Items by id, in file order."""
         wanted = list(ids)
-        found: list[Located] = []
+        found: list[LocatedItem] = []
         for start in range(0, len(wanted), _AT_ONCE):
             part = wanted[start : start + _AT_ONCE]
             rows = self.connection.execute(
@@ -197,11 +197,11 @@ class Code(Graph):
             )
             for each, kind, visibility, path, line, end_line, signature, doc in rows:
                 shape = KINDS[kind], VISIBILITIES[visibility], path, line, end_line, signature, doc
-                found.append(Located(each, self._names.of(each), *shape))
+                found.append(LocatedItem(each, self._names.qualified_name(each), *shape))
         return sorted(found, key=lambda each: (each.path, each.line, each.id))
 
     def beginning(self, text: str, most: int) -> Iterator[tuple[str, str]]:
-        """Names that begin so, with their kinds: what a shell offers."""
+        """Names with this prefix, and their kinds, for shell completion."""
         for name, kind in self.connection.execute(
             "SELECT name, min(kind) FROM items WHERE name >= ? AND name < ? AND parent NOT NULL"
             " GROUP BY name LIMIT ?",
@@ -211,30 +211,31 @@ class Code(Graph):
 
     # Files
 
-    def file(self, path: str, folder: str = "") -> File | None:
-        """A file by its path: a whole one, or from a folder, else from the project's root."""
+    def file(self, path: str, folder: str = "") -> IndexedFile | None:
+        """A file by absolute path, or relative to a folder, else to the project's root."""
         for inside in self.inside(path, folder):
             row = self.connection.execute(
                 "SELECT id, path, language, lines, skipped, problems FROM files WHERE path = ?",
                 (inside,),
             ).fetchone()
             if row:
-                return File(*row)
+                return IndexedFile(*row)
         return None
 
     def inside(self, path: str, folder: str = "") -> list[str]:
-        """The paths from the root that a path can mean; what begins with `..` is outside."""
+        """The paths from the root that a path can mean; those with `..` at the beginning are
+        outside."""
         path = os.path.expanduser(path) if path.startswith("~/") else path
         if not os.path.isabs(path) or "\0" in path:
             joined = (posixpath.join(base, path) for base in (folder, ""))
             return list(dict.fromkeys(map(posixpath.normpath, joined)))
-        # The folder may have been reached over a link, as a root is not. What a link in it leads
-        # to is not asked: links are no files of the project.
+        # The folder may have been reached through a link, unlike the root. A link as the last
+        # component is not followed: links are not files of the project.
         above, name = os.path.split(os.path.normpath(path))
         return [os.path.relpath(os.path.join(os.path.realpath(above), name), self._root)]
 
-    def outline(self, file: File) -> list[Outlined]:
-        """What is in a file, in its order. The file itself is not in it."""
+    def outline(self, file: IndexedFile) -> list[OutlineEntry]:
+        """The items of a file in order, without the file itself."""
         depths: dict[int | None, int] = {None: -1}
         rows = self.connection.execute(
             "SELECT id, parent, kind, visibility, name, line, end_line, signature, doc FROM items"
@@ -251,11 +252,11 @@ class Code(Graph):
                 depths[parent] = depths.get(parents.get(parent), 0) + 1
             depths[each] = depths[parent] + 1
             shape = KINDS[kind], VISIBILITIES[visibility], depths[each] - 1
-            found.append(Outlined(name, *shape, *where))
+            found.append(OutlineEntry(name, *shape, *where))
         return found
 
     def within(self, items: Iterable[int]) -> list[int]:
-        """Items with all that is in them."""
+        """Items with everything they contain."""
         found: dict[int, None] = {}
         for each in items:
             first, last = _span(file_of(each))
@@ -272,25 +273,25 @@ class Code(Graph):
         return list(found)
 
 
-def opened(database: str, root: str, follow: Follow | None = None) -> Code | None:
-    """The index as it is; None where there is none that can be read."""
+def open_index(database: str, root: str, follow: Follow | None = None) -> Code | None:
+    """Open the index as it is; None if there is none that can be read."""
     connection = index_file.open_for_reading(database)
     return Code(connection, root, follow) if connection else None
 
 
-def without_impls(found: Sequence[Located]) -> list[Located]:
-    """Items without the blocks that only add to one of them."""
+def without_impls(found: Sequence[LocatedItem]) -> list[LocatedItem]:
+    """Items without the `impl` blocks that only extend one of them."""
     named = {each.name for each in found if each.kind != "impl"}
     return [each for each in found if each.kind != "impl" or each.name not in named]
 
 
-def exactly(found: Sequence[Located], name: str) -> list[Located]:
-    """Those that have all of a name, else all."""
+def exact_matches(found: Sequence[LocatedItem], name: str) -> list[LocatedItem]:
+    """Those with exactly this name, else all."""
     return [each for each in found if each.name == name] or list(found)
 
 
-def parts(text: str) -> list[str]:
-    """The single names in a qualified one."""
+def name_parts(text: str) -> list[str]:
+    """The single names in a qualified name."""
     found = _SEPARATORS.split(text)
     while found and found[0] in _HERE:
         found.pop(0)

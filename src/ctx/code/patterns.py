@@ -1,11 +1,10 @@
-"""The patterns of `.gitignore` files, read as git reads them.
+"""The patterns of `.gitignore` files, with git's semantics.
 
-Each pattern becomes a regular expression that never backtracks over more than one name: the
-patterns come with a clone, and `*a*a*a*a*b` must not be able to keep us busy. What stands
-between two stars has a fixed length, so the first place where it fits is always as good as a
-later one, and the expression may commit itself to it.
+Each pattern becomes a regular expression that never backtracks beyond one name: patterns come
+with a clone, and `*a*a*a*a*b` must not take exponential time. What is between two stars has a fixed
+length, so its first match is as good as any later one, and the expression can commit to it.
 
-One thing differs from git on purpose: `?` and `[…]` mean a character, not a byte of it.
+One difference to git is intended: `?` and `[…]` match a character, not a byte.
 """
 
 import re
@@ -13,10 +12,11 @@ from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
 
 LARGEST = 128 * 1024
-"""How much of a file of patterns counts: a stranger's may be of any size, and each costs time."""
+"""How much of a file of patterns is read: an untrusted one may have any size, and each pattern
+takes time."""
 
 _STARS = "*"
-"""In a list of pieces: any characters of one name. All other pieces match one character."""
+"""In a list of pieces: any characters within one name. All other pieces match one character."""
 
 _ANY_FOLDERS = "**"
 
@@ -37,31 +37,31 @@ _CLASSES = {
 
 
 _LONGEST = 4096
-"""No path that a system would open is longer."""
+"""No system opens a longer path."""
 
 _ANYWHERE = r"(?>(?:[^/]++/(?!\Z))*)"
 _LITERAL_TOP = re.compile(r"/?([^*?\[\\/]+/)[^/]")
 
 
-class Block(NamedTuple):
-    """Patterns that follow each other and say the same."""
+class PatternBlock(NamedTuple):
+    """Consecutive patterns with the same effect."""
 
     ignores: bool
     matches: re.Pattern[str]
     start: int
-    """How many characters of a path name the folder that the patterns are about."""
+    """The length of the path of the folder that the patterns belong to."""
     folders: frozenset[str] | None
-    """The only folders in that one, each with its slash, in which anything can match; None for
-    any. It spares a whole repository the question whether it lies in `target/`."""
+    """The only subfolders, each with a slash, in which anything can match; None for any. For most
+    of a repository this avoids testing whether it is in `target/`."""
 
 
-Rules: TypeAlias = tuple[Block, ...]
-"""What holds in a folder. The first block that speaks of a path decides; so those of a deeper
-folder come before those of the folders above it, and a later line before an earlier one."""
+Rules: TypeAlias = tuple[PatternBlock, ...]
+"""The rules of a folder. The first block that matches a path decides, so blocks of a deeper folder
+come before those of its parents, and a later line before an earlier one."""
 
 
-def read(content: bytes, start: int = 0) -> Rules:
-    """The rules in the bytes of a `.gitignore`, as far as anybody would write."""
+def read_patterns(content: bytes, start: int = 0) -> Rules:
+    """The rules in the bytes of a `.gitignore`, up to a maximum size."""
     if len(content) > LARGEST:
         content = content[: content.rfind(b"\n", 0, LARGEST) + 1]
     text = content.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
@@ -69,7 +69,7 @@ def read(content: bytes, start: int = 0) -> Rules:
 
 
 def compiled(lines: Iterable[str], start: int = 0) -> Rules:
-    """The rules in some lines. One that makes no sense matches nothing."""
+    """The rules in some lines. An invalid pattern matches nothing."""
     said: list[tuple[bool, list[str]]] = []
     for line in lines:
         if line.startswith("#"):
@@ -84,8 +84,8 @@ def compiled(lines: Iterable[str], start: int = 0) -> Rules:
 
 
 def verdict(rules: Rules, path: str) -> bool | None:
-    """Whether a path is ignored, or None where nothing speaks of it. That of a folder ends with
-    a slash. What lies in an ignored folder is ignored too: the caller does not go there."""
+    """Whether a path is ignored; None if no pattern matches. The path of a folder ends with a
+    slash. The content of an ignored folder is ignored too: the caller does not enter it."""
     for block in rules:
         if block.matches.fullmatch(path, block.start):
             return block.ignores
@@ -93,13 +93,13 @@ def verdict(rules: Rules, path: str) -> bool | None:
 
 
 def ignores(rules: Rules, path: str) -> bool:
-    """Whether a file is ignored, by its own name or because a folder above it is."""
+    """Whether a file is ignored, by its own path or because a parent folder is."""
     folders = (path[: at + 1] for at, character in enumerate(path) if character == "/")
     return any(verdict(rules, folder) for folder in folders) or bool(verdict(rules, path))
 
 
 def inside(rules: Rules, folder: str) -> Rules:
-    """Those of the rules of the folder above that can match anything in a folder."""
+    """The rules of the parent folder that can match anything in a folder."""
     return tuple(
         block
         for block in rules
@@ -108,22 +108,22 @@ def inside(rules: Rules, folder: str) -> Rules:
     )
 
 
-def _block(ignores: bool, some: Iterable[str], start: int) -> Block | None:
+def _block(ignores: bool, some: Iterable[str], start: int) -> PatternBlock | None:
     meant = {pattern: part for pattern in some if (part := expression_for(pattern))}
     if not meant:
         return None
     tops = [_LITERAL_TOP.match(pattern) for pattern in meant]
     folders = frozenset(top[1] for top in tops if top) if all(tops) else None
-    # The way to the last name is gone once, not once for each pattern that begins with it.
+    # The path to the last name is matched once, not once for each pattern that begins with it.
     parts = [part for part in meant.values() if not part.startswith(_ANYWHERE)]
     names = [part[len(_ANYWHERE) :] for part in meant.values() if part.startswith(_ANYWHERE)]
     if names:
         parts.append(f"{_ANYWHERE}(?:{'|'.join(names)})")
-    return Block(ignores, re.compile("|".join(parts), re.DOTALL), start, folders)
+    return PatternBlock(ignores, re.compile("|".join(parts), re.DOTALL), start, folders)
 
 
 def expression_for(pattern: str) -> str | None:
-    """What a pattern means, to be held against a whole path; None where it can match nothing."""
+    """The expression for a pattern, to match a whole path; None if it can match nothing."""
     if len(pattern) > _LONGEST:
         return None
     only_folders = pattern.endswith("/")
@@ -138,13 +138,13 @@ def expression_for(pattern: str) -> str | None:
 def _without_trailing_spaces(line: str) -> str:
     kept = line.rstrip(" ")
     escapes = len(kept) - len(kept.rstrip("\\"))
-    # A space behind a backslash is part of the name, unless the backslash is one itself.
+    # A space after a backslash is part of the name, unless the backslash is escaped itself.
     return kept + " " if escapes % 2 and len(kept) < len(line) else kept
 
 
 def _pieces(pattern: str) -> list[str] | None:
-    """A pattern cut into single characters as expressions, slashes and stars; None for one that
-    git gives up on."""
+    """Split a pattern into expressions for single characters, slashes and stars; None for one that
+    git rejects."""
     pieces: list[str] = []
     at = 0
     while at < len(pattern):
@@ -175,7 +175,7 @@ def _pieces(pattern: str) -> list[str] | None:
 
 
 def _bracket(pattern: str, at: int) -> tuple[str, int] | None:
-    """The set of characters that begins behind a `[`, and where it ends."""
+    """The character set after a `[`, and where it ends."""
     negated = pattern[at : at + 1] in ("!", "^")
     first = at = at + negated
     members: list[str] = []
@@ -219,7 +219,7 @@ def _split(pieces: list[str]) -> list[list[str]]:
 
 
 def _name(pieces: list[str]) -> str:
-    """The expression for one name. What stands before a star is committed to."""
+    """The expression for one name. It commits to the match before each star."""
     chunks: list[list[str]] = [[]]
     for piece in pieces:
         if piece in (_STARS, _ANY_FOLDERS):
@@ -230,12 +230,12 @@ def _name(pieces: list[str]) -> str:
         return "".join(pieces)
     first, *middle, last = ("".join(chunk) for chunk in chunks)
     committed = "".join(f"(?>[^/]*?{chunk})" for chunk in middle if chunk)
-    # A star alone must still match something: there are no empty names.
+    # A star alone must match something: there are no empty names.
     return f"(?=[^/]){first}{committed}[^/]*{last}"
 
 
 def _path(names: list[list[str]]) -> str:
-    """The same for a path of names, where `**` stands for any number of folders."""
+    """The expression for a path of names, where `**` stands for any number of folders."""
     runs: list[list[str]] = [[]]
     for pieces in names:
         if pieces == [_ANY_FOLDERS]:

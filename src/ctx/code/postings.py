@@ -1,11 +1,11 @@
-"""Who has a word: files and commit messages, found by the words in them.
+"""An inverted index: the files and commit messages that contain a word.
 
-What is read first lies loose: one row for each text, with all its words. When there is much of it
-a *segment* is made of it, in which each word has one row, with those that have it. A segment is
-never changed. A text that is read again lies loose again, and counts in no segment before; one that
-is gone is noted as gone. When there are many segments they are made into one, of what still counts.
+New texts are first stored as *loose* rows, one per text with all its words. When there are many,
+they become a *segment*, in which each word has one row with the texts that contain it. A segment is
+never changed. A text that is read again becomes a loose row again and counts in no earlier segment;
+a deleted text is recorded as deleted. When there are many segments, their current texts are merged.
 
-So writing costs what was read, and asking costs a row for each word and segment.
+So writing costs what was read, and a query costs one row per word and segment.
 """
 
 from array import array
@@ -13,23 +13,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from sqlite3 import Connection
 
+from ctx.code.file_words import WordCounts
 from ctx.code.segments import FIELDS, segments_of, texts_of
-from ctx.code.words import Words
 
 MOST_LOOSE = 256
-"""More of them than this make a segment."""
+"""With more loose texts than this, a segment is made."""
 _MOST_SEGMENTS = 8
 _LARGEST_SEGMENT = 1 << 14
-"""Texts in a segment that is made of loose ones: what is held in memory to make it."""
+"""The maximum number of texts in a segment made of loose ones; it bounds the memory use."""
 _POSITIONS = 1 << 16
-"""Texts in any segment: a position takes two bytes."""
+"""The maximum number of texts in any segment: a position takes two bytes."""
 
 
 # Writing, inside a transaction
 
 
-def put(connection: Connection, collection: int, id: int, role: int, said: Words) -> None:
-    """Write down the words of a text, in place of what it said before."""
+def put(connection: Connection, collection: int, id: int, role: int, said: WordCounts) -> None:
+    """Store the words of a text in place of its previous ones."""
     lengths = array("I", said.lengths).tobytes()
     connection.execute(
         "INSERT OR REPLACE INTO loose VALUES (?, ?, ?, ?, ?)",
@@ -45,8 +45,8 @@ def put_segment(
     lengths: Sequence[Sequence[int]],
     having: Mapping[int, tuple["array[int]", bytes | bytearray]],
 ) -> None:
-    """Write a segment down as it is: at each place a text with its role and its length in each
-    field; and for each word, by its number, the places of those that have it, and how often."""
+    """Write a segment: the text at each position with its role and its length in each field; and
+    for each word number, the positions of the texts that contain it, and the counts."""
     segment = _begin_segment(connection, collection, ids, roles, lengths)
     connection.executemany(
         "INSERT INTO postings VALUES (?, ?, ?)",
@@ -64,7 +64,7 @@ def _begin_segment(
     roles: bytes,
     lengths: Sequence[Sequence[int]],
 ) -> int | None:
-    """Write down which texts are in a segment. Its id, for those that have words."""
+    """Write which texts a segment contains. Returns its id, for the words."""
     told = b"".join(array("I", field).tobytes() for field in lengths)
     words = array("Q", map(sum, lengths)).tobytes()
     return connection.execute(
@@ -89,12 +89,12 @@ def clear(connection: Connection, collection: int) -> None:
 
 
 def is_due(connection: Connection, collection: int) -> bool:
-    """Whether so much lies loose that asking would take long."""
+    """Whether so many texts are loose that queries would be slow."""
     return _count(connection, "loose", collection) > MOST_LOOSE
 
 
 def settle(connection: Connection, collection: int) -> None:
-    """Make segments of what lies loose, and one of many."""
+    """Turn loose texts into segments, and merge segments if there are many."""
     while True:
         rows = connection.execute(
             "SELECT id, role, lengths, words FROM loose WHERE collection = ? ORDER BY id LIMIT ?",
@@ -105,7 +105,7 @@ def settle(connection: Connection, collection: int) -> None:
         connection.execute(
             "DELETE FROM loose WHERE collection = ? AND id <= ?", (collection, rows[-1][0])
         )
-        # Who is here again is not gone. What it said in a segment before, this one makes void.
+        # A text that is here again is not deleted. This segment replaces its words in earlier ones.
         connection.execute(
             "DELETE FROM gone WHERE collection = ? AND id BETWEEN ? AND ?"
             " AND id IN (SELECT value FROM json_each(?))",
@@ -126,7 +126,7 @@ _Loose = tuple[int, int, bytes, bytes]
 
 
 def _make_segment(connection: Connection, collection: int, rows: Sequence[_Loose]) -> None:
-    # For a few texts it is not worth loading.
+    # Not worth importing for a few texts.
     import numpy
 
     sizes = [len(row[3]) // 5 for row in rows]
@@ -163,9 +163,9 @@ def _make_segment(connection: Connection, collection: int, rows: Sequence[_Loose
 
 
 def _merge(connection: Connection, collection: int) -> None:
-    """Make new segments of what counts in the old ones."""
+    """Merge the current texts of all segments into new ones."""
     segments = [each for each in segments_of(connection, collection) if each.id]
-    # Where each text goes: the number of the new segment, and its position there.
+    # The new segment of each text, and its position there.
     moved: dict[int, list[int]] = {}
     ids: array[int] = array("I")
     roles = bytearray()
@@ -205,7 +205,7 @@ def _merge(connection: Connection, collection: int) -> None:
 def _moved(
     rows: list[tuple[int, int, bytes]], moved: dict[int, list[int]], made: list[int | None]
 ) -> Iterator[tuple[int, int | None, bytes]]:
-    """The postings as they are in the new segments."""
+    """The postings with the positions in the new segments."""
     place = 0
     while place < len(rows):
         word = rows[place][0]

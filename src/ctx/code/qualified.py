@@ -1,7 +1,7 @@
-"""The qualified name of an item: the module that its file is, and the names from there inward.
+"""The qualified name of an item: the module of its file, and the names from there inward.
 
-It is how people name things, `shop.net.Client.connect` or `core::net::Client`, and the key under
-which memory knows an item. It follows from paths and manifests, so it is not kept.
+People name things like this, `shop.net.Client.connect` or `core::net::Client`, and memory uses
+it as the key of an item. It follows from paths and manifests, so it is not stored.
 """
 
 import re
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ctx.code.vocabulary import KINDS, file_of
 
 if TYPE_CHECKING:
-    # Manifests are read for two languages only, and what reads them is large.
-    from ctx.code.packages.model import Target
+    # Only two languages need manifests, and their reader is large.
+    from ctx.code.packages.package_model import PackageTarget
 
 _DEEPEST = 100
 _MODULE = KINDS.index("module")
@@ -20,7 +20,8 @@ _CARGO = "Cargo.toml"
 _GO = "go.mod"
 _SEPARATORS = {"rust": "::", "c": "::", "cpp": "::"}
 _OWN_FILES = frozenset({"mod", "lib", "main"})
-# A method whose type stands elsewhere names it: `func (c *Client) Get()`, `void Client::get()`.
+# A method defined outside of its type names the type: `func (c *Client) Get()`, `void
+# Client::get()`.
 _GO_RECEIVER = re.compile(r"func \((?:\w+ )?\*?(\w+)")
 _CPP_OWNER = re.compile(
     r"((?:\w+(?:<[^<>()]*(?:<[^<>()]*>[^<>()]*)*>)?::)+)"
@@ -30,7 +31,7 @@ _ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
 def separator(language: str | None) -> str:
-    """What stands between the names of items."""
+    """The separator between the names of items."""
     return _SEPARATORS.get(language or "", ".")
 
 
@@ -38,11 +39,11 @@ class _File(NamedTuple):
     path: str
     language: str | None
     module: str
-    """What the file is called as a module; empty where its items need none."""
+    """The module name of the file; empty if its items need none."""
 
 
-class Names:
-    """Gives items their names. What it finds out about files and manifests it remembers."""
+class QualifiedNames:
+    """Computes the names of items, and caches what it learns about files and manifests."""
 
     def __init__(self, connection: Connection, root: str) -> None:
         self._connection = connection
@@ -50,11 +51,11 @@ class Names:
         self._files: dict[int, _File | None] = {}
         self._packages: dict[str, bool] = {}
         self._go: dict[str, str] = {}
-        self._targets: list[Target] | None = None
+        self._targets: list[PackageTarget] | None = None
         self._inside: dict[int, str] = {}
 
-    def of(self, item: int) -> str:
-        """The qualified name of an item; of a file that is no module, its path."""
+    def qualified_name(self, item: int) -> str:
+        """The qualified name of an item; for a file that is not a module, its path."""
         file = self._file(file_of(item))
         if file is None:
             return ""
@@ -64,7 +65,7 @@ class Names:
         return separator(file.language).join(filter(None, (file.module, inside)))
 
     def _names_inside(self, item: int, language: str | None) -> str:
-        """The names from the file inward, joined; empty for the file itself."""
+        """The joined names from the file inward; empty for the file itself."""
         known = self._inside.get(item)
         if known is not None:
             return known
@@ -79,7 +80,7 @@ class Names:
             if row is None or row[0] is None:
                 break
             names.append(row[1])
-            # What stands in its type needs no other word for it; a namespace is no type.
+            # An item inside its type needs no other owner; a namespace is not a type.
             if row[3] == _MODULE:
                 names += reversed(_owners(row[1], row[2], language))
             at = row[0]
@@ -148,8 +149,8 @@ class Names:
             inside.pop()
         return "::".join(filter(None, (crate or "crate", *inside)))
 
-    def _target(self, path: str) -> "Target | None":
-        """What a file of Rust is built into: itself, or what lies nearest above it."""
+    def _target(self, path: str) -> "PackageTarget | None":
+        """The target that a Rust file belongs to: its own, or the nearest one above it."""
         if self._targets is None:
             from ctx.code.packages import cargo
 
@@ -161,7 +162,7 @@ class Names:
             self._targets = [
                 target for package in found.packages for target in package.targets if target.path
             ]
-        best: Target | None = None
+        best: PackageTarget | None = None
         for target in self._targets:
             if target.path == path:
                 return target
@@ -170,22 +171,24 @@ class Names:
                 f"{folder}/" if folder else ""
             ):
                 continue
-            # A library comes first in its package, and before the programs beside it.
+            # A library comes first in its package, before the programs beside it.
             if best is None or len(folder) > len(best.path.rpartition("/")[0]):
                 best = target
         return best
 
     def _go_package(self, folder: str) -> str:
-        """The path by which others import a folder."""
+        """The import path of a folder."""
         at, names = folder, list[str]()
         while at not in self._go and at and not self._has(f"{at}/{_GO}"):
             at, _, name = at.rpartition("/")
             names.append(name)
         if at not in self._go:
-            from ctx.code.packages import go
+            from ctx.code.packages import go_modules
 
             manifest = f"{at}/{_GO}" if at else _GO
-            modules = go.read(self._root, [manifest]).packages if self._has(manifest) else ()
+            modules = (
+                go_modules.read(self._root, [manifest]).packages if self._has(manifest) else ()
+            )
             self._go[at] = modules[0].name if modules else at
         found = self._go[folder] = "/".join(filter(None, (self._go[at], *reversed(names))))
         return found
@@ -200,17 +203,17 @@ class Names:
 
 
 _NAMED_FILES = frozenset({"python", "rust", "typescript", "tsx", "javascript"})
-"""Languages in which a file is a module, and named like one."""
+"""Languages in which a file is a module and named like one."""
 
 
 def _owners(name: str, signature: str, language: str | None) -> list[str]:
-    """The type that an item belongs to although it does not stand in it."""
+    """The type that an item belongs to although it is defined outside of it."""
     if language == "go":
         found = _GO_RECEIVER.match(signature)
         return [found[1]] if found else []
     if language == "cpp":
         for found in _CPP_OWNER.finditer(signature[:600]):
-            # What stands for a parameter may be called too.
+            # A placeholder for a parameter may match too.
             if found[3] == name or (found[2] and name.startswith(found[2])):
                 return _ARGUMENTS.sub("", _ARGUMENTS.sub("", found[1])).split("::")[:-1]
     return []

@@ -1,14 +1,14 @@
-"""Where the words of files and of commit messages lie, and what of that still counts."""
+"""Reading the stored words of files and commit messages, and which of them are current."""
 
 from array import array
 from collections.abc import Sequence
 from sqlite3 import Connection
 from typing import NamedTuple
 
-from ctx.code.words import FILE_FIELDS, MESSAGE_FIELDS
+from ctx.code.file_words import FILE_FIELDS, MESSAGE_FIELDS
 
 FILES, COMMITS = range(2)
-"""The two collections of texts. What is rare in one may be common in the other."""
+"""The two collections of texts. A word that is rare in one may be common in the other."""
 
 FIELDS = {FILES: FILE_FIELDS, COMMITS: MESSAGE_FIELDS}
 
@@ -44,22 +44,22 @@ CREATE TABLE gone (
 
 
 class Segment(NamedTuple):
-    """Texts that are asked together; the loose ones make one too."""
+    """Texts that are queried together; the loose ones form one segment too."""
 
     id: int
-    """0: the loose ones."""
+    """0: the loose texts."""
     ids: Sequence[int]
     roles: bytes
     lengths: Sequence[Sequence[int]]
-    """In each field, of each text."""
+    """By field and text."""
     words: Sequence[int]
-    """The sums of these."""
+    """The sums of these, by field."""
     outdated: Sequence[int]
-    """The positions of texts that say something else by now, or are gone."""
+    """The positions of texts that have changed or are deleted."""
 
 
 def segments_of(connection: Connection, collection: int) -> list[Segment]:
-    """All of them, what is newest first."""
+    """All segments, the newest first."""
     fields = len(FIELDS[collection])
     gone = {
         id
@@ -98,7 +98,7 @@ def segments_of(connection: Connection, collection: int) -> list[Segment]:
 
 
 def texts_of(packed: bytes) -> tuple["array[int]", bytes]:
-    """The positions of the texts that have a word, and how often each has it."""
+    """The positions of the texts that contain a word, and the counts."""
     count = len(packed) // 3
     positions = array("H")
     positions.frombytes(packed[: 2 * count])

@@ -1,104 +1,108 @@
-"""What one file relates, for memory: what it defines, what it imports, and whom it calls.
+"""The edges of one file for memory: what it defines, imports and calls.
 
-Only what has changed counts, and only one step: the whole graph is in the index, where it costs
-nothing to keep.
+Only changes count, and only direct edges: the whole graph is in the index, where it costs nothing.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.code import parse, snapshots
-from ctx.code.edges import Edge as Known
+from ctx.code import code_snapshots, source_parser
+from ctx.code.code_graph import CodeEdge as Known
+from ctx.code.code_snapshots import ItemRow, LineOffsets
 from ctx.code.lookup import Code
-from ctx.code.model import Import, path_in_file
-from ctx.code.qualified import Names
-from ctx.code.snapshots import Lines, Row
+from ctx.code.qualified import QualifiedNames
+from ctx.code.source_model import SourceImport, path_in_file
 from ctx.code.vocabulary import CONFIDENCES, KINDS, PER_MILLE, file_of
 from ctx.ids import ObjectId
 from ctx.objects.model import CERTAIN, Edge, Endpoint, Evidence, EvidenceTool, Span
 
 _LARGEST = 200_000
-"""Of the content before: nobody knows how long a grammar takes for more."""
+"""For the previous content: a grammar may take very long for a larger one."""
 
 _LOW = PER_MILLE[0]
 
 
-class Found(NamedTuple):
-    """An item of a file, and what has become of it."""
+class ItemVersion(NamedTuple):
+    """An item of a file, and how it has changed."""
 
     name: str
     kind: str
     line: int
     state: str
-    """`new`, `changed` or `same`: by its signature and what it does."""
+    """`new`, `changed` or `same`: by signature and body."""
 
 
 class Semantics(NamedTuple):
     module: str
-    """What the file is called as a module; of one that is none, its path."""
-    items: tuple[Found, ...]
+    """The module name of the file; its path if it is not a module."""
+    items: tuple[ItemVersion, ...]
     edges: tuple[Edge, ...]
-    """What matters most comes first."""
+    """The most important first."""
     parts: tuple[str, ...]
-    """The modules that it says it has, in files of their own."""
+    """The modules that it declares and that have their own files."""
 
 
-class Version(NamedTuple):
-    """A file as it is taken in, and its content before, if it was there."""
+class FileVersion(NamedTuple):
+    """A file as it is added, and its previous content, if there was one."""
 
     path: str
     content: bytes
     file_id: ObjectId
     blob_id: ObjectId
     before: bytes | None
-    """As it was committed: what is new since then is related."""
+    """The committed content: what is new since then becomes edges."""
     seen: bytes | None
-    """As it was taken in last: what has changed since then is told."""
+    """The content that was added last: changes since then are reported."""
 
 
 def is_sure(edge: Edge) -> bool:
-    """Whether an edge counts without anybody speaking of where it leads."""
+    """Whether an edge counts even if memory has no node for its target."""
     return edge.evidence.confidence > _LOW
 
 
-class Reader:
-    """Reads files out of one index."""
+class SemanticsReader:
+    """Reads files through one index."""
 
     def __init__(self, code: Code, root: str) -> None:
         self._code = code
-        self._names = Names(code.connection, root)
+        self._names = QualifiedNames(code.connection, root)
 
-    def read(self, version: Version) -> Semantics | str:
-        """What a file relates, or why that is not known."""
+    def read(self, version: FileVersion) -> Semantics | str:
+        """The edges of a file, or why they are unknown."""
         file = self._code.file(version.path)
         if file is None:
             return "it is ignored, so the index of the code does not have it"
         if file.skipped is not None:
             return f"it was not read: {file.skipped}"
-        every = snapshots.rows(self._code.connection, file.id)
+        every = code_snapshots.rows(self._code.connection, file.id)
         indexed = self._code.connection.execute(
             "SELECT hash FROM files WHERE id = ?", (file.id,)
         ).fetchone()
-        if not every or indexed[0] != snapshots.digest(version.content):
+        if not every or indexed[0] != code_snapshots.digest(version.content):
             return "it changed while it was read"
         language = file.language or ""
         states = told = _states(every, version, version.before, language)
         if version.seen != version.before:
             told = _states(every, version, version.seen, language)
-        lines = Lines(version.file_id, snapshots.as_parsed(version.content), version.blob_id)
+        lines = LineOffsets(
+            version.file_id, code_snapshots.as_parsed(version.content), version.blob_id
+        )
         edges = [
             *self._defines(every, states, lines),
             *self._imports(every, lines),
             *self._calls([row for row in every if states[row.id] != "same"], lines),
         ]
         items = tuple(
-            Found(self._names.of(row.id), KINDS[row.kind], row.line, told[row.id])
+            ItemVersion(self._names.qualified_name(row.id), KINDS[row.kind], row.line, told[row.id])
             for row in every
             if row.parent is not None and KINDS[row.kind] != "impl"
         )
         parts = dict.fromkeys(edge.to.id for edge in edges if edge.label == "CONTAINS")
         return Semantics(
-            self._names.of(every[0].id), items, tuple(dict.fromkeys(edges)), tuple(parts)
+            self._names.qualified_name(every[0].id),
+            items,
+            tuple(dict.fromkeys(edges)),
+            tuple(parts),
         )
 
     def _end(self, item: int) -> Endpoint | None:
@@ -110,7 +114,9 @@ class Reader:
             return Endpoint("file", path)
         return Endpoint("module" if kind == "module" else "item", name)
 
-    def _defines(self, every: list[Row], states: dict[int, str], lines: Lines) -> Iterator[Edge]:
+    def _defines(
+        self, every: list[ItemRow], states: dict[int, str], lines: LineOffsets
+    ) -> Iterator[Edge]:
         file = Endpoint("file", self._path(every))
         seen = {file}
         for row in every:
@@ -120,11 +126,11 @@ class Reader:
                 seen.add(end)
                 yield _edge(file, "DEFINES", end, CERTAIN, lines.span(row))
 
-    def _path(self, every: list[Row]) -> str:
+    def _path(self, every: list[ItemRow]) -> str:
         return self._code.located([every[0].id])[0].path
 
-    def _imports(self, every: list[Row], lines: Lines) -> Iterator[Edge]:
-        """What the file takes from elsewhere; a module that it declares is a part of it."""
+    def _imports(self, every: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
+        """The imports of the file; a module that it declares is part of it."""
         file = every[0].id
         modules = {row.id for row in every if KINDS[row.kind] == "module"}
         for owner, each in self._code.imports(file_of(file)):
@@ -134,8 +140,8 @@ class Reader:
                 label = "CONTAINS" if _is_declaration(each.written) else "IMPORTS"
                 yield _edge(from_, label, to, PER_MILLE[-1], lines.line(each.line))
 
-    def _calls(self, changed: list[Row], lines: Lines) -> Iterator[Edge]:
-        """The surest first."""
+    def _calls(self, changed: list[ItemRow], lines: LineOffsets) -> Iterator[Edge]:
+        """The most certain first."""
         known: list[Known] = self._code.edges_from([row.id for row in changed], ("CALLS",))
         for each in known:
             from_, to = self._end(each.source), self._end(each.target)
@@ -144,8 +150,8 @@ class Reader:
                 yield _edge(from_, "CALLS", to, confidence, lines.line(each.line))
 
 
-def _is_declaration(written: Import) -> bool:
-    """Whether it is Rust's `mod name;`: it says where a module is, not that it is used."""
+def _is_declaration(written: SourceImport) -> bool:
+    """Whether it is Rust's `mod name;`, which declares a module and does not use it."""
     is_plain = written.module == f"self::{written.bound}"
     return not written.item and (is_plain or written.module.startswith('"'))
 
@@ -155,14 +161,14 @@ def _edge(from_: Endpoint, label: str, to: Endpoint, confidence: int, span: Span
 
 
 def _states(
-    every: list[Row], version: Version, earlier: bytes | None, language: str
+    every: list[ItemRow], version: FileVersion, earlier: bytes | None, language: str
 ) -> dict[int, str]:
-    """What has become of each item since an earlier content. Of several that are called the same,
-    the first is compared with the first."""
+    """How each item has changed since an earlier content. Items of the same name are compared in
+    order."""
     before: dict[tuple[str, ...], list[tuple[str, bytes]]] = {}
     if earlier is not None and len(earlier) <= _LARGEST:
-        content = snapshots.as_parsed(earlier)
-        items = parse.parse(version.path, content, language).items
+        content = code_snapshots.as_parsed(earlier)
+        items = source_parser.parse(version.path, content, language).items
         for place, item in enumerate(items):
             key = (item.kind, *path_in_file(items, place))
             before.setdefault(key, []).append((item.signature, item.body_hash))
@@ -177,6 +183,6 @@ def _states(
             states[row.id] = "same"
         else:
             states[row.id] = "changed"
-    # The file itself is what changed, whatever in it did.
+    # The file itself has changed, whichever item did.
     states[every[0].id] = "new" if earlier is None else "changed"
     return states

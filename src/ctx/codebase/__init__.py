@@ -1,13 +1,14 @@
-"""The index of a project's code: where it lies, and how whoever needs it comes by it.
+"""The index of a project's code: where it is stored, and how commands open it.
 
-    code_index        brought up to date, opened, and how old it is
-    index_state       what an answer says about it
-    code_at_hand      what there is of it for a question that somebody waits for
-    code_background   brought up to date behind the back of an answer
-    code_left_behind  indexes that nobody is led to any more
-    code_items        what a person means by a word about code
-    code_names        the one item that has a name
-    extracting        what files define, import and call, read while they are taken in
+    code_index          refreshes and opens the index, and reports its age
+    index_state         what an answer reports about the index it used
+    freshness           as fresh an index as fits into the time of one answer
+    background_refresh  refreshes the index in a separate process
+    prune               removes indexes of folders that no longer exist
+    code_items          resolves a name or path that a person typed, or explains why it cannot
+    code_names          finds the one item that a name refers to
+    extraction          reads definitions, imports and calls from files while they are added
 
-`code` knows files and grammars; here is where in a user's home, or in a git folder, that lies.
+`code` knows files and grammars. This package knows where the index is stored: in a user's home, or
+in a git folder.
 """

@@ -1,7 +1,7 @@
-"""The index of the code: where it lies, brought up to date, opened.
+"""The code index: where it is stored, refreshing it, opening it.
 
-One process at a time brings it up to date, or follows names for an answer that needs it. Whoever
-cannot wait reads what is there, and the answer says how old that is.
+One process at a time refreshes it, or resolves names for an answer that needs them. A command that
+cannot wait reads the index as it is, and its answer reports the age.
 """
 
 import math
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ctx import clock, disk, layout, locks
 from ctx.code import coverage, index_file, lookup
 from ctx.code.coverage import Coverage
-from ctx.code.listing import LeftOut
+from ctx.code.file_listing import ExcludedPath
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import LARGEST_FILE
-from ctx.codebase import code_left_behind
+from ctx.codebase import prune
 from ctx.errors import DiskFailure, IndexCorrupt, LockConflict
 from ctx.layout import CodePlace, Project, UserStore
 from ctx.project import trust_check
@@ -24,28 +24,28 @@ from ctx.sqlite.connection import discard, explained, size_of
 from ctx.workspace import Environment, Workspace
 
 if TYPE_CHECKING:
-    from ctx.code.build import Place, Refreshed
+    from ctx.code.build import RefreshCounts, SourceTree
 
 _WAIT_SECONDS = 2.0
 _PATIENT_SECONDS = 600.0
 _DOING = "ctx code index"
 _FEW = 64
-"""Files that are followed in a moment."""
+"""So many files are resolved in a moment."""
 
 State = Literal["fresh", "as it was", "busy", "not writable"]
 
 
-class Age(NamedTuple):
-    """How old what an answer says is."""
+class IndexAge(NamedTuple):
+    """The age of the index behind an answer."""
 
     refreshed_at: str | None
     state: State
-    """`fresh`: brought up to date for this answer. Else why not: nobody asked, another process is
-    at it, or nothing can be written here."""
+    """`fresh`: refreshed for this answer. Otherwise why not: no refresh was requested, another
+    process holds the lock, or the index cannot be written."""
 
 
-class _Follower:
-    """Has names followed for an answer, if that can be."""
+class _ResolveOnDemand:
+    """Resolves names for an answer when they are needed, if the index can be locked and written."""
 
     def __init__(self, codebase: "Codebase", tick: clock.Tick, most: float = math.inf) -> None:
         self._codebase = codebase
@@ -71,75 +71,77 @@ class _Follower:
             self.hindered = "not writable"
 
 
-class Opened(NamedTuple):
-    """An index that can be read, and how old it is. To be used as a context."""
+class OpenIndex(NamedTuple):
+    """An index that is open for reading, and its age. Use it as a context manager."""
 
     code: Code
-    as_opened: Age
+    as_opened: IndexAge
     root: str
     folder: str
-    """Where the command works, from the root."""
-    follower: _Follower
+    """The folder that the command runs in, relative to the root."""
+    follower: _ResolveOnDemand
 
     @property
-    def age(self) -> Age:
-        """How old what was read of it is, up to now."""
+    def age(self) -> IndexAge:
+        """The age of the index, including whether names could be resolved so far."""
         hindered = self.follower.hindered
         return self.as_opened._replace(state=hindered) if hindered else self.as_opened
 
-    def __enter__(self) -> "Opened":
+    def __enter__(self) -> "OpenIndex":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.code.connection.close()
 
 
-class Indexed(NamedTuple):
+class IndexReport(NamedTuple):
     """The answer of `ctx code index`."""
 
     root: str
     path: str
-    """The file of the index."""
+    """The index file."""
     bytes: int
     added: int
     changed: int
     removed: int
     resolved: int
-    """Files whose mentions were looked up."""
-    left_out: tuple[LeftOut, ...]
+    """Files whose mentions were resolved."""
+    left_out: tuple[ExcludedPath, ...]
     coverage: Coverage
 
 
-class Status(NamedTuple):
+class IndexStatus(NamedTuple):
     """The answer of `ctx code status`."""
 
     root: str
     path: str
     bytes: int
     coverage: Coverage
-    age: Age
+    age: IndexAge
 
 
 class Codebase(NamedTuple):
-    """The code that a command is about."""
+    """The code that a command works on."""
 
     place: CodePlace
     folder: str
     ignore_globs: tuple[str, ...]
     max_bytes: int
     user_store: UserStore | None = None
-    """Where indexes may lie that were left behind; None: nobody looks."""
+    """Where orphaned indexes are looked for; None: they are not."""
 
     @property
-    def files(self) -> "Place":
-        """The same as the index is built from it."""
-        from ctx.code.build import Place
+    def files(self) -> "SourceTree":
+        """The same code as the builder of the index takes it."""
+        from ctx.code.build import SourceTree
 
         place = self.place
-        return Place(place.root, place.checkout, place.database, self.ignore_globs, self.max_bytes)
+        return SourceTree(
+            place.root, place.checkout, place.database, self.ignore_globs, self.max_bytes
+        )
 
 
-def of_project(workspace: Workspace) -> Codebase:
+def codebase_of(workspace: Workspace) -> Codebase:
     """The code of a project that is open already."""
     config = workspace.config
     return Codebase(
@@ -150,13 +152,13 @@ def of_project(workspace: Workspace) -> Codebase:
     )
 
 
-def at(environment: Environment) -> Codebase:
-    """The code that a folder belongs to, with what the settings say about it."""
+def codebase_at(environment: Environment) -> Codebase:
+    """The code that a folder belongs to, with the settings that apply to it."""
     from ctx.config.resolve import load
 
     user_store = environment.user_store
     place = layout.code_at(environment.folder, user_store)
-    # A stranger's settings do not decide which files are read.
+    # The settings of an untrusted project do not decide which files are read.
     store = trust_check.trusted_project(user_store.home, environment.folder)
     config = load(
         user_store.config_file,
@@ -174,36 +176,37 @@ def at(environment: Environment) -> Codebase:
     )
 
 
-def refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
-    """The index, up to date if that can be."""
+def open_refreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> OpenIndex:
+    """Open the index, refreshed if possible."""
     try:
         refresh(codebase, tick, wait_seconds=_WAIT_SECONDS)
     except LockConflict as conflict:
         return _without_refresh(codebase, "busy", conflict)
     except DiskFailure as failure:
         return _without_refresh(codebase, "not writable", failure)
-    return _opened(codebase, "fresh", tick)
+    return _open(codebase, "fresh", tick)
 
 
-def as_it_is(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> Opened:
-    """The index as the last refresh left it."""
-    return _opened(codebase, "as it was", tick)
+def open_unrefreshed(codebase: Codebase, tick: clock.Tick = clock.no_tick) -> OpenIndex:
+    """Open the index as the last refresh left it."""
+    return _open(codebase, "as it was", tick)
 
 
-def readable(codebase: Codebase) -> Code | None:
-    """The same for who can do without it, and without edges that take long to find; None where
-    there is none. To be closed."""
+def open_readable(codebase: Codebase) -> Code | None:
+    """Open the index for a caller that can do without it and without edges that take long to
+    resolve; None if there is none. The caller closes it."""
     place = codebase.place
-    follower = _Follower(codebase, clock.no_tick, _FEW)
-    return lookup.opened(place.database, place.root, follower)
+    follower = _ResolveOnDemand(codebase, clock.no_tick, _FEW)
+    return lookup.open_index(place.database, place.root, follower)
 
 
 def remove_damaged(codebase: Codebase) -> bool:
-    """Remove the index if it is damaged: it is derived, and made anew by whoever needs it."""
+    """Remove the index if it is damaged. It is derived data, and the next caller that needs it
+    rebuilds it."""
     path = codebase.place.database
     try:
         with explained(path, IndexCorrupt):
-            code = lookup.opened(path, codebase.place.root)
+            code = lookup.open_index(path, codebase.place.root)
             if code is None:
                 return False
             with code:
@@ -222,41 +225,44 @@ def refresh(
     *,
     wait_seconds: float = _PATIENT_SECONDS,
     chosen: Callable[[str], bool] | None = None,
-) -> "Refreshed":
-    """Bring the index up to date; with `chosen` as far as these paths go."""
+) -> "RefreshCounts":
+    """Refresh the index; with `chosen`, only the paths that it accepts."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         return _refresh(codebase, tick, chosen)
 
 
 def index(
     codebase: Codebase, tick: clock.Tick, *, wait_seconds: float = _PATIENT_SECONDS
-) -> Indexed:
-    """Bring the index up to date, with every name followed, however long others are at it, and say
-    what there is."""
+) -> IndexReport:
+    """Refresh the index, resolve every name, and report the result. Waits for other processes."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
-    return _told(codebase, done)
+    return _report(codebase, done)
 
 
-def index_anew(codebase: Codebase, tick: clock.Tick) -> Indexed:
-    """The same from nothing."""
+def rebuild(codebase: Codebase, tick: clock.Tick) -> IndexReport:
+    """Rebuild the index from scratch."""
     with locks.held(codebase.place.lock, _DOING, _PATIENT_SECONDS):
         _remove(codebase.place.database)
         done = _refresh_all(codebase, tick)
         _read_history(codebase, tick)
-    return _told(codebase, done)
+    return _report(codebase, done)
 
 
-def status(codebase: Codebase, opened: Opened) -> Status:
+def status(codebase: Codebase, opened: OpenIndex) -> IndexStatus:
     path = codebase.place.database
-    return Status(
-        codebase.place.root, path, _bytes(path), coverage.of(opened.code.connection), opened.age
+    return IndexStatus(
+        codebase.place.root,
+        path,
+        _bytes(path),
+        coverage.measure(opened.code.connection),
+        opened.age,
     )
 
 
-def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "Refreshed":
-    """Read what has changed, and follow what waits for it."""
+def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "RefreshCounts":
+    """Read what has changed, and resolve all pending files."""
     from ctx.code import build
 
     def reading(done: int, total: int) -> None:
@@ -266,42 +272,42 @@ def _refresh_all(codebase: Codebase, tick: clock.Tick) -> "Refreshed":
         tick(4 * total + done, 5 * total)
 
     try:
-        refreshed = _refresh(codebase, reading, None)
+        open_refreshed = _refresh(codebase, reading, None)
         followed = build.follow(codebase.files, tick=following)
     except IndexCorrupt:
-        # Also what only shows when names are followed.
+        # Includes damage that only shows while names are resolved.
         _remove(codebase.place.database)
-        refreshed = _refresh(codebase, reading, None)
+        open_refreshed = _refresh(codebase, reading, None)
         followed = build.follow(codebase.files, tick=following)
-    return refreshed._replace(resolved=refreshed.resolved + followed)
+    return open_refreshed._replace(resolved=open_refreshed.resolved + followed)
 
 
 def _refresh(
     codebase: Codebase, tick: clock.Tick, chosen: Callable[[str], bool] | None
-) -> "Refreshed":
+) -> "RefreshCounts":
     from ctx.code import build
 
     if codebase.user_store:
-        code_left_behind.clear(codebase.user_store)
+        prune.prune_indexes(codebase.user_store)
     path = codebase.place.database
     try:
         with explained(path, IndexCorrupt):
             return build.refresh(codebase.files, tick, chosen=chosen)
     except IndexCorrupt:
-        # It is derived: what is damaged is made anew.
+        # The index is derived data: a damaged one is rebuilt.
         _remove(path)
         with explained(path, IndexCorrupt):
             return build.refresh(codebase.files, tick, chosen=chosen)
 
 
 def read_history(codebase: Codebase, tick: clock.Tick, wait_seconds: float) -> None:
-    """Bring what is known of commits up to date."""
+    """Refresh the commit history in the index."""
     with locks.held(codebase.place.lock, _DOING, wait_seconds):
         _read_history(codebase, tick)
 
 
 def _read_history(codebase: Codebase, tick: clock.Tick) -> None:
-    from ctx.code.history import refresh as history
+    from ctx.code.history import history_refresh as history
 
     place = codebase.place
     with (
@@ -318,44 +324,46 @@ def _remove(path: str) -> None:
 
 def _without_refresh(
     codebase: Codebase, state: State, reason: LockConflict | DiskFailure
-) -> Opened:
-    follower = _Follower(codebase, clock.no_tick)
+) -> OpenIndex:
+    follower = _ResolveOnDemand(codebase, clock.no_tick)
     follower.hindered = state
-    code = lookup.opened(codebase.place.database, codebase.place.root, follower)
+    code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
     if code is None and isinstance(reason, LockConflict):
         owner = locks.owner_of(codebase.place.lock)
         raise LockConflict(f"The index of the code is being made by {owner or 'another process'}.")
     if code is None:
         raise reason
-    return _made(codebase, code, state, follower)
+    return _open_index(codebase, code, state, follower)
 
 
-def _opened(codebase: Codebase, state: State, tick: clock.Tick = clock.no_tick) -> Opened:
-    follower = _Follower(codebase, tick)
-    code = lookup.opened(codebase.place.database, codebase.place.root, follower)
+def _open(codebase: Codebase, state: State, tick: clock.Tick = clock.no_tick) -> OpenIndex:
+    follower = _ResolveOnDemand(codebase, tick)
+    code = lookup.open_index(codebase.place.database, codebase.place.root, follower)
     if code is None:
         raise IndexCorrupt(
             f"There is no index of the code in {codebase.place.root} yet.",
             hint="`ctx code index` makes it.",
         )
-    return _made(codebase, code, state, follower)
+    return _open_index(codebase, code, state, follower)
 
 
-def _made(codebase: Codebase, code: Code, state: State, follower: _Follower) -> Opened:
-    return Opened(
+def _open_index(
+    codebase: Codebase, code: Code, state: State, follower: _ResolveOnDemand
+) -> OpenIndex:
+    return OpenIndex(
         code,
-        Age(coverage.refreshed_at(code.connection), state),
+        IndexAge(coverage.refreshed_at(code.connection), state),
         codebase.place.root,
         codebase.folder,
         follower,
     )
 
 
-def _told(codebase: Codebase, done: "Refreshed") -> Indexed:
+def _report(codebase: Codebase, done: "RefreshCounts") -> IndexReport:
     path = codebase.place.database
-    with _opened(codebase, "fresh") as opened:
-        known = coverage.of(opened.code.connection)
-    return Indexed(
+    with _open(codebase, "fresh") as opened:
+        known = coverage.measure(opened.code.connection)
+    return IndexReport(
         codebase.place.root,
         path,
         _bytes(path),

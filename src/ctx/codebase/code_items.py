@@ -1,18 +1,18 @@
-"""What a person means by a word about code, or why it means nothing."""
+"""Find the items or the file that a person named, or explain why there are none."""
 
 import os
 from typing import NoReturn
 
-from ctx.code import listing, lookup, near
-from ctx.code.lookup import Code, File, Located, without_impls
-from ctx.codebase.code_index import Age, Opened
+from ctx.code import file_listing, lookup, suggestions
+from ctx.code.lookup import Code, IndexedFile, LocatedItem, without_impls
+from ctx.codebase.code_index import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound, PathRefused
 
 _MOST_LISTED = 5
 
 
-def require(opened: Opened, word: str) -> list[Located]:
-    """The items of a name; at least one."""
+def require(opened: OpenIndex, word: str) -> list[LocatedItem]:
+    """The items with a name; at least one."""
     found = opened.code.find(word, opened.folder)
     if found:
         return found
@@ -33,22 +33,22 @@ def require(opened: Opened, word: str) -> list[Located]:
     hint = "`ctx code outline FILE` shows what is in a file."
     raise NodeNotFound(
         f"Nothing in the code is called {word[:80]!r}.",
-        hint=_offered(near.names(opened.code, word, opened.folder)) or hint,
+        hint=_offered(suggestions.similar_names(opened.code, word, opened.folder)) or hint,
     )
 
 
-def shown(found: list[Located]) -> tuple[Located, ...]:
-    """The items that a person is told of."""
+def shown(found: list[LocatedItem]) -> tuple[LocatedItem, ...]:
+    """The items to show to a person."""
     return tuple(without_impls(found))
 
 
-def require_file(opened: Opened, path: str) -> File:
+def require_file(opened: OpenIndex, path: str) -> IndexedFile:
     file = opened.code.file(path, opened.folder)
     return file or _refuse(opened, path)
 
 
-def reservation(age: Age) -> str | None:
-    """Why something may be there though nothing is known of it; None where all has been read."""
+def reservation(age: IndexAge) -> str | None:
+    """Why the index may miss something that exists; None if everything was read."""
     if age.state == "busy":
         return "Another process is reading the code. Try again in a moment."
     if age.refreshed_at is None:
@@ -60,14 +60,14 @@ def reservation(age: Age) -> str | None:
     return None
 
 
-def _refuse(opened: Opened, path: str) -> NoReturn:
-    """Say why a path is no file of the index."""
+def _refuse(opened: OpenIndex, path: str) -> NoReturn:
+    """Explain why a path is not a file of the index."""
     said = repr(path[:200])
     inside = [each for each in opened.code.inside(path, opened.folder) if not _is_outside(each)]
     if not inside:
         raise PathRefused(f"{said} is outside of the project {opened.root}.")
     for each in inside:
-        if reason := listing.why_not(opened.root, each):
+        if reason := file_listing.why_not(opened.root, each):
             raise PathRefused(f"{said} is not in the index of the code: {reason}.")
         if os.path.isdir(os.path.join(opened.root, each)):
             raise PathRefused(f"{said} is a folder.", hint=_listed(opened.code, each))
@@ -84,7 +84,8 @@ def _refuse(opened: Opened, path: str) -> NoReturn:
         raise PathRefused(f"{said} is not in the index of the code.", hint=hint)
     raise PathRefused(
         f"There is no file {said} in the code.",
-        hint=_offered(near.paths(opened.code, path)) or "`ctx code` shows how much is known.",
+        hint=_offered(suggestions.similar_paths(opened.code, path))
+        or "`ctx code` shows how much is known.",
     )
 
 
@@ -93,8 +94,8 @@ def _is_outside(path: str) -> bool:
 
 
 def _listed(code: Code, folder: str) -> str:
-    """What a person can ask for instead of a folder."""
-    files = near.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
+    """Suggest files to name instead of a folder."""
+    files = suggestions.files_in(code, "" if folder == "." else folder, _MOST_LISTED + 1)
     if not files:
         return "Nothing in it is in the index of the code."
     more = ", …" if len(files) > _MOST_LISTED else "."

@@ -1,7 +1,7 @@
-"""What a name means in the code around a command: the one item that has it.
+"""What a name refers to in the code around a command: the one item with that name.
 
-Any end of its qualified name will do, and names in between may be left out, as those do who import
-something from where it is offered rather than from where it stands.
+Any suffix of the qualified name is enough. Names in the middle may be missing, because people often
+import an item from a package that re-exports it.
 """
 
 import re
@@ -16,25 +16,24 @@ from ctx.project.anchors import Anchor
 from ctx.workspace import Memory
 
 if TYPE_CHECKING:
-    # Most commands that name something name a file or a node, and need nothing of this.
-    from ctx.code.lookup import Code, Located
+    # Most commands name a file or a node and never need these modules.
+    from ctx.code.lookup import Code, LocatedItem
     from ctx.codebase.code_index import Codebase
 
 _PLACE = re.compile(r"[^\s:]+:\d{1,9}", re.ASCII)
 _MOST_NAMED = 8
 
 
-class Unknown(NamedTuple):
-    """A name that the code does not have."""
+class UnknownName(NamedTuple):
+    """A name that the code does not define."""
 
     name: str
     near: tuple[str, ...]
-    """Names that it does have, and that look alike."""
+    """Similar names that the code does define."""
 
 
 class CodeNames:
-    """The names in the code around a command, looked up when one is asked for. To be used as a
-    context."""
+    """The names in the code around a command, looked up on demand. Use it as a context manager."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -47,39 +46,39 @@ class CodeNames:
             self._code.connection.close()
 
     def anchor(self, text: str) -> Anchor | None:
-        """What stands for the item of a name; None where the code has none, or is not known."""
+        """The anchor of the item with a name; None if there is no such item or no index."""
         found = self._found(text)
         if len(found) > 1:
             raise AmbiguousId(
                 f"{text[:80]!r} names {len(found)} things in the code.",
-                detail="\n".join(_told(list(found.values()))),
+                detail="\n".join(_lines(list(found.values()))),
                 hint="Say more of its name, or where it is: FILE:LINE.",
             )
         for name, item in found.items():
             return anchors.file(item.path) if name == item.path else anchors.item(name)
         return None
 
-    def unclear(self, text: str) -> Unknown:
-        """A name of several things, with some of these."""
-        return Unknown(text, tuple(self._found(text))[:_MOST_NAMED])
+    def unclear(self, text: str) -> UnknownName:
+        """An ambiguous name, with some of the items that have it."""
+        return UnknownName(text, tuple(self._found(text))[:_MOST_NAMED])
 
-    def _found(self, text: str) -> "dict[str, Located]":
-        """What a name can mean, by the whole of its name."""
+    def _found(self, text: str) -> "dict[str, LocatedItem]":
+        """The items that a name can refer to, by qualified name."""
         if not (anchors.looks_qualified(text) or _PLACE.fullmatch(text)) or self._code is None:
             return {}
         from ctx.code import lookup
 
         every = lookup.without_impls(self._code.find(text, self._folder))
-        meant = lookup.exactly(every, text)
+        meant = lookup.exact_matches(every, text)
         return {each.name: each for each in meant}
 
-    def unknown(self, text: str) -> Unknown | None:
-        """A name that the code could have and does not; None where the code is not known."""
-        from ctx.code import near
+    def unknown(self, text: str) -> UnknownName | None:
+        """A name that the code could define but does not; None without an index."""
+        from ctx.code import suggestions
 
         if self._code is None:
             return None
-        return Unknown(text, tuple(near.names(self._code, text, self._folder)))
+        return UnknownName(text, tuple(suggestions.similar_names(self._code, text, self._folder)))
 
     @cached_property
     def _codebase(self) -> "Codebase | None":
@@ -88,10 +87,10 @@ class CodeNames:
         memory = self._memory
         is_somewhere = memory.project_memory or checkouts.find_checkout(memory.folder)
         if memory.is_single_store or not is_somewhere:
-            # A folder like any other may hold anything, and a great deal of it.
+            # A folder outside of any project may hold anything, and very many files.
             return None
         with suppress(CtxError):
-            return code_index.at(memory.environment)
+            return code_index.codebase_at(memory.environment)
         return None
 
     @property
@@ -100,12 +99,12 @@ class CodeNames:
 
     @cached_property
     def _code(self) -> "Code | None":
-        from ctx.codebase import code_at_hand
+        from ctx.codebase import freshness
 
-        return code_at_hand.open_if_quick(self._codebase) if self._codebase else None
+        return freshness.open_if_quick(self._codebase) if self._codebase else None
 
 
-def _told(found: "list[Located]") -> list[str]:
+def _lines(found: "list[LocatedItem]") -> list[str]:
     width = max(len(each.name) for each in found[:_MOST_NAMED])
     lines = [f"{each.name:{width}}  {each.path}:{each.line}" for each in found[:_MOST_NAMED]]
     more = len(found) - _MOST_NAMED

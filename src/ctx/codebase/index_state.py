@@ -1,15 +1,15 @@
-"""What an answer says about the index that it rests on."""
+"""What an answer reports about the index it used."""
 
 from typing import NamedTuple
 
 
 class IndexState(NamedTuple):
-    """How far the answer can be relied on, as far as the index goes."""
+    """How far the index behind an answer can be relied on."""
 
     state: str
-    """`fresh`, `as it was`, `busy`, `not writable`, `scanned`, `none`; `refused` where git does not
-    let anybody look."""
+    """`fresh`, `as it was`, `busy`, `not writable`, `scanned`, `none`; `refused` if git refuses to
+    read the repository."""
     refreshed_at: str | None
     files: int
     history: int
-    """Commits that are known."""
+    """Indexed commits."""

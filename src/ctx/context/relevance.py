@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ctx import terms
 from ctx.memory.model import Node
-from ctx.packs.remembered import Remembered
+from ctx.packs.node_ranking import RankedNode
 from ctx.search.entities import Entities
 
 MOST = 4
@@ -86,7 +86,7 @@ class Chosen(NamedTuple):
 
 
 def choose(
-    prompt: str, said: Named, found: Sequence[Remembered], not_again: Collection[str]
+    prompt: str, said: Named, found: Sequence[RankedNode], not_again: Collection[str]
 ) -> list[Chosen]:
     """The few nodes that an agent should see, the most urgent first."""
     asked = set(terms.query(prompt))

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import msgspec
 
 from ctx import clock
-from ctx.code import files
+from ctx.code import file_selection
 from ctx.code.packages import cargo_metadata
-from ctx.code.packages.model import Problem
+from ctx.code.packages.package_model import ManifestProblem
 from ctx.ids import ObjectId, SessionId
 from ctx.objects.model import (
     CargoSnapshot,
@@ -64,7 +64,7 @@ class CargoAdded(NamedTuple):
     dependencies: tuple[Dependency, ...]
     """What the packages of the project need."""
     edges: int
-    problems: tuple[Problem, ...]
+    problems: tuple[ManifestProblem, ...]
     parked: SessionId | None = None
     """Where this session's work of another branch was set aside."""
 
@@ -72,13 +72,13 @@ class CargoAdded(NamedTuple):
 def add_cargo(workspace: Workspace) -> CargoAdded:
     """Let cargo describe the project, and stage it if it differs from what is known already."""
     project = workspace.project
-    rules = files.Rules(
+    rules = file_selection.SelectionRules(
         ignore_globs=workspace.config.texts("ingestion.ignore_globs"),
         max_file_bytes=workspace.config.integer("ingestion.max_file_bytes"),
     )
-    chosen, _ = files.choose(project, project.root, ["."], rules)
+    chosen, _ = file_selection.choose(project, project.root, ["."], rules)
     # Cargo may take a while: nobody waits for the lock meanwhile.
-    value, problems = cargo_metadata.described(project.root, (each.path for each in chosen))
+    value, problems = cargo_metadata.describe(project.root, (each.path for each in chosen))
     snapshot = typed(value)
     edges = tuple(_edges(value))
     repository = workspace.repository

@@ -11,10 +11,10 @@ from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from ctx import clock, layout
-from ctx.code import affected, build, files, kinds, snapshots
-from ctx.code.coverage import Languages, NotRead
-from ctx.code.listing import LeftOut
-from ctx.code.snapshots import Indexed, Snapshots
+from ctx.code import affected, build, code_snapshots, file_selection, language_detection
+from ctx.code.code_snapshots import SnapshotFile, SnapshotMaker
+from ctx.code.coverage import LanguageFiles, UnreadFiles
+from ctx.code.file_listing import ExcludedPath
 from ctx.code.vocabulary import KINDS
 from ctx.codebase import code_index
 from ctx.codebase.code_index import Codebase
@@ -65,7 +65,7 @@ class Snapshot(NamedTuple):
     changed: int
     """Files that are new, or not what they were in the last snapshot."""
     removed: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedPath, ...]
     parked: SessionId | None
     """Where this session's work of another branch was set aside."""
 
@@ -79,12 +79,12 @@ class CodeAdded(NamedTuple):
     """Files out of which something was read."""
     changed: int
     """Those that are new in the index, or not what they were."""
-    languages: tuple[Languages, ...]
+    languages: tuple[LanguageFiles, ...]
     items: tuple[Kind, ...]
     problems: tuple[Problem, ...]
-    skipped: tuple[NotRead, ...]
+    skipped: tuple[UnreadFiles, ...]
     """Why nothing was read out of the other files."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[ExcludedPath, ...]
     """Links, submodules and the like."""
     snapshot: Snapshot | None = None
 
@@ -97,7 +97,7 @@ class _Chosen(NamedTuple):
 
     def __call__(self, path: str) -> bool:
         is_named = self.paths is None or path in self.paths
-        return is_named and self.language in (None, kinds.language_of(path))
+        return is_named and self.language in (None, language_detection.language_of(path))
 
     @property
     def is_everything(self) -> bool:
@@ -108,7 +108,7 @@ def add_code(codebase: Codebase, options: Options, tick: clock.Tick = clock.no_t
     """Bring the index up to date as far as asked for, and say what it has of that."""
     chosen = _chosen(codebase, options)
     done = code_index.refresh(codebase, tick, chosen=_to_read(chosen))
-    with code_index.as_it_is(codebase) as opened:
+    with code_index.open_unrefreshed(codebase) as opened:
         return _told(opened.code.connection, codebase.place.root, chosen, done)
 
 
@@ -121,13 +121,15 @@ def _to_read(chosen: _Chosen) -> Callable[[str], bool] | None:
 def _chosen(codebase: Codebase, options: Options) -> _Chosen:
     if not options.files:
         return _Chosen(None, options.language)
-    rules = files.Rules(codebase.ignore_globs, codebase.max_bytes)
+    rules = file_selection.SelectionRules(codebase.ignore_globs, codebase.max_bytes)
     place = layout.Project(codebase.place.root, codebase.place.checkout)
-    found, _ = files.choose(place, options.folder, options.files, rules)
+    found, _ = file_selection.choose(place, options.folder, options.files, rules)
     return _Chosen(frozenset(each.path for each in found), options.language)
 
 
-def _told(connection: Connection, root: str, chosen: _Chosen, done: build.Refreshed) -> CodeAdded:
+def _told(
+    connection: Connection, root: str, chosen: _Chosen, done: build.RefreshCounts
+) -> CodeAdded:
     every = connection.execute(
         "SELECT id, path, language, lines, skipped, problems FROM files ORDER BY path"
     )
@@ -142,7 +144,7 @@ def _told(connection: Connection, root: str, chosen: _Chosen, done: build.Refres
     lines: dict[str, list[int]] = {}
     for row in read.values():
         lines.setdefault(row[2], []).append(row[3])
-    languages = [Languages(name, len(each), sum(each)) for name, each in lines.items()]
+    languages = [LanguageFiles(name, len(each), sum(each)) for name, each in lines.items()]
     skipped = Counter(row[4] for row in found if row[4] is not None)
     return CodeAdded(
         root,
@@ -153,7 +155,7 @@ def _told(connection: Connection, root: str, chosen: _Chosen, done: build.Refres
         tuple(sorted(languages, key=lambda each: (-each.files, each.language))),
         tuple(Kind(KINDS[kind], number) for kind, number in _most_first(count)),
         tuple(Problem(row[1], row[5]) for row in found if row[5]),
-        tuple(NotRead(reason, number) for reason, number in _most_first(skipped)),
+        tuple(UnreadFiles(reason, number) for reason, number in _most_first(skipped)),
         tuple(each for each in done.left_out if chosen.is_everything or chosen(each.path)),
     )
 
@@ -173,7 +175,7 @@ def snapshot(
     chosen = _chosen(codebase, options)
     repository = workspace.repository
     root = codebase.place.root
-    with code_index.as_it_is(codebase, tick) as opened, repository.locked("ctx add code"):
+    with code_index.open_unrefreshed(codebase, tick) as opened, repository.locked("ctx add code"):
         heads = repository.tips()
         steps, parked = staging.open_steps(repository, workspace.session, heads)
         before = surveys.last_code(repository, steps, heads)
@@ -184,7 +186,7 @@ def snapshot(
             if not chosen(path) and os.path.lexists(os.path.join(root, path))
         }
         asked = _indexed(opened.code.connection, chosen)
-        taker = Snapshots(opened.code, root, workspace.repo_id)
+        taker = SnapshotMaker(opened.code, root, workspace.repo_id)
         taken = _take(repository, taker, asked, known, tick)
         every = trees.over(others, taken.leaves)
         tree, folders = trees.updated(repository.everything, None, every)
@@ -210,29 +212,29 @@ class _Taken(NamedTuple):
     leaves: dict[str, ObjectId]
     objects: list[Object]
     """Those that have yet to be written."""
-    left_out: list[LeftOut]
+    left_out: list[ExcludedPath]
 
 
 def _take(
     repository: Repository,
-    taker: Snapshots,
-    asked: Sequence[Indexed],
+    taker: SnapshotMaker,
+    asked: Sequence[SnapshotFile],
     known: Mapping[str, ObjectId],
     tick: clock.Tick,
 ) -> _Taken:
     """What is in each file. The objects of a large project are written on the way."""
     leaves: dict[str, ObjectId] = {}
-    left_out: list[LeftOut] = []
+    left_out: list[ExcludedPath] = []
     objects: list[Object] = []
     pending = 0
     for number, file in enumerate(asked):
         tick(number, len(asked))
         if trees.is_too_deep(file.path):
-            left_out.append(LeftOut(file.path, "it lies too many folders deep"))
+            left_out.append(ExcludedPath(file.path, "it lies too many folders deep"))
             continue
-        value = taker.of(file)
-        if isinstance(value, snapshots.LeftOut):
-            left_out.append(LeftOut(*value))
+        value = taker.snapshot(file)
+        if isinstance(value, code_snapshots.SkippedFile):
+            left_out.append(ExcludedPath(*value))
             continue
         made = typed(value)
         leaves[file.path] = made.id
@@ -246,9 +248,9 @@ def _take(
     return _Taken(leaves, objects, left_out)
 
 
-def _indexed(connection: Connection, chosen: _Chosen) -> list[Indexed]:
+def _indexed(connection: Connection, chosen: _Chosen) -> list[SnapshotFile]:
     rows = connection.execute(
         "SELECT id, path, language, hash FROM files"
         " WHERE skipped IS NULL AND hash NOT NULL AND language NOT NULL ORDER BY path"
     )
-    return [file for row in rows if chosen((file := Indexed(*row)).path)]
+    return [file for row in rows if chosen((file := SnapshotFile(*row)).path)]

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, TestCounts
+from ctx.code.diagnostics.diagnostic_model import Outcome, TestCounts, ToolDiagnostic, ToolReport
 from ctx.errors import UsageError
 from ctx.ids import ObjectId
 from ctx.memory import model
@@ -66,7 +66,7 @@ class Kept(NamedTuple):
     outcome: Outcome | None
     """What the exit code says, else the last words of the tools; None where nothing does."""
     tests: TestCounts | None
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[ToolDiagnostic, ...]
     """What the tools reported, as far as they were understood."""
     snapshot: ObjectId | None
     """The object that holds these, in a project."""
@@ -142,9 +142,9 @@ def _project(memory: Memory) -> "diagnosed.Project | None":
     )
 
 
-def _report(printed: Printed, name: str, project: "diagnosed.Project | None") -> Report:
+def _report(printed: Printed, name: str, project: "diagnosed.Project | None") -> ToolReport:
     """What the tools said, with paths as they are in the project, where there is one."""
-    from ctx.code.diagnostics import read as diagnostics
+    from ctx.code.diagnostics import tool_output as diagnostics
 
     # Nothing secret goes any further, in whatever part of a message it stands.
     report = diagnostics.read(redact("\n".join(printed.uncut)).text, name)
@@ -155,7 +155,7 @@ def _report(printed: Printed, name: str, project: "diagnosed.Project | None") ->
     return diagnosed.placed(report, project)
 
 
-def _keep(change: Change, report: Report, project: "diagnosed.Project") -> ObjectId:
+def _keep(change: Change, report: ToolReport, project: "diagnosed.Project") -> ObjectId:
     """Put a report beside the records of a change."""
     from ctx.project import diagnosed
 
@@ -169,7 +169,7 @@ class _Ended(NamedTuple):
 
     name: str
     exit_code: int | None
-    report: Report
+    report: ToolReport
     lines: int
 
     @property
@@ -179,7 +179,7 @@ class _Ended(NamedTuple):
         return self.report.outcome
 
     @property
-    def errors(self) -> list[Diagnostic]:
+    def errors(self) -> list[ToolDiagnostic]:
         return [each for each in self.report.diagnostics if each.severity == "error"]
 
     @property

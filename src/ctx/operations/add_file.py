@@ -5,8 +5,8 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, redaction
-from ctx.code import files
-from ctx.codebase.extracted import Extracted
+from ctx.code import file_selection
+from ctx.codebase.extraction_result import ExtractionResult
 from ctx.ids import ObjectId, SessionId
 from ctx.objects import trees
 from ctx.objects.commits import Head
@@ -19,7 +19,7 @@ from ctx.workspace import Workspace
 
 if TYPE_CHECKING:
     from ctx.code.lookup import Code
-    from ctx.codebase.extracting import Extraction
+    from ctx.codebase.extraction import Extraction
     from ctx.config.resolve import Config
 
 # A large tree is written in parts, so that it need not fit into memory.
@@ -53,10 +53,10 @@ class FilesAdded(NamedTuple):
     unchanged: tuple[str, ...]
     restored: tuple[str, ...]
     """Unchanged, but the object that holds them was missing or damaged and is whole again."""
-    refused: tuple[files.Refused, ...]
+    refused: tuple[file_selection.RefusedFile, ...]
     parked: SessionId | None = None
     """Where this session's work of another branch was set aside."""
-    semantics: Extracted | None = None
+    semantics: ExtractionResult | None = None
     """What was read out of them, where that was asked for."""
 
     @property
@@ -70,7 +70,7 @@ def add_file(
     """Stage what differs from what is committed or staged already."""
     rules = rules_of(workspace.config)._replace(include_ignored=options.force)
     project, repository = workspace.project, workspace.repository
-    chosen, refused = files.choose(project, options.folder, options.paths, rules)
+    chosen, refused = file_selection.choose(project, options.folder, options.paths, rules)
     paths = [candidate.path for candidate in chosen] if options.extract_semantics else ()
     # The code is looked at before anybody has to wait for the lock.
     with _code(workspace, paths) as code, repository.locked("ctx add file"):
@@ -80,13 +80,13 @@ def add_file(
         known = Known(repository, heads, steps)
         taking = _Taking(workspace, known, allow_secrets=options.allow_secrets)
         if options.extract_semantics:
-            from ctx.codebase.extracting import Extraction
+            from ctx.codebase.extraction import Extraction
 
             taking.extraction = Extraction(workspace, code, known.committed, steps)
         for number, candidate in enumerate(chosen):
             tick(number, len(chosen))
-            content = files.read(project, candidate, rules)
-            if isinstance(content, files.Refused):
+            content = file_selection.read(project, candidate, rules)
+            if isinstance(content, file_selection.RefusedFile):
                 refused.append(content)
             elif refusal := taking.take(candidate, content):
                 refused.append(refusal)
@@ -103,9 +103,9 @@ def add_file(
     )
 
 
-def rules_of(config: "Config") -> files.Rules:
+def rules_of(config: "Config") -> file_selection.SelectionRules:
     """Which files are kept, as the settings say."""
-    return files.Rules(
+    return file_selection.SelectionRules(
         ignore_globs=config.texts("ingestion.ignore_globs"),
         max_file_bytes=config.integer("ingestion.max_file_bytes"),
     )
@@ -117,9 +117,9 @@ def _code(workspace: Workspace, paths: Sequence[str]) -> "Iterator[Code | None]"
     if not paths:
         yield None
         return
-    from ctx.codebase import extracting
+    from ctx.codebase import extraction
 
-    code = extracting.opened(workspace, paths)
+    code = extraction.open_with(workspace, paths)
     with code or nullcontext():
         yield code
 
@@ -139,7 +139,9 @@ class _Taking:
         self._payload: list[ObjectId] = []
         self._pending = 0
 
-    def take(self, candidate: files.Candidate, content: bytes) -> files.Refused | None:
+    def take(
+        self, candidate: file_selection.SelectedFile, content: bytes
+    ) -> file_selection.RefusedFile | None:
         """Take a file in if it is not what it was; why not, where it must not be."""
         path, kept = candidate.path, blob(content)
         before = self._known.blob_at(path)
@@ -163,7 +165,7 @@ class _Taking:
             self._objects, self._pending = [], 0
         return None
 
-    def done(self) -> tuple[ObjectId | None, Extracted | None]:
+    def done(self) -> tuple[ObjectId | None, ExtractionResult | None]:
         """The step, if there is anything to stage, and what was read out of the files."""
         semantics = None
         if self.extraction:
@@ -223,14 +225,18 @@ def version_of(repo_id: str, path: str, content: Object) -> Object:
     )
 
 
-def secret_in(candidate: files.Candidate, content: bytes) -> files.Refused | None:
+def secret_in(
+    candidate: file_selection.SelectedFile, content: bytes
+) -> file_selection.RefusedFile | None:
     """Why a file is not kept, where there is a secret in it."""
     if redaction.redact(candidate.path).findings:
-        return files.Refused(candidate.path, "its name looks like a secret", candidate.named)
+        return file_selection.RefusedFile(
+            candidate.path, "its name looks like a secret", candidate.named
+        )
     found = redaction.redact(content.decode("utf-8", "surrogateescape")).findings
     if not found:
         return None
     where = f"line {found[0].line}"
     more = f" and {len(found) - 1} more" if len(found) > 1 else ""
     reason = f"it holds a secret: {found[0].rule} in {where}{more} (--allow-secrets adds it)"
-    return files.Refused(candidate.path, reason, candidate.named)
+    return file_selection.RefusedFile(candidate.path, reason, candidate.named)

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
-from ctx.code.edges import Edge
-from ctx.code.lookup import Located
+from ctx.code.code_graph import CodeEdge
+from ctx.code.lookup import LocatedItem
 from ctx.code.vocabulary import CONFIDENCES
 from ctx.codebase import code_items
-from ctx.codebase.code_index import Age, Opened
+from ctx.codebase.code_index import IndexAge, OpenIndex
 
 _CALLS = ("CALLS",)
 
@@ -24,8 +24,8 @@ class Options(NamedTuple):
 class Call(NamedTuple):
     depth: int
     """1 for a call of, or by, what was asked about; 2 for one further away."""
-    caller: Located
-    callee: Located
+    caller: LocatedItem
+    callee: LocatedItem
     path: str
     line: int
     """Where the caller calls it first."""
@@ -38,15 +38,15 @@ class Calls(NamedTuple):
 
     name: str
     direction: Literal["callers", "callees"]
-    items: tuple[Located, ...]
+    items: tuple[LocatedItem, ...]
     """What has that name."""
     calls: tuple[Call, ...]
     more: int
     """Calls that --limit left out."""
-    age: Age
+    age: IndexAge
 
 
-def callers(opened: Opened, options: Options) -> Calls:
+def callers(opened: OpenIndex, options: Options) -> Calls:
     """Who calls what has a name; with a depth above 1 also who calls those."""
     meant = code_items.require(opened, options.name)
     least = CONFIDENCES.index(options.confidence)
@@ -59,7 +59,7 @@ def callers(opened: Opened, options: Options) -> Calls:
     return _answer(opened, options, "callers", meant, steps)
 
 
-def callees(opened: Opened, options: Options) -> Calls:
+def callees(opened: OpenIndex, options: Options) -> Calls:
     """What is called by what has a name, or by anything in it."""
     meant = code_items.require(opened, options.name)
     least = CONFIDENCES.index(options.confidence)
@@ -72,14 +72,14 @@ def callees(opened: Opened, options: Options) -> Calls:
     return _answer(opened, options, "callees", meant, steps)
 
 
-_Step = tuple[int, Edge]
+_Step = tuple[int, CodeEdge]
 
 
 def _walk(
     start: list[int],
     depth: int,
-    around: Callable[[Iterable[int]], list[Edge]],
-    beyond: Callable[[Edge], int],
+    around: Callable[[Iterable[int]], list[CodeEdge]],
+    beyond: Callable[[CodeEdge], int],
 ) -> list[_Step]:
     """The edges up to a number of steps away, each item entered once."""
     seen, here = set(start), start
@@ -95,10 +95,10 @@ def _walk(
 
 
 def _answer(
-    opened: Opened,
+    opened: OpenIndex,
     options: Options,
     direction: Literal["callers", "callees"],
-    meant: list[Located],
+    meant: list[LocatedItem],
     steps: list[_Step],
 ) -> Calls:
     told = steps[: options.limit] if options.limit else steps

@@ -9,9 +9,17 @@ from typing import NamedTuple
 
 from ctx import clock, disk, git
 from ctx.checkouts import Checkout
-from ctx.code import changes, encoding, kinds, language, listing, parse, reading
-from ctx.code.changes import Change
-from ctx.code.model import Parsed
+from ctx.code import (
+    encoding,
+    file_listing,
+    file_reader,
+    item_changes,
+    language,
+    language_detection,
+    source_parser,
+)
+from ctx.code.item_changes import ItemChange
+from ctx.code.source_model import ParsedFile
 from ctx.codebase.code_index import Codebase
 from ctx.errors import GitFailure, UsageError
 
@@ -31,7 +39,7 @@ class ChangedFile(NamedTuple):
     language: str | None
     skipped: str | None
     """Why its items were not compared."""
-    items: tuple[Change, ...]
+    items: tuple[ItemChange, ...]
 
 
 class Changed(NamedTuple):
@@ -70,7 +78,7 @@ def changed(codebase: Codebase, since: str, tick: clock.Tick) -> Changed:
             f"There is no commit {since[:80]!r} here.",
             hint="--since takes a branch, a tag, or a commit, such as HEAD~3.",
         )
-    limits = reading.limits(place.root, codebase.max_bytes)
+    limits = file_reader.limits(place.root, codebase.max_bytes)
     blobs = git.Blobs(checkout)
     files = []
     try:
@@ -93,7 +101,9 @@ def _pairs(codebase: Codebase, checkout: Checkout, commit: str | None) -> Iterat
     root = codebase.place.root
     inside = os.path.relpath(root, checkout.top)
     cut = 0 if inside == "." else len(inside) + 1
-    here = {each[0] for each in listing.belonging(root, checkout, codebase.ignore_globs).files}
+    here = {
+        each[0] for each in file_listing.list_files(root, checkout, codebase.ignore_globs).files
+    }
     tracked = {path[cut:] for path in git.tracked_files(checkout, root)}
     new = here - tracked
     found: dict[str, _Pair] = {}
@@ -152,7 +162,9 @@ def _lines(content: bytes) -> set[bytes]:
     return {line.strip() for line in content.splitlines()} - {b""}
 
 
-def _compared(root: str, pair: _Pair, blobs: git.Blobs, limits: kinds.Limits) -> ChangedFile | None:
+def _compared(
+    root: str, pair: _Pair, blobs: git.Blobs, limits: language_detection.FileLimits
+) -> ChangedFile | None:
     """How a file differs; None where nothing does that is code."""
     has_old = bool(pair.blob.strip("0"))
     try:
@@ -171,7 +183,7 @@ def _compared(root: str, pair: _Pair, blobs: git.Blobs, limits: kinds.Limits) ->
     # git may keep other line ends than the working tree has.
     old, new = (each and each.replace(b"\r\n", b"\n") for each in (old, new))
     path = pair.path or pair.was
-    name = kinds.language_of(path, (new or old or b"")[: kinds.HEAD])
+    name = language_detection.language_of(path, (new or old or b"")[: language_detection.HEAD])
     if name not in language.READ:
         return None
     if old == new and pair.was == pair.path:
@@ -181,28 +193,28 @@ def _compared(root: str, pair: _Pair, blobs: git.Blobs, limits: kinds.Limits) ->
     ]
     if any(unfit):
         return _told(pair, name, next(filter(None, unfit)), ())
-    items = changes.between(_parsed(pair.was, old, name), _parsed(path, new, name))
+    items = item_changes.between(_parsed(pair.was, old, name), _parsed(path, new, name))
     if not items and pair.was == pair.path:
         return None
     return _told(pair, name, None, tuple(items))
 
 
-def _unfit(path: str, content: bytes, limits: kinds.Limits) -> str | None:
+def _unfit(path: str, content: bytes, limits: language_detection.FileLimits) -> str | None:
     if len(content) > _LARGE:
         return f"larger than {_LARGE:,} bytes"
-    return kinds.unfit(path, content, limits)
+    return language_detection.unfit(path, content, limits)
 
 
-def _parsed(path: str, content: bytes | None, name: str) -> Parsed | None:
+def _parsed(path: str, content: bytes | None, name: str) -> ParsedFile | None:
     if content is None:
         return None
     if not content.isascii():
         content = encoding.decode(content).text.encode()
-    return parse.parse(path, content, name)
+    return source_parser.parse(path, content, name)
 
 
 def _told(
-    pair: _Pair, name: str | None, skipped: str | None, items: tuple[Change, ...]
+    pair: _Pair, name: str | None, skipped: str | None, items: tuple[ItemChange, ...]
 ) -> ChangedFile:
     if not pair.was:
         change = "added"

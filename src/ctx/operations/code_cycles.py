@@ -5,10 +5,10 @@ from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from ctx.code import cycles as condensing
-from ctx.code.cycles import Condensed, View
+from ctx.code.cycles import CondensedGraph, CycleView
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import MEDIUM, file_of, item_id
-from ctx.codebase.code_index import Age, Codebase, Opened
+from ctx.codebase.code_index import Codebase, IndexAge, OpenIndex
 from ctx.errors import DiskFailure
 
 Between = Literal["files", "items"]
@@ -37,7 +37,7 @@ class Cycles(NamedTuple):
     """Items that call or are called."""
     view: str | None
     """The name of the view that was written down."""
-    age: Age
+    age: IndexAge
 
 
 class Condensation(NamedTuple):
@@ -53,12 +53,12 @@ class Condensation(NamedTuple):
     item_cycles: int
 
 
-def cycles(opened: Opened, codebase: Codebase, of: Sequence[Between]) -> Cycles:
-    view = condensing.view(opened.code)
+def cycles(opened: OpenIndex, codebase: Codebase, of: Sequence[Between]) -> Cycles:
+    view = condensing.cycle_view(opened.code)
     kept = None
     # Where nothing can be written, the answer is the same.
     with suppress(DiskFailure):
-        kept = condensing.keep(codebase.place.derived, view)
+        kept = condensing.write_view(codebase.place.derived, view)
     found: list[Cycle] = []
     if "files" in of:
         found += _between_files(opened.code, view.files)
@@ -68,10 +68,10 @@ def cycles(opened: Opened, codebase: Codebase, of: Sequence[Between]) -> Cycles:
     return Cycles(tuple(found), files, items, kept, opened.age)
 
 
-def condense(opened: Opened, codebase: Codebase) -> Condensation:
+def condense(opened: OpenIndex, codebase: Codebase) -> Condensation:
     """Make the view of components anew, and let `scc_latest` name it."""
-    view: View = condensing.view(opened.code)
-    name = condensing.keep(codebase.place.derived, view)
+    view: CycleView = condensing.cycle_view(opened.code)
+    name = condensing.write_view(codebase.place.derived, view)
     sizes = [
         size
         for each in (view.files, view.items)
@@ -80,11 +80,11 @@ def condense(opened: Opened, codebase: Codebase) -> Condensation:
     return Condensation(name, *sizes)
 
 
-def _members(condensed: Condensed) -> int:
+def _members(condensed: CondensedGraph) -> int:
     return sum(map(len, condensed.components))
 
 
-def _between_files(code: Code, condensed: Condensed) -> list[Cycle]:
+def _between_files(code: Code, condensed: CondensedGraph) -> list[Cycle]:
     edges = condensing.inside(condensed, code.importing_files())
     found = []
     for members in condensed.cycles:
@@ -96,7 +96,7 @@ def _between_files(code: Code, condensed: Condensed) -> list[Cycle]:
     return found
 
 
-def _between_items(code: Code, condensed: Condensed) -> list[Cycle]:
+def _between_items(code: Code, condensed: CondensedGraph) -> list[Cycle]:
     found = []
     for members in condensed.cycles:
         items = code.located(members)

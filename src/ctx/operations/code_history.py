@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ctx import clock, locks
 from ctx.code import index_file
-from ctx.code.history import questions
-from ctx.code.history import refresh as history
-from ctx.code.history.questions import CoChange
+from ctx.code.history import commit_queries
+from ctx.code.history import history_refresh as history
+from ctx.code.history.commit_queries import CoChange
 from ctx.code.lookup import Code
 from ctx.codebase.code_index import Codebase
 from ctx.errors import LockConflict, PathRefused, UsageError
@@ -67,35 +67,37 @@ def code_history(codebase: Codebase, options: Options, tick: clock.Tick = clock.
         explained(place.database),
         closing(index_file.open_for_writing(place.database)) as connection,
     ):
-        known = history.known(connection)
+        known = history.history_size(connection)
         try:
             with locks.held(place.lock, "ctx code history", _WAIT_SECONDS):
                 project = Project(place.root, place.checkout)
                 known = history.refresh(connection, project, tick=tick) or known
         except LockConflict:
             # Somebody else is at it: what is there is not wrong, only older.
-            known = history.known(connection)
+            known = history.history_size(connection)
         limit = options.limit or _EVERY
         total, complete = known.commits_total, known.complete
         if options.words:
-            found = questions.search(connection, options.words, limit)
+            found = commit_queries.search(connection, options.words, limit)
             commits = [each.commit for each in found]
             return History(None, options.words, _touching(connection, commits), (), total, complete)
         path, commits = _commits(connection, codebase, options.path, limit)
         # What is gone says nothing about what to read next.
-        beside = questions.together(connection, path, 4 * limit)
+        beside = commit_queries.changed_together(connection, path, 4 * limit)
         there = [each for each in beside if os.path.lexists(os.path.join(place.root, each.path))]
         closest = sorted(there[:limit], key=lambda each: (-each.times, each.path))
         return History(path, None, _touching(connection, commits), tuple(closest), total, complete)
 
 
-def _touching(connection: Connection, commits: list[questions.Commit]) -> tuple[Touching, ...]:
+def _touching(
+    connection: Connection, commits: list[commit_queries.IndexedCommit]
+) -> tuple[Touching, ...]:
     return tuple(
         Touching(
             each.hash[:_LONGEST_HASH],
             clock.iso(1000 * each.time),
             each.subject,
-            tuple(questions.files_of(connection, each.hash)),
+            tuple(commit_queries.files_of(connection, each.hash)),
         )
         for each in commits
     )
@@ -103,7 +105,7 @@ def _touching(connection: Connection, commits: list[questions.Commit]) -> tuple[
 
 def _commits(
     connection: Connection, codebase: Codebase, said: str, limit: int
-) -> tuple[str, list[questions.Commit]]:
+) -> tuple[str, list[commit_queries.IndexedCommit]]:
     """What is meant by a path, from the root, and its commits. It need not be there any more."""
     root = codebase.place.root
     meant = [
@@ -115,8 +117,8 @@ def _commits(
         raise PathRefused(f"{said!r} is outside of {root}.")
     there = [each for each in meant if os.path.lexists(os.path.join(root, each))]
     for path in dict.fromkeys((*there, *meant)):
-        found = questions.commits_of(connection, path, limit)
-        if found := found or questions.commits_inside(connection, path, limit):
+        found = commit_queries.commits_of(connection, path, limit)
+        if found := found or commit_queries.commits_inside(connection, path, limit):
             return path, found
     if not there:
         raise PathRefused(

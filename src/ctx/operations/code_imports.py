@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from ctx.code.lookup import Located
+from ctx.code.lookup import LocatedItem
 from ctx.code.vocabulary import file_of
 from ctx.codebase import code_items
-from ctx.codebase.code_index import Age, Opened
+from ctx.codebase.code_index import IndexAge, OpenIndex
 
 _IMPORTS = ("IMPORTS",)
 
@@ -19,14 +19,14 @@ class Import(NamedTuple):
     """What of it; empty for the whole, `*` for everything."""
     bound: str
     """What it is called here."""
-    target: Located | None
+    target: LocatedItem | None
     """Where it leads in this repository; null: elsewhere, or nobody knows."""
 
 
 class Importer(NamedTuple):
-    importer: Located
+    importer: LocatedItem
     """The file, or the function that imports for itself."""
-    imported: Located
+    imported: LocatedItem
     path: str
     line: int
 
@@ -35,16 +35,16 @@ class Imports(NamedTuple):
     """The answer of `ctx code imports`."""
 
     name: str
-    items: tuple[Located, ...]
+    items: tuple[LocatedItem, ...]
     """What has that name."""
     imports: tuple[Import, ...]
     importers: tuple[Importer, ...]
     more: int
     """Importers that --limit left out."""
-    age: Age
+    age: IndexAge
 
 
-def imports(opened: Opened, name: str, limit: int = 0) -> Imports:
+def imports(opened: OpenIndex, name: str, limit: int = 0) -> Imports:
     """What has a name, with its imports; of those who import it as many as asked for, or all."""
     meant = code_items.require(opened, name)
     items = code_items.shown(meant)

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from ctx.code.lookup import Outlined
+from ctx.code.lookup import OutlineEntry
 from ctx.codebase import code_items
-from ctx.codebase.code_index import Age, Opened
+from ctx.codebase.code_index import IndexAge, OpenIndex
 
 
 class Outline(NamedTuple):
@@ -17,11 +17,11 @@ class Outline(NamedTuple):
     """Why nothing was read out of it; null: it was."""
     problems: int
     """Places that could not be understood."""
-    items: tuple[Outlined, ...]
-    age: Age
+    items: tuple[OutlineEntry, ...]
+    age: IndexAge
 
 
-def outline(opened: Opened, path: str) -> Outline:
+def outline(opened: OpenIndex, path: str) -> Outline:
     file = code_items.require_file(opened, path)
     items = tuple(opened.code.outline(file))
     return Outline(

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from ctx.code.packages import known
-from ctx.code.packages.known import Known, Needed
+from ctx.code.packages import package_queries
+from ctx.code.packages.package_queries import IndexedPackage, PackageDependency
 from ctx.codebase import code_items
-from ctx.codebase.code_index import Age, Opened
+from ctx.codebase.code_index import IndexAge, OpenIndex
 from ctx.errors import NodeNotFound
 
 
@@ -14,7 +14,7 @@ class Needing(NamedTuple):
 
     package: str
     manifest: str
-    dependency: Needed
+    dependency: PackageDependency
 
 
 class Packages(NamedTuple):
@@ -22,23 +22,27 @@ class Packages(NamedTuple):
 
     name: str
     """As it was asked; empty for all."""
-    packages: tuple[Known, ...]
+    packages: tuple[IndexedPackage, ...]
     """None where the name is only that of a package from elsewhere."""
     needed_by: tuple[Needing, ...]
     """Who depends on what has that name; none where no name was asked."""
-    age: Age
+    age: IndexAge
 
 
-def packages(opened: Opened, name: str = "") -> Packages:
-    every = known.every(opened.code.connection)
+def packages(opened: OpenIndex, name: str = "") -> Packages:
+    every = package_queries.all_packages(opened.code.connection)
     if not name:
         return Packages("", tuple(every), (), opened.age)
-    meant = known.called(every, name)
+    meant = package_queries.find_packages(every, name)
     if not meant:
         # A path may also be meant from where the command works, or be a whole one.
         paths = opened.code.inside(name, opened.folder)
-        meant = [each for path in paths for each in known.called(every, path)]
-    found = known.needing(every, meant) if meant else known.needing_from_elsewhere(every, name)
+        meant = [each for path in paths for each in package_queries.find_packages(every, path)]
+    found = (
+        package_queries.dependents(every, meant)
+        if meant
+        else package_queries.dependents_of_external(every, name)
+    )
     if not meant and not found:
         hint = code_items.reservation(opened.age) or _hint(every, name)
         raise NodeNotFound(f"No package is called {name[:80]!r}.", hint=hint)
@@ -46,7 +50,7 @@ def packages(opened: Opened, name: str = "") -> Packages:
     return Packages(name, tuple(meant), needing, opened.age)
 
 
-def _hint(every: list[Known], name: str) -> str:
-    if near := known.near(every, name):
+def _hint(every: list[IndexedPackage], name: str) -> str:
+    if near := package_queries.similar_names(every, name):
         return f"Did you mean {' or '.join(f'`{each}`' for each in near)}?"
     return "`ctx code packages` shows those that are here."

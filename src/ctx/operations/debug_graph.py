@@ -7,11 +7,11 @@ in the code, and one vertex.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.code import lookup, near
-from ctx.code.lookup import Code, Located
+from ctx.code import lookup, suggestions
+from ctx.code.lookup import Code, LocatedItem
 from ctx.code.vocabulary import SLOTS, file_of, item_id
 from ctx.codebase import code_items
-from ctx.codebase.code_index import Age
+from ctx.codebase.code_index import IndexAge
 from ctx.errors import AmbiguousId, NodeNotFound
 from ctx.ids import NodeId
 from ctx.memory.graph import USER
@@ -61,7 +61,7 @@ class Drawn(NamedTuple):
     edges: tuple[Arrow, ...]
     left_out: int
     """Vertices for which there was no place."""
-    age: Age | None
+    age: IndexAge | None
     """Null where no code was looked at."""
 
 
@@ -72,7 +72,7 @@ class Drawable(NamedTuple):
     """Whose picture it is: in the user store there are nodes of other projects, too."""
 
 
-def everything(known: Drawable, limit: int, age: Age | None) -> Drawn:
+def everything(known: Drawable, limit: int, age: IndexAge | None) -> Drawn:
     """All of memory, and which file imports which, as far as there is place.
 
     What is newest in memory comes first, then the files that it speaks of, then those that most
@@ -94,7 +94,7 @@ def everything(known: Drawable, limit: int, age: Age | None) -> Drawn:
     return drawing.drawn(None, left_out, age)
 
 
-def around(known: Drawable, wanted: Near, age: Age | None) -> Drawn:
+def around(known: Drawable, wanted: Near, age: IndexAge | None) -> Drawn:
     """What is near something: a node by its id, an item by its name, a file."""
     drawing = _Drawing(known, wanted.limit)
     if known.code:
@@ -141,7 +141,7 @@ class _Drawing:
     def connect(self, arrow: Arrow) -> None:
         self._arrows.setdefault((arrow.source, arrow.type, arrow.target), arrow)
 
-    def drawn(self, around: str | None, left_out: int, age: Age | None) -> Drawn:
+    def drawn(self, around: str | None, left_out: int, age: IndexAge | None) -> Drawn:
         arrows = [
             arrow
             for arrow in self._arrows.values()
@@ -176,7 +176,7 @@ class _Drawing:
         if node.type == "file":
             file = self._code.file(name)
             return self._vertex(item_id(file.id, 0), node.id) if file else None
-        meant = lookup.exactly(self._code.named(name), name)
+        meant = lookup.exact_matches(self._code.named(name), name)
         named = [each for each in meant if each.kind != "impl"]
         return self._vertex(named[0].id, node.id) if len(named) == 1 else None
 
@@ -192,7 +192,7 @@ class _Drawing:
         found = self._code.located([item])
         return self._of_item(found[0], node) if found else None
 
-    def _of_item(self, item: Located, node: NodeId | None = None) -> Vertex:
+    def _of_item(self, item: LocatedItem, node: NodeId | None = None) -> Vertex:
         if item.id == item_id(file_of(item.id), 0):
             vertex = Vertex(f"file:{item.path}", "file", item.path, item.path, 0, node)
         else:
@@ -224,7 +224,7 @@ class _Drawing:
 
     # Around something
 
-    def start(self, word: str, folder: str, age: Age | None) -> list[str]:
+    def start(self, word: str, folder: str, age: IndexAge | None) -> list[str]:
         """What a word means: a node by its id, else what is called so in the code or in memory."""
         vertices: list[Vertex] = []
         try:
@@ -240,7 +240,7 @@ class _Drawing:
         if not vertices:
             if age and (doubt := code_items.reservation(age)):
                 raise NodeNotFound(f"{word[:80]!r} names nothing known so far.", hint=doubt)
-            close = near.names(self._code, word, folder) if self._code else []
+            close = suggestions.similar_names(self._code, word, folder) if self._code else []
             told = " or ".join(f"`{name}`" for name in close)
             raise NodeNotFound(
                 f"{word[:80]!r} names nothing here.",

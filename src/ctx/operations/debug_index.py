@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.code import coverage, lookup, near
-from ctx.code.lookup import Located
-from ctx.code.packages import known as packages
+from ctx.code import coverage, lookup, suggestions
+from ctx.code.lookup import LocatedItem
+from ctx.code.packages import package_queries as packages
 from ctx.codebase import code_index
-from ctx.codebase.code_index import Age, Codebase, Opened
+from ctx.codebase.code_index import Codebase, IndexAge, OpenIndex
 from ctx.errors import IndexCorrupt, UsageError
 from ctx.ids import ObjectId
 from ctx.objects import index
@@ -29,7 +29,7 @@ class Found(NamedTuple):
     """What the index of the code has, as the last refresh left it."""
     near: tuple[str, ...]
     """Names of the code like one that it does not have."""
-    age: Age | None
+    age: IndexAge | None
     """Of the index of the code; null where there is none."""
 
 
@@ -52,19 +52,19 @@ def look_up(workspace: Workspace | None, codebase: Codebase, key: str | None) ->
         found = index.look_up(workspace.repository, workspace.repo_id, key if known else None)
         heads, entries = found.heads, found.entries if known else ()
     try:
-        opened = code_index.as_it_is(codebase)
+        opened = code_index.open_unrefreshed(codebase)
     except IndexCorrupt:
         return Found(key or "", heads, entries, (), (), None)
     with opened:
         told = tuple(_in_code(opened, kind, wanted))
         is_name = kind in ("name", "item") and not told
-        close = near.names(opened.code, wanted, opened.folder) if is_name else []
+        close = suggestions.similar_names(opened.code, wanted, opened.folder) if is_name else []
         if kind == "package" and not told:
-            close = packages.near(packages.every(opened.code.connection), wanted)
+            close = packages.similar_names(packages.all_packages(opened.code.connection), wanted)
     return Found(key or "", heads, entries, told, tuple(close), opened.age)
 
 
-def _in_code(opened: Opened, kind: str, wanted: str) -> Iterator[dict[str, Any]]:
+def _in_code(opened: OpenIndex, kind: str, wanted: str) -> Iterator[dict[str, Any]]:
     code = opened.code
     match kind:
         case "path":
@@ -75,16 +75,16 @@ def _in_code(opened: Opened, kind: str, wanted: str) -> Iterator[dict[str, Any]]
                 yield _told(each)
         case "item":
             # A stable key is the whole name; who has only the end of it is told the rest.
-            for each in lookup.exactly(code.named(wanted), wanted):
+            for each in lookup.exact_matches(code.named(wanted), wanted):
                 yield _told(each)
         case "package":
-            for package in packages.called(packages.every(code.connection), wanted):
+            for package in packages.find_packages(packages.all_packages(code.connection), wanted):
                 yield package._asdict()
         case "":
-            known = coverage.of(code.connection)
+            known = coverage.measure(code.connection)
             counted = ("files", "parsed", "items", "edges", "refreshed_at")
             yield {name: getattr(known, name) for name in counted}
 
 
-def _told(item: Located) -> dict[str, Any]:
+def _told(item: LocatedItem) -> dict[str, Any]:
     return {**item._asdict(), "file_id": item.id >> 16}

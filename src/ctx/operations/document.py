@@ -11,7 +11,7 @@ from sqlite3 import DatabaseError
 from typing import NamedTuple
 
 from ctx import clock, disk, git, ids
-from ctx.codebase.code_names import Unknown
+from ctx.codebase.code_names import UnknownName
 from ctx.errors import ContentRefused, CtxError, PathRefused, StagingConflict, UsageError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import model, records, replay
@@ -59,9 +59,9 @@ class Written(NamedTuple):
     given: tuple[str, ...]
     """Tags that it has beside those that were asked for."""
     redacted: tuple[Redaction, ...]
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[UnknownName, ...] = ()
     """Mentions that the code does not have: they are kept as they were said."""
-    unclear: tuple[Unknown, ...] = ()
+    unclear: tuple[UnknownName, ...] = ()
     """Mentions that are the name of several things, kept likewise."""
 
 
@@ -76,8 +76,8 @@ class Draft(NamedTuple):
     """Those that are not."""
     mentions: tuple[str, ...]
     redacted: tuple[Redaction, ...]
-    unknown: tuple[Unknown, ...] = ()
-    unclear: tuple[Unknown, ...] = ()
+    unknown: tuple[UnknownName, ...] = ()
+    unclear: tuple[UnknownName, ...] = ()
 
     @property
     def content(self) -> str:

@@ -18,9 +18,9 @@ from ctx.memory.query.parse import parse
 from ctx.operations import respond
 from ctx.operations.pack import Options as PackOptions
 from ctx.operations.pack import pack as packing
-from ctx.packs import prompt, recent
-from ctx.packs.pack import Chunk, PromptPack
-from ctx.packs.prompt import Frame
+from ctx.packs import prompt, recent_work
+from ctx.packs.prompt import PromptFrame
+from ctx.packs.prompt_pack import Chunk, PromptPack
 from ctx.workspace import Memory
 
 PURPOSE = "llm"
@@ -73,7 +73,7 @@ def prepare(memory: Memory, backend: Backend, wish: Wish) -> Question:
     config = memory.config
     room = _Room(seen.context_tokens, _most(wish, seen, config.integer("llm.max_response_tokens")))
     temperature = wish.temperature
-    frame = Frame(
+    frame = PromptFrame(
         config.text("llm.prompt_prefix"),
         config.text("llm.prompt_instruction"),
         room.answer,
@@ -209,7 +209,9 @@ def _most(wish: Wish, seen: Seen, configured: int) -> int:
     return max(1, min(configured, seen.context_tokens // _ANSWERS_SHARE))
 
 
-def _packed(memory: Memory, wish: Wish, frame: Frame, room: _Room) -> tuple[PromptPack, Request]:
+def _packed(
+    memory: Memory, wish: Wish, frame: PromptFrame, room: _Room
+) -> tuple[PromptPack, Request]:
     """The pack for a query, as large as the model and the settings allow."""
     query = parse(wish.query)
     # A pack tells a long task in short: whoever asks for one has it. A model has not.
@@ -218,7 +220,7 @@ def _packed(memory: Memory, wish: Wish, frame: Frame, room: _Room) -> tuple[Prom
     if budget is None:
         budget = memory.config.integer("retrieval.default_budget")
     if room.question is not None:
-        free = room.question - _tokens(prompt.compose(prompt.bare(task), frame))
+        free = room.question - _tokens(prompt.compose(prompt.empty_pack(task), frame))
         if free < _LEAST:
             raise _nothing_left(room, free)
         if wish.budget is not None and wish.budget > free:
@@ -246,7 +248,7 @@ def _without_answers(memory: Memory, pack: PromptPack) -> PromptPack:
             for chunk in pack.retrieved
             if chunk.object_id not in answers and not _is_noted_answer(chunk)
         ),
-        recent_narrative=recent.without(pack.recent_narrative, respond.TITLE),
+        recent_narrative=recent_work.without_entries(pack.recent_narrative, respond.TITLE),
     )
 
 

@@ -7,7 +7,7 @@ be kept is told and keeps nothing else from being.
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from ctx.code import files
+from ctx.code import file_selection
 from ctx.errors import AmbiguousId, ContentRefused, NodeNotFound, PathRefused, UsageError
 from ctx.ids import NodeId, ObjectId, SessionId
 from ctx.memory import model
@@ -85,11 +85,11 @@ class Kept(NamedTuple):
 def look_at(workspace: Workspace, folder: str, path: str) -> FileSeen | NotKept:
     """A file as it is now."""
     rules = rules_of(workspace.config)
-    found = files.named(workspace.project, folder, path, rules)
-    if isinstance(found, files.Refused):
+    found = file_selection.choose_one(workspace.project, folder, path, rules)
+    if isinstance(found, file_selection.RefusedFile):
         return _not_kept(found)
-    content = files.read(workspace.project, found, rules)
-    if isinstance(content, files.Refused):
+    content = file_selection.read(workspace.project, found, rules)
+    if isinstance(content, file_selection.RefusedFile):
         return _not_kept(content)
     return _unless_secret(found, content)
 
@@ -97,21 +97,21 @@ def look_at(workspace: Workspace, folder: str, path: str) -> FileSeen | NotKept:
 def take(workspace: Workspace, folder: str, path: str, content: bytes) -> FileSeen | NotKept:
     """A file as somebody says that they have written it."""
     rules = rules_of(workspace.config)
-    found = files.named(workspace.project, folder, path, rules)
-    if isinstance(found, files.Refused):
+    found = file_selection.choose_one(workspace.project, folder, path, rules)
+    if isinstance(found, file_selection.RefusedFile):
         return _not_kept(found)
-    if refused := files.unfit(found, content, rules):
+    if refused := file_selection.unfit(found, content, rules):
         return _not_kept(refused)
     seen = _unless_secret(found, content)
     return seen._replace(written=True) if isinstance(seen, FileSeen) else seen
 
 
-def _unless_secret(candidate: files.Candidate, content: bytes) -> FileSeen | NotKept:
+def _unless_secret(candidate: file_selection.SelectedFile, content: bytes) -> FileSeen | NotKept:
     refused = secret_in(candidate, content)
     return _not_kept(refused) if refused else FileSeen(candidate.path, content, written=False)
 
 
-def _not_kept(refused: files.Refused) -> NotKept:
+def _not_kept(refused: file_selection.RefusedFile) -> NotKept:
     # What would add it all the same is said to those who type commands.
     return NotKept(refused.path, refused.reason.partition(" (--")[0])
 

@@ -6,9 +6,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
 
 from ctx import clock, tokens
-from ctx.codebase import code_at_hand
-from ctx.codebase.code_at_hand import AtHand
+from ctx.codebase import freshness
 from ctx.codebase.code_index import Codebase
+from ctx.codebase.freshness import AvailableCode
 from ctx.errors import CtxError
 from ctx.hook_files import spool
 from ctx.ids import NodeId, Ulid
@@ -20,12 +20,11 @@ from ctx.memory.query.filters import Path, Tag, Type
 from ctx.memory.query.parse import And, Expression, Not, Or, Query, parse
 from ctx.memory.receipts import Item, NotPacked, Packed, PackedChunk, Reason, Receipt
 from ctx.operations.compose import Visible, scope_of
-from ctx.packs import pipeline, remembered
-from ctx.packs.chunks import Section
+from ctx.packs import pack_pipeline
+from ctx.packs.chunks import NarrativeSection
 from ctx.packs.expand import InSight
-from ctx.packs.pack import PromptPack, Signal
-from ctx.packs.pipeline import RetrievalConfig, Sources
-from ctx.packs.remembered import Remembered
+from ctx.packs.pack_pipeline import RetrievalConfig, Sources
+from ctx.packs.prompt_pack import PromptPack, Signal
 from ctx.project import present
 from ctx.redaction import redact
 from ctx.sqlite import truth
@@ -34,6 +33,7 @@ from ctx.workspace import Memory
 
 if TYPE_CHECKING:
     from ctx.operations.passages import Kind
+    from ctx.packs.node_ranking import RankedNode
 
 FEW_NODES = 200
 """Among so many, a pack finds by words alone."""
@@ -74,11 +74,11 @@ def pack(memory: Memory, options: Options) -> PromptPack:
     now = clock.now_ms()
     config = _config(memory, options, query)
 
-    def build(at_hand: AtHand) -> PromptPack:
+    def build(at_hand: AvailableCode) -> PromptPack:
         sources = _sources(memory, options, query, at_hand)
-        return pipeline.build(task, sources, config, now)
+        return pack_pipeline.build(task, sources, config, now)
 
-    built = code_at_hand.asked(_codebase(memory, options, query), query.words, build)
+    built = freshness.with_code(_codebase(memory, options, query), query.words, build)
     return built._replace(
         # Who pastes a log has it already, and a budget is there to be kept.
         task=task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK]}…",
@@ -88,7 +88,7 @@ def pack(memory: Memory, options: Options) -> PromptPack:
 
 
 def _config(memory: Memory, options: Options, query: Query) -> RetrievalConfig:
-    config = pipeline.configured(memory.config)
+    config = pack_pipeline.configured(memory.config)
     wanted = options.narrative if options.narrative is not None else config.include_narrative
     return config._replace(
         budget=config.budget if options.budget is None else options.budget,
@@ -103,10 +103,10 @@ def _codebase(memory: Memory, options: Options, query: Query) -> Codebase | None
     """The code of the project here, unless something else was asked for."""
     if not options.code or not _may_be_code(query.tree, memory.project):
         return None
-    return code_at_hand.here(memory)
+    return freshness.codebase_here(memory)
 
 
-def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) -> Sources:
+def _sources(memory: Memory, options: Options, query: Query, at_hand: AvailableCode) -> Sources:
     scope = scope_of(memory, options.visible)
     project = memory.project
     beside = memory.project_memory
@@ -120,7 +120,7 @@ def _sources(memory: Memory, options: Options, query: Query, at_hand: AtHand) ->
         sections=_sections(memory) if beside and tree is None else None,
         narrative=beside.project.narrative if beside else None,
         task=_task(memory),
-        touched=code_at_hand.touched(at_hand.code, clock.wall_ms()) if at_hand.code else (),
+        touched=freshness.recently_edited(at_hand.code, clock.wall_ms()) if at_hand.code else (),
         project_tag=memory.project_tag or "",
         in_sight=_in_sight(memory, query, scope),
         head_commit=_head(memory),
@@ -147,26 +147,27 @@ def _in_sight(memory: Memory, query: Query, scope: Scope) -> InSight:
 
 def _remembering(
     memory: Memory, query: Query, scope: Scope
-) -> Callable[[str, int], Sequence[Remembered]]:
+) -> "Callable[[str, int], Sequence[RankedNode]]":
     """What ranks the nodes for a question; filters hold for all of them."""
+    from ctx.packs import node_ranking
 
-    def rank(question: str, limit: int) -> Sequence[Remembered]:
+    def rank(question: str, limit: int) -> "Sequence[RankedNode]":
         asked = query._replace(words=question)
         nearness = None
         if _are_many(memory, query, scope):
             from ctx.packs import node_vectors
 
             nearness = node_vectors.nearness(memory, question)
-        return remembered.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
+        return node_ranking.rank(memory.graph, asked, scope, clock.now_ms(), limit, nearness)
 
-    def newest(_question: str, limit: int) -> Sequence[Remembered]:
+    def newest(_question: str, limit: int) -> "Sequence[RankedNode]":
         found = evaluate.matching(
             memory.graph.connections, query, scope, clock.now_ms(), limit=limit
         )
         nodes = list(memory.graph.nodes(found.ids))
         scores = [1 - place / (2 * len(nodes)) for place in range(len(nodes))]
         return [
-            remembered.Remembered(node, score, (Signal("filters", score),), 0.0, 0.0)
+            node_ranking.RankedNode(node, score, (Signal("filters", score),), 0.0, 0.0)
             for node, score in zip(nodes, scores, strict=True)
         ]
 
@@ -187,14 +188,14 @@ def _are_many(memory: Memory, query: Query, scope: Scope) -> bool:
     return sum(1 for _ in found.ids) > FEW_NODES
 
 
-def _sections(memory: Memory) -> Callable[[str, int], Sequence[Section]]:
+def _sections(memory: Memory) -> Callable[[str, int], Sequence[NarrativeSection]]:
     """What finds the parts of the narrative that speak of something."""
     from ctx.operations import passages
 
-    def find(question: str, limit: int) -> Sequence[Section]:
+    def find(question: str, limit: int) -> Sequence[NarrativeSection]:
         found = passages.speaking_of(memory, question, _NARRATIVE).passages
         return [
-            Section(
+            NarrativeSection(
                 each.id,
                 each.title,
                 each.text,

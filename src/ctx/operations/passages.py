@@ -8,18 +8,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from ctx import clock
-from ctx.code.history import questions as history
+from ctx.code.history import commit_queries as history
 from ctx.code.lookup import Code
-from ctx.codebase import code_at_hand
-from ctx.codebase.code_at_hand import AtHand
+from ctx.codebase import freshness
+from ctx.codebase.freshness import AvailableCode
 from ctx.codebase.index_state import IndexState
 from ctx.layout import STORE_NAME
 from ctx.narrative import index
-from ctx.packs import files
-from ctx.packs.pack import Signal
+from ctx.packs import file_ranking
+from ctx.packs.prompt_pack import Signal
 from ctx.search import entities
 from ctx.search import question as questions
-from ctx.search.question import Question
+from ctx.search.question import SearchQuestion
 from ctx.workspace import Memory
 
 Kind = Literal["narrative", "commits", "files"]
@@ -68,21 +68,21 @@ def speaking_of(memory: Memory, words: str, kinds: Collection[Kind]) -> Spoken:
         found += _sections(memory, asked)
     of_code = [_OF_CODE[kind] for kind in kinds if kind in _OF_CODE]
     state: IndexState | None = None
-    if of_code and (codebase := code_at_hand.here(memory)):
+    if of_code and (codebase := freshness.codebase_here(memory)):
 
-        def look(at_hand: AtHand) -> tuple[list[Passage], IndexState]:
+        def look(at_hand: AvailableCode) -> tuple[list[Passage], IndexState]:
             there: list[Passage] = []
             if at_hand.code is not None:
                 for find in of_code:
                     there += _there(at_hand.root, find(at_hand.code, asked))[:_MOST]
             return there, at_hand.state
 
-        of_it, state = code_at_hand.asked(codebase, words, look)
+        of_it, state = freshness.with_code(codebase, words, look)
         found += of_it
     return Spoken(tuple(each for each in found if each.score >= _RELEVANT), state)
 
 
-def _sections(memory: Memory, asked: Question) -> list[Passage]:
+def _sections(memory: Memory, asked: SearchQuestion) -> list[Passage]:
     if memory.project_memory is None:
         return []
     project = memory.project_memory.project
@@ -114,7 +114,7 @@ def _there(root: str, found: Sequence[Passage]) -> list[Passage]:
     ]
 
 
-def _commits(code: Code, asked: Question) -> list[Passage]:
+def _commits(code: Code, asked: SearchQuestion) -> list[Passage]:
     found = history.search(code.connection, asked.cleaned, _MOST)
     best = max((each.score for each in found), default=0.0) or 1.0
     return [
@@ -134,9 +134,9 @@ def _commits(code: Code, asked: Question) -> list[Passage]:
     ]
 
 
-def _files(code: Code, asked: Question) -> list[Passage]:
+def _files(code: Code, asked: SearchQuestion) -> list[Passage]:
     named = entities.find(asked.text).paths
-    found = files.rank(code.connection, asked, named, 2 * _MOST)
+    found = file_ranking.rank(code.connection, asked, named, 2 * _MOST)
     best = max((each.score for each in found), default=0.0) or 1.0
     return [
         Passage(
@@ -155,7 +155,7 @@ def _files(code: Code, asked: Question) -> list[Passage]:
     ]
 
 
-_OF_CODE: Mapping[str, Callable[[Code, Question], list[Passage]]] = {
+_OF_CODE: Mapping[str, Callable[[Code, SearchQuestion], list[Passage]]] = {
     "commits": _commits,
     "files": _files,
 }

@@ -49,7 +49,7 @@ def incremental(workspace: Workspace, tick: clock.Tick = clock.no_tick) -> Rebui
         if any(_is_damaged(os.path.join(folder, name)) for name in disk.names(folder)):
             shutil.rmtree(folder, ignore_errors=True)
             removed += 1
-    codebase = code_index.of_project(workspace)
+    codebase = code_index.codebase_of(workspace)
     indexed = code_index.index(codebase, tick)
     node_vectors.fill_project(workspace)
     told = _told(workspace, "incremental", removed)
@@ -65,15 +65,15 @@ def full(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
         path = index.rebuild(workspace.repository, now, tick)
         with explained(path), closing(connect_for_reading(path)) as connection:
             told = _counted(connection, "full", path, removed)
-    codebase = code_index.of_project(workspace)
-    indexed = code_index.index_anew(codebase, tick)
+    codebase = code_index.codebase_of(workspace)
+    indexed = code_index.rebuild(codebase, tick)
     node_vectors.fill_project_anew(workspace)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
 
 
 def scc(workspace: Workspace, tick: clock.Tick) -> Rebuilt:
     """Make the view of the cycles in the code anew."""
-    codebase = code_index.of_project(workspace)
+    codebase = code_index.codebase_of(workspace)
     indexed = code_index.index(codebase, tick)
     told = _told(workspace, "scc", 0)
     return told._replace(code=indexed.coverage, scc=_condensed(codebase))
@@ -92,7 +92,7 @@ def text(workspace: Workspace) -> Rebuilt:
 
 
 def _condensed(codebase: Codebase) -> Condensation:
-    with code_index.as_it_is(codebase) as opened:
+    with code_index.open_unrefreshed(codebase) as opened:
         return code_cycles.condense(opened, codebase)
 
 

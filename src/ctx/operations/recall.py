@@ -16,9 +16,9 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import Query, parse
 from ctx.operations.compose import Visible, of_other_projects, scope_of
 from ctx.operations.query import first
-from ctx.packs import remembered
-from ctx.packs.pack import Signal
-from ctx.packs.remembered import Nearness, Remembered
+from ctx.packs import node_ranking
+from ctx.packs.node_ranking import Nearness, RankedNode
+from ctx.packs.prompt_pack import Signal
 from ctx.project import authors
 from ctx.workspace import Memory
 
@@ -140,8 +140,8 @@ def _answer(
 ) -> _Answer:
     """What answers a question, as far as relevance goes."""
     most = max(limit, _MOST_RANKED) if limit else 0
-    found = remembered.rank(memory.graph, query, scope, clock.now_ms(), most, nearness)
-    answers = remembered.relevant(found if query.tree else _without_places(found))
+    found = node_ranking.rank(memory.graph, query, scope, clock.now_ms(), most, nearness)
+    answers = node_ranking.relevant(found if query.tree else _without_places(found))
     best = answers[: limit or None]
     return _Answer(
         tuple(each.node for each in best),
@@ -152,7 +152,7 @@ def _answer(
     )
 
 
-def _without_places(found: Sequence[Remembered]) -> list[Remembered]:
+def _without_places(found: Sequence[RankedNode]) -> list[RankedNode]:
     """What says something, compared with the best of it."""
     said = [each for each in found if each.node.type not in _PLACES]
     most = said[0].score if said else 1.0

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import NamedTuple, overload
 
 from ctx import checkouts, git
-from ctx.codebase.code_names import CodeNames, Unknown
+from ctx.codebase.code_names import CodeNames, UnknownName
 from ctx.errors import AmbiguousId, GitFailure, NodeNotFound, PathRefused, UsageError
 from ctx.ids import NodeId
 from ctx.memory import model
@@ -74,14 +74,14 @@ class Related(NamedTuple):
     made: tuple[NodeId, ...]
     """The anchors that were not there before."""
     redacted: tuple[Redaction, ...]
-    unknown: tuple[Unknown, ...] = ()
+    unknown: tuple[UnknownName, ...] = ()
     """Names that the index of the code does not have: they are kept as they were said."""
 
 
 def relate(memory: Memory, options: Relation) -> Related:
     """Add an edge between two things. What stands for a file or an item is made if needed."""
     kind = model.edge_type(options.label)
-    unknown: list[Unknown] = []
+    unknown: list[UnknownName] = []
     with CodeNames(memory) as names:
         words = (options.from_, options.to)
         ends = [_owned(memory, _named(memory, word, names, unknown)) for word in words]
@@ -124,8 +124,8 @@ def relate(memory: Memory, options: Relation) -> Related:
 class Mentioned(NamedTuple):
     mentions: tuple[str, ...]
     """What a document says: files by their path from the root, items by the whole of their name."""
-    unknown: tuple[Unknown, ...]
-    unclear: tuple[Unknown, ...]
+    unknown: tuple[UnknownName, ...]
+    unclear: tuple[UnknownName, ...]
     """Those that name several things. They are kept as they were said, as the unknown ones are."""
 
 
@@ -135,8 +135,8 @@ def mentioned(memory: Memory, words: Sequence[str], text: str) -> Mentioned:
     None of the words is refused. In the text only that counts which is surely meant.
     """
     found: list[str] = []
-    unknown: list[Unknown] = []
-    unclear: list[Unknown] = []
+    unknown: list[UnknownName] = []
+    unclear: list[UnknownName] = []
     with CodeNames(memory) as names:
         for word in words:
             said = word
@@ -182,7 +182,9 @@ def _place(memory: Memory, from_: NodeId | Anchor, to: NodeId | Anchor) -> tuple
     return scope, graph.holding(to).scope != scope
 
 
-def _named(memory: Memory, word: str, names: CodeNames, unknown: list[Unknown]) -> NodeId | Anchor:
+def _named(
+    memory: Memory, word: str, names: CodeNames, unknown: list[UnknownName]
+) -> NodeId | Anchor:
     """What a word means; see above for the order in which it is looked for."""
     text = word.strip()
     if not text:

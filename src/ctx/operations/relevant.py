@@ -24,8 +24,8 @@ from ctx.memory.query.compile import Scope
 from ctx.memory.query.parse import parse_words
 from ctx.operations.compose import Visible, scope_of
 from ctx.operations.why import read_receipt
-from ctx.packs import remembered
-from ctx.packs.remembered import Remembered
+from ctx.packs import node_ranking
+from ctx.packs.node_ranking import RankedNode
 from ctx.project import authors
 from ctx.search import entities
 from ctx.workspace import Memory, for_agents
@@ -78,9 +78,9 @@ def _relevant(there: Memory, session: str, asked: str, deadline: float) -> Given
     said = relevance.named(entities.find(asked))
     scope = scope_of(there, Visible(project=there.project or ""))
     # What only stands beside something relevant is not what anybody must see.
-    without = (remembered.BESIDE,)
+    without = (node_ranking.BESIDE,)
     now_ms = clock.now_ms()
-    found = remembered.rank(there.graph, asked, scope, now_ms, _MOST_RANKED, None, without)
+    found = node_ranking.rank(there.graph, asked, scope, now_ms, _MOST_RANKED, None, without)
     if clock.monotonic() > deadline:
         return NOTHING
     found += _about_files(there, said.paths, {each.node.id for each in found}, scope, now_ms)
@@ -97,7 +97,7 @@ def _relevant(there: Memory, session: str, asked: str, deadline: float) -> Given
 
 def _about_files(
     there: Memory, paths: Iterable[str], known: Collection[str], scope: Scope, now_ms: int
-) -> list[Remembered]:
+) -> list[RankedNode]:
     """What was fixed or decided in files that the prompt names, whatever words it has for it."""
     connections = there.graph.connections
     wanted = [*paths][:_MOST_FILES]
@@ -105,7 +105,7 @@ def _about_files(
     ids = {node_id for found in about for node_id in found} - set(known)
     seen = candidates.in_sight(connections, parse_words(""), scope, now_ms, ids) if ids else ids
     return [
-        Remembered(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)
+        RankedNode(node, _ABOUT_A_FILE, (), _ABOUT_A_FILE, 0.0)
         for node in there.graph.nodes(sorted(seen, reverse=True))
     ]
 

@@ -271,8 +271,8 @@ def alone(home: str, seconds: float = 0) -> Iterator[bool]:
 
 
 def _freshen_code_at(memory: Memory, folder: str) -> None:
-    from ctx.codebase import code_background, code_index
+    from ctx.codebase import background_refresh, code_index
 
-    codebase = code_index.at(memory.environment._replace(folder=folder))
+    codebase = code_index.codebase_at(memory.environment._replace(folder=folder))
     if os.path.exists(codebase.place.database):
-        code_background.start(codebase)
+        background_refresh.start(codebase)

@@ -1,15 +1,16 @@
-"""Packs: what to read for a task, within a budget (`pipeline` says how the parts follow).
+"""Packs: what to read for a task, within a token budget. `pack_pipeline` shows the steps.
 
-    files, items     the files that fit it, then the parts of them to read
-    remembered       the nodes of memory that answer it
-    node_vectors     which nodes are near it, filled in passing
-    seeds, expand    what it names, and what must be read with what was found
-    found_code,
-    found_memory     what was found, with the reason
-    chunks, excerpts what is read of them, and what it costs
-    recent           what happened lately
-    budget           what is worth its tokens
-    pack, pack_text  the pack as a value, and as markdown for an agent; `prompt`: as a prompt
+    file_ranking, item_ranking  the files that match the task, then the parts of them to read
+    node_ranking                the nodes of memory that answer it
+    node_vectors                the similarity of nodes by meaning
+    seeds, expand               what the task names, and what must be read with each hit
+    code_candidates,
+    memory_candidates           everything that may go into the pack, with the reason
+    chunks, excerpts            the text of each candidate, and its cost
+    recent_work                 the active task and the recent log
+    budget                      chooses what is worth its tokens
+    prompt_pack, pack_text      the pack as a value, and as markdown for an agent
+    prompt                      the pack as a prompt for a model
 
-Nothing here prints, and nothing here writes but `node_vectors`, into a file that can be deleted.
+Nothing here prints. Only `node_vectors` writes, and only to a derived file.
 """

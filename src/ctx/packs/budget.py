@@ -1,7 +1,7 @@
-"""Which chunks fit into a budget, and which are left out, and why.
+"""Which chunks fit into a budget, which are left out, and why.
 
-What is worth most for its tokens comes first. The second chunk of a file is worth less than its
-first, and what says nearly the same as another is worth nothing.
+The chunk with the best value per token comes first. A second chunk of a file is worth less than the
+first, and a chunk that nearly repeats another is worth nothing.
 """
 
 from collections import Counter
@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 from ctx.errors import BudgetExceeded
 from ctx.packs import pack_text
-from ctx.packs.pack import Chunk, LeftOut
+from ctx.packs.prompt_pack import Chunk, LeftOutChunk
 from ctx.redaction import redact
 
 THRESHOLD = 0.12
-"""What has less than this part of the best one's score does not help, whatever room there is."""
+"""Chunks below this share of the best score do not help, however much room there is."""
 
 _PRICE = 0.25
-"""How much the length of a chunk counts: of two that are worth the same, the shorter one."""
+"""How much the length of a chunk counts: of two chunks with equal scores, the shorter one wins."""
 _CHEAP = 20
 _FADES = 0.75
-"""What a further chunk of the same file is worth."""
+"""The factor for each further chunk of the same file."""
 _ALIKE = 0.8
 _FEW_LINES = 3
 BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
@@ -34,25 +34,25 @@ BUDGET, WEAK, REPEATED, INSIDE, ENOUGH = (
 )
 
 
-class Offer(NamedTuple):
-    """A chunk that may be taken, whole or in brief."""
+class ChunkOffer(NamedTuple):
+    """A chunk that may be chosen, whole or in brief."""
 
     chunk: Chunk
     brief: Chunk | None = None
-    """The same where there is little room; None where it cannot be shorter."""
+    """A shorter version for small budgets; None if it cannot be shorter."""
 
 
-class Filled(NamedTuple):
+class FilledBudget(NamedTuple):
     chunks: tuple[Chunk, ...]
     """The most relevant first."""
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[LeftOutChunk, ...]
 
 
 class _Taken:
     def __init__(self) -> None:
         self.chunks: list[Chunk] = []
         self.having: dict[str, list[int]] = {}
-        """The chunks that have a line, by their places."""
+        """The chunks that contain a line, by index."""
         self.of_file: dict[str, int] = {}
 
     def worth(self, chunk: Chunk) -> float:
@@ -80,10 +80,10 @@ class _Taken:
         return None
 
 
-def fill(offers: Sequence[Offer], room: int, limit: int = 0) -> Filled:
-    """As many of the offers as are worth it and fit into so many tokens."""
+def fill(offers: Sequence[ChunkOffer], room: int, limit: int = 0) -> FilledBudget:
+    """Choose as many offers as are worth it and fit into `room` tokens."""
     taken = _Taken()
-    left_out: list[LeftOut] = []
+    left_out: list[LeftOutChunk] = []
     best = max((offer.chunk.relevance_score for offer in offers), default=0.0)
     waiting = []
     for offer in offers:
@@ -96,8 +96,8 @@ def fill(offers: Sequence[Offer], room: int, limit: int = 0) -> Filled:
         first = _first(offer, room)
         taken.add(first)
         room -= first.tokens
-    # What an offer is worth only ever falls, so the first that is still worth what it was is the
-    # best of all.
+    # The value of an offer never rises, so the first one whose value is unchanged is the best of
+    # all.
     heap = [(-taken.worth(offer.chunk), place, offer) for place, offer in enumerate(waiting)]
     heapify(heap)
     while heap:
@@ -114,35 +114,36 @@ def fill(offers: Sequence[Offer], room: int, limit: int = 0) -> Filled:
             room -= chunk.tokens
         else:
             left_out.append(_left_out(offer.chunk, BUDGET))
-    return Filled(
+    return FilledBudget(
         tuple(sorted(taken.chunks, key=lambda chunk: -chunk.relevance_score)),
         tuple(sorted(left_out, key=lambda each: -each.relevance_score)),
     )
 
 
-def smallest(offers: Sequence[Offer]) -> int:
-    """The tokens without which there is no pack: those of the most relevant chunk, in brief."""
+def smallest(offers: Sequence[ChunkOffer]) -> int:
+    """The tokens that the smallest possible pack needs: those of the most relevant chunk in
+    brief."""
     return _smallest(offers[_best(offers)]).tokens if offers else 0
 
 
-def _best(offers: Sequence[Offer]) -> int:
+def _best(offers: Sequence[ChunkOffer]) -> int:
     return max(range(len(offers)), key=lambda at: (offers[at].chunk.relevance_score, -at))
 
 
-def _smallest(offer: Offer) -> Chunk:
+def _smallest(offer: ChunkOffer) -> Chunk:
     return _without_secrets(offer.brief or offer.chunk)
 
 
-def _first(offer: Offer, room: int) -> Chunk:
-    """The most relevant chunk, whole or in brief: without it a pack is of no use. E010."""
+def _first(offer: ChunkOffer, room: int) -> Chunk:
+    """The most relevant chunk, whole or in brief. A pack without it is useless: E010."""
     if chunk := _fitting(offer, room):
         return chunk
     needed = _smallest(offer).tokens
     raise BudgetExceeded(f"One chunk takes {needed:,} tokens, and there are {room:,}.")
 
 
-def _fitting(offer: Offer, room: int) -> Chunk | None:
-    """An offer as it is taken, whole or in brief; None where it does not fit."""
+def _fitting(offer: ChunkOffer, room: int) -> Chunk | None:
+    """An offer, whole or in brief; None if it does not fit."""
     for each in (offer.chunk, offer.brief):
         if each is not None and each.tokens <= room:
             chunk = _without_secrets(each)
@@ -152,7 +153,7 @@ def _fitting(offer: Offer, room: int) -> Chunk | None:
 
 
 def _without_secrets(chunk: Chunk) -> Chunk:
-    """Memory has none. Code may, and nobody looks through a pack before a model reads it."""
+    """Memory contains no secrets. Code may, and nobody checks a pack before a model reads it."""
     said = redact(chunk.snippet)
     if not said.findings:
         return chunk
@@ -176,5 +177,5 @@ def _is_inside(chunk: Chunk, other: Chunk) -> bool:
     )
 
 
-def _left_out(chunk: Chunk, reason: str) -> LeftOut:
-    return LeftOut(chunk.title, chunk.relevance_score, chunk.tokens, reason)
+def _left_out(chunk: Chunk, reason: str) -> LeftOutChunk:
+    return LeftOutChunk(chunk.title, chunk.relevance_score, chunk.tokens, reason)

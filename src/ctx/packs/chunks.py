@@ -1,15 +1,15 @@
-"""Parts of files, nodes and sections as chunks: titles, kinds, and what each costs in a pack."""
+"""Turn parts of files, nodes and sections into chunks: titles, kinds, and token costs."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from ctx import tokens
-from ctx.code.lookup import Located
+from ctx.code.lookup import LocatedItem
 from ctx.memory.model import Node
 from ctx.packs import pack_text
-from ctx.packs.budget import Offer
-from ctx.packs.items import Part
-from ctx.packs.pack import Chunk, ChunkKind, Signal
+from ctx.packs.budget import ChunkOffer
+from ctx.packs.item_ranking import FilePart
+from ctx.packs.prompt_pack import Chunk, ChunkKind, Signal
 
 _KINDS: Mapping[str, ChunkKind] = {"decision": "Decision", "diagnostic": "DiagnosticOutput"}
 _TYPES = ("struct", "class", "enum", "trait", "interface", "type_alias")
@@ -19,11 +19,11 @@ _BRIEF = 60
 _COVERAGE = 0.5
 
 
-class Section(NamedTuple):
-    """A part of a narrative document that was found for a question."""
+class NarrativeSection(NamedTuple):
+    """A section of a narrative document that matches a question."""
 
     path: str
-    """From the root of the project."""
+    """Relative to the project's root."""
     title: str
     text: str
     first_line: int
@@ -33,44 +33,44 @@ class Section(NamedTuple):
 
 
 Why = tuple[float, tuple[Signal, ...], tuple[str, ...]]
-"""A score, the signals that it is made of, and the way through the graph."""
+"""The score, the signals it consists of, and the path through the graph."""
 
 
 def by_coverage(covered: float) -> float:
-    """What a score counts where so much of the task is spoken of: code that hardly speaks of it is
-    to stand below a node of memory that does, and the other way round."""
+    """The weight of a score by how much of the task the text covers. Code that hardly covers the
+    task ranks below a node of memory that does, and vice versa."""
     return 1 - _COVERAGE + _COVERAGE * covered
 
 
-def of_part(part: Part, name: str, why: Why) -> Offer:
-    """A part of a file. In brief it is its signature."""
+def part_offer(part: FilePart, name: str, why: Why) -> ChunkOffer:
+    """A part of a file. Its brief version is its signature."""
     kind: ChunkKind = "SymbolDefinition" if part.kind in _TYPES else "FileContent"
     title = f"File: {part.path}" if not part.name else f"{part.path}: {part.name}"
     place = part.path, part.first_line, part.last_line, name or part.path
     whole = _priced(Chunk(title, part.hash, part.snippet, why[0], kind, 0, *place, *why[1:]))
     brief = part.signature or part.snippet.partition("\n")[0]
     if len(brief) >= len(part.snippet):
-        return Offer(whole)
-    return Offer(whole, _priced(whole._replace(snippet=brief)))
+        return ChunkOffer(whole)
+    return ChunkOffer(whole, _priced(whole._replace(snippet=brief)))
 
 
-def of_signature(item: Located, hash: str, why: Why) -> Offer:
-    """An item of which it is enough to know how it is used."""
+def signature_offer(item: LocatedItem, hash: str, why: Why) -> ChunkOffer:
+    """An item whose signature is enough."""
     snippet = f"{item.signature}\n{item.doc}".strip() or item.name
     place = item.path, item.line, item.end_line, item.name
     title = f"{item.path}: {item.name}"
     chunk = Chunk(title, hash, snippet, why[0], "SymbolDefinition", 0, *place, *why[1:])
-    return Offer(_priced(chunk))
+    return ChunkOffer(_priced(chunk))
 
 
-def of_node(node: Node, author: str, why: Why, most: int) -> Offer:
-    """A node of memory. Of what somebody else wrote, the title says who."""
+def node_offer(node: Node, author: str, why: Why, most: int) -> ChunkOffer:
+    """A node of memory. The title names the author if it is somebody else."""
     first, _, rest = node.content.strip().partition("\n")
     said = f"{node.type.replace('-', ' ').capitalize()}{f' by {author}' if author else ''}"
     title = f"{said}: {_beginning(first)}"
     kind = _KINDS.get(node.type, "Memory")
     rationale = node.metadata.get("rationale")
-    # What the title says is not said again.
+    # The snippet does not repeat the title.
     content = (
         rest.strip() if rest.strip() and len(first) <= _LONGEST_TITLE else node.content.strip()
     )
@@ -79,17 +79,17 @@ def of_node(node: Node, author: str, why: Why, most: int) -> Offer:
     shape = None, None, None, node.id, *why[1:]
     whole = _priced(Chunk(title, node.id, _fitted(content, most), why[0], kind, 0, *shape))
     if not rest and tokens.estimate(content) <= _BRIEF:
-        return Offer(whole)
-    return Offer(whole, _priced(whole._replace(snippet=_fitted(content, _BRIEF))))
+        return ChunkOffer(whole)
+    return ChunkOffer(whole, _priced(whole._replace(snippet=_fitted(content, _BRIEF))))
 
 
-def of_section(section: Section, why: Why, most: int) -> Offer:
+def section_offer(section: NarrativeSection, why: Why, most: int) -> ChunkOffer:
     place = section.path, section.first_line, section.last_line, section.title
     snippet = _fitted(section.text, most)
     title = f"Narrative: {section.title}"
     shape = *place, *why[1:]
     chunk = Chunk(title, section.path, snippet, why[0], "NarrativeExcerpt", 0, *shape)
-    return Offer(_priced(chunk))
+    return ChunkOffer(_priced(chunk))
 
 
 def _beginning(line: str) -> str:
@@ -101,7 +101,7 @@ def _priced(chunk: Chunk) -> Chunk:
 
 
 def _fitted(text: str, most: int) -> str:
-    """A text, or of a long one its first paragraphs, else its first lines."""
+    """A text, or the first paragraphs, else the first lines, of a long one."""
     if tokens.estimate(text) <= most:
         return text
     for joint in ("\n\n", "\n", " "):

@@ -1,7 +1,7 @@
-"""Pieces of files as an agent reads them: whole where that is short, else what matters of them.
+"""Excerpts of files for an agent: the whole text if it is short, else the relevant lines.
 
-Nothing is cut inside a statement where that can be helped: what is left out lies between blank
-lines, or between lines that are indented alike, and `…` stands for it.
+Cuts avoid the inside of a statement where possible: they fall between blank lines or between lines
+with the same indentation, and `…` marks them.
 """
 
 import os
@@ -25,15 +25,15 @@ _CLOSING = ("}", ")", "]", "else", "elif", "except", "end")
 _COMMENTS = ("//", "#", "@", "/*", "*", '"""', "--", ";")
 
 
-class Text:
-    """A file of the working tree, as it is now. What is not asked for is not worked out."""
+class FileText:
+    """A file of the working tree with its current content. Properties are computed on demand."""
 
     def __init__(self, path: str, hash: str, content: str, *, is_indexed: bool) -> None:
         self.path = path
         self.hash = hash
         self.content = content
         self.is_indexed = is_indexed
-        """Whether it is what the index has read: then the index knows what is where in it."""
+        """Whether this is the content that was indexed, so the index knows its lines."""
 
     @property
     def size(self) -> int:
@@ -48,19 +48,19 @@ class Text:
 
     @cached_property
     def characters(self) -> list[int]:
-        """How many are in all lines before each, without the ends of lines, where those are ASCII;
-        so what any lines have that follow each other is a difference."""
+        """The number of characters in all lines before each line, counting only ASCII lines and no
+        line ends. The size of any range of lines is a difference of two entries."""
         lengths = list(map(len, self.lines))
         if max(lengths, default=0) > _LONGEST_LINE:
             lengths = [min(length, _LONGEST_LINE) for length in lengths]
         for place in self._foreign:
-            # Nor does its end count.
+            # Its line end does not count either.
             lengths[place] = -1
         return list(accumulate(lengths, initial=0))
 
     @cached_property
     def foreign_tokens(self) -> list[int]:
-        """What all lines before each take that are not ASCII; empty where there is none."""
+        """The tokens of all non-ASCII lines before each line; empty if there are none."""
         if not self._foreign:
             return []
         taken = [self._foreign.get(place, 0) for place in range(len(self.lines))]
@@ -68,7 +68,7 @@ class Text:
 
     @cached_property
     def _foreign(self) -> dict[int, int]:
-        """The tokens of each line that is not ASCII, by its place."""
+        """The tokens of each non-ASCII line, by index."""
         if self.content.isascii():
             return {}
         return {
@@ -78,22 +78,23 @@ class Text:
         }
 
 
-class Texts:
-    """The files of a working tree. Each is read once, and none that has grown past reading."""
+class FileTexts:
+    """The files of a working tree. Each is read once; files that have become too large are
+    skipped."""
 
     def __init__(self, connection: Connection, root: str) -> None:
         self._connection = connection
         self._root = os.path.realpath(root)
-        self._read: dict[int, Text | None] = {}
+        self._read: dict[int, FileText | None] = {}
         self._inside: dict[str, bool] = {}
 
-    def of(self, file_id: int) -> Text | None:
-        """None where there is no such file any more, or it is no text."""
+    def file_text(self, file_id: int) -> FileText | None:
+        """None if the file no longer exists or is not text."""
         if file_id not in self._read:
             self._read[file_id] = self._text(file_id)
         return self._read[file_id]
 
-    def _text(self, file_id: int) -> Text | None:
+    def _text(self, file_id: int) -> FileText | None:
         row = self._connection.execute(
             "SELECT path, hash, skipped FROM files WHERE id = ?", (file_id,)
         ).fetchone()
@@ -110,32 +111,32 @@ class Texts:
             return None
         digest = blake2b(content, digest_size=16).digest()
         text = encoding.decode(content).text
-        return Text(path, digest.hex(), text, is_indexed=digest == known and skipped is None)
+        return FileText(path, digest.hex(), text, is_indexed=digest == known and skipped is None)
 
     def _is_inside(self, folder: str) -> bool:
-        """Whether a folder is still one of the project, and no link to somewhere else."""
+        """Whether a folder is still inside the project and not a link to somewhere else."""
         if folder not in self._inside:
             path = os.path.join(self._root, folder) if folder else self._root
             self._inside[folder] = os.path.realpath(path) == path
         return self._inside[folder]
 
 
-def line_of(text: Text, number: int) -> str:
-    """A line as it is read: without blanks at its end, and not too long."""
+def line_of(text: FileText, number: int) -> str:
+    """A line for display: no trailing blanks, and not too long."""
     if not 0 < number <= len(text.lines):
         return ""
     line = text.lines[number - 1].rstrip()
     return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}{GAP}"
 
 
-def joined(text: Text, numbers: Sequence[int]) -> str:
-    """Some lines of a file in their order; `…` stands where others are left out."""
+def joined(text: FileText, numbers: Sequence[int]) -> str:
+    """Some lines of a file in order, with `…` where lines are left out."""
     found: list[str] = []
     previous = numbers[0] - 1 if numbers else 0
     for number in numbers:
         line = line_of(text, number)
         if number != previous + 1:
-            # Nothing is left of a blank line.
+            # A gap of blank lines needs no mark.
             is_said = any(map(str.strip, text.lines[previous : number - 1]))
             found.append(f"{_indentation(line)}{GAP}" if is_said else "")
         found.append(line)
@@ -143,8 +144,8 @@ def joined(text: Text, numbers: Sequence[int]) -> str:
     return "\n".join(found).rstrip("\n")
 
 
-def cost(text: Text, numbers: Sequence[int]) -> float:
-    """The tokens of some lines in their order, before they are rounded up."""
+def cost(text: FileText, numbers: Sequence[int]) -> float:
+    """The tokens of some lines in order, before rounding up."""
     if not numbers:
         return 0.0
     first, last = numbers[0] - 1, min(numbers[-1], len(text.lines))
@@ -159,8 +160,8 @@ def cost(text: Text, numbers: Sequence[int]) -> float:
     return found
 
 
-def from_above(text: Text, first: int, lowest: int = 1) -> int:
-    """Where an item begins with the comments and attributes directly above it."""
+def from_above(text: FileText, first: int, lowest: int = 1) -> int:
+    """The first line of an item including the comments and attributes directly above it."""
     highest = max(lowest, first - _MOST_ABOVE)
     while first > highest and line_of(text, first - 1).lstrip().startswith(_COMMENTS):
         first -= 1
@@ -168,10 +169,10 @@ def from_above(text: Text, first: int, lowest: int = 1) -> int:
 
 
 def fitting(
-    text: Text, numbers: Sequence[int], matters: Mapping[int, float], most: float
+    text: FileText, numbers: Sequence[int], matters: Mapping[int, float], most: float
 ) -> list[int]:
-    """Of these lines the first ones and those that matter most, with what they stand in, as far as
-    they fit into so many tokens."""
+    """The first lines and the most relevant ones, with the lines that enclose them, as far as they
+    fit into the given tokens."""
     if cost(text, numbers) <= most:
         return list(numbers)
     head = _head(text, numbers)
@@ -181,7 +182,7 @@ def fitting(
     left = most - cost(text, head)
     blocks = _blocks(text, numbers[len(head) :])
     worth = [sum([matters[line] for line in block if line in matters]) for block in blocks]
-    # What matters first; of the rest what comes first.
+    # The most relevant blocks first, then in file order.
     for place in sorted(range(len(blocks)), key=lambda place: (-worth[place], place)):
         taken = cost(text, blocks[place]) + 2
         if taken <= left:
@@ -194,16 +195,16 @@ def fitting(
     return sorted(chosen)
 
 
-def _head(text: Text, numbers: Sequence[int]) -> list[int]:
-    """The lines in which an item says what it is."""
+def _head(text: FileText, numbers: Sequence[int]) -> list[int]:
+    """The lines that declare an item."""
     for place, number in enumerate(numbers[:_LONGEST_HEAD]):
         if line_of(text, number).endswith((":", "{", ";", "=>", "=")):
             return list(numbers[: place + 1])
     return list(numbers[:1])
 
 
-def _blocks(text: Text, numbers: Sequence[int]) -> list[list[int]]:
-    """Lines that belong together."""
+def _blocks(text: FileText, numbers: Sequence[int]) -> list[list[int]]:
+    """Groups of lines that belong together."""
     lines = [line_of(text, number) for number in numbers]
     bare = [line.lstrip() for line in lines]
     depths = [len(line) - len(rest) for line, rest in zip(lines, bare, strict=True)]
@@ -222,9 +223,9 @@ def _blocks(text: Text, numbers: Sequence[int]) -> list[list[int]]:
 
 
 def _around(
-    text: Text, block: Sequence[int], matters: Mapping[int, float], most: float
+    text: FileText, block: Sequence[int], matters: Mapping[int, float], most: float
 ) -> list[int]:
-    """Of a block that does not fit, what fits around the line that matters most."""
+    """The lines of a block around its most relevant line, as far as they fit."""
     best = max(range(len(block)), key=lambda place: matters.get(block[place], 0.0))
     first, last = best, best + 1
     if cost(text, block[first:last]) > most:

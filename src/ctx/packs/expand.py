@@ -1,16 +1,16 @@
-"""What must be read with a hit: along the edges of the code, and along those of memory.
+"""What must be read with a hit: follow the edges of the code and the edges of memory.
 
-Each step takes something away: by the kind of the edge, its direction, how sure it is, and how many
-others lead to the same place, because what everybody uses says little about a task. Items that can
-reach each other are one step away together: a cycle has no inside that is nearer than the rest.
+Each step lowers the score: by the kind of edge, its direction, its confidence, and how many others
+point to the same target, because widely used code says little about a task. Items of one cycle are
+one step away together: no member of a cycle is nearer than the others.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import log2
 from typing import NamedTuple
 
-from ctx.code import roles
-from ctx.code.edges import Edge, Graph
+from ctx.code import file_roles
+from ctx.code.code_graph import CodeEdge, CodeGraph
 from ctx.code.lookup import Code
 from ctx.code.vocabulary import CONFIDENCES, LABELS
 from ctx.ids import NodeId, anchor_id
@@ -20,7 +20,7 @@ from ctx.memory.graphs import Graphs
 _FORWARD = {"CALLS": 0.5, "USES_TYPE": 0.5, "IMPLEMENTS": 0.5, "REFERENCES": 0.35, "IMPORTS": 0.3}
 _BACKWARD = {"CALLS": 0.35, "IMPLEMENTS": 0.4, "USES_TYPE": 0.2, "REFERENCES": 0.2, "IMPORTS": 0.1}
 _OF_A_TEST = 0.45
-"""Who calls it is a test: that shows how it is meant."""
+"""The caller is a test, which shows the intended use."""
 _SURE = {"high": 1.0, "medium": 0.8, "low": 0.4}
 _SAME_CYCLE = 0.9
 
@@ -33,53 +33,53 @@ _STEPS_AHEAD, _MOST_AHEAD = 3, 20
 _MOST_BACK = 2
 """Callers of one item, and as many tests of it."""
 _MOST_LEADING = 200
-"""Where more than these lead, nobody who does is telling."""
+"""If more edges than this point to an item, its callers say nothing about the task."""
 
 
-class Reached(NamedTuple):
-    """An item that the graph led to."""
+class ReachedItem(NamedTuple):
+    """An item that was reached through the graph."""
 
     id: int
     score: float
     depth: int
     label: str
-    """Of the last edge, behind `<` where it was followed backward."""
+    """The label of the last edge, prefixed with `<` if it was followed backward."""
     previous: int
 
 
-class Expanded(NamedTuple):
-    found: tuple[Reached, ...]
-    """The best first, without where it began."""
+class Expansion(NamedTuple):
+    found: tuple[ReachedItem, ...]
+    """The best first, without the starting items."""
     condensed: bool
-    """Whether the way went over a graph without cycles."""
+    """Whether cycles were collapsed."""
 
 
-class Limits(NamedTuple):
+class ExpansionLimits(NamedTuple):
     depth: int
     labels: Collection[str]
     most: int
     least_confidence: str
 
 
-class _Way(NamedTuple):
+class _Hop(NamedTuple):
     source: int
     target: int
     weight: float
     label: str
 
 
-def in_code(code: Code, starts: Mapping[int, float], limits: Limits) -> Expanded:
-    """What the edges of the code lead to from some items, with their scores."""
+def in_code(code: Code, starts: Mapping[int, float], limits: ExpansionLimits) -> Expansion:
+    """What the edges of the code reach from some items, with scores."""
     labels = [label for label in LABELS if label in limits.labels]
     if not labels or not limits.depth or not limits.most or not starts:
-        return Expanded((), False)
+        return Expansion((), False)
     least = CONFIDENCES.index(limits.least_confidence)
     best = sorted(starts, key=lambda item: (-starts[item], item))[:_MOST_STARTS]
     scores = {item: starts[item] for item in best}
-    found: dict[int, Reached] = {}
+    found: dict[int, ReachedItem] = {}
     ring: list[int] = best
     condensed = False
-    leads: list[Edge] = []
+    leads: list[CodeEdge] = []
     for depth in range(1, limits.depth + 1):
         outward = code.edges_from(ring, labels, least)
         ways = [_forward(edge) for edge in outward]
@@ -95,14 +95,14 @@ def in_code(code: Code, starts: Mapping[int, float], limits: Limits) -> Expanded
             break
     reached = [each for each in found.values() if each.id not in starts]
     reached.sort(key=lambda each: (-each.score, each.id))
-    return Expanded(tuple(reached[: limits.most]), condensed)
+    return Expansion(tuple(reached[: limits.most]), condensed)
 
 
-def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[Edge]:
-    """Edges from items and from what they lead to, as far as they are known without following
-    names: enough to see most of the cycles that items are in."""
-    known = Graph(code.connection)
-    found: list[Edge] = []
+def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[CodeEdge]:
+    """The edges from items and from their targets that are resolved already. They are enough to
+    find most of the cycles around the items."""
+    known = CodeGraph(code.connection)
+    found: list[CodeEdge] = []
     ring = list(dict.fromkeys(items))[:_MOST_AHEAD]
     for _ in range(_STEPS_AHEAD):
         edges = known.edges_from(ring, labels, least)
@@ -111,13 +111,13 @@ def _ahead(code: Code, items: Sequence[int], labels: Sequence[str], least: int) 
     return found
 
 
-def _forward(edge: Edge) -> _Way:
+def _forward(edge: CodeEdge) -> _Hop:
     weight = _FORWARD[edge.label] * _SURE[edge.confidence]
-    return _Way(edge.source, edge.target, weight, edge.label)
+    return _Hop(edge.source, edge.target, weight, edge.label)
 
 
-def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Way]:
-    """Who leads to these items. Who only imports one is not asked: it says so in its body too."""
+def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: int) -> list[_Hop]:
+    """The callers of these items. Importers are skipped: their bodies mention the item too."""
     wanted = [label for label in labels if label != "IMPORTS"]
     leading_to = code.leading_to(items, _MOST_LEADING + 1)
     quiet = [item for item in items if leading_to[item] <= _MOST_LEADING]
@@ -126,7 +126,7 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
     leading: dict[int, int] = {}
     for edge in edges:
         leading[edge.target] = leading.get(edge.target, 0) + 1
-    found: list[_Way] = []
+    found: list[_Hop] = []
     taken: dict[tuple[int, bool], int] = {}
     for edge in edges:
         is_test = edge.source in tests
@@ -134,21 +134,21 @@ def _backward(code: Code, items: Sequence[int], labels: Sequence[str], least: in
         if number > _MOST_BACK:
             continue
         weight = _OF_A_TEST if is_test else _BACKWARD[edge.label]
-        # One of a hundred that call it says less than the only one.
+        # One of a hundred callers says less than the only one.
         weight *= _SURE[edge.confidence] / (1 + log2(leading[edge.target]) / 2)
-        found.append(_Way(edge.target, edge.source, weight, f"<{edge.label}"))
+        found.append(_Hop(edge.target, edge.source, weight, f"<{edge.label}"))
     return found
 
 
 def _step(
     code: Code,
-    ways: Sequence[_Way],
+    ways: Sequence[_Hop],
     together: Mapping[int, Sequence[int]],
     scores: dict[int, float],
-    found: dict[int, Reached],
+    found: dict[int, ReachedItem],
     depth: int,
 ) -> list[int]:
-    """Follow one ring of edges; the items that were reached for the first time."""
+    """Follow one ring of edges and return the items that were reached for the first time."""
     new: dict[int, None] = {}
     leading_to = code.leading_to(
         {way.target for way in ways if way.target not in scores}, _MOST_LEADING + 1
@@ -161,16 +161,16 @@ def _step(
         for item in together.get(way.target, (way.target,)):
             if item not in scores:
                 scores[item] = score if item == way.target else score * _SAME_CYCLE
-                found[item] = Reached(item, scores[item], depth, way.label, way.source)
+                found[item] = ReachedItem(item, scores[item], depth, way.label, way.source)
                 new[item] = None
     return list(new)
 
 
 def _cycles(edges: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
-    """The items that can reach each other, by each of them."""
+    """The items that can reach each other, by item."""
     pairs = {pair for pair in edges if pair[0] != pair[1]}
     while pairs:
-        # Whatever nothing leads to, or leads nowhere, is in no cycle.
+        # An item without incoming or without outgoing edges is in no cycle.
         sources, targets = {one for one, _ in pairs}, {other for _, other in pairs}
         left = {(one, other) for one, other in pairs if one in targets and other in sources}
         if left == pairs:
@@ -180,7 +180,7 @@ def _cycles(edges: Iterable[tuple[int, int]]) -> dict[int, tuple[int, ...]]:
     found: dict[int, tuple[int, ...]] = {}
     for item in sorted(leads):
         if item not in found:
-            # A few are left here: what can be reached from an item and reaches it, is with it.
+            # Few items are left: two items are in one cycle if each reaches the other.
             together = tuple(sorted(_reached(item, leads) & _reached(item, led)))
             found.update(dict.fromkeys(together, together))
     return found
@@ -207,28 +207,28 @@ def _in_tests(code: Code, items: Collection[int]) -> set[int]:
     files = {item >> 16 for item in items}
     places = ", ".join(map(str, files))
     rows = code.connection.execute(f"SELECT id, path FROM files WHERE id IN ({places})")
-    tests = {file_id for file_id, path in rows if roles.is_test(path)}
+    tests = {file_id for file_id, path in rows if file_roles.is_test(path)}
     return {item for item in items if item >> 16 in tests}
 
 
 # Memory
 
 
-class Recollected(NamedTuple):
-    """A node that the graph of memory led to."""
+class ReachedNode(NamedTuple):
+    """A node that was reached through the graph of memory."""
 
     id: NodeId
     score: float
     depth: int
     label: str
-    """Of the last edge, behind `<` where it was followed backward."""
+    """The label of the last edge, prefixed with `<` if it was followed backward."""
     previous: NodeId
 
 
 def anchors(names: Iterable[tuple[str, str]], project_tag: str) -> dict[NodeId, str]:
-    """The nodes that stand for files and items, where there are any: by kind and name.
+    """The ids of the anchor nodes for files and items, given by kind and name.
 
-    In the user store, where those of many projects meet, the project is a part of the name.
+    In the user store, which holds many projects, the project is part of the name.
     """
     found: dict[NodeId, str] = {}
     for kind, name in names:
@@ -239,34 +239,34 @@ def anchors(names: Iterable[tuple[str, str]], project_tag: str) -> dict[NodeId, 
 
 
 InSight = Callable[[Collection[NodeId]], Collection[NodeId]]
-"""Those of some nodes that may be known of, also where something newer took their place."""
+"""Filters nodes to those that may be shown, including superseded ones."""
 
 
 def in_memory(
     graphs: Graphs,
     starts: Mapping[NodeId, float],
-    limits: Limits,
+    limits: ExpansionLimits,
     in_sight: InSight | None = None,
-) -> list[Recollected]:
-    """What the edges of memory lead to, in both directions, the best first.
+) -> list[ReachedNode]:
+    """What the edges of memory reach in both directions, the best first.
 
-    What is out of sight is neither reached nor passed: how things hang together tells of it, too.
+    Hidden nodes are neither reached nor passed through: a connection would reveal them too.
     """
     types = list(limits.labels)
     if not types or not limits.depth or not limits.most or not starts:
         return []
     scores = dict(starts)
-    found: dict[NodeId, Recollected] = {}
+    found: dict[NodeId, ReachedNode] = {}
     ring = list(starts)
     for depth in range(1, limits.depth + 1):
-        new: dict[NodeId, Recollected] = {}
+        new: dict[NodeId, ReachedNode] = {}
         for here in ring:
             for step in walk.related(graphs, [here], 1, edge_types=types, limit=_MOST_NEIGHBOURS):
                 score = scores[here] * _MEMORY.get(step.type, _OTHERS)
                 known = scores.get(step.id, new[step.id].score if step.id in new else 0.0)
                 if step.previous is not None and score > max(known, _LEAST):
                     label = step.type if step.outward else f"<{step.type}"
-                    new[step.id] = Recollected(step.id, score, depth, label, here)
+                    new[step.id] = ReachedNode(step.id, score, depth, label, here)
         if in_sight is not None:
             seen = in_sight(new)
             new = {node_id: each for node_id, each in new.items() if node_id in seen}

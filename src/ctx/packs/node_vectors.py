@@ -1,8 +1,8 @@
-"""The vectors of nodes: filled in passing, asked by who ranks, gone with the node.
+"""The vectors of nodes: computed on demand, used for ranking, removed with the node.
 
-They lie in a derived file beside each store, and nothing waits for them: a question fills in what
-is missing as far as a moment goes, and finds by words what has no vector yet. Where a file was
-named (`--db`), nothing is written beside it, and words are all there is.
+They are stored in a derived file beside each store, and nothing waits for them: a question computes
+missing vectors for a fraction of a second, and finds all other nodes by words. If a database was
+named (`--db`), nothing is written beside it, and only words are used.
 """
 
 import os
@@ -15,7 +15,7 @@ from ctx.errors import CtxError
 from ctx.ids import NodeId, Ulid
 from ctx.memory import census, lookups
 from ctx.memory.graph import PROJECT, Graph
-from ctx.packs.remembered import Nearness
+from ctx.packs.node_ranking import Nearness
 from ctx.search import embedders
 from ctx.search.embedders import Embedder
 from ctx.search.vectors import Vectors
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from ctx.search.embedders import Matrix
 
 IN_PASSING_S = 0.25
-"""What a question spends on vectors that are missing."""
+"""The time that a question spends on missing vectors."""
 
 _PATIENCE_S = 2.0
-"""How long a question is ready to wait for a server."""
+"""How long a question waits for an embedding server."""
 _LONGEST_TEXT = 400
-"""Characters of a node. A vector of all of a long text says little about any of it, and what it is
-about stands at its beginning."""
+"""In characters. One vector says little about the parts of a long text, and its beginning states
+its topic."""
 _NEAREST = 200
 _NEWEST = 100
-"""Nodes that were changed last, and as many documents, whose text is compared with what was
+"""The number of most recently changed nodes, and of documents, whose text is compared with what was
 embedded."""
 _PART = 400
 
 
-class _Asked:
-    """An embedder that was asked for the vector of a question, and is not again."""
+class _QueryVector:
+    """Embeds the question once and remembers the vector."""
 
     def __init__(self, embedder: Embedder, question: str) -> None:
         self._embedder = embedder
@@ -54,7 +54,7 @@ class _Asked:
 
 
 class _Near:
-    """How near the nodes of some stores are to a question."""
+    """The similarity of the nodes of some stores to a question."""
 
     def __init__(self, files: Sequence[Vectors], embedder: Embedder, question: str) -> None:
         self._files = files
@@ -64,7 +64,7 @@ class _Near:
     def __call__(self, node_ids: Collection[NodeId] | None) -> Mapping[NodeId, float]:
         limit = _NEAREST if node_ids is None else len(node_ids)
         found: dict[NodeId, float] = {}
-        # Without what a vector could be made of, or where the file cannot be read: words alone.
+        # If there is no embedder or the file cannot be read, only words are used.
         with suppress(CtxError):
             for file in self._files:
                 nearest = file.nearest(self._embedder, self._question, node_ids, limit)
@@ -72,22 +72,22 @@ class _Near:
         return found
 
     def __del__(self) -> None:
-        # Whoever ranks is given a function, and cannot know that it has files open.
+        # The caller has only a function and cannot know that files are open.
         for file in self._files:
             file.close()
 
 
 def nearness(memory: Memory, question: str) -> Nearness | None:
-    """What tells how near nodes are in meaning; None where there are no vectors to tell it."""
-    # Nothing is loaded for stores without a node.
+    """A function that returns the similarity of nodes to a question; None without vectors."""
+    # Nothing is loaded for empty stores.
     stores = [each for each in _stores(memory) if census.has_nodes(each[0].connection)]
     embedder = _embedder(memory, _PATIENCE_S) if stores else None
     if embedder is None:
         return None
     try:
-        asked = _Asked(embedder, question)
+        asked = _QueryVector(embedder, question)
     except CtxError:
-        # A server that does not answer in time: words alone.
+        # The server did not answer in time: only words are used.
         return None
     files = [Vectors(path) for _, path in stores]
     is_in_time = clock.deadline(IN_PASSING_S)
@@ -98,7 +98,7 @@ def nearness(memory: Memory, question: str) -> Nearness | None:
 
 
 def fill(memory: Memory) -> int:
-    """Embed all that is missing; how many nodes that were."""
+    """Embed everything that is missing, and return the number of nodes."""
     embedder = _embedder(memory)
     if embedder is None:
         return 0
@@ -106,7 +106,7 @@ def fill(memory: Memory) -> int:
 
 
 def fill_slice(memory: Memory, seconds: float) -> int:
-    """Embed as much of what is missing as a moment allows; how many nodes that were."""
+    """Embed what is missing for some seconds, and return the number of nodes."""
     embedder = _embedder(memory)
     if embedder is None:
         return 0
@@ -122,14 +122,14 @@ def fill_slice(memory: Memory, seconds: float) -> int:
 
 
 def fill_project(workspace: Workspace) -> int:
-    """The same for the nodes of a project alone, by the table that comes with ctx."""
+    """Embed what is missing of a project's nodes, with the built-in table."""
     if not workspace.config.flag("search.vectors"):
         return 0
     return _filled(workspace.memory.graph, workspace.project.vectors, embedders.default())
 
 
 def fill_project_anew(workspace: Workspace) -> int:
-    """The same after forgetting all that there is."""
+    """Embed all nodes of a project again."""
     file = Vectors(workspace.project.vectors)
     try:
         file.keep_only(())
@@ -139,7 +139,7 @@ def fill_project_anew(workspace: Workspace) -> int:
 
 
 def forget(memory: Memory, node_ids: Iterable[NodeId]) -> None:
-    """Take the vectors of nodes out of every file here."""
+    """Remove the vectors of nodes from every file here."""
     gone = list(node_ids)
     for _, path in _stores(memory):
         if gone and os.path.exists(path):
@@ -151,7 +151,7 @@ def forget(memory: Memory, node_ids: Iterable[NodeId]) -> None:
 
 
 def _stores(memory: Memory) -> list[tuple[Graph, str]]:
-    """The graphs that can be read, each with the place of its vectors."""
+    """The graphs that can be read, each with the path of its vectors."""
     if memory.is_single_store:
         return []
     found: list[tuple[Graph, str]] = []
@@ -180,17 +180,17 @@ def _filled(graph: Graph, path: str, embedder: Embedder) -> int:
 def bring_up_to_date(
     graph: Graph, file: Vectors, embedder: Embedder, go_on: Callable[[], bool] = lambda: True
 ) -> int:
-    """Embed what is new and what has changed, forget what is gone; how many were embedded."""
+    """Embed new and changed nodes, remove deleted ones, and return the number embedded."""
     connection = graph.connection
     stamps = lookups.changed_at(connection)
-    # Who asks needs all vectors in memory anyway.
+    # Ranking needs all vectors in memory anyway.
     known = file.stamps(embedder)
-    # What came from elsewhere may have been changed long ago: each node is compared with its own.
+    # Imported nodes may have old time stamps, so each node is compared with its own stamp.
     changed = [node_id for node_id, stamp in stamps.items() if known.get(node_id) != stamp]
     changed.sort(key=lambda node_id: (stamps[node_id], node_id), reverse=True)
     if known.keys() != stamps.keys() and (gone := set(file.keys()) - stamps.keys()):
         file.forget(gone)
-    # Within one second a text can change twice, and documents do not tell when they did.
+    # A text can change twice within a second, and documents have no stamps.
     wanted: dict[str, None] = dict.fromkeys(lookups.changed_last(connection, _NEWEST))
     wanted.update(dict.fromkeys(lookups.newest_documents(connection, _NEWEST)))
     wanted.update(dict.fromkeys(changed))

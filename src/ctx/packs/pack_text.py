@@ -22,10 +22,10 @@ from collections.abc import Iterable, Sequence
 
 from ctx import tokens
 from ctx.markdown import code, flat
-from ctx.packs.pack import Chunk, LeftOut, PromptPack, Signal, TokenBudget
+from ctx.packs.prompt_pack import Chunk, LeftOutChunk, PromptPack, Signal, TokenBudget
 
 UNSURE = 0.5
-"""Below this an agent is told to look further."""
+"""Below this confidence, an agent is advised to search further."""
 
 _LONGEST_TASK = 160
 _LONGEST_TITLE = 120
@@ -33,9 +33,9 @@ _MOST_NAMED = 5
 _FIGURES = 8
 _LONGEST_FIGURES = TokenBudget(9_999_999, 9_999_999, 0)
 _TELLING = 0.15
-"""A signal that is weaker than this part of the strongest is no reason."""
+"""A signal below this share of the strongest one is not listed as a reason."""
 _ROOMY = 1_500
-"""Below this, what was left out is not named."""
+"""Smaller packs do not list what was left out."""
 _ENDING = re.compile(r"\.([A-Za-z0-9+]{1,10})$")
 _LABELS = {
     "CALLS": "called by",
@@ -62,12 +62,12 @@ _LABELS = {
 
 
 def as_markdown(pack: PromptPack) -> str:
-    """The whole pack. It takes no more tokens than the pack says."""
+    """The whole pack. It takes no more tokens than the pack reports."""
     return _whole(pack, [chunk_text(chunk) for chunk in pack.retrieved], _left_out(pack))
 
 
-def explained(pack: PromptPack) -> str:
-    """The same with all that is known about why: signals, ways, tokens, what was left out."""
+def with_reasons(pack: PromptPack) -> str:
+    """The pack with all details: signals, graph paths, tokens, what was left out."""
     texts = [
         f"{chunk_text(chunk)}\n\n{_figures(chunk.relevance_score, chunk.signals)};"
         f" {chunk.tokens:,} tokens{_way(chunk.via)}."
@@ -85,25 +85,24 @@ def explained(pack: PromptPack) -> str:
 
 
 def chunk_text(chunk: Chunk) -> str:
-    """One chunk, as it stands in a pack."""
+    """One chunk as it appears in a pack."""
     return "\n".join([_heading(chunk), _why(chunk), "", *fenced(chunk.snippet, chunk.path)])
 
 
 def cost(chunk: Chunk) -> int:
-    """The tokens that a chunk takes in a pack."""
+    """The tokens of a chunk in a pack."""
     return tokens.estimate(f"{chunk_text(chunk)}\n\n")
 
 
 def cost_of_frame(pack: PromptPack) -> int:
-    """The tokens that all of a pack takes but its chunks. Of what it uses, it says an upper
-    bound."""
+    """The tokens of a pack without its chunks. The reported usage is an upper bound."""
     return tokens.estimate(_whole(pack, [], _left_out(pack)))
 
 
 def most_for_frame(pack: PromptPack, titles: Iterable[str]) -> int:
-    """The most that this can be, for chunks with these titles, some of which may be left out."""
+    """The maximum of this for chunks with these titles, some of which may be left out."""
     longest = sorted(titles, key=lambda title: -tokens.estimate(_short(title)))[: _MOST_NAMED + 1]
-    left_out = tuple(LeftOut(title, 0, 0, "budget") for title in longest)
+    left_out = tuple(LeftOutChunk(title, 0, 0, "budget") for title in longest)
     named = _left_out(pack._replace(left_out=left_out))
     framed = pack._replace(token_budget=_LONGEST_FIGURES, left_out=left_out)
     return tokens.estimate(_whole(framed, [], named)) + _FIGURES
@@ -123,7 +122,7 @@ def _whole(
     files: Sequence[str] = (),
 ) -> str:
     first = pack.task.strip().partition("\n")[0][:_LONGEST_TASK]
-    parts = [f"# Context for {code(first or pack.task[:_LONGEST_TASK] or '…')}", _told(pack)]
+    parts = [f"# Context for {code(first or pack.task[:_LONGEST_TASK] or '…')}", _preamble(pack)]
     parts += chunks
     if pack.recent_narrative:
         parts += ["## Recently", "\n".join(fenced(pack.recent_narrative))]
@@ -134,7 +133,7 @@ def _whole(
     return "\n\n".join(parts) + "\n"
 
 
-def _told(pack: PromptPack) -> str:
+def _preamble(pack: PromptPack) -> str:
     budget = pack.token_budget
     if not pack.retrieved and not pack.files and not pack.left_out:
         return (
@@ -181,7 +180,7 @@ def _way(via: Sequence[str]) -> str:
 
 
 def _left_out(pack: PromptPack) -> list[str]:
-    """The best of what did not fit. What was too weak is no loss."""
+    """The best chunks that did not fit. Weak ones are not listed."""
     lost = [each for each in pack.left_out if each.reason == "budget"]
     if not lost or pack.token_budget.total - pack.token_budget.reserved_for_response < _ROOMY:
         return []

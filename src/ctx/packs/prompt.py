@@ -30,11 +30,11 @@ from ctx.codebase.index_state import IndexState
 from ctx.errors import ContentRefused
 from ctx.llm.model import Request
 from ctx.markdown import flat
-from ctx.packs.pack import Chunk, GraphContext, PromptPack, TokenBudget
 from ctx.packs.pack_text import fenced
+from ctx.packs.prompt_pack import Chunk, GraphContext, PromptPack, TokenBudget
 
 LARGEST_PACK = 32 * 1024 * 1024
-"""Bytes of a pack that comes from elsewhere."""
+"""The maximum size of a pack from a file, in bytes."""
 
 _LONGEST_TITLE = 200
 _LONGEST_RECEIPT = 100
@@ -48,8 +48,8 @@ _HOW = (
 )
 
 
-class Frame(NamedTuple):
-    """What is said to a model around a pack."""
+class PromptFrame(NamedTuple):
+    """The text that a model gets around a pack."""
 
     prefix: str
     instruction: str
@@ -57,9 +57,9 @@ class Frame(NamedTuple):
     temperature: float | None = None
 
 
-def compose(pack: PromptPack, frame: Frame) -> Request:
-    """The question, in four parts: whatever of them is as it was need not be read again, from the
-    first to the last."""
+def compose(pack: PromptPack, frame: PromptFrame) -> Request:
+    """The request in four parts, the most stable first: a server can reuse the unchanged
+    beginning."""
     parts = [f"## Task\n\n{pack.task.strip()}\n\n", _retrieved(pack.retrieved)]
     if pack.recent_narrative.strip():
         notes = "\n".join(fenced(pack.recent_narrative.strip()))
@@ -92,10 +92,10 @@ def _quoted(chunk: Chunk) -> str:
 # A pack that comes from elsewhere
 
 
-def given(data: bytes) -> PromptPack:
-    """A pack as `ctx query` has written it, as far as a question needs it.
+def parse_pack(data: bytes) -> PromptPack:
+    """Parse the JSON of a pack that `ctx query` wrote.
 
-    What a newer version adds is passed over. `ContentRefused` for whatever is no pack.
+    Unknown fields of newer versions are ignored. Raises `ContentRefused` for anything else.
     """
     if len(data) > LARGEST_PACK:
         raise ContentRefused(
@@ -108,15 +108,15 @@ def given(data: bytes) -> PromptPack:
         raise ContentRefused(f"{what}: it has no task with what was found for it.", hint=_HOW)
     if not task.strip():
         raise ContentRefused("The pack has no task, so there is nothing to ask.", hint=_HOW)
-    return bare(_text(task))._replace(
+    return empty_pack(_text(task))._replace(
         retrieved=tuple(_chunk(each, number) for number, each in enumerate(retrieved, 1)),
         recent_narrative=_text(said.get("recent_narrative")),
         receipt=_text(said.get("receipt"))[:_LONGEST_RECEIPT] or None,
     )
 
 
-def bare(task: str) -> PromptPack:
-    """A pack with nothing in it but its task."""
+def empty_pack(task: str) -> PromptPack:
+    """A pack that contains only a task."""
     return PromptPack(
         task=task,
         head_commit=None,
@@ -172,7 +172,7 @@ def _chunk(said: Any, number: int) -> Chunk:
 
 
 def _text(value: Any) -> str:
-    """JSON's text may hold what no request can: half of a character."""
+    """JSON text may contain half of a surrogate pair, which no request can contain."""
     return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else ""
 
 

@@ -1,20 +1,20 @@
-"""What a task is about, as far as it says so: its entities, looked up.
+"""Look up what a task names: files, items, tasks and decisions.
 
-A name that one item has is meant for sure. One that several have is meant less, and one that
-everybody has says nothing beyond its words, which search knows better.
+A name that one item has refers to it with certainty. A name of several items is less certain, and a
+very common name is left to the text search.
 """
 
 import posixpath
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ctx.code.lookup import Code, Located, parts, without_impls
+from ctx.code.lookup import Code, LocatedItem, name_parts, without_impls
 from ctx.errors import CtxError
 from ctx.ids import NodeId
 from ctx.memory import numbered
 from ctx.memory.graphs import Graphs
 from ctx.search import entities
-from ctx.search.entities import Entities, Frame
+from ctx.search.entities import CodeFrame, Entities
 
 _MOST_NAMESAKES = 12
 _MOST_LOOKED_AT = 100
@@ -23,26 +23,26 @@ _MOST_PATHS = 20
 _MOST_FRAMES = 12
 _MOST_SCANS = 3
 _FRAME_FADES = 0.85
-"""A caller has less to do with a failure than what it calls."""
+"""A caller is less related to a failure than the function it calls."""
 
 
-class Named(NamedTuple):
+class NamedSeeds(NamedTuple):
     """Items and files that a task names."""
 
     items: dict[int, float]
-    """How surely each is meant, up to 1."""
-    found: tuple[Located, ...]
-    """The same, in the order in which they are named."""
+    """The confidence that each is meant, up to 1."""
+    found: tuple[LocatedItem, ...]
+    """The same items in the order in which they are named."""
     files: tuple[str, ...]
 
 
-def in_code(code: Code, said: Entities) -> Named:
+def in_code(code: Code, said: Entities) -> NamedSeeds:
     files = _Files(code)
     items: dict[int, float] = {}
-    found: dict[int, Located] = {}
+    found: dict[int, LocatedItem] = {}
     paths = dict.fromkeys(path for each in said.paths[:_MOST_PATHS] for path in files.meant(each))
 
-    def take(meant: Sequence[Located], sure: float) -> None:
+    def take(meant: Sequence[LocatedItem], sure: float) -> None:
         for each in meant:
             items[each.id] = max(items.get(each.id, 0.0), sure)
             found.setdefault(each.id, each)
@@ -54,9 +54,9 @@ def in_code(code: Code, said: Entities) -> Named:
             paths.setdefault(meant[0].path)
             sure *= _FRAME_FADES
     for name in said.names[:_MOST_NAMES]:
-        meant = of_name(code, name)
+        meant = items_named(code, name)
         take(meant, 1.0 / len(meant) if meant else 0.0)
-    return Named(items, tuple(found.values()), tuple(paths))
+    return NamedSeeds(items, tuple(found.values()), tuple(paths))
 
 
 def in_memory(graphs: Graphs, said: Entities) -> list[NodeId]:
@@ -67,14 +67,14 @@ def in_memory(graphs: Graphs, said: Entities) -> list[NodeId]:
             try:
                 found.setdefault(numbered.find(connection, name))
             except CtxError:
-                # Nobody is called so here, or two are: then it says nothing.
+                # There is no such document, or there are two.
                 continue
     return list(found)
 
 
-def of_name(code: Code, name: str) -> list[Located]:
-    """The items that are called so, where that says anything."""
-    wanted = parts(name)
+def items_named(code: Code, name: str) -> list[LocatedItem]:
+    """The items with a name, if it is specific enough."""
+    wanted = name_parts(name)
     if not wanted:
         return []
     rows = code.connection.execute(
@@ -83,23 +83,23 @@ def of_name(code: Code, name: str) -> list[Located]:
     if len(rows) > (_MOST_LOOKED_AT if len(wanted) > 1 else _MOST_NAMESAKES):
         return []
     every = code.located([each for (each,) in rows])
-    meant = [each for each in every if parts(each.name)[-len(wanted) :] == wanted]
+    meant = [each for each in every if name_parts(each.name)[-len(wanted) :] == wanted]
     if not meant and len(wanted) > 1:
-        # What is left out in between, or offered from elsewhere: the owner alone must be right.
-        meant = [each for each in every if parts(each.name)[-2:] == wanted[-2:]]
+        # Names in the middle may be missing, or the item is re-exported: only the owner must match.
+        meant = [each for each in every if name_parts(each.name)[-2:] == wanted[-2:]]
     meant = without_impls(meant)
     return meant if len(meant) <= _MOST_NAMESAKES else []
 
 
-def _of_frame(code: Code, files: "_Files", frame: Frame) -> list[Located]:
+def _of_frame(code: Code, files: "_Files", frame: CodeFrame) -> list[LocatedItem]:
     for path in files.meant(frame.path)[:1]:
         return [each for each in code.find(f"{path}:{frame.line}") if each.kind != "module"]
-    meant = of_name(code, frame.name) if frame.name else []
+    meant = items_named(code, frame.name) if frame.name else []
     return meant if len(meant) == 1 else []
 
 
 class _Files:
-    """Files by paths that may begin elsewhere, or be only their ends."""
+    """Finds files by paths that may begin elsewhere or be only a suffix."""
 
     def __init__(self, code: Code) -> None:
         self._code = code
@@ -118,7 +118,7 @@ class _Files:
         for end in _ends(whole):
             if file := self._code.file(end):
                 return [file.path]
-        # The beginning may be left out. That takes a look at all paths.
+        # The beginning may be missing, which requires a scan of all paths.
         name = posixpath.normpath(whole).lstrip("/")
         if self._scans >= _MOST_SCANS or name.startswith(".."):
             return []
@@ -132,7 +132,7 @@ class _Files:
 
 
 def _ends(path: str) -> Iterable[str]:
-    """The path, and what is left of it without its first folders; a bare name is too little."""
+    """The path, and its suffixes without the first folders; a bare name is too little."""
     pieces = [piece for piece in path.split("/") if piece not in ("", ".")]
     if path.startswith("/"):
         yield path

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ctx import clock, disk
-from ctx.code.diagnostics.model import Diagnostic, Report, Span
+from ctx.code.diagnostics.diagnostic_model import ToolDiagnostic, ToolReport, ToolSpan
 from ctx.ids import NodeId, ObjectId
 from ctx.memory.changes import Change
 from ctx.memory.model import Evidence
@@ -62,11 +62,11 @@ class Kept(NamedTuple):
     """The texts that it refers to."""
 
 
-def placed(report: Report, project: Project) -> Report:
+def placed(report: ToolReport, project: Project) -> ToolReport:
     """The same, with paths as they are seen from the project's root."""
     paths = _Paths(project)
 
-    def seen(span: Span) -> Span:
+    def seen(span: ToolSpan) -> ToolSpan:
         return span._replace(path=paths.shown(span.path), label=project.shared(span.label))
 
     every = [
@@ -80,7 +80,7 @@ def placed(report: Report, project: Project) -> Report:
     return report._replace(diagnostics=tuple(every))
 
 
-def snapshot(report: Report, project: Project) -> Kept:
+def snapshot(report: ToolReport, project: Project) -> Kept:
     """The object that holds a report, and those it refers to. Its paths are placed."""
     blobs: dict[ObjectId, Object] = {}
     paths = _Paths(project._replace(folder=project.root))
@@ -106,11 +106,11 @@ def snapshot(report: Report, project: Project) -> Kept:
 
 
 def relate(
-    change: Change, observation: NodeId, errors: Sequence[Diagnostic], project: Project
+    change: Change, observation: NodeId, errors: Sequence[ToolDiagnostic], project: Project
 ) -> None:
     """Let each distinct error be an anchor, which the observation mentions."""
     paths = _Paths(project._replace(folder=project.root))
-    distinct: dict[str, list[Diagnostic]] = {}
+    distinct: dict[str, list[ToolDiagnostic]] = {}
     for each in errors:
         distinct.setdefault(name(each), []).append(each)
     for title, same in list(distinct.items())[:MOST_ANCHORS]:
@@ -129,7 +129,7 @@ def relate(
         change.link(observation, anchor.id, "MENTIONS", Evidence("parser"))
 
 
-def name(found: Diagnostic) -> str:
+def name(found: ToolDiagnostic) -> str:
     """What an error is called, wherever in the file it stands: `rustc E0433: … @ src/lib.rs`."""
     what = " ".join(part for part in (found.tool, found.test or found.code) if part)
     where = f" @ {found.spans[0].path}" if found.spans else ""
@@ -139,7 +139,7 @@ def name(found: Diagnostic) -> str:
     return f"{what}: {short}{where}"[: 2 * _LONGEST_NAME]
 
 
-def _related(found: Diagnostic) -> Iterator[str]:
+def _related(found: ToolDiagnostic) -> Iterator[str]:
     """What else was said: which test it was, and about which places what."""
     if found.test:
         yield f"test {found.test}"
@@ -148,7 +148,7 @@ def _related(found: Diagnostic) -> Iterator[str]:
             yield f"{span.place}: {span.label}"
 
 
-def _span(span: Span, project: Project, paths: "_Paths") -> model.Span:
+def _span(span: ToolSpan, project: Project, paths: "_Paths") -> model.Span:
     first, last = paths.bytes_of_lines(span)
     return model.Span(
         store.derived_id("file", project.repo_id, span.path),
@@ -257,7 +257,7 @@ class _Paths:
         is_outside = inside.startswith("../") or inside.partition("/")[0] in ("..", ".git", ".ctx")
         return None if is_outside or not os.path.isfile(real) else inside.replace(os.sep, "/")
 
-    def bytes_of_lines(self, span: Span) -> tuple[int, int]:
+    def bytes_of_lines(self, span: ToolSpan) -> tuple[int, int]:
         """Where the lines of a span begin and end in the file as it is now; 0 if nobody knows."""
         if span.start_line is None:
             return 0, 0

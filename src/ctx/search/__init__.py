@@ -1,10 +1,10 @@
-"""Finding texts by what they say: the words of a question, and vectors for what it means.
+"""Search in texts: by the words of a question, and by vectors of its meaning.
 
-A text becomes terms in `ctx.terms`; what a question asks for is read in `question`, `entities` and
-`times`. An `Embedder` turns texts into vectors: the one that comes
-with ctx is a table (`table`), another may be a server (`remote`). `vectors` keeps them in a
-derived file and finds the nearest.
+`ctx.terms` turns a text into terms; `question`, `entities` and `dates` read what a question asks
+for. An `Embedder` turns texts into vectors: the built-in one is a table (`static_embedder`),
+another may be a server (`embedding_server`). `vectors` stores them in a derived file and finds
+the nearest.
 
-It knows texts and keys, and not what they stand for: nodes, files and narrative are the business
-of those who ask. Nothing here is needed to answer: without vectors, words find everything.
+This package knows texts and keys, but not what they stand for: nodes, files and narrative belong to
+its callers. Vectors are optional: without them, search uses words.
 """

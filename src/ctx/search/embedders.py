@@ -1,4 +1,4 @@
-"""What turns texts into vectors: the table that comes with ctx, or a server that a user named."""
+"""Embedders turn texts into vectors: the built-in table, or a server that the user configures."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 from ctx.config.resolve import Config
-from ctx.search.remote import Server
-from ctx.search.table import Table
 
 if TYPE_CHECKING:
     import numpy
@@ -17,11 +15,12 @@ if TYPE_CHECKING:
 
 DATA = os.path.join(os.path.dirname(__file__), "data", "static.table")
 CHECKSUM = "23ab64c86bfff139e9e78357bdcd6eb0ca12d7bd0ed33663ae786d8aed798d34"
-"""BLAKE3 of the table. Another table is another version: vectors of the two do not compare."""
+"""The BLAKE3 hash of the table. Another table is another version: their vectors are not comparable.
+"""
 
 
 class Embedder(Protocol):
-    """One model. Vectors compare if its name, its version and its dimensions are the same."""
+    """One model. Vectors are comparable if name, version and dimensions are equal."""
 
     @property
     def name(self) -> str: ...
@@ -31,27 +30,31 @@ class Embedder(Protocol):
     def dimensions(self) -> int: ...
 
     def embed(self, texts: Sequence[str]) -> "Matrix":
-        """A row for each text, of length 1; zeros for a text in which it knows nothing."""
+        """A row of length 1 for each text; zeros if no word of the text is known."""
 
 
 @cache
 def default() -> Embedder:
-    """The table. Neither it nor numpy is loaded before this is called."""
-    return Table(DATA, CHECKSUM)
+    """The built-in table. Neither it nor numpy is loaded before this call."""
+    from ctx.search.static_embedder import StaticEmbedder
+
+    return StaticEmbedder(DATA, CHECKSUM)
 
 
 def configured(
     config: Config, environment: Mapping[str, str], patience_s: float | None = None
 ) -> Embedder | None:
-    """The embedder that a user chose; None where vectors are not wanted.
+    """The embedder from the settings; None if vectors are disabled.
 
-    A server is asked for about as long as `patience_s` in all; None: for as long as it takes.
+    A server gets about `patience_s` seconds in total; None: no limit.
     """
     if not config.flag("search.vectors"):
         return None
     if config.choice("search.embedder") == "static":
         return default()
-    return Server(
+    from ctx.search.embedding_server import EmbeddingServer
+
+    return EmbeddingServer(
         config.text("search.url"),
         config.text("search.model"),
         environment.get(config.text("search.api_key_env"), ""),

@@ -1,8 +1,7 @@
-"""What a task names outright: paths, symbols, error codes, tasks, quoted text, stack frames.
+"""What a task names explicitly: paths, symbols, error codes, tasks, quoted text, stack frames.
 
-People paste anything. So a text is looked at line by line, each line only as far as anybody reads
-it, and of each kind so many are kept as could be meant. Nothing here knows whether a thing exists:
-whoever has the code or the graph looks it up.
+People paste anything. So a text is read line by line, each line up to a limit, and only a limited
+number of each kind is kept. Nothing here checks whether a thing exists: the caller looks it up.
 """
 
 import re
@@ -12,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 MOST = 50
-"""Of each kind: a trace of more frames repeats itself."""
+"""Of each kind. A longer stack trace repeats itself."""
 
 _LONGEST_TEXT = 400_000
 _LONGEST_LINE = 4_000
@@ -20,7 +19,7 @@ _MOST_LINES = 3_000
 _LONGEST_NAME = 160
 _MOST_FRAMES = 1_000
 
-# What is quoted, by its marks. A quote does not go on in the next line.
+# Quoted text by its quotation marks. A quotation ends with its line.
 _QUOTED = re.compile(
     r"`([^`\n]{1,200})`|\"([^\"\n]{3,200})\"|(?<!\w)'([^'\n]{3,200})'(?!\w)"
     r"|“([^”\n]{2,200})”|「([^」\n]{2,200})」|«([^»\n]{2,200})»"
@@ -43,8 +42,8 @@ _IN_WORDS = re.compile(
 )
 _ABBREVIATIONS = frozenset({"e.g", "i.e", "a.k.a", "vs", "etc", "U.S"})
 
-# One frame a line. Each pattern is tried at the beginning of a line that has its mark in it, and
-# compiled for the first that has.
+# One frame per line. Each pattern is tried only on lines that contain its marker, and compiled for
+# the first such line.
 _PYTHON = r'\s*File "([^"]{1,400})", line (\d{1,9})(?:, in (.{1,160}))?'
 _JAVASCRIPT = r"\s*at (?:(?:async |new )?([^()]{1,160}?) )?\(?((?:file://)?[^()\s]{1,400}?):(\d{1,9}):\d{1,9}\)?\s*$"
 _JAVA = r"\s*at ([\w.$/<>@-]{1,300})\(([\w.$-]{1,160}):(\d{1,9})\)"
@@ -65,18 +64,18 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-class Frame(NamedTuple):
+class CodeFrame(NamedTuple):
     """A place in the code: a frame of a pasted stack trace, or a line that is named."""
 
     path: str
-    """As the trace has it: often of another machine."""
+    """As in the trace: often from another machine."""
     line: int
     name: str
-    """Of the function; empty where the trace does not say."""
+    """The function; empty if the trace does not name it."""
 
 
 class Entities(NamedTuple):
-    """Everything in the order in which it is named first."""
+    """All entities in the order of their first mention."""
 
     paths: tuple[str, ...]
     names: tuple[str, ...]
@@ -85,7 +84,7 @@ class Entities(NamedTuple):
     tasks: tuple[str, ...]
     """`task_0043`, `decision_0007`."""
     quoted: tuple[str, ...]
-    frames: tuple[Frame, ...]
+    frames: tuple[CodeFrame, ...]
     """Innermost first, whatever order the language prints them in."""
 
 
@@ -96,13 +95,13 @@ class _Found:
         self.codes: dict[str, None] = {}
         self.tasks: dict[str, None] = {}
         self.quoted: dict[str, None] = {}
-        self.places: dict[Frame, None] = {}
+        self.places: dict[CodeFrame, None] = {}
         """Lines that are named outside of a trace."""
 
 
 def find(text: str) -> Entities:
     if len(text) > _LONGEST_TEXT:
-        # What is asked stands at one of the ends.
+        # The question is at one of the ends.
         text = f"{text[: _LONGEST_TEXT // 2]}\n{text[-_LONGEST_TEXT // 2 :]}"
     found = _Found()
     lines = [line[:_LONGEST_LINE] for line in text.splitlines()]
@@ -129,14 +128,14 @@ def _read_line(line: str, found: _Found) -> None:
     for marked in _QUOTED.finditer(line):
         inside = (marked[marked.lastindex or 1] or "").strip()
         if marked.lastindex == 1 and _is_identifier(bare := inside.removesuffix("()")):
-            # Inline code is a name, however plain the word is, unless it looks like a file.
+            # Inline code is a name, even a plain word, unless it looks like a file.
             if not _looks_like_path(bare):
                 found.names.setdefault(bare[:_LONGEST_NAME])
         elif inside and not _looks_like_path(inside):
             found.quoted.setdefault(inside)
     for said in _IN_WORDS.finditer(line) if " line " in line else ():
         if _looks_like_path(said[1]):
-            found.places.setdefault(Frame(said[1].removeprefix("./"), int(said[2]), ""))
+            found.places.setdefault(CodeFrame(said[1].removeprefix("./"), int(said[2]), ""))
     for word in _WORD.findall(line):
         _read_word(word, found)
 
@@ -156,7 +155,7 @@ def _read_word(word: str, found: _Found) -> None:
         path = (placed[1] if placed else bare).removeprefix("./")[:400]
         found.paths.setdefault(path)
         if placed:
-            found.places.setdefault(Frame(path, int(placed[2]), ""))
+            found.places.setdefault(CodeFrame(path, int(placed[2]), ""))
     elif _is_identifier(bare) and (is_called or _looks_like_name(bare)):
         found.names.setdefault(bare[:_LONGEST_NAME])
 
@@ -170,7 +169,7 @@ def _looks_like_path(word: str) -> bool:
     stem, dot, ending = name.rpartition(".")
     if dot and stem and ending.lower() in _ENDINGS and "::" not in path:
         return True
-    # `and/or` is no path: one needs a file's ending, or to go deeper than that.
+    # `and/or` is not a path: a path needs a file extension or more folders.
     return bool(slash) and name != "" and folder.count("/") >= 1 and folder.strip("./") != ""
 
 
@@ -179,12 +178,12 @@ def _is_identifier(word: str) -> bool:
 
 
 def _looks_like_name(word: str) -> bool:
-    """Whether a word in running text is one that only code has."""
+    """Whether a word in running text can only come from code."""
     if word in _ABBREVIATIONS or len(word) < 3:
         return False
     parts = _QUALIFIED.split(word)
     if len(parts) > 1:
-        # The end of a sentence without a space behind it is no qualified name.
+        # The end of a sentence without a space after it is not a qualified name.
         return "::" in word or all(len(part) > 1 for part in parts)
     if "_" in word.strip("_") or word.startswith("__"):
         return True
@@ -194,16 +193,15 @@ def _looks_like_name(word: str) -> bool:
 # Stack traces
 
 
-def _frames(lines: list[str]) -> dict[int, Frame | None]:
-    """The frames by a number that orders them innermost first; lines without a place of their own
-    that belong to one have None."""
-    found: dict[int, Frame | None] = {}
+def _frames(lines: list[str]) -> dict[int, CodeFrame | None]:
+    """The frames by a number that sorts them innermost first; None for further lines of a frame."""
+    found: dict[int, CodeFrame | None] = {}
     deepest_last: list[int] = []
     for number, line in enumerate(lines):
         if not line or len(found) > _MOST_FRAMES:
             continue
         if number - 1 in deepest_last and line.startswith("    "):
-            # The line of source says what the trace says already.
+            # The source line repeats what the trace says.
             found[number] = None
             continue
         frame = _frame(lines, number, line)
@@ -220,8 +218,8 @@ def _frames(lines: list[str]) -> dict[int, Frame | None]:
     return found
 
 
-def _turn_round(found: dict[int, Frame | None], numbers: list[int], line: str) -> None:
-    """Python prints the innermost frame last: at the end of a trace its frames change places."""
+def _turn_round(found: dict[int, CodeFrame | None], numbers: list[int], line: str) -> None:
+    """Python prints the innermost frame last: reverse the frames at the end of a trace."""
     if not numbers or line.startswith("    "):
         return
     turned = [found[number] for number in reversed(numbers)]
@@ -229,9 +227,9 @@ def _turn_round(found: dict[int, Frame | None], numbers: list[int], line: str) -
     numbers.clear()
 
 
-def _frame(lines: list[str], number: int, line: str) -> Frame | None:
+def _frame(lines: list[str], number: int, line: str) -> CodeFrame | None:
     if 'File "' in line and (found := _pattern(_PYTHON).match(line)):
-        return Frame(found[1], int(found[2]), _function(found[3]))
+        return CodeFrame(found[1], int(found[2]), _function(found[3]))
     above = lines[number - 1] if number else ""
     bare = line.lstrip()
     if bare.startswith("at "):
@@ -239,37 +237,40 @@ def _frame(lines: list[str], number: int, line: str) -> Frame | None:
             return _java(found)
         if named := _pattern(_RUST_NAME).match(above):
             if found := _pattern(_RUST_PLACE).match(line):
-                return Frame(found[1], int(found[2]), _function(named[1]))
+                return CodeFrame(found[1], int(found[2]), _function(named[1]))
         elif found := _pattern(_JAVASCRIPT).match(line):
-            return Frame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
+            return CodeFrame(found[2].removeprefix("file://"), int(found[3]), _function(found[1]))
     elif bare.startswith("#") and (
         found := _pattern(_SANITIZER).match(line) or _pattern(_GDB).match(line)
     ):
-        return Frame(found[2], int(found[3]), _function(found[1]))
+        return CodeFrame(found[2], int(found[3]), _function(found[1]))
     elif line.startswith("\t") and (found := _pattern(_GO_PLACE).match(line)):
         said = _pattern(_GO_NAME).match(above)
-        return Frame(found[1], int(found[2]), _function(said[1].rpartition("/")[2] if said else ""))
+        return CodeFrame(
+            found[1], int(found[2]), _function(said[1].rpartition("/")[2] if said else "")
+        )
     elif "panicked at" in line and (found := _pattern(_PANIC).match(line)):
-        return Frame(found[1], int(found[2]), "")
+        return CodeFrame(found[1], int(found[2]), "")
     return None
 
 
 def _names_next(above: str, line: str) -> bool:
-    """Whether a line only says the name of the place in the next one."""
+    """Whether a line only names the function of the next line."""
     if line.startswith("\t"):
         return _pattern(_GO_NAME).match(above) is not None
     return line.lstrip().startswith("at ") and _pattern(_RUST_NAME).match(above) is not None
 
 
-def _java(found: re.Match[str]) -> Frame:
-    """Java says the class and the file's name: together they are the path from the source root."""
+def _java(found: re.Match[str]) -> CodeFrame:
+    """Java prints the class and the file name, which together give the path from the source
+    root."""
     qualified = found[1].rpartition("/")[2]
     package = qualified.split(".")[:-2]
-    return Frame("/".join([*package, found[2]]), int(found[3]), _function(qualified))
+    return CodeFrame("/".join([*package, found[2]]), int(found[3]), _function(qualified))
 
 
 def _function(name: str | None) -> str:
-    """A function as a trace calls it, without what only a runtime knows."""
+    """The function name in a trace, without what a runtime adds."""
     bare = (name or "").strip().removeprefix("async ").removeprefix("new ")
     bare = re.sub(
         r"::h[0-9a-f]{16}$|::\{\{closure\}\}|\.func\d+|\(\*?(\w+)\)|<anonymous>|<module>",
@@ -279,10 +280,10 @@ def _function(name: str | None) -> str:
     return bare.strip(" .:<>")[:_LONGEST_NAME]
 
 
-def innermost(frames: Iterable[Frame]) -> Iterator[Frame]:
-    """Frames, each place once; those of libraries and of the runtime last."""
+def innermost(frames: Iterable[CodeFrame]) -> Iterator[CodeFrame]:
+    """Frames without duplicates; those of libraries and of the runtime last."""
     seen: set[tuple[str, int]] = set()
-    others: list[Frame] = []
+    others: list[CodeFrame] = []
     for frame in frames:
         if (frame.path, frame.line) in seen:
             continue

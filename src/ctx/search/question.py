@@ -1,8 +1,8 @@
-"""A task as somebody wrote it, and the words in it that count.
+"""A task as a person wrote it, and the words in it that count.
 
-People paste: an issue with its template, a traceback, the output of a command. What tells where to
-look is mostly what they wrote themselves, first of all the first line. So what everybody's issue
-has is taken out, and a word counts the more the more often it is said, in prose more than in code.
+People paste: an issue with its template, a traceback, the output of a command. The words that they
+wrote themselves say most, above all the first line. So boilerplate is removed, and a word counts
+more the more often it occurs, in prose more than in code.
 """
 
 import re
@@ -15,14 +15,14 @@ from typing import NamedTuple
 from ctx import terms
 
 LONGEST = 200_000
-"""So many characters of a task are looked at."""
+"""So many characters of a task are read."""
 
 _IN_FIRST_LINE = 2.0
 _IN_INLINE_CODE = 1.0
 _CODE_COUNTS = 0.5
 _SHORTEST = 2
 _BOLD = 5
-"""The depth of a heading that is only bold, or ends with a colon."""
+"""The level of a heading that is only bold or ends with a colon."""
 
 _COMMENT, _COMMENT_ENDS = "<!--", "-->"
 _LINK = re.compile(r"\b(?:https?|ftp)://[^\s<>()\"'`\]]+|\bwww\.[^\s<>()\"'`\]]+", re.IGNORECASE)
@@ -36,9 +36,9 @@ _HEADING = re.compile(
     re.MULTILINE,
 )
 _BOX = re.compile(r"^[ \t]*[-*] \[[ xX\u2705]?\][^\n]*$", re.MULTILINE)
-"""What a form has people confirm."""
+"""The check boxes of an issue form."""
 _TYPED = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d{1,4}\]:|\$) [^\n]*$", re.MULTILINE)
-"""What somebody typed at a prompt."""
+"""Input at a prompt."""
 
 
 @cache
@@ -47,7 +47,7 @@ def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(rf"\W*(?:{'|'.join(patterns)})\W*", re.IGNORECASE)
 
 
-# What forms ask for, and nobody looks for in code.
+# Headings of issue forms that say nothing about the code.
 _FORM = (
     r"(?:issue )?description|bug (?:report|summary)|describe the (?:bug|issue|problem)",
     r"(?:how |steps?(?:/code)? )?to reproduce(?: the (?:bug|issue|behaviou?r))?|reproduc\w+",
@@ -75,7 +75,7 @@ _TESTS = re.compile(
 )
 
 
-# What every task says, whatever it is about.
+# Words that occur in every kind of task.
 _SAID_OF_ANYTHING = frozenset(
     terms.query(
         "cannot doing etc get got however instead like made make makes new now off once one only"
@@ -85,31 +85,33 @@ _SAID_OF_ANYTHING = frozenset(
 _SILENT = terms.STOP_WORDS | _SAID_OF_ANYTHING
 
 
-class Question(NamedTuple):
-    """A task, and what to look for."""
+class SearchQuestion(NamedTuple):
+    """A task, and what to search for."""
 
     text: str
     """As it was asked."""
     cleaned: str
-    """Without what everybody's issue has."""
+    """Without boilerplate."""
     weights: Mapping[str, float]
-    """Of each term, how much it counts."""
+    """The weight of each term."""
     is_about_tests: bool
 
     @property
     def is_telling(self) -> bool:
-        """Whether it has any word that is not in every task."""
+        """Whether it contains any specific word."""
         return not self.weights.keys() <= _SILENT
 
 
-def read(text: str) -> Question:
+def read(text: str) -> SearchQuestion:
     text = text[:LONGEST]
     cleaned = clean(text)
-    return Question(text, cleaned, _weights(cleaned) or _weights(text), _is_about_tests(cleaned))
+    return SearchQuestion(
+        text, cleaned, _weights(cleaned) or _weights(text), _is_about_tests(cleaned)
+    )
 
 
 def clean(text: str) -> str:
-    """A task without comments, addresses, what a form asks and what surrounds a program."""
+    """A task without comments, addresses, form headings, and descriptions of the environment."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _LINK.sub(" ", _BOX.sub("", _without_comments(text)))
     return _without_sections(text).strip()
@@ -121,7 +123,7 @@ def _without_comments(text: str) -> str:
 
 
 def _without_sections(text: str) -> str:
-    """Take the headings of a form out, and the sections that tell about somebody's machine."""
+    """Remove the headings of a form, and the sections that describe somebody's machine."""
     kept: list[str] = []
     start, depth_left_out = 0, 0
     code = [(found.start(), found.end()) for found in _FENCED.finditer(text)]

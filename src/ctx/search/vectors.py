@@ -1,11 +1,11 @@
-"""The file of vectors: what an embedder made of texts, kept under keys, and the nearest of them.
+"""The file of vectors: embeddings of texts by key, and a search for the nearest.
 
-It is derived and lies beside a store: deleting it loses time, nothing else. A vector is kept as
-signed bytes under the model that made it and a hash of the text, so that a text is embedded once,
-whoever comes first, and again when it changes. Several processes may read and write at once.
+It is derived data beside a store: deleting it costs only time. A vector is stored as signed bytes
+with its model and a hash of the text, so a text is embedded once and again when it changes. Several
+processes may read and write at once.
 
-The nearest are found by looking at all: up to a million rows, no index beats it. Past
-`_MANY` rows the signs alone choose who is looked at closely.
+The search compares all vectors: up to a million rows, no index is faster. Above `_MANY` rows, the
+signs alone select the candidates.
 """
 
 import os
@@ -63,11 +63,11 @@ CREATE TABLE vectors (
 """
 _NOTHING = (b"", "")
 _BATCH = 32
-"""Texts that are embedded together, and written in one transaction."""
+"""Texts that are embedded together and written in one transaction."""
 _MANY = 20_000
 _CLOSELY = 4_000
 _SCANNED = 8_192
-"""Rows that are turned into numbers at once; they fit into the cache of a processor."""
+"""Rows that are converted at once; they fit into a processor cache."""
 
 
 class _Loaded(NamedTuple):
@@ -105,12 +105,11 @@ class Vectors:
         limit: int = 10_000,
         go_on: Callable[[], bool] = lambda: True,
     ) -> int:
-        """Embed what is missing or has changed, of texts with their keys; how many those were.
+        """Embed the texts that are missing or changed, and return their number.
 
-        `stamps` say by their keys which state of the texts this is: they are kept, for who has too
-        many texts to compare them all.
-        It ends after `limit` of them, or when `go_on` says so, and the next call takes up there:
-        what a batch wrote stays.
+        `stamps` name the version of each text by key. They are stored for callers that have too
+        many texts to compare them all. It ends after `limit` texts or when `go_on` returns false,
+        and the next call continues: written batches stay.
         """
         waiting = iter(texts)
         done = 0
@@ -118,7 +117,7 @@ class Vectors:
             try:
                 done += self._fill(embedder, batch, stamps or {}, limit - done)
             except IndexCorrupt:
-                # The damaged file is gone by now.
+                # The damaged file has been removed by now.
                 done += self._fill(embedder, batch, stamps or {}, limit - done)
         return done
 
@@ -142,7 +141,7 @@ class Vectors:
                     "UPDATE vectors SET stamp = ? WHERE model = ? AND key = ?",
                     [(now[key][1], model, key) for key in stamped],
                 )
-                # What another model made of an older text tells of that text.
+                # A vector of another model belongs to an older text.
                 connection.executemany(
                     "DELETE FROM vectors WHERE model IN (SELECT id FROM models WHERE id <> ?)"
                     " AND key = ? AND hash <> ?",
@@ -151,7 +150,7 @@ class Vectors:
         return len(missing)
 
     def forget(self, keys: Iterable[str]) -> int:
-        """Take vectors out, of every model, so that nothing of them is left in the file."""
+        """Remove vectors of every model, so that nothing of them remains in the file."""
         if not os.path.exists(self.path):
             return 0
         with self._writing() as connection:
@@ -161,12 +160,12 @@ class Vectors:
             )
             forgotten = connection.total_changes - before
         with suppress(OperationalError):
-            # Somebody reads: what is behind is brought over when they are done.
+            # There is a reader: the rest is checkpointed when it is done.
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return forgotten
 
     def keep_only(self, keys: Collection[str]) -> int:
-        """Take out all whose key is not one of these: what they stood for is gone."""
+        """Remove all vectors whose key is not listed."""
         wanted = keys if isinstance(keys, set | frozenset | dict) else frozenset(keys)
         return self.forget(key for key in self.keys() if key not in wanted)
 
@@ -175,9 +174,9 @@ class Vectors:
     def nearest(
         self, embedder: Embedder, text: str, keys: Collection[str] | None = None, limit: int = 50
     ) -> list[tuple[str, float]]:
-        """The keys whose texts are nearest to this one, each with its cosine, best first.
+        """The keys of the nearest texts with their cosines, the best first.
 
-        With `keys`, only those are looked at. What was never embedded is not found.
+        With `keys`, only those are compared. Texts without a vector are not found.
         """
         import numpy
 
@@ -199,17 +198,17 @@ class Vectors:
         return [(loaded.keys[places[each]], float(cosines[each])) for each in best]
 
     def count(self, embedder: Embedder) -> int:
-        """How many texts this embedder has made a vector of."""
+        """The number of texts with a vector of this embedder."""
         loaded = self._load(embedder)
         return len(loaded.keys) if loaded else 0
 
     def stamps(self, embedder: Embedder) -> dict[str, str]:
-        """Which state of each text this embedder has made a vector of."""
+        """The version of each text that this embedder has embedded."""
         loaded = self._load(embedder)
         return dict(zip(loaded.keys, loaded.stamps, strict=True)) if loaded else {}
 
     def keys(self, embedder: Embedder | None = None) -> list[str]:
-        """The keys of whatever was embedded, by one model or by any."""
+        """The keys of all embedded texts, of one model or of any."""
         if not os.path.exists(self.path):
             return []
         sql, by = "SELECT DISTINCT key FROM vectors", ""
@@ -230,7 +229,7 @@ class Vectors:
             return {key: (digest, stamp) for key, digest, stamp in rows}
 
     def _load(self, embedder: Embedder) -> _Loaded | None:
-        """What there is in the file; nothing where there is none, or a damaged one."""
+        """The vectors in the file; None if the file is missing or damaged."""
         if not os.path.exists(self.path):
             return None
         with suppress(IndexCorrupt), self._reading() as connection:
@@ -240,7 +239,7 @@ class Vectors:
             ).fetchone()
             if row is None:
                 return None
-            # Asked before the rows are read: who writes in between is noticed the next time.
+            # Read before the rows: a write in between is noticed next time.
             data_version = pragma(connection, "data_version")
             known = self._loaded
             if known is None or (known.model, known.data_version) != (row[0], data_version):
@@ -257,7 +256,7 @@ class Vectors:
             with explained(self.path, IndexCorrupt):
                 yield connection
         except IndexCorrupt:
-            # Whoever writes next makes it anew.
+            # The next writer creates it again.
             self._remove()
             raise
 
@@ -293,7 +292,8 @@ def _open(path: str) -> Connection:
 
 
 def _make(path: str) -> None:
-    """Make an empty file, unless another process is first: it gets its name when it is whole."""
+    """Create an empty file, unless another process is first. It gets its name when it is
+    complete."""
     with explained(path, IndexCorrupt), disk.explained("making the file of vectors"):
         disk.make_folder(folder_of(path))
         with temporary_file(path) as temporary:
@@ -313,9 +313,9 @@ def _make(path: str) -> None:
 
 
 def _tune(connection: Connection) -> None:
-    # A power cut may take the last batches, never the file: the next filling makes them again.
+    # A power failure may lose the last batches, but never the file; they are computed again.
     connection.execute("PRAGMA synchronous = NORMAL")
-    # A vector tells something of its text, so what is forgotten is overwritten.
+    # A vector reveals something about its text, so deleted vectors are overwritten.
     connection.execute("PRAGMA secure_delete = ON")
 
 
@@ -360,7 +360,7 @@ def _hash(text: str) -> bytes:
 
 
 def _quantised(matrix: "Matrix") -> Iterator[tuple[float, bytes]]:
-    """Each row as signed bytes and what to multiply them with to have its length again."""
+    """Each row as signed bytes, with the factor that restores its length."""
     import numpy
 
     for vector in matrix:
@@ -371,7 +371,7 @@ def _quantised(matrix: "Matrix") -> Iterator[tuple[float, bytes]]:
 
 
 def _signs(rows: "NDArray[numpy.int8] | Matrix") -> "NDArray[numpy.uint64]":
-    """One bit for each number, in words of 64."""
+    """One bit per number, in 64-bit words."""
     import numpy
 
     bits = numpy.packbits(rows > 0, axis=-1)
@@ -383,7 +383,7 @@ def _signs(rows: "NDArray[numpy.int8] | Matrix") -> "NDArray[numpy.uint64]":
 def _alike(
     signs: "NDArray[numpy.uint64]", asked: "Matrix", places: "NDArray[numpy.intp]", count: int
 ) -> "NDArray[numpy.intp]":
-    """The places whose signs differ least from what is asked: `count`, and their equals."""
+    """The positions whose signs differ least from the query's: `count` of them, and ties."""
     import numpy
 
     among = signs if len(places) == len(signs) else signs[places]

@@ -145,10 +145,10 @@ class Worker:
 
 
 def end_children() -> None:
-    if "ctx.codebase.code_background" in sys.modules:
-        from ctx.codebase import code_background
+    if "ctx.codebase.background_refresh" in sys.modules:
+        from ctx.codebase import background_refresh
 
-        code_background.end()
+        background_refresh.end()
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

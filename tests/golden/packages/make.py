@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ctx.code.packages.read import read_all
+from ctx.code.packages.manifests import read_all
 
 HERE = Path(__file__).parent
 ECOSYSTEMS = ("cargo", "go", "maven", "npm", "python")

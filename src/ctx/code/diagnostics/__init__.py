@@ -1,12 +1,11 @@
-"""What compilers, linters and tests said, read out of what they printed.
+"""Read diagnostics and test results from the output of compilers, linters and test runners.
 
-An output is text that somebody kept: perhaps cut in the middle, perhaps of several tools one after
-the other, perhaps of none that is known here. So nothing in this package fails. `read.read` goes
-through the lines once; at each of them the first reader that knows what begins there takes as many
-lines as belong to it, and the others never see those. A line is looked at by few expressions, each
-of which takes time in proportion to the line.
+An output is stored text: it may be cut in the middle, come from several tools in sequence, or from
+none that is known here. So nothing in this package fails. `tool_output.read` goes through the lines
+once; at each line, the first reader that recognises it consumes the lines that belong to it. Each
+line is matched by few expressions, each of which takes linear time.
 
-How a run ended is what the tools themselves say last, not what their lines look like.
+The outcome of a run is what the tools report last, not what their lines look like.
 
-This package knows text alone: not which of the paths it finds exist, nor what becomes of them.
+This package knows only text: not which of the paths exist, nor what the results are used for.
 """

@@ -1,15 +1,21 @@
-"""What the readers found so far. It stays small, however much there is to find."""
+"""Collects the findings of the readers, within fixed limits."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ctx.code.diagnostics.model import Diagnostic, Outcome, Report, Span, TestCounts
+from ctx.code.diagnostics.diagnostic_model import (
+    Outcome,
+    TestCounts,
+    ToolDiagnostic,
+    ToolReport,
+    ToolSpan,
+)
 
 MOST_DIAGNOSTICS = 1_000
 MOST_LINES = 10
-"""Of one message."""
+"""The maximum for one message."""
 
 _MOST_SPANS = 12
 _LONGEST_MESSAGE = 2_000
@@ -19,35 +25,36 @@ _LARGEST_NUMBER = 2**31
 _WORD = re.compile(r"[\w.+-]+")
 
 
-class Reader(Protocol):
-    """Knows the output of a family of tools."""
+class OutputReader(Protocol):
+    """Understands the output of a family of tools."""
 
     def read(self, lines: Sequence[str], at: int) -> int:
-        """Read what begins at a line: the line after it, or the same one where nothing does."""
+        """Read what begins at a line. Returns the line after it, or the same line if nothing was
+        recognised."""
 
     def close(self) -> None:
-        """The output is over."""
+        """The output has ended."""
 
 
 class Findings:
     def __init__(self, command: str) -> None:
         self.words = _WORD.findall(command[:_LONGEST_MESSAGE])
-        """What was run, in words: a hint where an output does not say whose it is."""
+        """The words of the command: a hint if the output does not identify the tool."""
         self.problems: dict[str, None] = {}
         self.line = 0
-        """The line that is being read."""
-        self._diagnostics: dict[Diagnostic, None] = {}
+        """The current line."""
+        self._diagnostics: dict[ToolDiagnostic, None] = {}
         self._left_out = 0
         self._counts: dict[str, TestCounts] = {}
         self._verdicts: dict[str, Outcome] = {}
         self._last_verdict = self._last_error = -1
 
-    def add(self, found: Diagnostic) -> None:
+    def add(self, found: ToolDiagnostic) -> None:
         whole = found._replace(
-            message=told(found.message, _LONGEST_MESSAGE),
-            code=told(found.code, _LONGEST_NAME),
+            message=shortened(found.message, _LONGEST_MESSAGE),
+            code=shortened(found.code, _LONGEST_NAME),
             spans=tuple(_tidy(found.spans)),
-            test=told(found.test, _LONGEST_NAME),
+            test=shortened(found.test, _LONGEST_NAME),
         )
         if whole in self._diagnostics:
             return
@@ -57,33 +64,33 @@ class Findings:
             self._left_out += 1
 
     def count(self, tool: str, counts: TestCounts) -> None:
-        """So many tests ran, besides those that were told of before."""
+        """Add to the number of tests that ran."""
         self._counts[tool] = self._counts.get(tool, TestCounts()) + counts
 
     def says(self, tool: str, outcome: Outcome) -> None:
-        """The last words of a tool; words that come later count more."""
+        """Record the outcome that a tool reports; a later one replaces it."""
         self._verdicts[tool] = outcome
         self._last_verdict = self.line
 
     def says_of_part(self, tool: str, outcome: Outcome) -> None:
-        """How one part of the work ended: all of it failed where one part did."""
+        """Record the outcome of a part: the whole has failed if one part has."""
         if self._verdicts.get(tool) != "failed":
             self._verdicts[tool] = outcome
         self._last_verdict = self.line
 
     def takes_back(self, tool: str) -> None:
-        """What a tool has said does not tell how the whole ends."""
+        """Discard the outcome of a tool, because it does not hold for the whole."""
         self._verdicts.pop(tool, None)
 
     def fails(self) -> None:
-        """A tool that has no last words reported what makes it fail.
+        """Record a failure of a tool that reports no outcome.
 
-        It counts unless some tool says later that all is well.
+        It counts unless a tool reports success later.
         """
         self._last_error = self.line
 
     def rename(self, tool: str, to: str) -> None:
-        """It turned out later whose output it was."""
+        """Change the name of the tool, once it is identified."""
         self._diagnostics = {
             each._replace(tool=to) if each.tool == tool else each: None
             for each in self._diagnostics
@@ -95,16 +102,16 @@ class Findings:
             return "failed"
         return "passed" if self._verdicts else None
 
-    def report(self) -> Report:
+    def report(self) -> ToolReport:
         found = tuple(self._diagnostics)
         if self._left_out:
             self.problems[f"{self._left_out:,} more diagnostics were left out."] = None
         counts = list(self._counts.values())
         tests = sum(counts[1:], counts[0]) if counts else None
-        return Report(self._loudest(found), found, tests, self.outcome, tuple(self.problems))
+        return ToolReport(self._loudest(found), found, tests, self.outcome, tuple(self.problems))
 
-    def _loudest(self, found: Sequence[Diagnostic]) -> str:
-        """The tool that has most to say: errors, then anything, then how the tests went."""
+    def _loudest(self, found: Sequence[ToolDiagnostic]) -> str:
+        """The tool with the most to report: errors, then other diagnostics, then test results."""
         errors = Counter(each.tool for each in found if each.severity == "error")
         every = Counter(each.tool for each in found)
         names = dict.fromkeys([*every, *self._counts, *self._verdicts])
@@ -116,12 +123,12 @@ class Findings:
         return max(names, key=weight, default="")
 
 
-def _tidy(spans: Iterable[Span]) -> Iterable[Span]:
+def _tidy(spans: Iterable[ToolSpan]) -> Iterable[ToolSpan]:
     seen: set[tuple[object, ...]] = set()
     for span in spans:
         tidy = span._replace(
-            path=told(span.path, _LONGEST_MESSAGE).removeprefix("./").removeprefix("file://"),
-            label=told(span.label, _LONGEST_LABEL),
+            path=shortened(span.path, _LONGEST_MESSAGE).removeprefix("./").removeprefix("file://"),
+            label=shortened(span.label, _LONGEST_LABEL),
         )
         place = tidy[:3]
         if place not in seen and len(seen) < _MOST_SPANS:
@@ -129,14 +136,14 @@ def _tidy(spans: Iterable[Span]) -> Iterable[Span]:
             yield tidy
 
 
-def told(text: str, most: int) -> str:
-    """Text that can be kept: no half characters, which JSON can bring in, and not too much."""
+def shortened(text: str, most: int) -> str:
+    """A text to store: without lone surrogates, which JSON can contain, and not too long."""
     plain = text.strip().encode("utf-8", "replace").decode()
     return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"
 
 
 def number(value: object) -> int | None:
-    """A line or a column that a tool said, if it can be one."""
+    """A line or column number of a tool, if it is valid."""
     if isinstance(value, str):
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST_NUMBER:

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from ctx.code.diagnostics import traces
+from ctx.code.diagnostics import stack_traces
+from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan, is_foreign
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
-from ctx.code.diagnostics.model import Diagnostic, Span, TestCounts, is_foreign
 
 _JEST = re.compile(r"  ● (.{1,300})")
 _JEST_COUNTS = re.compile(r"Tests: +(\d.{1,200}), \d{1,9} total")
@@ -25,7 +25,7 @@ _MOCHA = re.compile(r"  (\d{1,9}) (passing|failing|pending)(?: \(.{1,20}\))?")
 _MOST_OF_ENTRY = 200
 
 
-class Reader:
+class JavaScriptTestReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._totals: dict[str, int] = {}
@@ -61,11 +61,11 @@ class Reader:
         return at
 
     def _jest(self, lines: Sequence[str], at: int, name: str) -> int:
-        """What a test expected, until the place where it did."""
+        """What a test expected, up to the place of the failure."""
         said, spans, after = _until_place(lines, at + 1, "    ")
         if not said and not spans:
             return at
-        self._findings.add(Diagnostic("jest", "error", said, "", tuple(spans), name))
+        self._findings.add(ToolDiagnostic("jest", "error", said, "", tuple(spans), name))
         return after
 
     def _jest_ends(self, line: str) -> bool:
@@ -89,7 +89,7 @@ class Reader:
         while after < last and not _VITEST.fullmatch(lines[after]):
             if place := _VITEST_AT.fullmatch(lines[after]):
                 shown = number(place[2])
-                span = Span(place[1], shown, number(place[3]), shown)
+                span = ToolSpan(place[1], shown, number(place[3]), shown)
                 self._add("vitest", said, [span], name)
                 return after + 1
             if lines[after].strip():
@@ -101,7 +101,7 @@ class Reader:
         return after
 
     def _node(self, lines: Sequence[str], at: int) -> int:
-        """A test of node that failed, as a tree or as TAP."""
+        """A failed test of node, as a tree or as TAP."""
         line = lines[at]
         if tap := _TAP.fullmatch(line):
             return self._tap(lines, at, tap)
@@ -110,7 +110,7 @@ class Reader:
             return at
         said, spans, after = _until_place(lines, at + 1, spec[1] + "  ")
         if not said and not spans:
-            # Only the tests that hold others say nothing.
+            # Only suites report nothing.
             return at + 1
         self._add("node:test", said.split("\n"), spans, spec[2])
         return after
@@ -118,8 +118,8 @@ class Reader:
     def _tap(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
         inside = found[1] + "  "
         said: list[str] = []
-        spans: list[Span] = []
-        places: list[Span] = []
+        spans: list[ToolSpan] = []
+        places: list[ToolSpan] = []
         field = ""
         after = at + 1
         last = min(after + _MOST_OF_ENTRY, len(lines))
@@ -143,10 +143,10 @@ class Reader:
             self._add("node:test", said, mine or places, found[2])
         return after
 
-    def _add(self, tool: str, said: Sequence[str], spans: Sequence[Span], name: str) -> None:
+    def _add(self, tool: str, said: Sequence[str], spans: Sequence[ToolSpan], name: str) -> None:
         told = [line.strip() for line in said if line.strip()][:MOST_LINES]
         message = "\n".join(told) or "failed"
-        self._findings.add(Diagnostic(tool, "error", message, "", tuple(spans), name))
+        self._findings.add(ToolDiagnostic(tool, "error", message, "", tuple(spans), name))
 
     def _total(self, line: str) -> bool:
         found = _TOTAL.fullmatch(line)
@@ -175,14 +175,14 @@ class Reader:
         pass
 
 
-def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[Span], int]:
-    """What is said in lines that stand so far in, the frames at their end, and the line after."""
+def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[ToolSpan], int]:
+    """The message in lines with this indentation, the frames at its end, and the line after."""
     said: list[str] = []
     last = min(at + _MOST_OF_ENTRY, len(lines))
     while at < last and (not lines[at].strip() or lines[at].startswith(indent)):
         line = lines[at].strip()
         if line.startswith("at "):
-            spans, after = traces.js_frames(lines, at)
+            spans, after = stack_traces.js_frames(lines, at)
             return "\n".join(said), spans, after
         if line and "|" not in line[:8] and len(said) < MOST_LINES:
             said.append(line)
@@ -190,6 +190,6 @@ def _until_place(lines: Sequence[str], at: int, indent: str) -> tuple[str, list[
     return "\n".join(said), [], at
 
 
-def _js_span(found: re.Match[str]) -> Span:
+def _js_span(found: re.Match[str]) -> ToolSpan:
     shown = number(found[2])
-    return Span(found[1], shown, number(found[3]), shown)
+    return ToolSpan(found[1], shown, number(found[3]), shown)

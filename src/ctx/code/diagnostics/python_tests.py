@@ -1,12 +1,12 @@
-"""pytest and unittest: which tests failed, where and why, and how many there were."""
+"""pytest and unittest: failed tests with place and reason, and the number of tests."""
 
 import re
 import textwrap
 from collections.abc import Container, Iterator, Sequence
 
-from ctx.code.diagnostics import traces
+from ctx.code.diagnostics import stack_traces
+from ctx.code.diagnostics.diagnostic_model import TestCounts, ToolDiagnostic, ToolSpan, own
 from ctx.code.diagnostics.findings import MOST_LINES, Findings, number
-from ctx.code.diagnostics.model import Diagnostic, Span, TestCounts, own
 
 _BANNER = re.compile(r"={2,} (.{1,300}) ={2,}")
 _ENTRY = re.compile(r"_+ (.{1,1000}) _+")
@@ -29,14 +29,14 @@ _UNIT_END = re.compile(r"(OK|FAILED)(?: \((.{1,200})\))?")
 _UNIT_COUNT = re.compile(r"([a-z ]{1,40})=(\d{1,9})")
 
 
-class Reader:
+class PytestReader:
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._part = ""
-        """The part of pytest's report that is being read."""
-        self._failed: list[Diagnostic] = []
+        """The current section of pytest's report."""
+        self._failed: list[ToolDiagnostic] = []
         self._summed: list[str] = []
-        """What the summary says: which test, and why."""
+        """The lines of the summary: the test and the reason."""
 
     def read(self, lines: Sequence[str], at: int) -> int:
         line = lines[at]
@@ -46,7 +46,7 @@ class Reader:
             case "_" if self._part and (entry := _entry(line)):
                 return self._entry(lines, at, entry)
             case "F" | "E" if self._part in ("summary", ""):
-                # Of a long output, many only look at the end.
+                # Many people only read the end of a long output.
                 pattern = _SUMMARY if self._part else _CUT_SUMMARY
                 if found := pattern.fullmatch(line):
                     self._summed.append(found[2])
@@ -82,7 +82,7 @@ class Reader:
         return at + 1
 
     def _ends(self, text: str) -> bool:
-        """Whether these are pytest's last words: `1 failed, 2 passed in 0.12s`."""
+        """Whether this is pytest's last line: `1 failed, 2 passed in 0.12s`."""
         last = _LAST.fullmatch(text)
         if last is None:
             return False
@@ -95,20 +95,20 @@ class Reader:
         skipped = counts.get("skipped", 0) + counts.get("xfailed", 0)
         failed, errors = counts.get("failed", 0), counts.get("error", 0)
         self._findings.count("pytest", TestCounts(passed, failed, skipped, errors))
-        # Where no test ran, pytest takes that for a failure.
+        # If no test ran, pytest reports a failure.
         is_well = not failed and not errors and bool(passed + skipped)
         self._findings.says("pytest", "passed" if is_well else "failed")
         self._close_run()
         return True
 
     def _entry(self, lines: Sequence[str], at: int, title: str) -> int:
-        """One test that failed: its traceback in any of pytest's styles."""
+        """One failed test: its traceback in any of pytest's styles."""
         named = _NAMED.fullmatch(title)
         name = named[1] if named else title
         end = at + 1
         while end < len(lines) and not _is_boundary(lines[end]):
             end += 1
-        spans: list[Span] = []
+        spans: list[ToolSpan] = []
         said: list[str] = []
         for line in _traced(lines, at + 1, end):
             if error := _ERROR_LINE.fullmatch(line):
@@ -117,21 +117,23 @@ class Reader:
                     spans.append(_span(inner[1], inner[2]))
             elif (frame := _LOCATED.fullmatch(line)) or (frame := _QUOTED_FILE.match(line)):
                 spans.append(_span(frame[1], frame[2]))
-            elif line.startswith(traces.CHAINED):
-                # What comes now is what the test failed with.
+            elif line.startswith(stack_traces.CHAINED):
+                # What follows is the cause of the failure.
                 said.clear()
             elif group := _GROUP.fullmatch(line):
                 said.append(group[1])
         if not said:
-            trace = next((t for n in range(at + 1, end) if (t := traces.python(lines, n))), None)
+            trace = next(
+                (t for n in range(at + 1, end) if (t := stack_traces.python(lines, n))), None
+            )
             said = [trace.message] if trace else []
         if named and title.startswith("ERROR collecting") and not own(spans):
-            spans = [Span(name)]
+            spans = [ToolSpan(name)]
         self._failed.append(_failure(name, said, spans))
         return end
 
     def _one_line(self, lines: Sequence[str], at: int) -> int:
-        """Failures with a line each, which have no names: the summary has them."""
+        """Failures in one-line style, which have no names: the summary has them."""
         end, said = at, []
         if error := _ERROR_LINE.fullmatch(lines[at]):
             said.append(error[1])
@@ -149,9 +151,9 @@ class Reader:
         return end + 1
 
     def _close_run(self) -> None:
-        """Put what was told at length and what the summary says together."""
-        waiting: dict[str, list[Diagnostic]] = {}
-        nameless: dict[str, list[Diagnostic]] = {}
+        """Combine the detailed failures with the summary."""
+        waiting: dict[str, list[ToolDiagnostic]] = {}
+        nameless: dict[str, list[ToolDiagnostic]] = {}
         for failed in self._failed:
             first = failed.message.partition("\n")[0]
             (waiting if failed.test else nameless).setdefault(failed.test or first, []).append(
@@ -164,7 +166,7 @@ class Reader:
             if found:
                 self._findings.add(found.pop(0)._replace(test=node_id))
             else:
-                span = Span(file) if file.endswith(".py") else None
+                span = ToolSpan(file) if file.endswith(".py") else None
                 spans = [span] if span else []
                 self._findings.add(_failure(node_id, [why or "failed"], spans))
         for left in (*waiting.values(), *nameless.values()):
@@ -173,7 +175,7 @@ class Reader:
         self._failed, self._summed, self._part = [], [], ""
 
     def _unit_entry(self, lines: Sequence[str], at: int) -> int:
-        """A test of unittest that failed: a double line, its name, a line, and a traceback."""
+        """A failed test of unittest: a double line, its name, a line, and a traceback."""
         if at + 3 >= len(lines):
             return at
         entry = _UNIT_ENTRY.fullmatch(lines[at + 1])
@@ -182,15 +184,15 @@ class Reader:
         below = at + 2
         while below < len(lines) and below < at + 6 and not lines[below].startswith("-----"):
             below += 1
-        trace = traces.python(lines, below + 1)
+        trace = stack_traces.python(lines, below + 1)
         name = entry[2] if entry[2] and entry[2].endswith(entry[1]) else entry[1]
         if entry[2] and not entry[2].endswith(entry[1]):
             name = f"{entry[2]}.{entry[1]}"
         if trace is None:
-            self._findings.add(Diagnostic("unittest", "error", "failed", test=name))
+            self._findings.add(ToolDiagnostic("unittest", "error", "failed", test=name))
             return at + 2
         self._findings.add(
-            Diagnostic("unittest", "error", trace.message, trace.kind, trace.spans, name)
+            ToolDiagnostic("unittest", "error", trace.message, trace.kind, trace.spans, name)
         )
         return trace.after
 
@@ -199,7 +201,7 @@ class Reader:
 
 
 class UnittestEnd:
-    """The last words of unittest, which stand behind a line: how many ran, and how it went."""
+    """The summary of unittest, which follows a line: the number of tests, and the outcome."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -231,7 +233,7 @@ _WORDS = frozenset(
 
 
 def _entry(line: str) -> str:
-    """The title of an entry; empty for the line that pytest draws between frames."""
+    """The title of an entry; empty for the line between frames."""
     found = _ENTRY.fullmatch(line)
     return found[1] if found and found[1].strip("_ ") else ""
 
@@ -242,31 +244,31 @@ def _is_boundary(line: str) -> bool:
 
 
 def _traced(lines: Sequence[str], first: int, end: int) -> Iterator[str]:
-    """The lines of an entry but for what the test printed."""
+    """The lines of an entry without what the test printed."""
     for at in range(first, end):
         if lines[at].startswith("--") and _CAPTURED.fullmatch(lines[at]):
             return
         yield lines[at]
 
 
-def _span(path: str, line: str) -> Span:
-    return Span(path, number(line), None, number(line))
+def _span(path: str, line: str) -> ToolSpan:
+    return ToolSpan(path, number(line), None, number(line))
 
 
-def _failure(name: str, said: Sequence[str], spans: list[Span]) -> Diagnostic:
+def _failure(name: str, said: Sequence[str], spans: list[ToolSpan]) -> ToolDiagnostic:
     kept = [line for line in said if line.strip()][:MOST_LINES]
     lines = textwrap.dedent("\n".join(kept)).split("\n")
     if _QUOTED_FILE.match(lines[0]):
-        # Errors of syntax say where, and show it, before they say what.
+        # A syntax error prints the place and the source before the message.
         lines = lines[-1:]
     kind = _KIND.match(lines[0])
     message = "\n".join(lines) or "failed"
     places = tuple(own(spans)[::-1])
-    return Diagnostic("pytest", "error", message, kind[1] if kind else "", places, name)
+    return ToolDiagnostic("pytest", "error", message, kind[1] if kind else "", places, name)
 
 
 def _split(text: str, titles: Container[str]) -> tuple[str, str]:
-    """A line of the summary: the test, and why. Parameters of a test may look like both."""
+    """Split a line of the summary into test and reason. Test parameters may look like either."""
     parts = text.split(" - ", 6)
     for count in range(1, len(parts)):
         node_id = " - ".join(parts[:count])
@@ -276,5 +278,5 @@ def _split(text: str, titles: Container[str]) -> tuple[str, str]:
 
 
 def _title(node_id: str) -> str:
-    """What stands above the traceback of a test."""
+    """The title above the traceback of a test."""
     return node_id.partition("::")[2].replace("::", ".")

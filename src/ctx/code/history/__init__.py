@@ -1,9 +1,9 @@
-"""The history of a project: which commits touched which files, and what they said.
+"""The git history of a project: which commits touched which files, and their messages.
 
-It holds the newest commits that HEAD leads to, as many as are asked for, and nothing else.
-`log` reads commits from git, `refresh` keeps the tables in step with HEAD, `questions` answers.
+It contains the newest commits reachable from HEAD, up to a limit. `git_log` reads commits from git,
+`history_refresh` updates the tables, `commit_queries` reads them.
 
-Paths are from the project's root, which may be a folder inside the checkout. A file keeps its
-history when it is renamed. What lies in the project's own store is left out, and so is what has
-a name that cannot be written down. Who wrote a commit is not kept.
+Paths are relative to the project's root, which may be a folder inside the checkout. A file keeps
+its history when it is renamed. The project's own store is excluded, and so are names that cannot be
+stored. Authors are not stored.
 """

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source
-from ctx.code.model import Import, Item
+from ctx.code.language import ItemDescription, Language, SourceText
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -59,8 +59,8 @@ class C(Language):
         return _MACRO_BEFORE.sub(blanked, _STRUCT_MACRO.sub(blanked, content))
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         if kind == "function":
             return self.function(node, source)
         if kind == "macro":
@@ -71,7 +71,7 @@ class C(Language):
             return self._typedef(node, source)
         return _specified(node, kind, parent, source)
 
-    def function(self, node: "Node", source: Source) -> Described | None:
+    def function(self, node: "Node", source: SourceText) -> ItemDescription | None:
         found = declared_name(node.child_by_field_name("declarator"))
         if found is None:
             return None
@@ -83,9 +83,11 @@ class C(Language):
             return _misread_struct(name, type_node, body, source)
         seen = visibility(source.content[node.start_byte : start], source)
         type_ = self.type_of(type_node, source)
-        return Described(name, start, "function", seen, body_start(body, node), type_)
+        return ItemDescription(name, start, "function", seen, body_start(body, node), type_)
 
-    def declared(self, node: "Node", parent: Item, source: Source) -> tuple[Described, ...] | None:
+    def declared(
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> tuple[ItemDescription, ...] | None:
         """Variables and prototypes. What another file defines is only told by headers: elsewhere
         it would stand in the way of the definition."""
         if parent.kind != "module":
@@ -108,7 +110,7 @@ class C(Language):
                 continue
             value = declarator.child_by_field_name("value")
             found.append(
-                Described(
+                ItemDescription(
                     source.text(name_node),
                     name_node.start_byte,
                     "function" if is_function else variable,
@@ -120,7 +122,7 @@ class C(Language):
         found += defined_in(type_node, source)
         return tuple(found) or None
 
-    def _typedef(self, node: "Node", source: Source) -> tuple[Described, ...] | None:
+    def _typedef(self, node: "Node", source: SourceText) -> tuple[ItemDescription, ...] | None:
         type_node = node.child_by_field_name("type")
         if type_node is None:
             return None
@@ -128,7 +130,7 @@ class C(Language):
         kind, body = SPECIFIERS.get(type_node.type), type_node.child_by_field_name("body")
         target = inside[0].name if inside else self.type_of(type_node, source)
         end = body.start_byte if body else end_of_promise(node, source)
-        found: list[Described] = []
+        found: list[ItemDescription] = []
         for declarator in node.children_by_field_name("declarator"):
             named = declared_name(declarator)
             if named is None:
@@ -143,38 +145,40 @@ class C(Language):
                 promise += b" " + source.content[declarator.start_byte : declarator.end_byte]
             if kind and body and not inside and not found and declarator.type == "type_identifier":
                 # A struct without a name of its own goes by the first that it is given.
-                found.append(Described(name, at, kind, "public", end, promise=promise))
+                found.append(ItemDescription(name, at, kind, "public", end, promise=promise))
                 target = name
             elif name != target or not (inside or body):
                 target = "" if name == target else target
                 found.append(
-                    Described(name, at, "type_alias", "public", end, target, promise=promise)
+                    ItemDescription(name, at, "type_alias", "public", end, target, promise=promise)
                 )
         # What stands inside belongs to the last: to the struct.
         found.sort(key=lambda each: each.kind != "type_alias")
         return (*found, *inside) or None
 
-    def type_of(self, node: "Node | None", source: Source) -> str:
+    def type_of(self, node: "Node | None", source: SourceText) -> str:
         """The name of a type that somebody defined: `struct dict *` is a `dict`."""
         if node is not None and node.type in SPECIFIERS:
             node = node.child_by_field_name("name")
         return source.text(node) if node is not None and node.type == "type_identifier" else ""
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         """A system include keeps its brackets: `<stdio.h>`."""
         path = node.child_by_field_name("path")
         if path is None or path.type == "identifier":
             return
         module = source.text(path).strip('"')
         # Whoever includes this file has what it includes.
-        yield Import(scope, "", module, "", line, shared=True)
+        yield SourceImport(scope, "", module, "", line, shared=True)
 
 
-def is_header(source: Source) -> bool:
+def is_header(source: SourceText) -> bool:
     return bool(_HEADER.search(source.path))
 
 
-def visibility(before: bytes, source: Source) -> str:
+def visibility(before: bytes, source: SourceText) -> str:
     """What is static belongs to its file; in a header, to everyone who includes it."""
     if b"static" not in before or is_header(source):
         return "public"
@@ -203,22 +207,24 @@ def body_start(body: "Node | None", node: "Node") -> int:
     return body.start_byte if body else node.end_byte
 
 
-def end_of_promise(node: "Node", source: Source) -> int:
+def end_of_promise(node: "Node", source: SourceText) -> int:
     """The end of a declaration, without its semicolon."""
     end = node.end_byte
     return end - 1 if source.content[end - 1 : end] == b";" else end
 
 
-def defined_in(type_node: "Node", source: Source) -> Iterator[Described]:
+def defined_in(type_node: "Node", source: SourceText) -> Iterator[ItemDescription]:
     """The struct of `struct point { … } origin;`. It is described with what is declared by it."""
     kind = SPECIFIERS.get(type_node.type)
     name = type_node.child_by_field_name("name") if kind else None
     body = type_node.child_by_field_name("body") if name else None
     if kind and name and body:
-        yield Described(source.text(name), name.start_byte, kind, "public", body.start_byte)
+        yield ItemDescription(source.text(name), name.start_byte, kind, "public", body.start_byte)
 
 
-def _specified(node: "Node", kind: str, parent: Item, source: Source) -> Described | None:
+def _specified(
+    node: "Node", kind: str, parent: SourceItem, source: SourceText
+) -> ItemDescription | None:
     name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
     if name_node is None or body is None:
         return None
@@ -226,10 +232,10 @@ def _specified(node: "Node", kind: str, parent: Item, source: Source) -> Describ
     if parent.kind == kind and parent.name == name:
         # Already described by the declaration that it is part of.
         return None
-    return Described(name, name_node.start_byte, kind, "public", body.start_byte)
+    return ItemDescription(name, name_node.start_byte, kind, "public", body.start_byte)
 
 
-def _macro(node: "Node", source: Source) -> Described | None:
+def _macro(node: "Node", source: SourceText) -> ItemDescription | None:
     name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
     if name_node is None:
         return None
@@ -238,12 +244,12 @@ def _macro(node: "Node", source: Source) -> Described | None:
         # It only keeps a header from being read twice.
         return None
     last = node.child_by_field_name("parameters") or name_node
-    return Described(name, name_node.start_byte, "macro", "public", last.end_byte)
+    return ItemDescription(name, name_node.start_byte, "macro", "public", last.end_byte)
 
 
 def _misread_struct(
-    name: str, type_node: "Node | None", body: "Node | None", source: Source
-) -> Described | None:
+    name: str, type_node: "Node | None", body: "Node | None", source: SourceText
+) -> ItemDescription | None:
     """`struct EXPORT name { … }` looks like a function that gives an `EXPORT`."""
     kind = SPECIFIERS.get(type_node.type) if type_node else None
     between = type_node.child_by_field_name("name") if type_node else None
@@ -251,7 +257,7 @@ def _misread_struct(
         return None
     if _SHOUTED.match(name):
         name = source.text(between)
-    return Described(name, between.start_byte, kind, "public", body.start_byte)
+    return ItemDescription(name, between.start_byte, kind, "public", body.start_byte)
 
 
 def blanked(found: "re.Match[bytes]") -> bytes:

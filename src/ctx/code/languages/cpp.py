@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Source, flatten
+from ctx.code.language import ItemDescription, SourceText, flatten
 from ctx.code.languages.c import (
     C,
     blanked,
@@ -16,7 +16,7 @@ from ctx.code.languages.c import (
     visibility,
     with_whole_blocks,
 )
-from ctx.code.model import Import, Item
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -96,8 +96,8 @@ class Cpp(C):
         return content
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         if source.content is not self._content:
             self._content, self._hidden, self._accesses = source.content, (0, 0), {}
         match kind:
@@ -117,7 +117,7 @@ class Cpp(C):
         if said is None or not (parent.kind in _TYPES or self._is_hidden(node)):
             return said
         seen = self._access(node, parent)
-        if isinstance(said, Described):
+        if isinstance(said, ItemDescription):
             return said._replace(visibility=seen)
         return [each._replace(visibility=seen) for each in said]
 
@@ -125,7 +125,7 @@ class Cpp(C):
         begin, end = self._hidden
         return begin <= node.start_byte < end
 
-    def _access(self, node: "Node", parent: Item) -> str:
+    def _access(self, node: "Node", parent: SourceItem) -> str:
         if parent.kind not in _TYPES:
             return "private" if self._is_hidden(node) else "public"
         seen = "private" if parent.kind == "class" else "public"
@@ -135,16 +135,18 @@ class Cpp(C):
             seen = access
         return seen
 
-    def _namespace(self, node: "Node", source: Source) -> Described | None:
+    def _namespace(self, node: "Node", source: SourceText) -> ItemDescription | None:
         name = node.child_by_field_name("name")
         if name is None:
             if not is_header(source) and not self._is_hidden(node):
                 self._hidden = (node.start_byte, node.end_byte)
             return None
         body = body_start(node.child_by_field_name("body"), node)
-        return Described(_spaceless(name, source), name.start_byte, "module", "public", body)
+        return ItemDescription(_spaceless(name, source), name.start_byte, "module", "public", body)
 
-    def _class(self, node: "Node", kind: str, parent: Item, source: Source) -> Described | None:
+    def _class(
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         name_node, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name_node is None or body is None:
             return None
@@ -165,9 +167,11 @@ class Cpp(C):
         seen = self._access(node, parent)
         at = name_node.start_byte
         bases = tuple(base for base in bases if base)
-        return Described(name, at, kind, seen, body.start_byte, "", bases)
+        return ItemDescription(name, at, kind, seen, body.start_byte, "", bases)
 
-    def _function(self, node: "Node", parent: Item, source: Source) -> Described | None:
+    def _function(
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         declarator = node.child_by_field_name("declarator")
         found = declared_name(declarator)
         if found is None:
@@ -194,9 +198,11 @@ class Cpp(C):
         else:
             seen = visibility(source.content[node.start_byte : name_node.start_byte], source)
         type_ = self.type_of(type_node, source)
-        return Described(name, name_node.start_byte, kind, seen, begin, type_, bases)
+        return ItemDescription(name, name_node.start_byte, kind, seen, begin, type_, bases)
 
-    def declared(self, node: "Node", parent: Item, source: Source) -> tuple[Described, ...] | None:
+    def declared(
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> tuple[ItemDescription, ...] | None:
         if parent.kind in _TYPES:
             # A constructor or a template: members that are written like what stands outside.
             member = self._member(node, parent, source)
@@ -207,7 +213,9 @@ class Cpp(C):
         # `int A::count = 0;` defines what the class has declared.
         return tuple(each for each in found if "::" not in each.name) or None
 
-    def _member(self, node: "Node", parent: Item, source: Source) -> Described | None:
+    def _member(
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         if parent.kind not in _TYPES:
             return None
         declarator = node.child_by_field_name("declarator")
@@ -228,13 +236,17 @@ class Cpp(C):
             body = value.start_byte
         type_ = self.type_of(node.child_by_field_name("type"), source)
         name, _ = function_name(name_node, source)
-        return Described(name, name_node.start_byte, kind, self._access(node, parent), body, type_)
+        return ItemDescription(
+            name, name_node.start_byte, kind, self._access(node, parent), body, type_
+        )
 
-    def _alias(self, node: "Node", parent: Item, source: Source) -> Described | None:
+    def _alias(
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         name, type_node = node.child_by_field_name("name"), node.child_by_field_name("type")
         if name is None or type_node is None or parent.kind in ("function", "method"):
             return None
-        return Described(
+        return ItemDescription(
             source.text(name),
             name.start_byte,
             "type_alias",
@@ -243,10 +255,12 @@ class Cpp(C):
             principal(source.text(type_node)),
         )
 
-    def type_of(self, node: "Node | None", source: Source) -> str:
+    def type_of(self, node: "Node | None", source: SourceText) -> str:
         return principal(source.text(node)) if node and node.type not in _UNTOLD else ""
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         """What a `using` takes comes from a namespace, which is written `::name`."""
         if node.type == "preproc_include":
             yield from super().imports(node, scope, line, source)
@@ -254,12 +268,12 @@ class Cpp(C):
         words = source.text(node).rstrip(";").split()[1:]
         shared = scope == 0 or is_header(source)
         if words[:1] == ["namespace"]:
-            yield Import(scope, "", "::" + "".join(words[1:]), "*", line, shared)
+            yield SourceImport(scope, "", "::" + "".join(words[1:]), "*", line, shared)
         elif words and words[0] != "enum":
             module, _, item = "".join(words).rpartition("::")
-            yield Import(scope, item, "::" + module, item, line, shared)
+            yield SourceImport(scope, item, "::" + module, item, line, shared)
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         # Nearly all are as simple as `const Options& options`, and looking is faster than asking.
         simple = _SIMPLE.match(source.content, node.start_byte, node.end_byte)
         if simple is None:
@@ -271,7 +285,7 @@ class Cpp(C):
             type_ = arguments
         return ((name.decode(), principal(type_.decode("utf-8", "replace"))),)
 
-    def _bindings(self, node: "Node", source: Source) -> list[tuple[str, str]]:
+    def _bindings(self, node: "Node", source: SourceText) -> list[tuple[str, str]]:
         type_ = self.type_of(node.child_by_field_name("type"), source)
         found = []
         for declarator in node.children_by_field_name("declarator"):
@@ -312,7 +326,7 @@ def unparametrised(text: bytes) -> str:
     return b"".join(without_arguments(text).split()).decode("utf-8", "replace")
 
 
-def function_name(node: "Node", source: Source) -> tuple[str, tuple[str, ...]]:
+def function_name(node: "Node", source: SourceText) -> tuple[str, tuple[str, ...]]:
     """The name of a function, and the class or namespace that it is a member of."""
     text = source.content[node.start_byte : node.end_byte]
     operator = _OPERATOR.search(text) if b"operator" in text else None
@@ -341,7 +355,7 @@ def principal(text: str) -> str:
     return found.group() if found else ""
 
 
-def _value(node: "Node", source: Source) -> str:
+def _value(node: "Node", source: SourceText) -> str:
     """What a variable without a type is made from: what a call gives, or something new."""
     if node.type == "new_expression":
         type_node = node.child_by_field_name("type")
@@ -358,7 +372,7 @@ def _value(node: "Node", source: Source) -> str:
     return f"{called}()" if called and called[0] != "?" else ""
 
 
-def _accesses(body: "Node", source: Source) -> list[tuple[int, str]]:
+def _accesses(body: "Node", source: SourceText) -> list[tuple[int, str]]:
     found = []
     for child in body.named_children:
         if child.type == "access_specifier":
@@ -367,18 +381,18 @@ def _accesses(body: "Node", source: Source) -> list[tuple[int, str]]:
     return found
 
 
-def _concept(node: "Node", source: Source) -> Described | None:
+def _concept(node: "Node", source: SourceText) -> ItemDescription | None:
     name = node.child_by_field_name("name")
     if name is None:
         return None
-    return Described(source.text(name), name.start_byte, "trait", "public", name.end_byte)
+    return ItemDescription(source.text(name), name.start_byte, "trait", "public", name.end_byte)
 
 
-def _spaceless(node: "Node", source: Source) -> str:
+def _spaceless(node: "Node", source: SourceText) -> str:
     return "".join(source.text(node).split())
 
 
-def _made_by_macro(declarator: "Node | None", source: Source) -> str:
+def _made_by_macro(declarator: "Node | None", source: SourceText) -> str:
     """`TEST(Suite, Name) { … }` is known as `Suite.Name`."""
     parameters = declarator.child_by_field_name("parameters") if declarator else None
     if parameters is None:

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Source
+from ctx.code.language import ItemDescription, SourceText
 from ctx.code.languages.definitions import Definitions, children
-from ctx.code.model import Item
+from ctx.code.source_model import SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,8 +34,8 @@ class CSharp(Definitions):
     constants = re.compile(rb"\bconst\b")
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         match node.type:
             case "operator_declaration" | "conversion_operator_declaration":
                 found = _OPERATOR.search(source.content, node.start_byte, node.end_byte)
@@ -44,13 +44,13 @@ class CSharp(Definitions):
                 name = f"operator {found.group(1).decode('utf-8', 'replace')}"
                 at = found.start()
                 seen = self.visibility(source.content[node.start_byte : at], kind, parent)
-                return Described(name, at, "method", seen, self.body(node))
+                return ItemDescription(name, at, "method", seen, self.body(node))
             case "destructor_declaration":
                 end = node.child_by_field_name("name")
                 if end is None:
                     return None
                 name = f"~{source.text(end)}"
-                return Described(name, end.start_byte, kind, "private", self.body(node))
+                return ItemDescription(name, end.start_byte, kind, "private", self.body(node))
             case "field_declaration":
                 # What each object has for itself is no item.
                 text = source.content[node.start_byte : node.end_byte]

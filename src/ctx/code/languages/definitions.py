@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source
-from ctx.code.model import Item
+from ctx.code.language import ItemDescription, Language, SourceText
+from ctx.code.source_model import SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -39,8 +39,8 @@ class Definitions(Language):
         self._access_words = re.compile(rb"\b(?:" + words + rb")\b") if words else None
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         if kind in _VALUES and parent.kind in _IN_FUNCTIONS:
             return None
         found = []
@@ -57,7 +57,7 @@ class Definitions(Language):
                 equals = source.content.find(b"=", name_node.end_byte, body)
                 body = equals if equals >= 0 else body
             body -= source.content[body - 1 : body] == b";"
-            found.append(Described(name, at, own, seen, body, "", bases))
+            found.append(ItemDescription(name, at, own, seen, body, "", bases))
         return found or None
 
     def names(self, node: "Node") -> Iterable["Node"]:
@@ -69,14 +69,14 @@ class Definitions(Language):
         """A name, and the type that it is written as a member of."""
         return text, ()
 
-    def kind(self, kind: str, before: bytes, parent: Item) -> str:
+    def kind(self, kind: str, before: bytes, parent: SourceItem) -> str:
         if kind == "function" and parent.kind in TYPES:
             return "method"
         if kind == "static" and self.constants and self.constants.search(before):
             return "const"
         return kind
 
-    def visibility(self, before: bytes, kind: str, parent: Item) -> str:
+    def visibility(self, before: bytes, kind: str, parent: SourceItem) -> str:
         said = self._access_words.findall(before) if self._access_words else []
         if said:
             # The last: what comes first may be the argument of an annotation.

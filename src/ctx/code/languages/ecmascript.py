@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source, plain_comment
+from ctx.code.language import ItemDescription, Language, SourceText, plain_comment
 from ctx.code.languages import ecmascript_imports
 from ctx.code.languages.ecmascript_names import FileNames
 from ctx.code.languages.ecmascript_values import (
@@ -18,7 +18,7 @@ from ctx.code.languages.ecmascript_values import (
     value_of,
     wrapped,
 )
-from ctx.code.model import Import, Item
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -54,8 +54,8 @@ class EcmaScript(Language):
         self._first_overload: tuple[bytes, str, int] = (b"", "", 0)
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         match kind:
             case "held":
                 return self._held_by_variable(node, parent, source)
@@ -93,20 +93,22 @@ class EcmaScript(Language):
             if body is None and self._is_overloaded(node, name, source):
                 return None
             doc = self._doc_of_overloads(name, source)
-            return Described(
+            return ItemDescription(
                 name, at, kind, seen, body_start, _returned(node, name, source), (), doc
             )
         if kind in ("class", "interface"):
             bases = bases_of(source.content[name_node.end_byte : body_start])
-            return Described(name, at, kind, seen, body_start, "", bases)
+            return ItemDescription(name, at, kind, seen, body_start, "", bases)
         if kind == "type_alias":
             return _alias(node, name, at, seen, source)
-        return Described(name, at, kind, seen, body_start)
+        return ItemDescription(name, at, kind, seen, body_start)
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         return ecmascript_imports.read(node, scope, line, source)
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         return bound_names(node, source)
 
     def doc(self, comments: list[bytes]) -> str:
@@ -128,7 +130,7 @@ class EcmaScript(Language):
 
     # Who sees it
 
-    def _visibility(self, start: int, name: str, parent: Item, source: Source) -> str:
+    def _visibility(self, start: int, name: str, parent: SourceItem, source: SourceText) -> str:
         if parent.kind != "module":
             return "private"
         if source.path.endswith(_AMBIENT):
@@ -139,7 +141,7 @@ class EcmaScript(Language):
             return "private"
         return "public" if self._names.is_shared(source.content, name) else "private"
 
-    def _is_hidden(self, node: "Node", name: str, parent: Item, source: Source) -> bool:
+    def _is_hidden(self, node: "Node", name: str, parent: SourceItem, source: SourceText) -> bool:
         """Whether a function lies in a block that is no item, such as a test, and the file has
         others of its name: outside of the block they are meant."""
         content, start = source.content, node.start_byte
@@ -157,7 +159,7 @@ class EcmaScript(Language):
     # Overloads are one item: the last, which has the body. What is said about it stands before
     # the first.
 
-    def _is_overloaded(self, node: "Node", name: str, source: Source) -> bool:
+    def _is_overloaded(self, node: "Node", name: str, source: SourceText) -> bool:
         content = source.content
         between = _BETWEEN.match(content, node.end_byte)
         after = _NAME.match(content, between.end()) if between else None
@@ -166,7 +168,7 @@ class EcmaScript(Language):
             self._first_overload = (content, name, node.start_byte)
         return is_followed
 
-    def _doc_of_overloads(self, name: str, source: Source) -> str | None:
+    def _doc_of_overloads(self, name: str, source: SourceText) -> str | None:
         content, first, start = self._first_overload
         if first != name or content is not source.content:
             return None
@@ -179,7 +181,9 @@ class EcmaScript(Language):
 
     # Definitions
 
-    def _held_by_variable(self, node: "Node", parent: Item, source: Source) -> Described | None:
+    def _held_by_variable(
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         """A function or class that is called like the variable that it is given to."""
         name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name_node is None or value is None:
@@ -193,8 +197,8 @@ class EcmaScript(Language):
         return _held(name, name_node.start_byte, seen, wrapped(value, source), source)
 
     def _variable(
-        self, node: "Node", parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         name_node = node.child_by_field_name("name")
         value = last_assigned(node)
         if name_node is None or (value is not None and _is_something_else(value, source)):
@@ -209,7 +213,7 @@ class EcmaScript(Language):
         body = value.start_byte if value else node.end_byte
         if name_node.type != "identifier":
             return [
-                Described(each, at, kind, seen, body, type_)
+                ItemDescription(each, at, kind, seen, body, type_)
                 for each, type_ in bound_names(node, source)
             ] or None
         type_node = node.child_by_field_name("type")
@@ -217,9 +221,11 @@ class EcmaScript(Language):
         if not type_ and value is not None:
             # An object is what it is itself: its members are in it.
             type_ = f"={name}" if value.type == "object" else value_of(value, source)
-        return Described(name, at, kind, seen, body, type_)
+        return ItemDescription(name, at, kind, seen, body, type_)
 
-    def _method(self, node: "Node", parent: Item, source: Source) -> Described | None:
+    def _method(
+        self, node: "Node", parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         kind = "method" if parent.kind != "module" else "function"
         if node.type in _SIGNATURES and parent.kind not in _HAVE_SIGNATURES:
             # A part of the type of something else.
@@ -249,9 +255,9 @@ class EcmaScript(Language):
         body_start = body.start_byte if body else node.end_byte
         doc = self._doc_of_overloads(name, source)
         type_ = _returned(function, name, source)
-        return Described(name, name_node.start_byte, kind, seen, body_start, type_, (), doc)
+        return ItemDescription(name, name_node.start_byte, kind, seen, body_start, type_, (), doc)
 
-    def _default(self, node: "Node", source: Source) -> Described | None:
+    def _default(self, node: "Node", source: SourceText) -> ItemDescription | None:
         value = bare(node.child_by_field_name("value"))
         if value is None or value.type in ("identifier", "member_expression"):
             return None
@@ -261,9 +267,9 @@ class EcmaScript(Language):
         if described is not None:
             return _with_own_name(described, value, source)
         type_ = "=default" if value.type == "object" else value_of(value, source)
-        return Described("default", at, "const", "public", value.start_byte, type_)
+        return ItemDescription("default", at, "const", "public", value.start_byte, type_)
 
-    def _assigned(self, node: "Node", source: Source) -> Described | None:
+    def _assigned(self, node: "Node", source: SourceText) -> ItemDescription | None:
         """`exports.name = …`, `module.exports = …`, and members that something gets later."""
         left, right = node.child_by_field_name("left"), last_assigned(node)
         if left is None:
@@ -281,7 +287,9 @@ class EcmaScript(Language):
             if described is not None:
                 return described if name else _with_own_name(described, right, source)
             type_ = f"={name}" if right.type == "object" else value_of(right, source)
-            return Described(name or "default", at, "const", "public", right.start_byte, type_)
+            return ItemDescription(
+                name or "default", at, "const", "public", right.start_byte, type_
+            )
         expando = _EXPANDO.fullmatch(named)
         if expando is None or right.type not in FUNCTIONS or expando.group(1) == "this":
             return None
@@ -305,7 +313,7 @@ def _is_of_file(node: "Node") -> bool:
     return around is not None and around.type in ("program", "export_statement")
 
 
-def _is_something_else(value: "Node", source: Source) -> bool:
+def _is_something_else(value: "Node", source: SourceText) -> bool:
     """Whether a variable is only the name of a function, a class or an import."""
     kind = wrapped(value, source).type
     if kind in FUNCTIONS or kind == "class":
@@ -313,28 +321,34 @@ def _is_something_else(value: "Node", source: Source) -> bool:
     return _IS_IMPORT.fullmatch(source.content, value.start_byte, value.end_byte) is not None
 
 
-def _held(name: str, at: int, seen: str, value: "Node", source: Source) -> Described | None:
+def _held(
+    name: str, at: int, seen: str, value: "Node", source: SourceText
+) -> ItemDescription | None:
     """A function or class that stands as a value."""
     if value.type in FUNCTIONS:
         body = value.child_by_field_name("body")
         body_start = body.start_byte if body else value.end_byte
-        return Described(name, at, "function", seen, body_start, _returned(value, name, source))
+        return ItemDescription(
+            name, at, "function", seen, body_start, _returned(value, name, source)
+        )
     if value.type == "class":
         body = value.child_by_field_name("body")
         body_start = body.start_byte if body else value.end_byte
         bases = bases_of(source.content[value.start_byte : body_start])
-        return Described(name, at, "class", seen, body_start, "", bases)
+        return ItemDescription(name, at, "class", seen, body_start, "", bases)
     return None
 
 
-def _with_own_name(described: Described, value: "Node", source: Source) -> Described:
+def _with_own_name(
+    described: ItemDescription, value: "Node", source: SourceText
+) -> ItemDescription:
     name = value.child_by_field_name("name")
     if name is None:
         return described
     return described._replace(name=source.text(name), at=name.start_byte)
 
 
-def _field(node: "Node", parent: Item, source: Source) -> Described | None:
+def _field(node: "Node", parent: SourceItem, source: SourceText) -> ItemDescription | None:
     name_node = node.child_by_field_name("name") or node.child_by_field_name("property")
     value = node.child_by_field_name("value")
     if name_node is None or value is None or value.type in FUNCTIONS or parent.kind != "class":
@@ -347,15 +361,15 @@ def _field(node: "Node", parent: Item, source: Source) -> Described | None:
     type_node = node.child_by_field_name("type")
     type_ = principal(source.text(type_node)) if type_node else value_of(value, source)
     kind = "const" if b"readonly" in head else "static"
-    return Described(name, name_node.start_byte, kind, seen, value.start_byte, type_)
+    return ItemDescription(name, name_node.start_byte, kind, seen, value.start_byte, type_)
 
 
-def _alias(node: "Node", name: str, at: int, seen: str, source: Source) -> Described:
+def _alias(node: "Node", name: str, at: int, seen: str, source: SourceText) -> ItemDescription:
     value = node.child_by_field_name("value")
     if value is None:
-        return Described(name, at, "type_alias", seen, node.end_byte)
+        return ItemDescription(name, at, "type_alias", seen, node.end_byte)
     if value.type == "object_type":
-        return Described(name, at, "type_alias", seen, value.start_byte, f"={name}")
+        return ItemDescription(name, at, "type_alias", seen, value.start_byte, f"={name}")
     text = source.text(value)
     bases: tuple[str, ...] = ()
     type_ = principal(text)
@@ -365,10 +379,10 @@ def _alias(node: "Node", name: str, at: int, seen: str, source: Source) -> Descr
         bases = tuple(part for part in parts if part and part[0] != "=")
         type_ = f"={name}"
     body = node.end_byte if len(text) < 200 else value.start_byte
-    return Described(name, at, "type_alias", seen, body, type_, bases)
+    return ItemDescription(name, at, "type_alias", seen, body, type_, bases)
 
 
-def _returned(function: "Node", name: str, source: Source) -> str:
+def _returned(function: "Node", name: str, source: SourceText) -> str:
     returns = function.child_by_field_name("return_type")
     if returns is not None:
         return principal(source.text(returns))

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Source
+from ctx.code.language import SourceText
 from ctx.code.languages.ecmascript_values import last_assigned
-from ctx.code.model import Import
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,7 +30,7 @@ _EXPORTS = re.compile(r"(?:module\.)?exports(?:\.([\w$]+))?\Z")
 _FAR = 600
 
 
-def read(node: "Node", scope: int, line: int, source: Source) -> Iterator[Import]:
+def read(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[SourceImport]:
     """What an import or export brings in, or hands on. Exports are the whole file's."""
     match node.type:
         case "call_expression":
@@ -44,30 +44,30 @@ def read(node: "Node", scope: int, line: int, source: Source) -> Iterator[Import
     return _assignment(node, line, source)
 
 
-def _import(node: "Node", scope: int, line: int, source: Source) -> Iterator[Import]:
+def _import(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[SourceImport]:
     from_node = node.child_by_field_name("source")
     if from_node is None:
         clause = node.named_child(0) if node.named_child_count else None
         wanted = clause.child_by_field_name("source") if clause else None
         held = clause.named_child(0) if clause and clause.named_child_count else None
         if wanted and held:
-            yield Import(scope, source.text(held), _text(wanted, source), "", line)
+            yield SourceImport(scope, source.text(held), _text(wanted, source), "", line)
         return
     module = _text(from_node, source)
     head = _head(node, from_node, source)
     if found := _FIRST.match(head):
-        yield Import(scope, found.group(1), module, DEFAULT, line)
+        yield SourceImport(scope, found.group(1), module, DEFAULT, line)
     if found := _NAMESPACE.search(head):
-        yield Import(scope, found.group(1), module, "*", line)
+        yield SourceImport(scope, found.group(1), module, "*", line)
     listed = _BRACES.search(head)
     if listed:
         for name, alias in _listed(listed.group(1)):
-            yield Import(scope, alias, module, name, line)
+            yield SourceImport(scope, alias, module, name, line)
     elif "from" not in head:
-        yield Import(scope, "", module, "", line)
+        yield SourceImport(scope, "", module, "", line)
 
 
-def _export(node: "Node", line: int, source: Source) -> Iterator[Import]:
+def _export(node: "Node", line: int, source: SourceText) -> Iterator[SourceImport]:
     from_node = node.child_by_field_name("source")
     if from_node is None:
         yield from _own_export(node, line, source)
@@ -76,39 +76,39 @@ def _export(node: "Node", line: int, source: Source) -> Iterator[Import]:
     head = _head(node, from_node, source)
     if listed := _BRACES.search(head):
         for name, alias in _listed(listed.group(1)):
-            yield Import(0, alias, module, name, line, shared=True)
+            yield SourceImport(0, alias, module, name, line, shared=True)
     elif found := _NAMESPACE.search(head):
-        yield Import(0, found.group(1), module, "*", line, shared=True)
+        yield SourceImport(0, found.group(1), module, "*", line, shared=True)
     else:
-        yield Import(0, "", module, "*", line, shared=True)
+        yield SourceImport(0, "", module, "*", line, shared=True)
 
 
-def _own_export(node: "Node", line: int, source: Source) -> Iterator[Import]:
+def _own_export(node: "Node", line: int, source: SourceText) -> Iterator[SourceImport]:
     start = node.start_byte
     declaration = node.child_by_field_name("declaration") or node.child_by_field_name("value")
     if declaration is not None:
         # What decorators stand before it does not matter.
         name = declaration.child_by_field_name("name")
         if declaration.type == "identifier":
-            yield Import(0, DEFAULT, HERE, source.text(declaration), line, shared=True)
+            yield SourceImport(0, DEFAULT, HERE, source.text(declaration), line, shared=True)
         elif name is not None and declaration.type != "call_expression":
-            yield Import(0, DEFAULT, HERE, source.text(name), line, shared=True)
+            yield SourceImport(0, DEFAULT, HERE, source.text(name), line, shared=True)
         return
     text = _COMMENT.sub(" ", source.content[start : node.end_byte].decode("utf-8", "replace"))
     if value := _EXPORTED_VALUE.match(text):
-        yield Import(0, DEFAULT, HERE, value.group(1), line, shared=True)
+        yield SourceImport(0, DEFAULT, HERE, value.group(1), line, shared=True)
     elif listed := _BRACES.search(text):
         for name_here, alias in _listed(listed.group(1)):
-            yield Import(0, alias, HERE, name_here, line, shared=True)
+            yield SourceImport(0, alias, HERE, name_here, line, shared=True)
 
 
-def _alias(node: "Node", scope: int, line: int, source: Source) -> Iterator[Import]:
+def _alias(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[SourceImport]:
     """`import Short = Long.Name`."""
     if found := _ALIAS.match(source.text(node)):
-        yield Import(scope, found.group(1), HERE, "".join(found.group(2).split()), line)
+        yield SourceImport(scope, found.group(1), HERE, "".join(found.group(2).split()), line)
 
 
-def _call(node: "Node", scope: int, line: int, source: Source) -> Iterator[Import]:
+def _call(node: "Node", scope: int, line: int, source: SourceText) -> Iterator[SourceImport]:
     content, start = source.content, node.start_byte
     is_import = content.startswith(b"import", start)
     if not is_import and not content.startswith(b"require", start):
@@ -123,13 +123,13 @@ def _call(node: "Node", scope: int, line: int, source: Source) -> Iterator[Impor
         # What it gives is called at once: nobody knows what comes of that.
         held = ""
     if taken and (not is_import or after[:1] == ")"):
-        yield Import(scope, "" if held[:1] == "{" else held, module, taken.group(1), line)
+        yield SourceImport(scope, "" if held[:1] == "{" else held, module, taken.group(1), line)
     elif held[:1] != "{":
         item = "*" if is_import and held else ""
-        yield Import(scope, held, module, item, line)
+        yield SourceImport(scope, held, module, item, line)
     else:
         for name, alias in _listed(held[1:].replace(":", " as ")):
-            yield Import(scope, alias, module, name, line)
+            yield SourceImport(scope, alias, module, name, line)
 
 
 def _holder(before: str) -> str:
@@ -146,7 +146,7 @@ def _holder(before: str) -> str:
     return found.group(1) if found else ""
 
 
-def _asked_for(node: "Node", source: Source) -> str:
+def _asked_for(node: "Node", source: SourceText) -> str:
     """The module that `require("…")` and `import("…")` ask for, where it is written out."""
     called, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
     if called is None or arguments is None or not arguments.named_child_count:
@@ -157,7 +157,7 @@ def _asked_for(node: "Node", source: Source) -> str:
     return _text(first, source) if first and first.type == "string" else ""
 
 
-def _assignment(node: "Node", line: int, source: Source) -> Iterator[Import]:
+def _assignment(node: "Node", line: int, source: SourceText) -> Iterator[SourceImport]:
     """What is exported by writing it into `exports`."""
     if node.type == "variable_declarator":
         # `const app = module.exports = {}`
@@ -167,7 +167,7 @@ def _assignment(node: "Node", line: int, source: Source) -> Iterator[Import]:
                 return
             left, value = value.child_by_field_name("left"), value.child_by_field_name("right")
             if left and source.text(left) == "module.exports":
-                yield Import(0, DEFAULT, HERE, source.text(name), line, shared=True)
+                yield SourceImport(0, DEFAULT, HERE, source.text(name), line, shared=True)
         return
     left, right = node.child_by_field_name("left"), last_assigned(node)
     exported = _EXPORTS.match(source.text(left)) if left else None
@@ -176,37 +176,37 @@ def _assignment(node: "Node", line: int, source: Source) -> Iterator[Import]:
     bound = exported.group(1) or DEFAULT
     own = right.child_by_field_name("name")
     if right.type == "identifier":
-        yield Import(0, bound, HERE, source.text(right), line, shared=True)
+        yield SourceImport(0, bound, HERE, source.text(right), line, shared=True)
     elif right.type == "call_expression" and (module := _asked_for(right, source)):
         star = "" if exported.group(1) else "*"
-        yield Import(0, bound if not star else "", module, star, line, shared=True)
+        yield SourceImport(0, bound if not star else "", module, star, line, shared=True)
     elif own is not None and bound == DEFAULT and right.type != "call_expression":
-        yield Import(0, DEFAULT, HERE, source.text(own), line, shared=True)
+        yield SourceImport(0, DEFAULT, HERE, source.text(own), line, shared=True)
     elif right.type == "object" and bound == DEFAULT:
         yield from _members(right, line, source)
 
 
-def _members(node: "Node", line: int, source: Source) -> Iterator[Import]:
+def _members(node: "Node", line: int, source: SourceText) -> Iterator[SourceImport]:
     for part in node.named_children:
         if part.type == "shorthand_property_identifier":
             name = source.text(part)
-            yield Import(0, name, HERE, name, line, shared=True)
+            yield SourceImport(0, name, HERE, name, line, shared=True)
         elif part.type == "pair":
             key, value = part.child_by_field_name("key"), part.child_by_field_name("value")
             if key is None or value is None:
                 continue
             name = source.text(key).strip("\"'`")
             if value.type == "identifier":
-                yield Import(0, name, HERE, source.text(value), line, shared=True)
+                yield SourceImport(0, name, HERE, source.text(value), line, shared=True)
             elif value.type == "call_expression" and (module := _asked_for(value, source)):
-                yield Import(0, name, module, "", line, shared=True)
+                yield SourceImport(0, name, module, "", line, shared=True)
         elif part.type == "spread_element" and part.named_child_count:
             value = part.named_child(0)
             if value and value.type == "call_expression" and (module := _asked_for(value, source)):
-                yield Import(0, "", module, "*", line, shared=True)
+                yield SourceImport(0, "", module, "*", line, shared=True)
 
 
-def _head(node: "Node", from_node: "Node", source: Source) -> str:
+def _head(node: "Node", from_node: "Node", source: SourceText) -> str:
     head = source.content[node.start_byte : from_node.start_byte].decode("utf-8", "replace")
     return _COMMENT.sub(" ", head) if "/" in head else head
 
@@ -222,5 +222,5 @@ def _listed(text: str) -> Iterator[tuple[str, str]]:
             yield words[0].strip("\"'"), words[-1].strip("\"'")
 
 
-def _text(node: "Node", source: Source) -> str:
+def _text(node: "Node", source: SourceText) -> str:
     return source.text(node)[1:-1]

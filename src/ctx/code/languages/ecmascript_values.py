@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Source, flatten
+from ctx.code.language import SourceText, flatten
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -123,7 +123,7 @@ def bare(node: "Node | None") -> "Node | None":
     return node
 
 
-def wrapped(value: "Node", source: Source) -> "Node":
+def wrapped(value: "Node", source: SourceText) -> "Node":
     """The function that is handed to something which gives it back in another shape."""
     if value.type != "call_expression":
         return value
@@ -150,7 +150,7 @@ def last_assigned(node: "Node") -> "Node | None":
     return value
 
 
-def value_of(node: "Node", source: Source) -> str:
+def value_of(node: "Node", source: SourceText) -> str:
     """What a value is, where that can be told, as the type of a binding."""
     for _ in range(6):
         if node.type not in _AROUND or not node.named_child_count:
@@ -177,7 +177,7 @@ def value_of(node: "Node", source: Source) -> str:
     return ""
 
 
-def _flat(node: "Node", source: Source) -> str:
+def _flat(node: "Node", source: SourceText) -> str:
     found = flat(source.content[node.start_byte : node.end_byte])
     return found if found and found[0] != "?" else ""
 
@@ -221,7 +221,7 @@ def _closing(text: bytes) -> int:
     return -1
 
 
-def bound_names(node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+def bound_names(node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
     """The names that a captured node gives a value, and what they hold."""
     content, start, end = source.content, node.start_byte, node.end_byte
     # Most are simple, and their text is read faster than their tree.
@@ -255,7 +255,7 @@ def bound_names(node: "Node", source: Source) -> Iterable[tuple[str, str]]:
     return _bound_by_tree(node, source)
 
 
-def _bound_by_tree(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
+def _bound_by_tree(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
     match node.type:
         case "variable_declarator":
             name = node.child_by_field_name("name")
@@ -298,7 +298,7 @@ def _bound_by_tree(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
                 yield source.text(left), value_of(right, source)
 
 
-def _declared(node: "Node", name: "Node | None", source: Source) -> Iterator[tuple[str, str]]:
+def _declared(node: "Node", name: "Node | None", source: SourceText) -> Iterator[tuple[str, str]]:
     if name is None:
         return
     declared = node.child_by_field_name("type")
@@ -317,7 +317,7 @@ def _declared(node: "Node", name: "Node | None", source: Source) -> Iterator[tup
         yield source.text(name), type_
 
 
-def _taken_apart(pattern: "Node", source: Source) -> Iterator[tuple[str, str]]:
+def _taken_apart(pattern: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
     """What `{ a, b: c, d: { e } }` takes, and what it is called then."""
     waiting = [("", pattern)]
     while waiting:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source, collapsed, flatten
+from ctx.code.language import ItemDescription, Language, SourceText, collapsed, flatten
 from ctx.code.languages import comments
-from ctx.code.model import Import, Item
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -67,8 +67,8 @@ class Go(Language):
         self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         if kind in ("const", "static"):
             return _variables(node, kind, source) if parent.kind == "module" else None
         if head := _HEAD.match(source.content, node.start_byte):
@@ -80,30 +80,34 @@ class Go(Language):
         seen = visibility(name)
         doc = comments.before(source.content, node.start_byte, _DIRECTIVE)
         if kind == "type":
-            return _defined(node, Described(name, at, kind, seen, node.end_byte, doc=doc), source)
+            return _defined(
+                node, ItemDescription(name, at, kind, seen, node.end_byte, doc=doc), source
+            )
         if kind == "type_alias":
             meant = node.child_by_field_name("type")
             type_ = principal(source.text(meant)) if meant else ""
-            return Described(name, at, kind, seen, node.end_byte, type_, (), doc)
+            return ItemDescription(name, at, kind, seen, node.end_byte, type_, (), doc)
         result = node.child_by_field_name("result")
         type_ = principal(_first_result(source.text(result))) if result else ""
         bases = _receiver(head[1]) if head and head[1] else ()
         body = node.child_by_field_name("body")
         body_start = body.start_byte if body else node.end_byte
-        return Described(name, at, kind, seen, body_start, type_, bases, doc)
+        return ItemDescription(name, at, kind, seen, body_start, type_, bases, doc)
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         path_node, alias_node = node.child_by_field_name("path"), node.child_by_field_name("name")
         module = source.text(path_node).strip('"`') if path_node else ""
         if not module:
             return
         alias = source.text(alias_node) if alias_node else package_name(module)
         if alias == ".":
-            yield Import(scope, "", module, "*", line)
+            yield SourceImport(scope, "", module, "*", line)
         else:
-            yield Import(scope, "" if alias == "_" else alias, module, "", line)
+            yield SourceImport(scope, "" if alias == "_" else alias, module, "", line)
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         text = source.content[node.start_byte : node.end_byte]
         # The same parameters and the same first lines are written again and again.
         known = self._known_bindings.get(text)
@@ -136,7 +140,7 @@ class Go(Language):
                 yield found.start(), name
 
 
-def _given(node: "Node", text: bytes, source: Source) -> Iterable[tuple[str, str]]:
+def _parameter_bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
     """What is written `a, b := …`. Most of it is plain enough to be read without the tree."""
     call = _CALL_GIVEN.fullmatch(text)
     if call:
@@ -153,10 +157,10 @@ def _given(node: "Node", text: bytes, source: Source) -> Iterable[tuple[str, str
     return _paired(source.text(left), node.child_by_field_name("right"), source)
 
 
-def _bindings(node: "Node", text: bytes, source: Source) -> Iterable[tuple[str, str]]:
+def _bindings(node: "Node", text: bytes, source: SourceText) -> Iterable[tuple[str, str]]:
     match node.type:
         case "short_var_declaration":
-            return _given(node, text, source)
+            return _parameter_bindings(node, text, source)
         case "parameter_declaration" | "variadic_parameter_declaration":
             return _declared(text.decode("utf-8", "replace"))
         case "field_declaration":
@@ -174,7 +178,7 @@ def _bindings(node: "Node", text: bytes, source: Source) -> Iterable[tuple[str, 
             return [("[]", element)] if element not in ("", "func") else ()
 
 
-def _ranged(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
+def _ranged(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
     # The only name stands for the place of an element, or for an element of a channel.
     if left and right and left.named_child_count == 2:
@@ -184,7 +188,7 @@ def _ranged(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
             yield source.text(element), among
 
 
-def _defined(node: "Node", type_: Described, source: Source) -> Described:
+def _defined(node: "Node", type_: ItemDescription, source: SourceText) -> ItemDescription:
     """A type. What is written in a struct or an interface without a name is taken into it."""
     meant = node.child_by_field_name("type")
     if meant is None:
@@ -211,7 +215,7 @@ def _defined(node: "Node", type_: Described, source: Source) -> Described:
     return type_._replace(kind="type_alias")
 
 
-def _variables(node: "Node", kind: str, source: Source) -> list[Described] | None:
+def _variables(node: "Node", kind: str, source: SourceText) -> list[ItemDescription] | None:
     declared, values = node.child_by_field_name("type"), node.child_by_field_name("value")
     type_ = principal(source.text(declared)) if declared else ""
     given = values.named_children if values and not declared else []
@@ -226,11 +230,11 @@ def _variables(node: "Node", kind: str, source: Source) -> list[Described] | Non
             own = value(given[place], source)
         if name != "_":
             at, seen = name_node.start_byte, visibility(name)
-            found.append(Described(name, at, kind, seen, body, own, (), doc))
+            found.append(ItemDescription(name, at, kind, seen, body, own, (), doc))
     return found or None
 
 
-def _paired(names: str, right: "Node | None", source: Source) -> Iterator[tuple[str, str]]:
+def _paired(names: str, right: "Node | None", source: SourceText) -> Iterator[tuple[str, str]]:
     """Names with their values. A call that gives several gives the first what it is said to."""
     if right is None or not right.named_child_count:
         return
@@ -267,7 +271,7 @@ def _field(text: str) -> Iterator[tuple[str, str]]:
         yield found[2], f"{found[2]}()"
 
 
-def value(node: "Node", source: Source) -> str:
+def value(node: "Node", source: SourceText) -> str:
     """What an assigned value is, where that can be told; see `Binding.type`. A slice, a map and a
     channel are taken for their elements: they have no methods of their own."""
     kind = node.type
@@ -290,7 +294,7 @@ def value(node: "Node", source: Source) -> str:
     return "func" if kind == "func_literal" else ""
 
 
-def _called(node: "Node", source: Source) -> str:
+def _called(node: "Node", source: SourceText) -> str:
     function = node.child_by_field_name("function")
     if function is None:
         return ""

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source, collapsed, flatten
+from ctx.code.language import ItemDescription, Language, SourceText, collapsed, flatten
 from ctx.code.languages import comments
-from ctx.code.model import Import, Item
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -71,8 +71,8 @@ class Java(Language):
         self._known_bindings: dict[bytes, tuple[tuple[str, str], ...]] = {}
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         if kind == "static":
             return _fields(node, parent, source)
         name_node = node.child_by_field_name("name")
@@ -84,27 +84,31 @@ class Java(Language):
         body_start = body.start_byte if body else max(name_node.end_byte, node.end_byte - 1)
         if kind == "const":
             doc = comments.before(source.content, node.start_byte)
-            return Described(name, at, kind, "public", name_node.end_byte, parent.name, (), doc)
+            return ItemDescription(
+                name, at, kind, "public", name_node.end_byte, parent.name, (), doc
+            )
         seen = _visibility(_modifiers(node, source), parent)
         doc = comments.before(source.content, node.start_byte)
         if kind == "method":
             type_node = node.child_by_field_name("type")
             if type_node is None:
                 # A constructor: what its name means is the class.
-                return Described(name, at, kind, seen, body_start, name, (name,), doc)
+                return ItemDescription(name, at, kind, seen, body_start, name, (name,), doc)
             type_ = principal(source.text(type_node))
-            return Described(name, at, kind, seen, body_start, type_, (), doc)
+            return ItemDescription(name, at, kind, seen, body_start, type_, (), doc)
         promise = source.content[name_node.end_byte : body_start].decode("utf-8", "replace")
-        return Described(name, at, kind, seen, body_start, "", _bases(promise), doc)
+        return ItemDescription(name, at, kind, seen, body_start, "", _bases(promise), doc)
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         found = _IMPORT.match(source.text(node))
         if not found:
             return
         module, _, item = "".join(found[1].split()).rpartition(".")
-        yield Import(scope, "" if item == "*" else item, module, item, line)
+        yield SourceImport(scope, "" if item == "*" else item, module, item, line)
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         text = source.content[node.start_byte : node.end_byte]
         known = self._known_bindings.get(text)
         if known is None:
@@ -134,7 +138,7 @@ class Java(Language):
             yield 0, name
 
 
-def _fields(node: "Node", parent: Item, source: Source) -> list[Described] | None:
+def _fields(node: "Node", parent: SourceItem, source: SourceText) -> list[ItemDescription] | None:
     """Those of a class are items; those of its objects are only known by their types."""
     modifiers = _modifiers(node, source)
     if parent.kind != "interface" and "static" not in modifiers:
@@ -150,7 +154,7 @@ def _fields(node: "Node", parent: Item, source: Source) -> list[Described] | Non
             continue
         value = declarator.child_by_field_name("value")
         found.append(
-            Described(
+            ItemDescription(
                 source.text(name_node),
                 name_node.start_byte,
                 "const" if is_const else "static",
@@ -164,14 +168,14 @@ def _fields(node: "Node", parent: Item, source: Source) -> list[Described] | Non
     return found or None
 
 
-def _modifiers(node: "Node", source: Source) -> list[str]:
+def _modifiers(node: "Node", source: SourceText) -> list[str]:
     first = node.named_child(0) if node.named_child_count else None
     if first is None or first.type != "modifiers":
         return []
     return source.text(first).split()
 
 
-def _visibility(modifiers: list[str], parent: Item) -> str:
+def _visibility(modifiers: list[str], parent: SourceItem) -> str:
     if "public" in modifiers:
         return "public"
     if "private" in modifiers:
@@ -192,7 +196,7 @@ def _bases(promise: str) -> tuple[str, ...]:
     return tuple(name for name in names if name and "<" not in name)
 
 
-def _bindings(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
+def _bindings(node: "Node", source: SourceText) -> Iterator[tuple[str, str]]:
     kind = node.type
     if kind in ("local_variable_declaration", "field_declaration"):
         plain = _DECLARATION.fullmatch(source.text(node))
@@ -222,7 +226,7 @@ def _bindings(node: "Node", source: Source) -> Iterator[tuple[str, str]]:
             yield found[2], held
 
 
-def _value(node: "Node", source: Source) -> str:
+def _value(node: "Node", source: SourceText) -> str:
     if node.type == "object_creation_expression":
         type_node = node.child_by_field_name("type")
         return principal(source.text(type_node)) if type_node else ""

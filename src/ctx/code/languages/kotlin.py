@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ctx.code.languages.definitions import Definitions, children
-from ctx.code.model import Item
+from ctx.code.source_model import SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,7 +34,7 @@ class Kotlin(Definitions):
         name = node.child_by_field_name("name") or node.child_by_field_name("type")
         return (name,) if name else ()
 
-    def kind(self, kind: str, before: bytes, parent: Item) -> str:
+    def kind(self, kind: str, before: bytes, parent: SourceItem) -> str:
         if kind == "class" and _ENUM.search(before):
             return "enum"
         return super().kind(kind, before, parent)

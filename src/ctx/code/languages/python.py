@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import HASH_COMMENT, Described, Language, Source, flatten
-from ctx.code.model import Import, Item
+from ctx.code.language import HASH_COMMENT, ItemDescription, Language, SourceText, flatten
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -29,7 +29,9 @@ class Python(Language):
     indentation_matters = True
     comment = HASH_COMMENT
 
-    def item(self, node: "Node", kind: str, parent: Item, source: Source) -> Described | None:
+    def item(
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         if kind == "static":
             return _variable(node, parent, source)
         name_node = node.child_by_field_name("left" if kind == "type_alias" else "name")
@@ -41,21 +43,25 @@ class Python(Language):
             name, value = name.partition("[")[0], node.child_by_field_name("right")
             start = value.start_byte if value else node.end_byte
             type_ = principal(source.content[start : node.end_byte])
-            return Described(name, name_node.start_byte, kind, _visibility(name), start, type_)
+            return ItemDescription(
+                name, name_node.start_byte, kind, _visibility(name), start, type_
+            )
         at, seen = name_node.start_byte, _visibility(name)
         body = node.child_by_field_name("body")
         body_start = body.start_byte if body else node.end_byte
         doc = _docstring(source.content, body_start) if body else ""
         if kind == "class":
             bases = _bases(node.child_by_field_name("superclasses"), source)
-            return Described(name, at, kind, seen, body_start, "", bases, doc)
+            return ItemDescription(name, at, kind, seen, body_start, "", bases, doc)
         if parent.kind == "class":
             kind = "method"
         returns = node.child_by_field_name("return_type")
         type_ = principal(source.content[returns.start_byte : returns.end_byte]) if returns else ""
-        return Described(name, at, kind, seen, body_start, type_, (), doc)
+        return ItemDescription(name, at, kind, seen, body_start, type_, (), doc)
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterable[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterable[SourceImport]:
         # The syntax is so plain that its text is read faster than its tree.
         text = source.text(node)
         if "#" in text or "\\" in text:
@@ -66,20 +72,20 @@ class Python(Language):
         for name in names.replace("(", " ").replace(")", " ").split(","):
             match name.split():
                 case ["*"]:
-                    yield Import(scope, "", module, "*", line, True)
+                    yield SourceImport(scope, "", module, "*", line, True)
                 case [item]:
                     if found:
-                        yield Import(scope, item, module, item, line, True)
+                        yield SourceImport(scope, item, module, item, line, True)
                     else:
                         # `import a.b` binds `a`, and makes `a.b` reachable through it.
-                        yield Import(scope, item.partition(".")[0], item, "", line, True)
+                        yield SourceImport(scope, item.partition(".")[0], item, "", line, True)
                 case [item, "as", alias]:
                     if found:
-                        yield Import(scope, alias, module, item, line, True)
+                        yield SourceImport(scope, alias, module, item, line, True)
                     else:
-                        yield Import(scope, alias, item, "", line, True)
+                        yield SourceImport(scope, alias, item, "", line, True)
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         kind = node.type
         if kind != "assignment" and kind != "as_pattern":
             # A parameter: `name: Type`, perhaps with a default.
@@ -120,7 +126,7 @@ class Python(Language):
         return None if text[:1] in b"\"'[{(0123456789" or text == b"super" else flatten(text)
 
 
-def _variable(node: "Node", parent: Item, source: Source) -> Described | None:
+def _variable(node: "Node", parent: SourceItem, source: SourceText) -> ItemDescription | None:
     left = node.child_by_field_name("left")
     if left is None or parent.kind not in ("module", "class"):
         return None
@@ -135,10 +141,10 @@ def _variable(node: "Node", parent: Item, source: Source) -> Described | None:
     if right and type_.endswith("TypeAlias"):
         kind, type_ = "type_alias", principal(source.content[right.start_byte : right.end_byte])
     body = right.start_byte if right else node.end_byte
-    return Described(name, left.start_byte, kind, _visibility(name), body, type_, (), "")
+    return ItemDescription(name, left.start_byte, kind, _visibility(name), body, type_, (), "")
 
 
-def _value(node: "Node", source: Source) -> str:
+def _value(node: "Node", source: SourceText) -> str:
     """What an assigned value is, where that can be told: what a call gives, another name."""
     kind = node.type
     if kind == "await" and node.named_child_count:
@@ -165,7 +171,7 @@ def principal(annotation: bytes) -> str:
     return found.group() if found else ""
 
 
-def _bases(arguments: "Node | None", source: Source) -> tuple[str, ...]:
+def _bases(arguments: "Node | None", source: SourceText) -> tuple[str, ...]:
     if arguments is None:
         return ()
     found = (

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from ctx.code.language import HASH_COMMENT, Described, Source
+from ctx.code.language import HASH_COMMENT, ItemDescription, SourceText
 from ctx.code.languages.definitions import Definitions
-from ctx.code.model import Item
+from ctx.code.source_model import SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,8 +27,8 @@ class Ruby(Definitions):
         """For each class of the file, by where it ends, from where on which access holds."""
 
     def item(
-        self, node: "Node", kind: str, parent: Item, source: Source
-    ) -> Described | Iterable[Described] | None:
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | Iterable[ItemDescription] | None:
         if source.content is not self._content:
             self._content, self._sections = source.content, {}
         name_node = node.child_by_field_name("left" if kind == "const" else "name")
@@ -49,9 +49,9 @@ class Ruby(Definitions):
         # What is promised ends with the last of these; Ruby has no mark for it.
         last = base or node.child_by_field_name("parameters") or name_node
         bases = (source.text(base).lstrip("< \t\n"),) if base else ()
-        return Described(name, name_node.start_byte, kind, seen, last.end_byte, "", bases)
+        return ItemDescription(name, name_node.start_byte, kind, seen, last.end_byte, "", bases)
 
-    def _access(self, node: "Node", parent: Item, source: Source) -> str:
+    def _access(self, node: "Node", parent: SourceItem, source: SourceText) -> str:
         line = source.content.rfind(b"\n", 0, node.start_byte) + 1
         word = source.content[line : node.start_byte].strip()
         if word in _ACCESSES:
@@ -65,7 +65,7 @@ class Ruby(Definitions):
         return seen
 
 
-def _sections(body: "Node", source: Source) -> list[tuple[int, str]]:
+def _sections(body: "Node", source: SourceText) -> list[tuple[int, str]]:
     """Where `private` stands alone, which holds for what follows."""
     found = []
     for child in body.named_children:

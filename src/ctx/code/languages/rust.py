@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.language import Described, Language, Source, plain_comment
+from ctx.code.language import ItemDescription, Language, SourceText, plain_comment
 from ctx.code.languages.rust_macros import without_macros
 from ctx.code.languages.rust_types import bounds, path_of, principal, self_type, split_outside
 from ctx.code.languages.rust_values import bound_by_let, named_by
-from ctx.code.model import Import, Item
+from ctx.code.source_model import SourceImport, SourceItem
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -90,7 +90,9 @@ class Rust(Language):
     def readable(self, content: bytes) -> bytes:
         return without_macros(content)
 
-    def item(self, node: "Node", kind: str, parent: Item, source: Source) -> Described | None:
+    def item(
+        self, node: "Node", kind: str, parent: SourceItem, source: SourceText
+    ) -> ItemDescription | None:
         start, content = node.start_byte, source.content
         if kind == "doc":
             self._read_inner(parent, node, content)
@@ -99,7 +101,7 @@ class Rust(Language):
             self._content, self._docs = content, _docs(content)
         line_start = content.rfind(b"\n", max(0, start - _LONGEST_ATTRIBUTES), start) + 1
         begin = self._docs.get(line_start)
-        doc = "" if begin is None else _said(content[begin:start])
+        doc = "" if begin is None else _doc_text(content[begin:start])
         if kind == "impl":
             return _implementation(node, doc, source)
         name_node = node.child_by_field_name("name")
@@ -117,7 +119,7 @@ class Rust(Language):
             if parent.kind in ("impl", "trait"):
                 kind = "method"
             returns = node.child_by_field_name("return_type")
-            type_ = _given(source.text(returns), name, parent) if returns else ""
+            type_ = _return_type(source.text(returns), name, parent) if returns else ""
             body_node = node.child_by_field_name("body")
         elif kind in ("const", "static"):
             declared = node.child_by_field_name("type")
@@ -130,7 +132,7 @@ class Rust(Language):
         elif kind == "macro":
             is_shared = b"macro_export" in _attributes(content, start)
             seen = "public" if is_shared else "crate"
-            return Described(name, at, kind, seen, name_node.end_byte, "", (), doc)
+            return ItemDescription(name, at, kind, seen, name_node.end_byte, "", (), doc)
         else:
             body_node = node.child_by_field_name("body")
             if kind == "trait":
@@ -140,9 +142,9 @@ class Rust(Language):
                 # What a struct without names is made of is all there is to know about it.
                 body_node = None
         body = body_node.start_byte if body_node else end - (content[end - 1 : end] == b";")
-        return Described(name, at, kind, seen, body, type_, bases, doc)
+        return ItemDescription(name, at, kind, seen, body, type_, bases, doc)
 
-    def _read_inner(self, parent: Item, node: "Node", content: bytes) -> None:
+    def _read_inner(self, parent: SourceItem, node: "Node", content: bytes) -> None:
         """What the file or the module around says of itself: once for all its lines."""
         start, end = node.start_byte, node.end_byte
         if parent.doc or (content is self._inner[0] and start < self._inner[1]):
@@ -152,7 +154,9 @@ class Rust(Language):
         said = lines.group() if lines else content[start:end]
         parent.doc = plain_comment(said.decode("utf-8", "replace"))[:_LONGEST_DOC]
 
-    def imports(self, node: "Node", scope: int, line: int, source: Source) -> Iterator[Import]:
+    def imports(
+        self, node: "Node", scope: int, line: int, source: SourceText
+    ) -> Iterator[SourceImport]:
         start = node.start_byte
         content = source.content[start : min(node.end_byte, start + _LONGEST_USE)]
         text = content.decode("utf-8", "replace")
@@ -163,13 +167,13 @@ class Rust(Language):
                 written = _PATH_ATTRIBUTE.search(_attributes(source.content, start))
                 module = f'"{written.group(1).decode("utf-8", "replace")}"' if written else ""
                 is_shared = text.startswith("pub")
-                yield Import(scope, name, module or f"self::{name}", "", line, is_shared)
+                yield SourceImport(scope, name, module or f"self::{name}", "", line, is_shared)
             return
         if node.type == "extern_crate_declaration":
             found = _EXTERN_CRATE.search(text)
             if found:
                 bound = found.group(2) or found.group(1)
-                yield Import(scope, bound, found.group(1), "", line, text.startswith("pub"))
+                yield SourceImport(scope, bound, found.group(1), "", line, text.startswith("pub"))
             return
         used = _USE.match(text)
         if used:
@@ -181,9 +185,9 @@ class Rust(Language):
                     module, item = item, ""
                 if bound is None:
                     bound = "" if item == "*" else item or module
-                yield Import(scope, bound, module, item, line, bool(used.group(1)))
+                yield SourceImport(scope, bound, module, item, line, bool(used.group(1)))
 
-    def bindings(self, node: "Node", source: Source) -> Iterable[tuple[str, str]]:
+    def bindings(self, node: "Node", source: SourceText) -> Iterable[tuple[str, str]]:
         start, end = node.start_byte, node.end_byte
         text = source.content[start:end]
         if text.startswith(b"let"):
@@ -231,14 +235,14 @@ class Rust(Language):
                 yield found.start(), written.removeprefix("self::")
 
 
-def _given(returns: str, name: str, parent: Item) -> str:
+def _return_type(returns: str, name: str, parent: SourceItem) -> str:
     """What a function gives. If that is several things, they are names in the function."""
     if _SEVERAL.match(returns):
         return f"=Self::{name}" if parent.kind in ("impl", "trait") else f"={name}"
     return principal(returns)
 
 
-def _implementation(node: "Node", doc: str, source: Source) -> Described | None:
+def _implementation(node: "Node", doc: str, source: SourceText) -> ItemDescription | None:
     type_node, trait = node.child_by_field_name("type"), node.child_by_field_name("trait")
     if type_node is None:
         return None
@@ -248,10 +252,10 @@ def _implementation(node: "Node", doc: str, source: Source) -> Described | None:
     body = body_node.start_byte if body_node else node.end_byte
     name = type_.rpartition("::")[2] or source.text(type_node)[:_LONGEST_NAME]
     # What it is for is said by the item itself, and is no mention of it.
-    return Described(name, type_node.start_byte, "impl", "public", body, type_, bases, doc)
+    return ItemDescription(name, type_node.start_byte, "impl", "public", body, type_, bases, doc)
 
 
-def _visibility(head: bytes, parent: Item) -> str:
+def _visibility(head: bytes, parent: SourceItem) -> str:
     found = _VISIBILITY.match(head)
     if found:
         return _VISIBILITIES.get(found.group(1) or b"", "crate")
@@ -280,7 +284,7 @@ def _docs(content: bytes) -> dict[int, int]:
     return docs
 
 
-def _said(text: bytes) -> str:
+def _doc_text(text: bytes) -> str:
     if text.startswith(b"/**"):
         return plain_comment(text[: text.find(b"*/") + 2].decode("utf-8", "replace"))
     return b"\n".join(_DOC_LINE.findall(text)).decode("utf-8", "replace").strip()

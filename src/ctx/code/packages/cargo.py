@@ -1,13 +1,13 @@
-"""Crates, from their `Cargo.toml` files alone. What cargo itself says is in `cargo_metadata`."""
+"""Crates, from their `Cargo.toml` files alone. For cargo's own description, see
+`cargo_metadata`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ctx.code.packages import model
-from ctx.code.packages.model import Dependency, Package, Target, Workspace
-from ctx.code.packages.tree import (
+from ctx.code.packages import package_model
+from ctx.code.packages.manifest_files import (
+    ManifestTree,
     Table,
-    Tree,
     entries,
     is_name,
     joined,
@@ -17,17 +17,24 @@ from ctx.code.packages.tree import (
     text_of,
     texts_of,
 )
+from ctx.code.packages.package_model import (
+    ManifestDependency,
+    ManifestPackage,
+    PackageTarget,
+    PackageWorkspace,
+)
 
 MANIFEST = "Cargo.toml"
 
 _KINDS = {
-    "dependencies": model.NORMAL,
-    "dev-dependencies": model.DEV,
-    "dev_dependencies": model.DEV,
-    "build-dependencies": model.BUILD,
-    "build_dependencies": model.BUILD,
+    "dependencies": package_model.NORMAL,
+    "dev-dependencies": package_model.DEV,
+    "dev_dependencies": package_model.DEV,
+    "build-dependencies": package_model.BUILD,
+    "build_dependencies": package_model.BUILD,
 }
-# The table that lists them, the switch that turns finding them off, and where they are found.
+# The table that lists the targets, the switch for automatic discovery, and where they are
+# discovered.
 _FOUND = {
     "bin": ("autobins", "src/bin"),
     "example": ("autoexamples", "examples"),
@@ -37,7 +44,7 @@ _FOUND = {
 
 
 class _Crate(NamedTuple):
-    """A manifest, and the one of the workspace that it takes values from."""
+    """A manifest, and the manifest of the workspace that it inherits from."""
 
     manifest: str
     said: Table
@@ -49,7 +56,7 @@ class _Crate(NamedTuple):
         return split(self.manifest)[0]
 
     def package(self, key: str) -> Any:
-        """A value of `[package]`, which may be the workspace's."""
+        """A value of `[package]`, which may be inherited from the workspace."""
         value = table_of(self.said, "package").get(key)
         if isinstance(value, dict) and value.get("workspace") is True:
             return table_of(self.workspace_said, "workspace", "package").get(key)
@@ -60,15 +67,15 @@ class _Crate(NamedTuple):
         return text_of(self.said, "package", "name")
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The crates among a project's files."""
-    return cargo_manifests(Tree(root, paths))
+    return cargo_manifests(ManifestTree(root, paths))
 
 
-def cargo_manifests(tree: Tree) -> Workspace:
+def cargo_manifests(tree: ManifestTree) -> PackageWorkspace:
     said = {path: found for path in tree.called(MANIFEST) if (found := tree.toml(path)) is not None}
     packages = []
-    dependencies: list[Dependency] = []
+    dependencies: list[ManifestDependency] = []
     for path, manifest in said.items():
         if "package" not in manifest:
             continue
@@ -79,13 +86,13 @@ def cargo_manifests(tree: Tree) -> Workspace:
             continue
         packages.append(_package(tree, crate))
         dependencies += _dependencies(crate, said)
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
 def _workspace(path: str, said: dict[str, Table]) -> str:
     """The manifest of the workspace that a package belongs to; empty for none.
 
-    It is the one that it names, or the nearest above that is a workspace and does not exclude it.
+    It is the one that it names, or the nearest parent that is a workspace and does not exclude it.
     """
     folder = split(path)[0]
     named = text_of(said[path], "package", "workspace")
@@ -113,13 +120,13 @@ def _manifest(folder: str, path: str, said: dict[str, Table]) -> str | None:
     return found if found in said else None
 
 
-def _package(tree: Tree, crate: _Crate) -> Package:
+def _package(tree: ManifestTree, crate: _Crate) -> ManifestPackage:
     targets = list(_targets(tree, crate))
     version = crate.package("version")
-    return Package(
+    return ManifestPackage(
         crate.name,
         version if isinstance(version, str) and is_name(version) else "0.0.0",
-        model.CARGO,
+        package_model.CARGO,
         crate.root,
         crate.manifest,
         tuple(targets),
@@ -128,8 +135,8 @@ def _package(tree: Tree, crate: _Crate) -> Package:
     )
 
 
-def _targets(tree: Tree, crate: _Crate) -> Iterator[Target]:
-    """What a crate builds: what its manifest lists, and what lies where cargo looks for it."""
+def _targets(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
+    """The targets of a crate: those in its manifest, and those that cargo discovers."""
     yield from _library(tree, crate)
     for kind in _FOUND:
         yield from _programs(tree, crate, kind)
@@ -137,10 +144,10 @@ def _targets(tree: Tree, crate: _Crate) -> Iterator[Target]:
     script = joined(crate.root, build if isinstance(build, str) else "build.rs")
     if build is not False and script and (isinstance(build, str) or script in tree):
         stem = split(script)[1].removesuffix(".rs")
-        yield Target(f"build-script-{stem}", "build_script", script)
+        yield PackageTarget(f"build-script-{stem}", "build_script", script)
 
 
-def _library(tree: Tree, crate: _Crate) -> Iterator[Target]:
+def _library(tree: ManifestTree, crate: _Crate) -> Iterator[PackageTarget]:
     listed = crate.said.get("lib")
     lib = listed if isinstance(listed, dict) else {}
     path = joined(crate.root, text_of(lib, "path") or "src/lib.rs")
@@ -149,10 +156,12 @@ def _library(tree: Tree, crate: _Crate) -> Iterator[Target]:
         is_macro = lib.get("proc-macro") is True or lib.get("proc_macro") is True
         kinds = texts_of(lib, "crate-type") + texts_of(lib, "crate_type")
         name = text_of(lib, "name") or crate.name.replace("-", "_")
-        yield Target(name, "proc_macro" if is_macro or "proc-macro" in kinds else "lib", path)
+        yield PackageTarget(
+            name, "proc_macro" if is_macro or "proc-macro" in kinds else "lib", path
+        )
 
 
-def _programs(tree: Tree, crate: _Crate, kind: str) -> Iterator[Target]:
+def _programs(tree: ManifestTree, crate: _Crate, kind: str) -> Iterator[PackageTarget]:
     switch, folder = _FOUND[kind]
     there = dict(_lying(tree, crate, kind, folder))
     listed = [each for each in tables_of(crate.said, kind) if text_of(each, "name")]
@@ -160,20 +169,20 @@ def _programs(tree: Tree, crate: _Crate, kind: str) -> Iterator[Target]:
     for each in listed:
         name = text_of(each, "name")
         path = joined(crate.root, text_of(each, "path")) or there.get(name, "")
-        named[name] = Target(name, kind, path)
-    # Before 2018, a list was taken to be the whole list.
+        named[name] = PackageTarget(name, kind, path)
+    # Before 2018, an explicit list disabled discovery.
     is_old = crate.package("edition") in (None, "2015")
     found = crate.package(switch)
     if found is True or (found is None and not (listed and is_old)):
         taken = {target.path for target in named.values()}
         for name, path in there.items():
             if name not in named and path not in taken:
-                named[name] = Target(name, kind, path)
+                named[name] = PackageTarget(name, kind, path)
     yield from (named[name] for name in sorted(named))
 
 
-def _lying(tree: Tree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[str, str]]:
-    """The names and files of what lies in the folder for its kind."""
+def _lying(tree: ManifestTree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[str, str]]:
+    """The names and files of the targets in the folder for a kind."""
     start = joined(crate.root, "src/main.rs") or ""
     if kind == "bin" and start in tree:
         yield crate.name, start
@@ -187,7 +196,7 @@ def _lying(tree: Tree, crate: _Crate, kind: str, folder: str) -> Iterator[tuple[
             yield name, main
 
 
-def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[Dependency]:
+def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[ManifestDependency]:
     patched = _patched(crate, said)
     for table, kind in _KINDS.items():
         places = [crate.said.get(table)]
@@ -206,7 +215,7 @@ def _dependencies(crate: _Crate, said: dict[str, Table]) -> Iterator[Dependency]
 
 def _dependency(
     crate: _Crate, name: str, wanted: Any, kind: str, said: dict[str, Table]
-) -> Dependency:
+) -> ManifestDependency:
     own = wanted if isinstance(wanted, dict) else {"version": wanted}
     folder, told = crate.root, own
     if own.get("workspace") is True:
@@ -217,7 +226,7 @@ def _dependency(
     manifest = _manifest(folder, path, said) if path else None
     package = text_of(told, "package") or name
     features = dict.fromkeys([*texts_of(told, "features"), *texts_of(own, "features")])
-    return Dependency(
+    return ManifestDependency(
         crate.manifest,
         package,
         kind,
@@ -231,7 +240,7 @@ def _dependency(
 
 
 def _patched(crate: _Crate, said: dict[str, Table]) -> dict[str, str]:
-    """The crates of this project that stand in for published ones, by name."""
+    """The crates of this project that replace published ones, by name."""
     found = {}
     where, tables = crate.workspace or crate.manifest, crate.workspace_said or crate.said
     for source in table_of(tables, "patch").values():

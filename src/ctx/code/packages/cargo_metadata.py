@@ -1,12 +1,12 @@
-"""Cargo workspaces as cargo describes them: `cargo metadata`, as a snapshot that can be kept.
+"""Cargo workspaces as `cargo metadata` describes them, as a snapshot that can be stored.
 
-A clone is a stranger's. Its `.cargo/config.toml` may name programs that cargo is to run, and its
-`rust-toolchain.toml` may name a whole toolchain. Both are looked for from the folder that cargo
-runs in: so cargo runs in the root of the file system, and is told where the manifest lies. It may
-not use the network, and does not write a `Cargo.lock`.
+A clone is untrusted. Its `.cargo/config.toml` may name programs that cargo runs, and its
+`rust-toolchain.toml` may name a whole toolchain. Both are searched from the working folder: so
+cargo runs in the root of the file system, and gets the path of the manifest. It must not use the
+network, and does not write a `Cargo.lock`.
 
-Nothing in a snapshot tells of the machine that it was made on: paths are from the project's root,
-and what lies outside of it has none.
+A snapshot contains nothing about the machine: paths are relative to the project's root, and crates
+outside of it have none.
 """
 
 import os
@@ -21,8 +21,8 @@ import msgspec
 
 from ctx import redaction
 from ctx.code.packages.cargo import MANIFEST, cargo_manifests
-from ctx.code.packages.model import Problem
-from ctx.code.packages.tree import Tree, split, tables_of, text_of
+from ctx.code.packages.manifest_files import ManifestTree, split, tables_of, text_of
+from ctx.code.packages.package_model import ManifestProblem
 from ctx.errors import PathRefused, ProgramFailure
 from ctx.objects.model import (
     CargoSnapshot,
@@ -35,7 +35,7 @@ from ctx.objects.model import (
 from ctx.objects.store import derived_id
 
 OUTSIDE = "path+outside"
-"""Where a crate lies that is in another folder of this machine."""
+"""The location of a crate in another folder of this machine."""
 
 _NEUTRAL_FOLDER = "/"
 _TIME_LIMIT_S = 60
@@ -53,12 +53,12 @@ _KINDS = {
 }
 
 
-class Described(NamedTuple):
+class CargoDescription(NamedTuple):
     snapshot: CargoSnapshot
-    problems: tuple[Problem, ...]
+    problems: tuple[ManifestProblem, ...]
 
 
-# What cargo prints, as far as it is of use here.
+# The fields of cargo's output that are used here.
 
 
 class _Target(msgspec.Struct, frozen=True):
@@ -114,21 +114,21 @@ class _Metadata(msgspec.Struct, frozen=True):
 
 
 class _Local(NamedTuple):
-    """What the manifests say by themselves."""
+    """What the manifests themselves say."""
 
-    tree: Tree
+    tree: ManifestTree
     meant: Mapping[tuple[str, str], str]
-    """The manifest of a crate of this project, by the one that needs it and its name."""
+    """The manifest of a crate of this project, by the dependent manifest and the name."""
 
 
-def described(root: str, paths: Iterable[str]) -> Described:
-    """The cargo workspaces among a project's files, all of them as one snapshot.
+def describe(root: str, paths: Iterable[str]) -> CargoDescription:
+    """The cargo workspaces among a project's files, as one snapshot.
 
-    E015 where there is no manifest, E029 where cargo is missing or can describe none of them.
+    E015 if there is no manifest, E029 if cargo is missing or can describe none of them.
     """
     root = os.path.realpath(root)
-    tree = Tree(root, paths)
-    # A link may lead to anything on this machine.
+    tree = ManifestTree(root, paths)
+    # A link may point to anything on this machine.
     manifests = outermost(path for path in tree.called(MANIFEST) if _inside(root, path) == path)
     if not manifests:
         raise PathRefused(
@@ -138,23 +138,23 @@ def described(root: str, paths: Iterable[str]) -> Described:
     found = cargo_manifests(tree).dependencies
     local = _Local(tree, {(each.from_, each.to): each.manifest for each in found if each.local})
     parts: list[CargoSnapshot] = []
-    problems: list[Problem] = []
+    problems: list[ManifestProblem] = []
     for manifest in manifests[:_MOST_WORKSPACES]:
         try:
             parts.append(_workspace(root, manifest, local, problems))
         except ProgramFailure as error:
             if len(manifests) == 1:
                 raise
-            problems.append(Problem(manifest, f"is left out: {error.message}"))
+            problems.append(ManifestProblem(manifest, f"is left out: {error.message}"))
     if not parts:
         raise ProgramFailure("cargo can describe none of the manifests.", hint=problems[0].reason)
     too_many = f"is left out: there are more than {_MOST_WORKSPACES} workspaces"
-    problems += [Problem(each, too_many) for each in manifests[_MOST_WORKSPACES:]]
-    return Described(_merged(parts), tuple(problems))
+    problems += [ManifestProblem(each, too_many) for each in manifests[_MOST_WORKSPACES:]]
+    return CargoDescription(_merged(parts), tuple(problems))
 
 
 def outermost(manifests: Iterable[str]) -> list[str]:
-    """Manifests with none in a folder above: what cargo is asked about. It knows their members."""
+    """The manifests without another one in a parent folder. Cargo knows their members."""
     found: list[str] = []
     folders: set[str] = set()
     for manifest in sorted(manifests, key=lambda path: (path.count("/"), path)):
@@ -167,7 +167,9 @@ def outermost(manifests: Iterable[str]) -> list[str]:
     return found
 
 
-def _workspace(root: str, manifest: str, local: _Local, problems: list[Problem]) -> CargoSnapshot:
+def _workspace(
+    root: str, manifest: str, local: _Local, problems: list[ManifestProblem]
+) -> CargoSnapshot:
     asked = ("--manifest-path", os.path.join(root, manifest))
     found = _ask(root, "--offline", "--no-deps", *asked)
     lock = os.path.join(found.workspace_root, "Cargo.lock")
@@ -176,18 +178,22 @@ def _workspace(root: str, manifest: str, local: _Local, problems: list[Problem])
             whole = _ask(root, "--frozen", *asked)
         except ProgramFailure as error:
             problems.append(
-                Problem(manifest, f"has dependencies as declared, not as resolved: {error.message}")
+                ManifestProblem(
+                    manifest, f"has dependencies as declared, not as resolved: {error.message}"
+                )
             )
         else:
             return _snapshot(root, whole, _resolved(root, whole))
     else:
-        problems.append(Problem(manifest, "has dependencies as declared: there is no Cargo.lock"))
+        problems.append(
+            ManifestProblem(manifest, "has dependencies as declared: there is no Cargo.lock")
+        )
     locked = _locked(local.tree, _inside(root, lock))
     return _snapshot(root, found, _declared(root, found, local, locked))
 
 
 def _ask(root: str, *options: str) -> _Metadata:
-    """What `cargo metadata` says. E029 where it refuses."""
+    """The output of `cargo metadata`. E029 if it fails."""
     cargo = shutil.which("cargo")
     # A relative folder on PATH would be one of the project's.
     if cargo is None or not os.path.isabs(cargo):
@@ -219,7 +225,7 @@ def _ask(root: str, *options: str) -> _Metadata:
 
 
 def _complaint(root: str, printed: bytes) -> str:
-    """What is wrong, in one line: cargo says what failed, and then why."""
+    """The error in one line: cargo prints what failed, and then why."""
     lines = printed.decode("utf-8", "replace").replace(f"{root}/", "").splitlines()
     begun = next((n for n, line in enumerate(lines) if line.startswith("error")), 0)
     told = [" ".join(line.split()) for line in lines[begun:]]
@@ -228,7 +234,7 @@ def _complaint(root: str, printed: bytes) -> str:
     return f"{said}." if len(said) <= _MOST_TOLD else f"{said[:_MOST_TOLD].rstrip()}…"
 
 
-# From what cargo prints to what is kept.
+# From cargo's output to the snapshot.
 
 
 def _snapshot(root: str, found: _Metadata, needs: Iterable[PackageDependency]) -> CargoSnapshot:
@@ -259,7 +265,7 @@ def _targets(root: str, package_id: str, package: _Package) -> Iterator[Target]:
 
 
 def _resolved(root: str, found: _Metadata) -> Iterator[PackageDependency]:
-    """What every package needs, as cargo has chosen it."""
+    """The dependencies of every package, as cargo resolved them."""
     packages = {package.id: package for package in found.packages}
     for node in found.resolve.nodes if found.resolve else ():
         from_ = packages[node.id]
@@ -273,7 +279,7 @@ def _resolved(root: str, found: _Metadata) -> Iterator[PackageDependency]:
 def _declared(
     root: str, found: _Metadata, local: _Local, locked: Mapping[str, str]
 ) -> Iterator[PackageDependency]:
-    """What the packages of a workspace say that they need."""
+    """The dependencies that the packages of a workspace declare."""
     ids = {_manifest(root, each): _id(root, each) for each in found.packages}
     for package in found.packages:
         manifest = _manifest(root, package) or ""
@@ -298,8 +304,8 @@ def _need(from_: str, to: str, kind: str | None, asked: Sequence[_Declared]) -> 
     )
 
 
-def _locked(tree: Tree, path: str | None) -> dict[str, str]:
-    """The versions in a `Cargo.lock`, of packages that are there in one version alone."""
+def _locked(tree: ManifestTree, path: str | None) -> dict[str, str]:
+    """The versions in a `Cargo.lock`, for packages with a single version."""
     table = tree.toml(path) if path else None
     listed = [(text_of(each, "name"), each) for each in tables_of(table, "package")]
     times = Counter(name for name, _ in listed)
@@ -321,7 +327,7 @@ def _merged(parts: Sequence[CargoSnapshot]) -> CargoSnapshot:
 
 
 def _id(root: str, package: _Package) -> str:
-    """Cargo's name for a package, without the folders of this machine."""
+    """Cargo's id of a package, without folders of this machine."""
     if package.source is None:
         manifest = _manifest(root, package)
         where = OUTSIDE if manifest is None else f"path+{split(manifest)[0]}"
@@ -331,19 +337,19 @@ def _id(root: str, package: _Package) -> str:
 
 
 def _source(source: str) -> str:
-    """Where a published package is from, without its revision and whoever may read it there."""
+    """The source of a published package, without revision and credentials."""
     if "file:" in source:
         return f"{source.partition('+')[0]}+outside"
     return redaction.redact(_USER_IN_URL.sub("//", source.partition("#")[0])).text
 
 
 def _manifest(root: str, package: _Package) -> str | None:
-    """The manifest of a package of the project. A home of cargo may lie in a project too: what was
-    fetched into it is not the project's."""
+    """The manifest of a package of the project. Cargo's home may be inside a project: fetched
+    packages do not belong to the project."""
     return None if package.source else _inside(root, package.manifest_path)
 
 
 def _inside(root: str, path: str) -> str | None:
-    """A path from the project's root, wherever links lead; None for what lies outside."""
+    """A path relative to the project's root with links resolved; None if it is outside."""
     inside = os.path.relpath(os.path.realpath(os.path.join(root, path)), root)
     return None if inside == ".." or inside.startswith("../") else inside

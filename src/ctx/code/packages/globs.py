@@ -1,4 +1,4 @@
-"""Globs of folders, as workspaces list their members: `packages/*`, `apps/**`, `!**/fixtures`."""
+"""Globs of folders in the member lists of workspaces: `packages/*`, `apps/**`, `!**/fixtures`."""
 
 import fnmatch
 import re
@@ -10,7 +10,7 @@ _MOST = 200
 
 
 def matches(folder: str, globs: Sequence[str]) -> bool:
-    """Whether a folder is listed; one that begins with `!` takes out what others have listed."""
+    """Whether a folder is listed; a glob with `!` excludes what others include."""
     listed = False
     for glob in globs[:_MOST]:
         wanted = not glob.startswith("!")
@@ -24,7 +24,7 @@ def _fits(folder: str, glob: str) -> bool:
         return False
     parts = [part for part in glob.split("/") if part not in ("", ".")]
     names = [] if folder == "." else folder.split("/")
-    # How many of the names the parts so far can stand for: all ways at once, none tried twice.
+    # How many names the parts so far can match: all possibilities at once, none tried twice.
     reached = {0}
     for part in parts:
         if part == "**":

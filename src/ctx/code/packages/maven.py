@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from xml.etree.ElementTree import Element
 
-from ctx.code.packages import model
-from ctx.code.packages.model import Dependency, Package, Workspace
-from ctx.code.packages.tree import Tree, is_name, joined, split
+from ctx.code.packages import package_model
+from ctx.code.packages.manifest_files import ManifestTree, is_name, joined, split
+from ctx.code.packages.package_model import ManifestDependency, ManifestPackage, PackageWorkspace
 
 MANIFEST = "pom.xml"
 
@@ -21,7 +21,7 @@ _MOST_PARENTS = 20
 
 
 class _Project:
-    """A manifest, and those that it takes values from, the nearest first."""
+    """A manifest, and those that it inherits from, the nearest first."""
 
     def __init__(self, manifest: str, said: Element) -> None:
         self.manifest = manifest
@@ -42,7 +42,7 @@ class _Project:
 
     @property
     def name(self) -> str:
-        """What others call it."""
+        """The name for dependents."""
         return f"{self.group}:{self.artifact}"
 
     @cached_property
@@ -52,7 +52,7 @@ class _Project:
 
     @cached_property
     def managed(self) -> dict[str, str]:
-        """The versions that this manifest chooses for whoever takes values from it, by name."""
+        """The versions that this manifest sets for manifests that inherit from it, by name."""
         every = _children(self.said, "dependencyManagement", "dependencies")
         return {self.needed(each): self.filled(_text(each, "version")) for each in every}
 
@@ -61,13 +61,13 @@ class _Project:
         return f"{group}:{artifact}"
 
     def filled(self, text: str) -> str:
-        """A text with the values of its properties put in, once: they may name each other."""
+        """A text with its properties substituted, once: they may refer to each other."""
         filled = _PROPERTY.sub(self._value, text) if "${" in text else text
         return filled if is_name(filled) else ""
 
     def _value(self, found: re.Match[str]) -> str:
         name = found[1]
-        # Those of the project itself, unless they are being looked for right now.
+        # The project's own properties, unless one of them is being computed.
         if name == "project.version" and "version" in vars(self):
             return self.version
         if name == "project.groupId" and "group" in vars(self):
@@ -76,12 +76,12 @@ class _Project:
         return next((each for each in told if each), found[0])
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The Maven projects among a project's files."""
-    return maven_manifests(Tree(root, paths))
+    return maven_manifests(ManifestTree(root, paths))
 
 
-def maven_manifests(tree: Tree) -> Workspace:
+def maven_manifests(tree: ManifestTree) -> PackageWorkspace:
     every = {
         path: _Project(path, said)
         for path in tree.called(MANIFEST)
@@ -100,11 +100,12 @@ def maven_manifests(tree: Tree) -> Workspace:
     dependencies = [
         each for package in packages for each in _dependencies(every[package.manifest], manifests)
     ]
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
 def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
-    """The manifests of this project above one: where it says, or in the folder above."""
+    """The manifests of this project that a manifest inherits from: as declared, or in the parent
+    folder."""
     seen = {path}
     for _ in range(_MOST_PARENTS):
         if _child(every[path].said, "parent") is None:
@@ -119,7 +120,7 @@ def _parents(path: str, every: Mapping[str, _Project]) -> Iterator[_Project]:
 
 
 def _modules(every: Mapping[str, _Project]) -> Iterator[tuple[str, str]]:
-    """The manifests that another one lists, and that one."""
+    """The manifests that another one lists as modules, each with that one."""
     for path, project in every.items():
         for module in _children(project.said, "modules"):
             inside = joined(split(path)[0], (module.text or "").strip())
@@ -131,13 +132,13 @@ def _manifest(folder: str) -> str:
     return MANIFEST if folder == "." else f"{folder}/{MANIFEST}"
 
 
-def _package(tree: Tree, project: _Project, workspace: str) -> Package:
+def _package(tree: ManifestTree, project: _Project, workspace: str) -> ManifestPackage:
     folder = split(project.manifest)[0]
     roots = [joined(folder, each) or each for each in _SOURCES]
-    return Package(
+    return ManifestPackage(
         project.name,
         project.version,
-        model.MAVEN,
+        package_model.MAVEN,
         folder,
         project.manifest,
         import_roots=tuple(each for each in roots if tree.files(each) or tree.folders(each)),
@@ -145,7 +146,7 @@ def _package(tree: Tree, project: _Project, workspace: str) -> Package:
     )
 
 
-def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[Dependency]:
+def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[ManifestDependency]:
     above = (project, *project.parents)
     for entry in _children(project.said, "dependencies"):
         name = project.needed(entry)
@@ -153,10 +154,10 @@ def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[D
         version = project.filled(next((each for each in chosen if each), ""))
         meant = manifests.get(name, "")
         if name.strip(":"):
-            yield Dependency(
+            yield ManifestDependency(
                 project.manifest,
                 name,
-                model.DEV if _text(entry, "scope") == "test" else model.NORMAL,
+                package_model.DEV if _text(entry, "scope") == "test" else package_model.NORMAL,
                 _text(entry, "optional") == "true",
                 local=bool(meant),
                 requirement=version,
@@ -165,7 +166,7 @@ def _dependencies(project: _Project, manifests: Mapping[str, str]) -> Iterator[D
 
 
 def _child(element: Element, name: str) -> Element | None:
-    """The element of a name inside another one, in whatever namespace."""
+    """The child element with a name, in any namespace."""
     return next((each for each in element if _name(each) == name), None)
 
 

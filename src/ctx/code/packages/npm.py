@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ctx.code.packages import globs, model
-from ctx.code.packages.model import Dependency, Package, Target, Workspace
-from ctx.code.packages.tree import (
+from ctx.code.packages import globs, package_model
+from ctx.code.packages.manifest_files import (
+    ManifestTree,
     Table,
-    Tree,
     entries,
     is_name,
     joined,
@@ -16,16 +15,22 @@ from ctx.code.packages.tree import (
     text_of,
     texts_of,
 )
+from ctx.code.packages.package_model import (
+    ManifestDependency,
+    ManifestPackage,
+    PackageTarget,
+    PackageWorkspace,
+)
 
 MANIFEST = "package.json"
 PNPM = "pnpm-workspace.yaml"
 
-# Where one is listed twice, npm takes it for optional.
+# If a package is listed twice, npm treats it as optional.
 _KINDS = {
-    "optionalDependencies": model.NORMAL,
-    "dependencies": model.NORMAL,
-    "peerDependencies": model.PEER,
-    "devDependencies": model.DEV,
+    "optionalDependencies": package_model.NORMAL,
+    "dependencies": package_model.NORMAL,
+    "peerDependencies": package_model.PEER,
+    "devDependencies": package_model.DEV,
 }
 _ENTRIES = {"main": "main", "module": "module", "types": "types", "typings": "types"}
 _MOST_EXPORTS = 1000
@@ -46,12 +51,12 @@ class _Members(NamedTuple):
         return (self.folder == "." or inside != folder) and globs.matches(inside, self.globs)
 
 
-def read(root: str, paths: Iterable[str]) -> Workspace:
+def read(root: str, paths: Iterable[str]) -> PackageWorkspace:
     """The npm packages among a project's files."""
-    return npm_manifests(Tree(root, paths))
+    return npm_manifests(ManifestTree(root, paths))
 
 
-def npm_manifests(tree: Tree) -> Workspace:
+def npm_manifests(tree: ManifestTree) -> PackageWorkspace:
     said = {
         path: found
         for path in tree.called(MANIFEST)
@@ -60,15 +65,15 @@ def npm_manifests(tree: Tree) -> Workspace:
     workspaces = list(_workspaces(tree, said))
     packages = []
     for path, manifest in said.items():
-        # A file that only says how its folder is to be read is no package.
+        # A file that only sets options for its folder is not a package.
         if "name" in manifest or "workspaces" in manifest or any(key in manifest for key in _KINDS):
             packages.append(_package(tree, path, manifest, workspaces))
     known = _Known(packages)
     dependencies = [each for package in packages for each in _dependencies(package, said, known)]
-    return Workspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
+    return PackageWorkspace(tuple(packages), tuple(dependencies), tuple(tree.problems))
 
 
-def _workspaces(tree: Tree, said: Mapping[str, Table]) -> Iterator[_Members]:
+def _workspaces(tree: ManifestTree, said: Mapping[str, Table]) -> Iterator[_Members]:
     for path, manifest in said.items():
         folder = split(path)[0]
         listed = manifest.get("workspaces")
@@ -81,8 +86,8 @@ def _workspaces(tree: Tree, said: Mapping[str, Table]) -> Iterator[_Members]:
 
 
 def _listed_for_pnpm(text: str) -> list[str]:
-    """The list `packages` of a YAML file: of all that YAML can be, only what pnpm's own look like:
-    one entry a line, or all of them in brackets."""
+    """The list `packages` of a YAML file. Only the usual forms of pnpm are supported: one entry per
+    line, or all in brackets."""
     found: list[str] = []
     is_inside = False
     for line in text.splitlines():
@@ -103,17 +108,19 @@ def _unquoted(text: str) -> str:
     return text.strip().strip("\"'")
 
 
-def _package(tree: Tree, path: str, manifest: Table, workspaces: Iterable[_Members]) -> Package:
+def _package(
+    tree: ManifestTree, path: str, manifest: Table, workspaces: Iterable[_Members]
+) -> ManifestPackage:
     folder = split(path)[0]
     name = text_of(manifest, "name")
     if "name" in manifest and not name:
         tree.problem(path, "has a name that is none")
-    # The innermost that has it; they come from the outside in.
+    # The innermost workspace that contains it; they are sorted from outside in.
     above = [each.manifest for each in workspaces if each.has(folder)]
-    return Package(
+    return ManifestPackage(
         name,
         text_of(manifest, "version"),
-        model.NPM,
+        package_model.NPM,
         folder,
         path,
         tuple(dict.fromkeys(_targets(manifest, folder, name))),
@@ -122,23 +129,23 @@ def _package(tree: Tree, path: str, manifest: Table, workspaces: Iterable[_Membe
     )
 
 
-def _targets(manifest: Table, folder: str, name: str) -> Iterator[Target]:
+def _targets(manifest: Table, folder: str, name: str) -> Iterator[PackageTarget]:
     for key, kind in _ENTRIES.items():
         if path := joined(folder, text_of(manifest, key)):
-            yield Target(".", kind, path)
+            yield PackageTarget(".", kind, path)
     yield from _exports(manifest.get("exports"), folder)
     programs = manifest.get("bin")
-    # A program that is given by its path alone is called like the package, without its scope.
+    # A program given by path alone has the name of the package, without its scope.
     named = {name.rpartition("/")[2]: programs} if isinstance(programs, str) else programs
     for program, file in entries(named if isinstance(named, dict) else {}):
         if path := joined(folder, file if isinstance(file, str) else ""):
-            yield Target(program, "bin", path)
+            yield PackageTarget(program, "bin", path)
 
 
-def _exports(exports: Any, folder: str) -> Iterator[Target]:
-    """What a package lets be imported: each way in, and the files that stand behind it.
+def _exports(exports: Any, folder: str) -> Iterator[PackageTarget]:
+    """The entry points of a package, and the files behind them.
 
-    `exports` is a path, or a tree of ways in (which begin with a dot) and conditions.
+    `exports` is a path, or a tree of entry points (which begin with a dot) and conditions.
     """
     waiting: list[tuple[str, Any]] = [(".", exports)]
     for _ in range(_MOST_EXPORTS):
@@ -147,7 +154,7 @@ def _exports(exports: Any, folder: str) -> Iterator[Target]:
         way, value = waiting.pop()
         if isinstance(value, str):
             if path := joined(folder, value):
-                yield Target(way, "export", path)
+                yield PackageTarget(way, "export", path)
         elif isinstance(value, list):
             waiting += [(way, each) for each in reversed(value)]
         elif isinstance(value, dict):
@@ -158,16 +165,16 @@ def _exports(exports: Any, folder: str) -> Iterator[Target]:
 class _Known:
     """The packages of the project, by name."""
 
-    def __init__(self, packages: Iterable[Package]) -> None:
-        self._by_name: dict[str, list[Package]] = {}
+    def __init__(self, packages: Iterable[ManifestPackage]) -> None:
+        self._by_name: dict[str, list[ManifestPackage]] = {}
         self._by_root = {package.root: package for package in packages}
         for package in packages:
             self._by_name.setdefault(package.name, []).append(package)
 
-    def meant(self, package: Package, name: str, requirement: str) -> str:
-        """The manifest of the package that is needed, if it is one of the project.
+    def meant(self, package: ManifestPackage, name: str, requirement: str) -> str:
+        """The manifest of the required package, if it is one of the project.
 
-        That is one of the same workspace, or one whose folder is named.
+        It belongs to the same workspace, or its folder is named.
         """
         for protocol in _LOCAL:
             folder = joined(package.root, requirement.removeprefix(protocol))
@@ -180,8 +187,8 @@ class _Known:
 
 
 def _dependencies(
-    package: Package, said: Mapping[str, Table], known: _Known
-) -> Iterator[Dependency]:
+    package: ManifestPackage, said: Mapping[str, Table], known: _Known
+) -> Iterator[ManifestDependency]:
     manifest = said[package.manifest]
     optional = table_of(manifest, "peerDependenciesMeta")
     seen = set()
@@ -193,11 +200,11 @@ def _dependencies(
                 to, _, requirement = requirement.removeprefix("npm:").rpartition("@")
                 to, alias = to or requirement, name
             is_optional = table == "optionalDependencies"
-            if kind == model.PEER:
+            if kind == package_model.PEER:
                 is_optional = table_of(optional, name).get("optional") is True
             meant = "" if alias else known.meant(package, name, requirement)
             if (to, kind, alias) not in seen:
-                yield Dependency(
+                yield ManifestDependency(
                     package.manifest,
                     to,
                     kind,

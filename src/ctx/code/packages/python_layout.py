@@ -1,13 +1,13 @@
-"""Where the modules of a Python project lie: what its build tool is told, else where people put
-them, which is a folder `src` or the project's own."""
+"""The folders of the modules of a Python project: as its build tool is configured, else by
+convention: a folder `src`, or the project's own."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ctx.code.packages.tree import (
+from ctx.code.packages.manifest_files import (
+    ManifestTree,
     Table,
-    Tree,
     joined,
     split,
     table_of,
@@ -16,7 +16,7 @@ from ctx.code.packages.tree import (
     texts_of,
 )
 
-# Folders beside the code that are not part of what is installed, as setuptools has it.
+# Folders beside the code that setuptools does not install.
 _BESIDE = frozenset(
     "test tests testing doc docs example examples sample samples script scripts tool tools util "
     "utils bin ci build dist benchmark benchmarks bench task tasks fabfile site_scons exercise "
@@ -28,10 +28,10 @@ class Layout(NamedTuple):
     roots: tuple[str, ...]
     """The folders that imports are relative to."""
     modules: tuple[str, ...]
-    """What can be imported from them, at the top."""
+    """The top-level modules in them."""
 
-    def file_of(self, tree: Tree, module: str) -> str:
-        """The file of a module with dots; empty where it is not here."""
+    def file_of(self, tree: ManifestTree, module: str) -> str:
+        """The file of a dotted module; empty if it is not here."""
         inside = module.replace(".", "/")
         for root in self.roots:
             for end in (".py", "/__init__.py", ".pyi"):
@@ -41,9 +41,11 @@ class Layout(NamedTuple):
         return ""
 
 
-def found(tree: Tree, folder: str, name: str, said: Table) -> Layout:
-    """The layout of the project in a folder, whose manifest may say something about it."""
-    told = [root for root in dict.fromkeys(_told(folder, said)) if any(_in(tree, root))]
+def find_layout(tree: ManifestTree, folder: str, name: str, said: Table) -> Layout:
+    """The layout of the project in a folder; its manifest may configure it."""
+    told = [
+        root for root in dict.fromkeys(_configured_folders(folder, said)) if any(_in(tree, root))
+    ]
     if not told:
         inside = joined(folder, "src") or "src"
         has_source = any(_in(tree, inside)) and f"{inside}/__init__.py" not in tree
@@ -57,7 +59,7 @@ def found(tree: Tree, folder: str, name: str, said: Table) -> Layout:
     return Layout(tuple(told), tuple(modules))
 
 
-def _told(folder: str, said: Table) -> Iterator[str]:
+def _configured_folders(folder: str, said: Table) -> Iterator[str]:
     """The folders that the settings of build tools name."""
     setuptools = table_of(said, "tool", "setuptools")
     paths = [text_of(setuptools, "package-dir", "")]
@@ -74,8 +76,8 @@ def _told(folder: str, said: Table) -> Iterator[str]:
             yield root
 
 
-def _in(tree: Tree, root: str, named: str = "") -> Iterator[str]:
-    """The modules at the top of a folder: packages, files, and folders that hold packages."""
+def _in(tree: ManifestTree, root: str, named: str = "") -> Iterator[str]:
+    """The top-level modules in a folder: packages, files, and folders that contain packages."""
     for name in tree.folders(root):
         inside = joined(root, name) or name
         files = tree.files(inside)
@@ -89,7 +91,7 @@ def _in(tree: Tree, root: str, named: str = "") -> Iterator[str]:
             yield stem
 
 
-def _has_python(tree: Tree, folder: str) -> bool:
+def _has_python(tree: ManifestTree, folder: str) -> bool:
     waiting = [folder]
     while waiting:
         here = waiting.pop()

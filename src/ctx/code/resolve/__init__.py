@@ -1,8 +1,8 @@
 """What the names in a file mean: imports to files and items, calls and references to items.
 
-`world` is what is known of all files, loaded as it is needed. `evaluate` follows an expression
-from name to name, the same way for every language. What differs between languages, above all
-where an import leads, is in `resolve/<language>.py`, as a class of `rules.Rules`.
+`world` has the facts of all files, loaded on demand. `evaluator` follows an expression from name to
+name, the same way for every language. The differences between languages, above all where an import
+leads, are in `<language>_rules.py`, as a subclass of `rules.ResolutionRules`.
 
-It reads the index and writes nothing.
+This package reads the index and writes nothing.
 """

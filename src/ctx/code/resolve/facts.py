@@ -1,4 +1,4 @@
-"""What must be known of a file to follow names through it, as it lies in the index."""
+"""The facts of a file that are needed to resolve names through it, as the index stores them."""
 
 import functools
 import re
@@ -10,7 +10,7 @@ from zlib import crc32
 
 import msgspec
 
-from ctx.code.model import Binding, Import, Mention, Parsed
+from ctx.code.source_model import Binding, NameMention, ParsedFile, SourceImport
 from ctx.errors import IndexCorrupt
 
 if sys.version_info >= (3, 14):
@@ -18,16 +18,16 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-# The facts of a file are read far less often than written: what matters is the time to write them.
+# The facts are written more often than read, so writing must be fast.
 _LEVEL = 1
 _SEPARATORS = re.compile(r"[^\w$]+")
 _NAMED = re.compile(r"[\w$]")
 _FOLDER_ITSELF = "__init__ index"
-"""What is meant by `from . import x` and `import '..'`: files that stand for their folders."""
+"""The targets of `from . import x` and `import '..'`: files that stand for their folders."""
 
 
-class Outline(msgspec.Struct, array_like=True, gc=False):
-    """An item, as far as it matters for finding others."""
+class ItemFacts(msgspec.Struct, array_like=True, gc=False):
+    """The fields of an item that matter for resolving others."""
 
     kind: str
     name: str
@@ -39,24 +39,24 @@ class Outline(msgspec.Struct, array_like=True, gc=False):
 
 
 class Facts(msgspec.Struct, array_like=True, gc=False):
-    """What others must know of a file."""
+    """What other files need to know about a file."""
 
     language: str
     namespace: str
-    items: tuple[Outline, ...]
-    imports: tuple[Import, ...]
+    items: tuple[ItemFacts, ...]
+    imports: tuple[SourceImport, ...]
     bindings: tuple[Binding, ...]
 
 
 _encoder = msgspec.msgpack.Encoder()
 _facts_decoder = msgspec.msgpack.Decoder(Facts)
-_mentions_decoder = msgspec.msgpack.Decoder(tuple[Mention, ...])
+_mentions_decoder = msgspec.msgpack.Decoder(tuple[NameMention, ...])
 
 
-def of(parsed: Parsed) -> Facts:
+def extract_facts(parsed: ParsedFile) -> Facts:
     items = tuple(
         [
-            Outline(
+            ItemFacts(
                 item.kind, item.name, item.parent, item.type, item.bases, item.visibility, item.line
             )
             for item in parsed.items
@@ -65,7 +65,7 @@ def of(parsed: Parsed) -> Facts:
     return Facts(parsed.language, parsed.namespace, items, parsed.imports, parsed.bindings)
 
 
-def encode(values: Facts | tuple[Mention, ...]) -> bytes:
+def encode(values: Facts | tuple[NameMention, ...]) -> bytes:
     return zstd.compress(_encoder.encode(values), _LEVEL)
 
 
@@ -74,7 +74,7 @@ def decode(content: bytes) -> Facts:
         return _facts_decoder.decode(zstd.decompress(content))
 
 
-def decode_mentions(content: bytes) -> tuple[Mention, ...]:
+def decode_mentions(content: bytes) -> tuple[NameMention, ...]:
     with _readable():
         return _mentions_decoder.decode(zstd.decompress(content))
 
@@ -87,9 +87,9 @@ def _readable() -> Iterator[None]:
         raise IndexCorrupt("The index of the code is damaged.") from error
 
 
-def hashes(facts: Facts, mentions: tuple[Mention, ...]) -> bytes:
-    """The hashes of all names that a file speaks of, wherever it does. Before them stands how many
-    of them, the first, are names of which something else in it may be made."""
+def hashes(facts: Facts, mentions: tuple[NameMention, ...]) -> bytes:
+    """The hashes of all names that a file mentions, preceded by the number of those at the
+    beginning from which something else in the file may be derived."""
     words: set[str] = set()
     for each in facts.imports:
         words.add(each.module if _NAMED.search(each.module) else _FOLDER_ITSELF)
@@ -106,13 +106,12 @@ def hashes(facts: Facts, mentions: tuple[Mention, ...]) -> bytes:
 
 
 EVERYTHING = ""
-"""The name under which a file offers what it has from elsewhere without naming it: a star, an
-include."""
+"""The name under which a file offers what it re-exports without naming it: a star, an include."""
 
 
 def offers(facts: Facts) -> dict[str, list[tuple[object, ...]]]:
-    """What others can find in a file, by its name: whoever speaks of a name has to be looked at
-    again when this changes. Of several with one name it matters how many, and in which order."""
+    """What other files can find in a file, by name: if this changes, files that mention the name
+    are resolved again. For several items of one name, their number and order matter."""
     found: dict[str, list[tuple[object, ...]]] = {}
     items = facts.items
     for item in items:
@@ -130,7 +129,7 @@ def offers(facts: Facts) -> dict[str, list[tuple[object, ...]]]:
 
 
 def passed_on(facts: Facts, names: set[str]) -> set[str]:
-    """What a file offers that is made of one of these names: it may be something else now."""
+    """What a file offers that is derived from one of these names and may have changed."""
     names = _called_here(facts, names)
     found: set[str] = set()
     for item in facts.items:
@@ -149,8 +148,8 @@ def passed_on(facts: Facts, names: set[str]) -> set[str]:
 
 
 def _called_here(facts: Facts, names: set[str]) -> set[str]:
-    """The same names with what the file calls them for itself: other names under which it imports
-    them, and variables of its functions that are made of them."""
+    """The names including their local names in the file: import aliases, and local variables that
+    are derived from them."""
     known = set(names)
     for each in facts.imports:
         if each.item in known or not known.isdisjoint(_known_words(each.module)):
@@ -173,5 +172,5 @@ def _words(text: str) -> list[str]:
     return _SEPARATORS.sub(" ", text).split()
 
 
-# Files import the same modules, and hold the same types.
+# Files import the same modules, and use the same types.
 _known_words = functools.lru_cache(maxsize=1 << 14)(_words)

@@ -1,25 +1,24 @@
-"""What a language has to say when names are followed: where an import leads, and what else is
-visible."""
+"""What a language defines for name resolution: where an import leads, and what else is visible."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ctx.code.model import Import
-from ctx.code.resolve.world import File, World
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
 
 if TYPE_CHECKING:
-    from ctx.code.resolve.evaluate import Evaluator
+    from ctx.code.resolve.evaluator import Evaluator
 
-Value = tuple[bool, File, int]
-"""Something that an expression can stand for: whether it is one of a kind rather than the thing
-itself, and the item by its file and place. The first item of a file is the file."""
+Value = tuple[bool, SourceFile, int]
+"""The value of an expression: whether it is an instance rather than the thing itself, and the item
+by its file and index. The first item of a file is the file."""
 
-Found = Value | None
-"""None: nobody knows."""
+MaybeValue = Value | None
+"""None: unknown."""
 
 
-class _Outside(File):
-    """Stands for all that is not in the repository."""
+class _Outside(SourceFile):
+    """Stands for everything outside of the repository."""
 
     __slots__ = ()
 
@@ -29,65 +28,66 @@ class _Outside(File):
 
 
 OUTSIDE: Value = (False, _Outside(), -1)
-"""It is known to lie elsewhere: the language's own, or another package. Compared with `is`."""
+"""Known to be elsewhere: in the language itself, or in another package. Compared with `is`."""
 
 
-class Rules:
-    """One language. The evaluator asks these questions, and remembers the answers."""
+class ResolutionRules:
+    """The rules of one language. The evaluator calls these methods, and caches the results."""
 
     languages: tuple[str, ...]
-    """Whose files can name each other's items."""
+    """The languages whose files can refer to each other's items."""
     members_are_visible = False
     """Whether a method sees the members of its class by their plain names."""
     builtins: frozenset[str] = frozenset()
-    """Names that are the language's own unless a file says otherwise."""
+    """Names of the language itself, unless a file defines them."""
     common: frozenset[str] = frozenset()
-    """Members of the language's own types: of these, one of the same name proves nothing."""
+    """Members of the language's own types: a match of such a name proves nothing."""
     names_are_global = False
-    """Whether a plain name may mean something in any other file."""
+    """Whether a plain name may refer to an item of any other file."""
     receivers: frozenset[str] = frozenset()
-    """Words like `self`: `receiver` says what they stand for."""
+    """Words like `self`, which `receiver` resolves."""
 
     def __init__(self, world: World, evaluator: "Evaluator") -> None:
         self.world = world
         self.evaluator = evaluator
 
-    def module(self, file: File, module: str) -> Found:
-        """The file, or the item, that the first part of an import names; `OUTSIDE` where it is
-        known not to be here."""
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
+        """The file or item that the module of an import refers to; `OUTSIDE` if it is known not to
+        be here."""
         raise NotImplementedError
 
-    def target(self, file: File, each: Import) -> Found:
-        """What an import brings in."""
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
+        """What an import refers to."""
         found = self.module(file, each.module)
         if found is None or found is OUTSIDE or each.item in ("", "*"):
             return found
         return self.evaluator.member(found, each.item)
 
-    def receiver(self, file: File, scope: int, name: str) -> Found:
-        """What `self`, `this` and their like stand for."""
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
+        """What `self`, `this` and similar words refer to."""
         return None
 
-    def implicit(self, file: File, name: str) -> Found:
-        """What a name means that no import brought: the same package, the language itself."""
+    def implicit(self, file: SourceFile, name: str) -> MaybeValue:
+        """The meaning of a name that is not imported: in the same package, or in the language
+        itself."""
         return OUTSIDE if name in self.builtins else None
 
-    def within(self, file: File, name: str) -> Found:
-        """What a module has beside what stands in its own file: the modules in its folder."""
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
+        """What a module contains beside the content of its file: the modules in its folder."""
         return None
 
-    def containers(self, file: File, place: int) -> Iterable[tuple[File, int]]:
+    def containers(self, file: SourceFile, place: int) -> Iterable[tuple[SourceFile, int]]:
         """Where the members of a type are, besides in its own body."""
         return ()
 
-    def bases(self, file: File, place: int) -> Iterator[Found]:
-        """What a type takes members from."""
+    def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
+        """The types that a type inherits from."""
         item = file.items[place]
         for base in item.bases:
             yield self.evaluator.expression(file, item.parent, base)
 
-    def namesakes(self, file: File, name: str) -> list[tuple[int, int]]:
-        """Items that a call of a member may mean where nothing else is known: ids and files."""
+    def namesakes(self, file: SourceFile, name: str) -> list[tuple[int, int]]:
+        """Candidates for a call of an unknown member: ids and files."""
         languages = self.world.languages
         return [
             (each.id, each.file_id)
@@ -95,25 +95,25 @@ class Rules:
             if each.kind in _CALLABLE and languages.get(each.file_id) in self.languages
         ]
 
-    def is_common(self, file: File, name: str) -> bool:
-        """Whether so many things have a member of this name that one of them proves nothing."""
+    def is_common(self, file: SourceFile, name: str) -> bool:
+        """Whether the name of a member is so common that a match proves nothing."""
         return name in self.common
 
-    def inherited(self, file: File, scope: int, name: str) -> Found:
-        """What `super().name` means."""
+    def inherited(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
+        """What `super().name` refers to."""
         return None
 
-    def import_targets(self, file: File, each: Import, found: Value) -> Iterable[Value]:
-        """Which items an import leads to: what it names. A language whose packages are folders
-        says which of the files in one are meant."""
+    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
+        """The items that an import leads to: by default, what it names. A language whose packages
+        are folders selects the files."""
         return (found,)
 
 
 _CALLABLE = frozenset({"function", "method"})
 
 
-def class_around(file: File, scope: int) -> int:
-    """The type that a place lies in; 0 where it lies in none."""
+def class_around(file: SourceFile, scope: int) -> int:
+    """The type around a place; 0 if there is none."""
     items = file.items
     while scope > 0 and items[scope].kind not in TYPES:
         scope = items[scope].parent

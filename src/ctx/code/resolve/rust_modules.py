@@ -1,9 +1,9 @@
 """Which file is which module of which crate."""
 
 from ctx.code.packages import cargo
-from ctx.code.packages.model import Package
-from ctx.code.resolve.rules import OUTSIDE, Found, Value
-from ctx.code.resolve.world import File, World
+from ctx.code.packages.package_model import ManifestPackage
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, Value
+from ctx.code.resolve.world import SourceFile, World
 
 _LIBRARIES = ("lib", "proc_macro")
 
@@ -16,8 +16,8 @@ class Modules:
         found = cargo.read(world.root, world.ids)
         self._roots = {target.path for each in found.packages for target in each.targets}
         self._crates: dict[str, dict[str, str]] = {}
-        """What code in a package's folder calls a crate: its root, or nothing where it is not in
-        the repository."""
+        """The crates by the name that code in a package's folder uses: the root file, or empty if
+        it is not in the repository."""
         libraries = {each.manifest: _library(each) for each in found.packages}
         for package in found.packages:
             folder = "" if package.root == "." else package.root
@@ -42,21 +42,21 @@ class Modules:
                 return path
         return ""
 
-    def crate_called(self, file: File, name: str) -> Found:
+    def crate_called(self, file: SourceFile, name: str) -> MaybeValue:
         root = self._crates.get(self.home(file.path), {}).get(name)
         if root is None:
             return None
         found = self._world.at(root) if root else None
         return OUTSIDE if found is None else (False, found, 0)
 
-    def around(self, file: File, scope: int) -> int:
-        """The module that an item is in: one that stands in the file, or the file."""
+    def around(self, file: SourceFile, scope: int) -> int:
+        """The module that contains an item: an inline module, or the file."""
         while scope > 0 and file.items[scope].kind != "module":
             scope = file.items[scope].parent
         return max(scope, 0)
 
-    def root(self, file: File) -> Found:
-        """The module that a file's crate begins with."""
+    def root(self, file: SourceFile) -> MaybeValue:
+        """The root module of a file's crate."""
         seen: set[str] = set()
         while file.path not in self._roots and file.path not in seen:
             seen.add(file.path)
@@ -66,14 +66,14 @@ class Modules:
             file = parent[1]
         return False, file, 0
 
-    def above(self, file: File, place: int) -> Found:
-        """The module around a module."""
+    def above(self, file: SourceFile, place: int) -> MaybeValue:
+        """The parent of a module."""
         if place > 0:
             return False, file, self.around(file, file.items[place].parent)
         return None if file.path in self._roots else self._parent(file)
 
-    def below(self, file: File, place: int, name: str) -> Found:
-        """The module of a name that is declared in a module, and has a file of its own."""
+    def below(self, file: SourceFile, place: int, name: str) -> MaybeValue:
+        """The module with a name that is declared in a module and has its own file."""
         folder = self._folder(file, place)
         for path in (f"{folder}{name}.rs", f"{folder}{name}/mod.rs"):
             found = self._world.at(path)
@@ -81,13 +81,13 @@ class Modules:
                 return False, found, 0
         return None
 
-    def at(self, file: File, place: int, written: str) -> Found:
+    def at(self, file: SourceFile, place: int, written: str) -> MaybeValue:
         """The module in a file that an attribute names."""
         path = self._written(file, place, written)
         found = self._world.at(path) if path else None
         return None if found is None else (False, found, 0)
 
-    def _written(self, file: File, place: int, written: str) -> str | None:
+    def _written(self, file: SourceFile, place: int, written: str) -> str | None:
         folder = file.path.rpartition("/")[0] if place == 0 else self._folder(file, place)
         parts = [part for part in folder.split("/") if part]
         for part in written.split("/"):
@@ -99,8 +99,8 @@ class Modules:
                 parts.append(part)
         return "/".join(parts)
 
-    def _folder(self, file: File, place: int) -> str:
-        """Where the files of a module's modules are, with a slash at the end."""
+    def _folder(self, file: SourceFile, place: int) -> str:
+        """The folder of the files of a module's submodules, with a trailing slash."""
         folder, _, name = file.path.rpartition("/")
         names = [folder] if folder else []
         if file.path not in self._roots and name != "mod.rs":
@@ -112,13 +112,13 @@ class Modules:
             place = file.items[place].parent
         return "".join(f"{each}/" for each in (*names, *reversed(inside)))
 
-    def _parent(self, file: File) -> Value | None:
+    def _parent(self, file: SourceFile) -> Value | None:
         if file.path not in self._parents:
             self._parents[file.path] = self._find_parent(file.path)
         return self._parents[file.path]
 
     def _find_parent(self, path: str) -> Value | None:
-        """The module that a file is declared in, by where it lies, or by who names it."""
+        """The module that declares a file, by its location or by an attribute."""
         folder, _, name = path.rpartition("/")
         if name == "mod.rs":
             folder, _, name = folder.rpartition("/")
@@ -134,7 +134,7 @@ class Modules:
         return candidates[0] if candidates else None
 
     def _modules_of(self, folder: str) -> list[Value]:
-        """The modules whose modules have their files in a folder."""
+        """The modules whose submodules have their files in a folder."""
         above, _, last = folder.rpartition("/")
         paths = [f"{folder}/mod.rs", f"{folder}.rs"]
         paths += [
@@ -142,7 +142,7 @@ class Modules:
             for number in self._world.in_folder(folder)
             if (path := self._world.path(number)) in self._roots
         ]
-        # A library comes first where a program has its modules beside it.
+        # A library comes first if a program has its modules in the same folder.
         paths.sort(key=lambda path: path.endswith("main.rs"))
         found: list[Value] = []
         for path in paths:
@@ -157,7 +157,7 @@ class Modules:
         return found
 
     def _by_attribute(self, path: str) -> Value | None:
-        """The module that names a file with `#[path]`: it lies in a folder around, or beside."""
+        """The module that names a file with `#[path]`: it is in a parent folder, or beside it."""
         folder = path.rpartition("/")[0]
         home = self.home(path)
         while True:
@@ -186,8 +186,8 @@ class Modules:
         return found
 
 
-def _library(package: Package) -> tuple[str, str] | None:
-    """What a package's library is called, and the file that it begins with."""
+def _library(package: ManifestPackage) -> tuple[str, str] | None:
+    """The name of a package's library, and its root file."""
     for target in package.targets:
         if target.kind in _LIBRARIES:
             return target.name, target.path

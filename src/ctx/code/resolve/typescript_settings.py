@@ -1,7 +1,6 @@
-"""What the settings of a project say about imports: `tsconfig.json`, `jsconfig.json` and
-`package.json`.
+"""The settings for imports: `tsconfig.json`, `jsconfig.json` and `package.json`.
 
-They may be a stranger's: what they say is taken as values of the expected shape or not at all.
+They may be untrusted: values of an unexpected shape are ignored.
 """
 
 import json
@@ -10,20 +9,20 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ctx.code.packages.tree import joined, table_of, tables_of, text_of, texts_of
+from ctx.code.packages.manifest_files import joined, table_of, tables_of, text_of, texts_of
 from ctx.code.resolve.world import World
 
 _NAMES = ("tsconfig.json", "jsconfig.json")
 _DEEPEST = 10
 _MOST_TARGETS = 200
 _NO_PACKAGE = frozenset({"node_modules", "fixtures", "__fixtures__", "templates", "testdata"})
-# Strings are taken whole, so that what looks like a comment in one stays.
+# Strings are matched whole, so that they keep what looks like a comment.
 _COMMENT = re.compile(r'("(?>(?:[^"\\\n]|\\.)*)")|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _TRAILING = re.compile(r'("(?>(?:[^"\\\n]|\\.)*)")|,(?=\s*[}\]])')
 
 
 def tolerant_json(text: str) -> dict[str, Any]:
-    """JSON with comments and trailing commas, as TypeScript reads it; empty where it is none."""
+    """JSON with comments and trailing commas, as TypeScript reads it; empty if it is invalid."""
     bare = _COMMENT.sub(lambda found: found.group(1) or " ", text.removeprefix("\ufeff"))
     bare = _TRAILING.sub(lambda found: found.group(1) or "", bare)
     try:
@@ -34,12 +33,12 @@ def tolerant_json(text: str) -> dict[str, Any]:
 
 
 class Paths(NamedTuple):
-    """How one configuration maps the names of modules to paths, all from the project's root."""
+    """How one configuration maps module names to paths, all relative to the project's root."""
 
     base: str | None
     """The folder that names may be relative to."""
     mapped: tuple[tuple[str, tuple[str, ...]], ...]
-    """Patterns with at most one `*`, each with what to try, the most exact first."""
+    """Patterns with at most one `*`, each with its replacements, the most specific first."""
 
     def candidates(self, module: str) -> Iterator[str]:
         for pattern, targets in self.mapped:
@@ -61,14 +60,14 @@ _NONE = Paths(None, ())
 
 
 class Configurations:
-    """The `tsconfig.json` of each folder, read when somebody asks."""
+    """The `tsconfig.json` of each folder, read on demand."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._of_folder: dict[str, list[Paths]] = {}
 
     def around(self, folder: str) -> list[Paths]:
-        """What holds for the files of a folder: the nearest, then those around it."""
+        """The configurations for the files of a folder: the nearest, then those of its parents."""
         known = self._of_folder.get(folder)
         if known is None:
             known = [] if not folder else self.around(folder.rpartition("/")[0])
@@ -94,7 +93,7 @@ class Configurations:
             if found := self._settings(folder, parent):
                 inherited = _over(self._read(found, seen), inherited)
         if not options.get("paths") and not options.get("baseUrl"):
-            # Where a configuration only names others, they are what holds.
+            # If a configuration only references others, those apply.
             for reference in tables_of(said, "references"):
                 if found := self._settings(folder, text_of(reference, "path")):
                     inherited = _over(inherited, self._read(found, seen))
@@ -127,14 +126,14 @@ def _over(own: Paths, inherited: Paths) -> Paths:
     return Paths(base, own.mapped or inherited.mapped)
 
 
-class Package(NamedTuple):
-    """A package of the project: its folder, empty for the root, and what it says."""
+class NodePackage(NamedTuple):
+    """A package of the project: its folder, empty for the root, and its manifest."""
 
     folder: str
     said: dict[str, Any]
 
     def entries(self, way: str) -> Iterator[str]:
-        """The paths that may stand behind a way in, such as `.` or `./parts`, from the root."""
+        """The files behind an entry point, such as `.` or `./parts`, relative to the root."""
         exports = self.said.get("exports")
         for target in _exported(exports, way):
             yield from self._written_as(target)
@@ -151,7 +150,7 @@ class Package(NamedTuple):
                 yield path
 
     def _written_as(self, target: str) -> Iterator[str]:
-        """A path of the package, and where it was written if that is what is built from it."""
+        """A path of the package, and its source if it is a build output."""
         path = target.removeprefix("./")
         names = path.split("/")
         places = [path]
@@ -169,7 +168,8 @@ _BUILT = frozenset({"dist", "lib", "build", "out", "esm", "cjs", "es", "types"})
 
 
 def _exported(exports: Any, way: str) -> Iterator[str]:
-    """What `exports` has for a way in: a path, or a tree of ways in and conditions."""
+    """The targets of an entry point in `exports`, which is a path or a tree of entry points and
+    conditions."""
     waiting: list[tuple[Any, str]] = [(exports, "")]
     for _ in range(_MOST_TARGETS):
         if not waiting:
@@ -194,14 +194,14 @@ def _exported(exports: Any, way: str) -> Iterator[str]:
             waiting += reversed(inner)
 
 
-def packages(world: World) -> dict[str, list[Package]]:
+def packages(world: World) -> dict[str, list[NodePackage]]:
     """The packages of a project, by name."""
-    found: dict[str, list[Package]] = {}
+    found: dict[str, list[NodePackage]] = {}
     for path in world.ids:
         folder, _, name = path.rpartition("/")
         if name != "package.json" or not _NO_PACKAGE.isdisjoint(folder.split("/")):
             continue
         said = tolerant_json((world.content(path) or b"").decode("utf-8", "replace"))
         if called := text_of(said, "name"):
-            found.setdefault(called, []).append(Package(folder, said))
+            found.setdefault(called, []).append(NodePackage(folder, said))
     return found

@@ -1,4 +1,4 @@
-"""What is known of all files, each loaded when somebody asks for it."""
+"""The facts of all files, loaded on demand."""
 
 import os
 from array import array
@@ -7,9 +7,9 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ctx import disk
-from ctx.code.model import Import, Mention
 from ctx.code.resolve import facts
-from ctx.code.resolve.facts import Facts, Outline
+from ctx.code.resolve.facts import Facts, ItemFacts
+from ctx.code.source_model import NameMention, SourceImport
 from ctx.code.vocabulary import KINDS, SLOTS
 
 _MOST_FILES = 700
@@ -19,8 +19,8 @@ _MOST_NAMES = 10_000
 _LARGEST_MANIFEST = 1 << 20
 
 
-class File:
-    """One file with what is needed to find things in it."""
+class SourceFile:
+    """One file, indexed for lookups."""
 
     __slots__ = ("facts", "id", "items", "names", "outside", "path", "slots", "stars")
 
@@ -28,14 +28,14 @@ class File:
         self.id = file_id
         self.path = path
         self.facts = known
-        self.items: tuple[Outline, ...] = known.items
+        self.items: tuple[ItemFacts, ...] = known.items
         self.slots = array("H", slots) if slots else None
-        names: dict[int, dict[str, int | Import | str]] = {}
-        """What the names in each item mean: the place of an item, an import, or the type of what
-        is bound. An item comes before an import, and that before a binding. Of several items the
-        last counts, as in most languages."""
+        names: dict[int, dict[str, int | SourceImport | str]] = {}
+        """The meaning of the names in each item: the index of an item, an import, or the type of a
+        binding. An item takes precedence over an import, and an import over a binding. Of several
+        items the last counts, as in most languages."""
         self.names = names
-        self.stars: list[Import] = []
+        self.stars: list[SourceImport] = []
         for binding in known.bindings:
             names.setdefault(binding.scope, {})[binding.name] = binding.type
         for each in known.imports:
@@ -44,8 +44,8 @@ class File:
             elif each.item == "*":
                 self.stars.append(each)
         self.outside: dict[str, int] = {}
-        """For methods that stand outside of their type, by the name of that: a place of their own,
-        which no item has."""
+        """For methods outside of their type, by the name of the type: a separate index, which no
+        item has."""
         for place, item in enumerate(known.items):
             around = item.parent
             if item.kind == "method" and item.bases:
@@ -55,7 +55,7 @@ class File:
                 names.setdefault(around, {})[item.name + "!"] = place
             elif item.kind != "impl":
                 here = names.setdefault(around, {})
-                # Of methods that differ in their parameters alone, the plainest comes first.
+                # Of overloads that differ only in their parameters, the simplest comes first.
                 if not (known.language in _OVERLOADING and type(here.get(item.name)) is int):
                     here[item.name] = place
 
@@ -63,26 +63,26 @@ class File:
         return self.id << SLOTS | (self.slots[place] if self.slots else place)
 
     def member(self, place: int, name: str) -> int | None:
-        """The item of a name right in another."""
+        """The direct member of an item with a name."""
         found = self.names.get(place, _NOTHING).get(name)
         return found if type(found) is int else None
 
-    def imported(self, place: int, name: str) -> Import | None:
+    def imported(self, place: int, name: str) -> SourceImport | None:
         found = self.names.get(place, _NOTHING).get(name)
-        return found if type(found) is Import else None
+        return found if type(found) is SourceImport else None
 
     def binding(self, place: int, name: str) -> str | None:
         found = self.names.get(place, _NOTHING).get(name)
         return found if type(found) is str else None
 
     def members(self, place: int) -> Iterator[tuple[str, int]]:
-        """The items right in another, by their names."""
+        """The direct members of an item, by name."""
         for name, found in self.names.get(place, _NOTHING).items():
             if type(found) is int:
                 yield name, found
 
 
-_NOTHING: dict[str, int | Import | str] = {}
+_NOTHING: dict[str, int | SourceImport | str] = {}
 
 
 class Namesake(NamedTuple):
@@ -92,25 +92,25 @@ class Namesake(NamedTuple):
 
 
 class World:
-    """All files of a repository, as the index has them."""
+    """All files of a repository in the index."""
 
     def __init__(self, connection: Connection, root: str) -> None:
         self._connection = connection
         self.root = root
-        self._files: dict[int, File | None] = {}
+        self._files: dict[int, SourceFile | None] = {}
         self._named: dict[str, list[Namesake]] = {}
         rows: list[tuple[int, str, str | None]] = connection.execute(
-            # By their paths: no answer may depend on which file came first.
+            # By path: no answer may depend on the order of insertion.
             "SELECT id, path, language FROM files ORDER BY path"
         ).fetchall()
         self.ids: dict[str, int] = {path: number for number, path, _ in rows}
-        """The id of each path, whatever is in the file."""
+        """The id of each path, whatever the file contains."""
         self.languages: dict[int, str | None] = {number: language for number, _, language in rows}
         self._paths = {number: path for number, path, _ in rows}
         self._folders: dict[str, list[int]] | None = None
 
-    def file(self, file_id: int) -> File | None:
-        """A file, if anything could be read out of it."""
+    def file(self, file_id: int) -> SourceFile | None:
+        """A file, if it was parsed."""
         try:
             return self._files[file_id]
         except KeyError:
@@ -123,17 +123,17 @@ class World:
         path = self._paths.get(file_id)
         found = None
         if row and path is not None:
-            found = File(file_id, path, facts.decode(row[1]), row[0])
+            found = SourceFile(file_id, path, facts.decode(row[1]), row[0])
         self._files[file_id] = found
         return found
 
-    def mentions(self, file_id: int) -> tuple[Mention, ...]:
+    def mentions(self, file_id: int) -> tuple[NameMention, ...]:
         row = self._connection.execute(
             "SELECT mentions FROM mentioned WHERE file_id = ?", (file_id,)
         ).fetchone()
         return facts.decode_mentions(row[0]) if row else ()
 
-    def at(self, path: str) -> File | None:
+    def at(self, path: str) -> SourceFile | None:
         number = self.ids.get(path)
         return None if number is None else self.file(number)
 
@@ -141,7 +141,7 @@ class World:
         return self._paths[file_id]
 
     def in_folder(self, folder: str) -> list[int]:
-        """The files right in a folder; the project's root is the empty path."""
+        """The direct files of a folder; the project's root is the empty path."""
         if self._folders is None:
             folders: dict[str, list[int]] = {}
             for path, number in self.ids.items():
@@ -154,7 +154,7 @@ class World:
         yield from self._folders or ()
 
     def named(self, name: str) -> list[Namesake]:
-        """The items of a name anywhere. More than a few say nothing: then only some are given."""
+        """The items with a name anywhere. If there are more than a few, only some are returned."""
         found = self._named.get(name)
         if found is None:
             if len(self._named) >= _MOST_NAMES:
@@ -169,7 +169,7 @@ class World:
         return found
 
     def files_with(self, kind: str, name: str) -> list[int]:
-        """The files that have an item of a kind and a name."""
+        """The files that contain an item of a kind and a name."""
         rows = self._connection.execute(
             "SELECT DISTINCT files.id FROM items JOIN files ON files.id = items.id >> ?"
             " WHERE name = ? AND kind = ? ORDER BY path",
@@ -178,7 +178,7 @@ class World:
         return [number for (number,) in rows]
 
     def content(self, path: str) -> bytes | None:
-        """What is in a file of the project now: a manifest, or the settings of a tool."""
+        """The current content of a file of the project: a manifest, or the settings of a tool."""
         if path not in self.ids:
             return None
         try:

@@ -1,0 +1,229 @@
+"""Lines that begin with a place: `path:line:column: message`. Half of all tools print these.
+
+The rest of the line and the kind of file identify the tool.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ctx.code.diagnostics.diagnostic_model import SEVERITIES, ToolDiagnostic, ToolSpan
+from ctx.code.diagnostics.findings import Findings, number
+
+_PLACE = re.compile(
+    r"((?:[A-Za-z]:[\\/])?[^\s:][^:]{0,400}):(\d{1,9})(?::(\d{1,9}))?"
+    r"(?::(\d{1,9}):(\d{1,9}))?: ?(.*)"
+)
+_SEVERITY = re.compile(
+    r"(fatal error|error|warning|note|remark|info|hint|help|fatal)(?:\[([\w:-]{1,60})\])?: (.+)",
+    re.IGNORECASE,
+)
+_ENDING = re.compile(r"[^\s]{0,300}[\w)\]]\.([A-Za-z][\w+]{0,9})")
+_NAMES = frozenset({"Makefile", "makefile", "GNUmakefile", "Dockerfile", "CMakeLists.txt"})
+_C = frozenset("c h cc cpp cxx hh hpp hxx c++ h++ m mm cu inl ipp".split())
+_PYTHON = frozenset("py pyi ipynb".split())
+_MYPY_CODE = re.compile(r"[a-z][a-z0-9-]{1,60}")
+_C_CODE = re.compile(r"-[Wf][\w+=.,-]{1,80}")
+_JAVA_CODE = re.compile(r"\[([a-z-]{2,40})\] (.*)")
+_PYTHON_RULE = re.compile(r"([A-Z]{1,5}\d{2,5}|[a-z]+(?:-[a-z]+){1,5}):? (?:\[\*\] )?(.+)")
+_UNIX_CODE = re.compile(r"(Error|Warning)(?:/(.{1,100}))?")
+_INCLUDED = re.compile(
+    r"(?:In file included| {8,40})\s*from ([^:]{1,400}):(\d{1,9})(?::(\d{1,9}))?[:,]"
+)
+_REQUIRED = re.compile(r"\s{0,4}(?:required|recursively required) (?:from|by) .*")
+_LINKED = re.compile(
+    r"(?:.{1,300}ld(?:\.\w+)?: )?([^\s:][^:]{0,400}):\(\.[\w.]{1,80}\+0x[0-9a-f]+\): (.+)"
+)
+_ENDED = re.compile(
+    r"compilation terminated\.|collect2: error: .*|clang(?:\+\+)?: error: .*"
+    r"|(?:\d+ warnings? and )?\d+ errors? generated\.|\d+ errors?"
+)
+_CARETS = re.compile(r"[ |~]*\^(~*).*")
+_MOST_PENDING = 8
+_MOST_RELATED = 12
+
+
+class PathLineReader:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._pending: list[ToolSpan] = []
+        """Places that belong to the next diagnostic."""
+        self._last: ToolDiagnostic | None = None
+        """The diagnostic that notes belong to; it is added after them."""
+        self._is_clang = "clang" in findings.words or "clang++" in findings.words
+
+    def read(self, lines: Sequence[str], at: int) -> int:
+        line = lines[at]
+        if ":" not in line:
+            return at + self._ends(line)
+        if included := _INCLUDED.fullmatch(line):
+            self._wait(
+                ToolSpan(
+                    included[1],
+                    number(included[2]),
+                    None,
+                    number(included[2]),
+                    label="included from",
+                )
+            )
+            return at + 1
+        found = _PLACE.fullmatch(line)
+        if found is not None and _is_path(found[1]):
+            return self._located(lines, at, found)
+        if "+0x" in line and (linked := _LINKED.fullmatch(line)):
+            self._flush()
+            self._findings.add(ToolDiagnostic("ld", "error", linked[2], "", (ToolSpan(linked[1]),)))
+            self._findings.fails()
+            return at + 1
+        return at + self._ends(line)
+
+    def _ends(self, line: str) -> bool:
+        if line[:1] not in "0123456789c" or not _ENDED.fullmatch(line):
+            return False
+        self._is_clang |= line.startswith("clang") or line.endswith("generated.")
+        if line[0].isdigit() and not (line.endswith("generated.") or self._last):
+            return False
+        tool = self._last.tool if self._last else "cc"
+        self._flush()
+        self._findings.says("cc" if tool in ("gcc", "clang") else tool, "failed")
+        return True
+
+    def _located(self, lines: Sequence[str], at: int, found: re.Match[str]) -> int:
+        place = _Place.from_match(found)
+        said = _SEVERITY.fullmatch(place.rest)
+        if said is None:
+            return at + self._unsaid(place)
+        level = said[1].lower()
+        tool, code, message = self._whose(place, said)
+        after = at + 1
+        if tool == "mypy" and not code and after < len(lines) and _is_wrapped(lines[after]):
+            rest, code = _bracketed(lines[after])
+            message = f"{message} {rest}".rstrip()
+            after += 1
+        end, after = _underlined(lines, after, place.span)
+        span = place.span if end is None else place.span._replace(end_column=end)
+        if tool == "javac":
+            message, after = _symbols(lines, after, message)
+        if level == "note" and self._last and self._last.tool == tool:
+            if len(self._last.spans) < _MOST_RELATED:
+                related = (*self._last.spans, span._replace(label=message))
+                self._last = self._last._replace(spans=related)
+            return after
+        self._say(ToolDiagnostic(tool, SEVERITIES[level], message, code, (span, *self._pending)))
+        return after
+
+    def _unsaid(self, place: "_Place") -> bool:
+        """Handle a line without a severity, and return whether it is a diagnostic."""
+        if _REQUIRED.fullmatch(place.rest):
+            self._wait(place.span._replace(label=place.rest.strip()))
+            return True
+        message, code = _bracketed(place.rest)
+        if unix := _UNIX_CODE.fullmatch(code):
+            level = SEVERITIES[unix[1].lower()]
+            self._say(ToolDiagnostic("eslint", level, message, unix[2] or "", (place.span,)))
+            return True
+        rule = _PYTHON_RULE.fullmatch(place.rest) if place.ending in _PYTHON else None
+        if rule is None or place.span.start_column is None:
+            return False
+        words = self._findings.words
+        tool = next((name for name in ("flake8", "pylint", "pycodestyle") if name in words), "ruff")
+        self._say(ToolDiagnostic(tool, "error", rule[2], rule[1], (place.span,)))
+        return True
+
+    def _whose(self, place: "_Place", said: re.Match[str]) -> tuple[str, str, str]:
+        """The tool, the code and the message of a line with a severity."""
+        message = said[3]
+        if said[2]:
+            tool = "clippy" if said[2].startswith("clippy::") else "rustc"
+            return (tool if place.ending == "rs" else self._program()), said[2], message
+        before, code = _bracketed(message)
+        if place.ending in _PYTHON:
+            is_coded = _MYPY_CODE.fullmatch(code)
+            return ("mypy", code, before) if is_coded else ("mypy", "", message)
+        if place.ending == "java":
+            coded = _JAVA_CODE.fullmatch(message)
+            return "javac", coded[1] if coded else "", coded[2] if coded else message
+        if place.ending in _C:
+            is_coded = _C_CODE.fullmatch(code)
+            return ("gcc", code, before) if is_coded else ("gcc", "", message)
+        if place.ending == "rs":
+            return "rustc", "", message
+        return self._program(), "", message
+
+    def _program(self) -> str:
+        return self._findings.words[0] if self._findings.words else "unknown"
+
+    def _wait(self, span: ToolSpan) -> None:
+        self._pending = [*self._pending, span][-_MOST_PENDING:]
+
+    def _say(self, found: ToolDiagnostic) -> None:
+        self._flush()
+        self._last = found
+        self._pending = []
+        if found.severity == "error":
+            self._findings.fails()
+
+    def _flush(self) -> None:
+        if self._last:
+            self._findings.add(self._last)
+            self._last = None
+
+    def close(self) -> None:
+        self._flush()
+        if self._is_clang:
+            self._findings.rename("gcc", "clang")
+
+
+class _Place(NamedTuple):
+    span: ToolSpan
+    ending: str
+    rest: str
+
+    @classmethod
+    def from_match(cls, found: re.Match[str]) -> "_Place":
+        line, column = number(found[2]), number(found[3]) if found[3] else None
+        end_line = number(found[4]) if found[4] else line
+        # mypy's end column is inclusive.
+        end_column = int(found[5]) + 1 if found[5] else None
+        span = ToolSpan(found[1], line, column, end_line, end_column)
+        return cls(span, found[1].rpartition(".")[2].lower(), found[6])
+
+
+def _is_path(text: str) -> bool:
+    """Whether it can be a file: a time of day cannot, nor can the name of a program."""
+    return _ENDING.fullmatch(text) is not None or text.rpartition("/")[2] in _NAMES
+
+
+def _is_wrapped(line: str) -> bool:
+    """Whether a wrapped message ends here, with its code."""
+    is_rest = bool(line) and line[0] not in " \t" and not _PLACE.match(line)
+    return is_rest and _MYPY_CODE.fullmatch(_bracketed(line)[1]) is not None
+
+
+def _bracketed(text: str) -> tuple[str, str]:
+    """A message, and the text in brackets at its end."""
+    if not text.endswith("]"):
+        return text, ""
+    before, _, inside = text.rpartition("[")
+    return before.rstrip(), inside[:-1]
+
+
+def _underlined(lines: Sequence[str], at: int, span: ToolSpan) -> tuple[int | None, int]:
+    """The end of the underline below the source, if there is one; and the line after it."""
+    for below in range(at, min(at + 2, len(lines))):
+        marks = _CARETS.fullmatch(lines[below]) if "^" in lines[below] else None
+        if marks and below > at:
+            column = span.start_column
+            return (column + 1 + len(marks[1]) if column else None), below + 1
+    return None, at
+
+
+def _symbols(lines: Sequence[str], at: int, message: str) -> tuple[str, int]:
+    """The symbol and location that javac adds to a message."""
+    said = [message]
+    while at < len(lines) and lines[at].startswith(
+        ("  symbol:", "  location:", "  required:", "  found:")
+    ):
+        said.append(" ".join(lines[at].split()))
+        at += 1
+    return "\n".join(said), at

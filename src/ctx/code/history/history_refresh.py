@@ -1,0 +1,242 @@
+"""Update the tables of history to HEAD.
+
+The commits reachable from HEAD are listed and compared with the stored ones: missing ones are read,
+others are removed. So a rebase, a deepened clone, a pruned tip and an interrupted refresh need no
+special case.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, git, layout
+from ctx.code import file_words, postings, segments
+from ctx.code.history import git_log
+from ctx.code.history.history_tables import LARGEST_SHARED, key_of, pack, shrink, unpack
+from ctx.layout import STORE_NAME, Project
+from ctx.sqlite.connection import transaction
+
+MOST = 20_000
+_NEWEST = 2_000
+"""So many commits determine which files are being worked on."""
+_OLDEST = (1 << 32) - 1
+
+
+class HistorySize(NamedTuple):
+    commits_new: int
+    commits_total: int
+    complete: bool
+    """Whether it contains everything reachable from HEAD, rather than the newest part."""
+
+
+class _State(NamedTuple):
+    """What the tables were updated to."""
+
+    head: str | None
+    folder: str
+    edge: str
+    most: int
+
+
+def refresh(
+    connection: Connection, project: Project, most: int = MOST, tick: clock.Tick = clock.no_tick
+) -> HistorySize | None:
+    """Update the history to HEAD; None outside of git.
+
+    Each step is a separate transaction, and leaves a consistent history.
+    """
+    checkout = project.checkout
+    if checkout is None:
+        return None
+    head, edge = git.checked_out(checkout), git.shallow_edge(checkout)
+    folder = os.path.relpath(project.root, checkout.top)
+    folder = "" if folder == "." else folder
+    # The name of a folder may be no valid text for SQLite.
+    named = os.fsencode(folder).decode("utf-8", "backslashreplace")
+    wanted = _State(head or "", named, " ".join(sorted(edge)), most)
+    state, complete = _state(connection)
+    if state == wanted:
+        return HistorySize(0, _count(connection), complete)
+
+    listed = git.newest_commits(checkout, head, most + 1) if head else []
+    complete = len(listed) <= most and edge.isdisjoint(listed)
+    reader = os.urandom(8).hex()
+    with transaction(connection):
+        _take_out_what_is_untrue(connection, wanted, edge)
+        missing = _keep_only(connection, listed[:most])
+        connection.execute("DELETE FROM history_state")
+        # Nothing counts as up to date until the end, also after an interruption.
+        begun = wanted._replace(head=None)
+        connection.execute(
+            "INSERT INTO history_state VALUES (?, ?, ?, ?, 0, ?, ?)",
+            (*begun, reader, _lately(connection)),
+        )
+    paths = _PathIds(connection)
+    new = 0
+    tick(new, len(missing))
+    # Closed at once on an interruption, so that no git process is left behind.
+    with closing(git_log.read(checkout, folder, missing, edge)) as parts:
+        for part in parts:
+            with transaction(connection):
+                if not _is_reading(connection, reader):
+                    return HistorySize(new, _count(connection), complete=False)
+                _add(connection, paths, part, inside=bool(folder))
+            new += len(part)
+            tick(new, len(missing))
+    if postings.is_due(connection, segments.COMMITS):
+        with transaction(connection):
+            postings.settle(connection, segments.COMMITS)
+    connection.execute(
+        "UPDATE history_state SET head = ?, complete = ?, lately = ? WHERE reader = ?",
+        (wanted.head, complete, _lately(connection), reader),
+    )
+    return HistorySize(new, _count(connection), complete)
+
+
+def _lately(connection: Connection) -> bytes:
+    """The last time each path was touched, based on the newest small commits; see
+    `history_tables.py`."""
+    rows = connection.execute(
+        "SELECT time, files FROM commits WHERE length(files) BETWEEN 4 AND ? AND time <= ?"
+        " ORDER BY time DESC LIMIT ?",
+        # Commits dated in the future say nothing about the age of the others.
+        (4 * LARGEST_SHARED, clock.wall_s(), _NEWEST),
+    ).fetchall()
+    last = {path_id: time for time, packed in reversed(rows) for path_id in unpack(packed)}
+    touched = sorted(last)
+    return pack(touched) + pack([min(rows[0][0] - last[each], _OLDEST) for each in touched])
+
+
+def history_size(connection: Connection) -> HistorySize:
+    """What is stored, whether or not it is up to date."""
+    return HistorySize(0, _count(connection), _state(connection)[1])
+
+
+def _state(connection: Connection) -> tuple[_State | None, bool]:
+    row = connection.execute(
+        "SELECT head, folder, edge, most, complete FROM history_state"
+    ).fetchone()
+    return (_State(*row[:4]), bool(row[4])) if row else (None, False)
+
+
+def _count(connection: Connection) -> int:
+    count: int = connection.execute("SELECT count(*) FROM commits").fetchone()[0]
+    return count
+
+
+def _is_reading(connection: Connection, reader: str) -> bool:
+    row = connection.execute("SELECT reader FROM history_state").fetchone()
+    return row is not None and row[0] == reader
+
+
+def _take_out_what_is_untrue(connection: Connection, wanted: _State, edge: frozenset[str]) -> None:
+    """Remove what was read under other conditions and would be different now."""
+    state, _ = _state(connection)
+    if state is None:
+        return
+    if state.folder != wanted.folder:
+        _clear(connection)
+    elif state.edge != wanted.edge:
+        # For a commit at the boundary, no files are known; when the boundary has moved, they are.
+        stored = connection.execute("SELECT id, hash, files IS NULL FROM commits").fetchall()
+        _take_out(connection, [id for id, hash, blank in stored if blank or hash.hex() in edge])
+
+
+def _keep_only(connection: Connection, wanted: Sequence[str]) -> list[str]:
+    """Remove all other commits, and return the wanted ones that are missing."""
+    stored = {
+        hash.hex(): id for hash, id in connection.execute("SELECT hash, id FROM commits").fetchall()
+    }
+    gone = stored.keys() - set(wanted)
+    if len(gone) > len(stored) / 2:
+        _clear(connection)
+        return list(wanted)
+    _take_out(connection, [stored[hash] for hash in gone])
+    return [hash for hash in wanted if hash not in stored]
+
+
+def _clear(connection: Connection) -> None:
+    for table in ("commits", "history_paths", "renames"):
+        connection.execute(f"DELETE FROM {table}")
+    postings.clear(connection, segments.COMMITS)
+
+
+def _take_out(connection: Connection, ids: Sequence[int]) -> None:
+    gone_of: defaultdict[int, set[int]] = defaultdict(set)
+    for id in ids:
+        row = connection.execute("SELECT files FROM commits WHERE id = ?", (id,)).fetchone()
+        for path_id in unpack(row[0] or b""):
+            gone_of[path_id].add(id)
+        connection.execute("DELETE FROM renames WHERE commit_id = ?", (id,))
+        connection.execute("DELETE FROM commits WHERE id = ?", (id,))
+    for path_id, gone in gone_of.items():
+        row = connection.execute("SELECT commits FROM history_paths WHERE id = ?", (path_id,))
+        kept = pack([id for id in unpack(row.fetchone()[0]) if id not in gone])
+        connection.execute("UPDATE history_paths SET commits = ? WHERE id = ?", (kept, path_id))
+    postings.remove(connection, segments.COMMITS, ids)
+    if ids:
+        connection.execute(
+            "DELETE FROM history_paths WHERE commits = x''"
+            " AND id NOT IN (SELECT old_id FROM renames)"
+        )
+
+
+def _add(
+    connection: Connection, paths: "_PathIds", part: Iterable[git_log.LoggedCommit], *, inside: bool
+) -> None:
+    """Store commits. For one that touched nothing inside the folder, only the hash is stored."""
+    last = connection.execute("SELECT max(id) FROM commits").fetchone()[0] or 0
+    rows, renames = [], []
+    commits_of: defaultdict[int, list[int]] = defaultdict(list)
+    for id, commit in enumerate(part, last + 1):
+        files = None
+        if commit.changes is not None:
+            touched = {path_id for path, _ in commit.changes if (path_id := paths[path])}
+            files = pack(sorted(touched))
+            for path_id in touched:
+                commits_of[path_id].append(id)
+            renames += [
+                (id, paths[was], paths[path])
+                for path, was in commit.changes
+                if was is not None and paths[was] and paths[path]
+            ]
+        subject, _, body = commit.message.partition("\n") if files or not inside else ("", "", "")
+        body = body.strip()
+        rows.append((id, bytes.fromhex(commit.hash), commit.time, subject, shrink(body), files))
+        said = file_words.of_message(subject, body)
+        postings.put(connection, segments.COMMITS, id, min(len(files or b"") // 4, 255), said)
+    connection.executemany("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)", rows)
+    connection.executemany("INSERT OR IGNORE INTO renames VALUES (?, ?, ?)", renames)
+    connection.executemany(
+        "UPDATE history_paths SET commits = CAST(commits || ? AS BLOB) WHERE id = ?",
+        ((pack(ids), path_id) for path_id, ids in commits_of.items()),
+    )
+
+
+class _PathIds(dict[bytes, int | None]):
+    """The ids of paths, created on demand; None for excluded ones."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def __missing__(self, raw: bytes) -> int | None:
+        path = os.fsdecode(raw)
+        plain = path.isascii() and path.isprintable()
+        if STORE_NAME in path.split("/") or (not plain and layout.unfit_name(path)):
+            self[raw] = None
+            return None
+        key = key_of(path)
+        row = self._connection.execute(
+            "SELECT id FROM history_paths WHERE key = ? AND path = ?", (key, path)
+        ).fetchone()
+        if row is None:
+            row = (
+                self._connection.execute(
+                    "INSERT INTO history_paths (path, key, commits) VALUES (?, ?, x'')", (path, key)
+                ).lastrowid,
+            )
+        self[raw] = row[0]
+        return self[raw]

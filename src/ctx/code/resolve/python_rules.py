@@ -1,0 +1,152 @@
+"""Where Python's imports lead."""
+
+import builtins
+import io
+import sys
+from collections.abc import Iterable
+
+from ctx.code.resolve.evaluator import Evaluator
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, Value, class_around
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
+
+_MOST_MODULES = 2_000
+
+
+class PythonRules(ResolutionRules):
+    languages = ("python",)
+    receivers = frozenset({"self", "cls", "super", "Self"})
+    builtins = frozenset(dir(builtins))
+    common = frozenset(
+        name
+        for type_ in (str, bytes, list, dict, set, tuple, int, float, object, io.StringIO)
+        for name in dir(type_)
+    )
+
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
+        super().__init__(world, evaluator)
+        self._roots: dict[str, list[str]] = {}
+        self._modules: dict[tuple[str, str], MaybeValue] = {}
+        packages = {path.rpartition("/")[0] for path in world.ids if path.endswith("/__init__.py")}
+        for path in world.ids:
+            if not path.endswith((".py", ".pyi")):
+                continue
+            folder, _, name = path.rpartition("/")
+            if folder in packages:
+                # A top-level package is found by its name.
+                while (above := folder.rpartition("/"))[0] in packages:
+                    folder = above[0]
+                root, _, top = folder.rpartition("/")
+            else:
+                root, top = folder, name.partition(".")[0]
+            roots = self._roots.setdefault(top, [])
+            if root not in roots:
+                roots.append(root)
+
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
+        key = (file.path if module.startswith(".") else file.path.rpartition("/")[0], module)
+        if key not in self._modules:
+            if len(self._modules) >= _MOST_MODULES:
+                # Each entry keeps a file in memory.
+                self._modules.clear()
+            self._modules[key] = self._module(file, module)
+        return self._modules[key]
+
+    def _module(self, file: SourceFile, module: str) -> MaybeValue:
+        name = module.lstrip(".")
+        if name != module:
+            folder = file.path
+            for _ in range(len(module) - len(name)):
+                folder = folder.rpartition("/")[0]
+            found = self._at(_join(folder, name.replace(".", "/")))
+            return found if found is not None else OUTSIDE
+        top = name.partition(".")[0]
+        here = file.path.rpartition("/")[0]
+        # Of two packages with one name, the nearest one.
+        roots = sorted(self._roots.get(top, ()), key=lambda root: -_common(root, here))
+        if top in sys.stdlib_module_names:
+            # Python finds its own module before one that is somewhere in the repository.
+            roots = [root for root in roots if root in ("", "src", "lib", here)]
+        path = name.replace(".", "/")
+        for root in roots:
+            found = self._at(_join(root, path))
+            if found is not None:
+                return found
+        if name != top:
+            # A folder without `__init__.py` is a package too, from any root.
+            while True:
+                found = self._at(_join(here, path))
+                if found is not None or not here:
+                    break
+                here = here.rpartition("/")[0]
+            if found is not None:
+                return found
+        return None if roots else OUTSIDE
+
+    def _at(self, path: str) -> MaybeValue:
+        for ending in ("/__init__.py", ".py", ".pyi"):
+            found = self.world.at(path.strip("/") + ending)
+            if found is not None:
+                return False, found, 0
+        return None
+
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
+        if each.item in ("", "*"):
+            module = each.module
+            if not each.item and each.bound == module.partition(".")[0]:
+                # `import a.b` binds `a`.
+                module = each.bound
+            return self.module(file, module)
+        found = self.module(file, each.module)
+        if found is not None and found is not OUTSIDE:
+            # A definition in a file takes precedence over a submodule of that name.
+            inside = self.evaluator.member(found, each.item)
+            if inside is not None:
+                return inside
+            return None
+        dot = "" if each.module.endswith(".") else "."
+        within = self.module(file, f"{each.module}{dot}{each.item}")
+        return within if within is not None and within is not OUTSIDE else found
+
+    def import_targets(self, file: SourceFile, each: SourceImport, found: Value) -> Iterable[Value]:
+        if each.item:
+            return (found,)
+        # `import a.b` binds `a`, and its target is `a.b`.
+        whole = self.module(file, each.module)
+        return (found if whole is None or whole is OUTSIDE else whole,)
+
+    def within(self, file: SourceFile, name: str) -> MaybeValue:
+        if not file.path.endswith("__init__.py"):
+            return None
+        return self._at(_join(file.path.rpartition("/")[0], name))
+
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
+        place = class_around(file, scope)
+        if not place:
+            return None
+        if name == "super":
+            return OUTSIDE
+        return name == "self", file, place
+
+    def inherited(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
+        place = class_around(file, scope)
+        if not place or all(base is None for base in self.bases(file, place)):
+            return OUTSIDE
+        return self.evaluator.inherited(file, place, name)
+
+
+def _join(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and name else folder or name
+
+
+def _common(one: str, other: str) -> int:
+    """How many parent folders two paths share."""
+    number = 0
+    for first, second in zip(one.split("/"), other.split("/"), strict=False):
+        if first != second:
+            break
+        number += 1
+    return number
+
+
+RULES = PythonRules

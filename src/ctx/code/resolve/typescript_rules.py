@@ -1,0 +1,182 @@
+"""Where the imports of TypeScript and JavaScript lead."""
+
+import posixpath
+from collections.abc import Iterator
+
+from ctx.code.resolve.evaluator import Evaluator
+from ctx.code.resolve.rules import OUTSIDE, MaybeValue, ResolutionRules, class_around
+from ctx.code.resolve.typescript_builtins import GLOBALS, MEMBERS
+from ctx.code.resolve.typescript_settings import Configurations, NodePackage, packages
+from ctx.code.resolve.world import SourceFile, World
+from ctx.code.source_model import SourceImport
+
+_ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
+_WRITTEN = {
+    ".js": (".ts", ".tsx", ".d.ts", ".jsx"),
+    ".jsx": (".tsx", ".d.ts"),
+    ".mjs": (".mts", ".d.mts"),
+    ".cjs": (".cts", ".d.cts"),
+    ".ts": (".d.ts",),
+}
+"""The source extensions for a file that is imported by its build output."""
+
+_DEFAULT = "default"
+_LATER = -10
+
+
+class TypeScriptRules(ResolutionRules):
+    languages = ("typescript", "tsx", "javascript")
+    receivers = frozenset({"this", "super", "exports"})
+    builtins = GLOBALS
+    common = MEMBERS
+
+    def __init__(self, world: World, evaluator: Evaluator) -> None:
+        super().__init__(world, evaluator)
+        self._configurations = Configurations(world)
+        self._packages: dict[str, list[NodePackage]] | None = None
+        self._modules: dict[tuple[str, str], MaybeValue] = {}
+
+    def module(self, file: SourceFile, module: str) -> MaybeValue:
+        key = (file.path.rpartition("/")[0], module)
+        if key not in self._modules:
+            self._modules[key] = self._module(*key)
+        return self._modules[key]
+
+    def _module(self, folder: str, module: str) -> MaybeValue:
+        # A query after the name is for the bundler.
+        module = module.partition("?")[0]
+        if module.startswith("."):
+            return self._at(posixpath.normpath(posixpath.join(folder, module))) or OUTSIDE
+        for paths in self._configurations.around(folder):
+            for candidate in paths.candidates(module):
+                found = self._at(candidate)
+                if found is not None:
+                    return found
+        return self._in_package(folder, module) or self._declared(module) or OUTSIDE
+
+    def _at(self, path: str) -> MaybeValue:
+        """The file at a path, with or without its extension, or the index of a folder."""
+        if path.startswith("../"):
+            return None
+        if path in (".", ""):
+            return self._first("index", _ENDINGS)
+        stem, ending = posixpath.splitext(path)
+        return (
+            self._first(path, ("",))
+            or self._first(stem, _WRITTEN.get(ending, ()))
+            or self._first(path, _ENDINGS)
+            or self._first(f"{path}/index", _ENDINGS)
+        )
+
+    def _first(self, path: str, endings: tuple[str, ...]) -> MaybeValue:
+        for ending in endings:
+            found = self.world.at(path + ending)
+            if found is not None and found.facts.language in self.languages:
+                return False, found, 0
+        return None
+
+    def _in_package(self, folder: str, module: str) -> MaybeValue:
+        if self._packages is None:
+            self._packages = packages(self.world)
+        parts = module.split("/")
+        length = 2 if module.startswith("@") else 1
+        name, rest = "/".join(parts[:length]), "/".join(parts[length:])
+        way = f"./{rest}" if rest else "."
+        # Of two packages with one name, the nearest one.
+        meant = sorted(
+            self._packages.get(name, ()),
+            key=lambda each: -len(posixpath.commonprefix((f"{each.folder}/", f"{folder}/"))),
+        )
+        for package in meant:
+            for path in package.entries(way):
+                found = self._at(path)
+                if found is not None:
+                    return found
+        return None
+
+    def _declared(self, module: str) -> MaybeValue:
+        """An external module that a file of the project declares."""
+        for each in self.world.named(module):
+            file = self.world.file(each.file_id) if each.kind == "module" else None
+            place = file.member(0, module) if file else None
+            if file is not None and place is not None:
+                return False, file, place
+        return None
+
+    def target(self, file: SourceFile, each: SourceImport) -> MaybeValue:
+        if not each.module:
+            return self._own(file, each)
+        found = self.module(file, each.module)
+        if found is None or found is OUTSIDE or each.item == "*" or not (each.item or each.bound):
+            return found
+        member = self.evaluator.member
+        if each.item in ("", _DEFAULT):
+            given = member(found, _DEFAULT)
+            is_older = not each.item or found[1].facts.language == "javascript"
+            # A CommonJS module has no default export and is imported as a whole.
+            return found if given is None and is_older else given
+        taken = member(found, each.item)
+        if taken is None:
+            # A member of the single value that a CommonJS module exports.
+            given = member(found, _DEFAULT)
+            if given is not None and given is not OUTSIDE:
+                taken = member(given, each.item)
+        return taken
+
+    def _own(self, file: SourceFile, each: SourceImport) -> MaybeValue:
+        """What a file exports of its own, or re-exports."""
+        name = each.item
+        if file.member(0, name) is None:
+            for other in file.facts.imports:
+                if other.bound == name and other.module and not other.scope:
+                    return self.target(file, other)
+        return self.evaluator.expression(file, 0, name)
+
+    def receiver(self, file: SourceFile, scope: int, name: str) -> MaybeValue:
+        if name == "exports":
+            return False, file, 0
+        place = class_around(file, scope)
+        if place:
+            if name == "this":
+                return True, file, place
+            for base in self.bases(file, place):
+                if base is not None:
+                    return base
+            return OUTSIDE
+        items = file.items
+        place = scope
+        while place > 0:
+            item = items[place]
+            if item.kind in ("const", "static") and item.type == f"={item.name}":
+                return True, file, place
+            if item.kind == "method" and item.bases:
+                return self.evaluator.expression(file, 0, item.bases[0])
+            place = item.parent
+        return None
+
+    def containers(self, file: SourceFile, place: int) -> Iterator[tuple[SourceFile, int]]:
+        """Members that an object gets later, as in `app.start = function () {…}`: an index that no
+        item has stands for them."""
+        item = file.items[place]
+        if item.parent == 0 and item.type == f"={item.name}":
+            later = _LATER - place
+            if later not in file.names:
+                file.names[later] = {
+                    each.name: number
+                    for number, each in enumerate(file.items)
+                    if each.kind == "method" and each.parent == 0 and each.bases == (item.name,)
+                }
+            yield file, later
+
+    def bases(self, file: SourceFile, place: int) -> Iterator[MaybeValue]:
+        item = file.items[place]
+        for base in item.bases:
+            found = self.evaluator.expression(file, item.parent, base)
+            if found is not None and found is not OUTSIDE:
+                meant = found[1].items[found[2]]
+                if meant.kind == "type_alias" and meant.type not in ("", f"={meant.name}"):
+                    found = self.evaluator.typed(found[1], meant.parent, meant.type)
+            yield found
+
+
+RULES = TypeScriptRules

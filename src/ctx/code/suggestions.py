@@ -1,0 +1,74 @@
+"""Suggestions for a name or path that does not exist."""
+
+import difflib
+import posixpath
+import re
+
+from ctx.code.lookup import Code, name_parts
+
+_MOST_WORDS = 4_000
+_MOST_OFFERED = 3
+_LAST_PART = re.compile(r"(.+?)(?:::|[.#/])([^:.#/]+)", re.DOTALL)
+
+
+def similar_names(code: Code, text: str, folder: str = "") -> list[str]:
+    """Similar names of items; paths in the text may be relative to a folder."""
+    wanted = name_parts(text) or [text]
+    last = wanted[-1]
+    if len(wanted) > 1:
+        if found := _in_the_same(code, text, folder):
+            return found
+        if namesakes := code.named(last):
+            # The last name exists, but not with these names before it.
+            shared = {each.name: len({*wanted} & {*name_parts(each.name)}) for each in namesakes}
+            best = sorted(shared, key=lambda name: -shared[name])
+            # If many items match no better than all others, suggest none.
+            is_any = shared[best[0]] == 1 and len(best) > _MOST_OFFERED
+            return [] if is_any else best[:_MOST_OFFERED]
+    for length in (2, 1):
+        beginning = last[:length]
+        if not beginning:
+            continue
+        rows = code.connection.execute(
+            "SELECT DISTINCT name FROM items WHERE name >= ? AND name < ? LIMIT ?",
+            (beginning, beginning + "\U0010ffff", _MOST_WORDS),
+        )
+        if found := _alike(last, [name for (name,) in rows]):
+            return found
+    return []
+
+
+def similar_paths(code: Code, path: str) -> list[str]:
+    name = posixpath.basename(path)
+    every: list[str] = []
+    for (each,) in code.connection.execute("SELECT path FROM files ORDER BY path"):
+        if posixpath.basename(each)[:1] == name[:1]:
+            every.append(each)
+    known = {posixpath.basename(each): each for each in every[:_MOST_WORDS]}
+    return [known[each] for each in _alike(name, list(known))]
+
+
+def files_in(code: Code, folder: str, most: int) -> list[str]:
+    """Files in a folder, the nearest first; the root is the empty path."""
+    first = f"{folder}/" if folder else ""
+    rows = code.connection.execute(
+        "SELECT path FROM files WHERE path >= ? AND path < ?"
+        " ORDER BY length(path) - length(replace(path, '/', '')), path LIMIT ?",
+        (first, first + "\U0010ffff", most),
+    )
+    return [path for (path,) in rows]
+
+
+def _in_the_same(code: Code, text: str, folder: str) -> list[str]:
+    """Similar names in the class or file that the rest of the text names."""
+    said = _LAST_PART.fullmatch(text.strip())
+    owners = code.find(said[1], folder) if said else []
+    if not said or not owners:
+        return []
+    inside = code.located(code.within(each.id for each in owners)[:_MOST_WORDS])
+    known = {(name_parts(each.name) or [each.name])[-1]: each.name for each in inside}
+    return [known[each] for each in _alike(said[2], list(known))]
+
+
+def _alike(word: str, known: list[str]) -> list[str]:
+    return difflib.get_close_matches(word, known, n=_MOST_OFFERED)

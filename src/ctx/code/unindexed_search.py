@@ -1,0 +1,318 @@
+"""Search the code without an index, for a question that cannot wait for one.
+
+The files are read until the time is up, those with promising names first, and the words of the
+question are counted as plain bytes. Only the best files are parsed. The result is an index like any
+other, except that it is in memory and contains only the words of this question, so all code that
+reads an index can use it.
+
+`git grep` could count the words too, but it is slower than Python's own search, and takes
+minutes on files with very long lines.
+"""
+
+import heapq
+import math
+import os
+from array import array
+from collections.abc import Callable, Container, Mapping, Sequence
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx import clock, disk, terms
+from ctx.code import (
+    code_tables,
+    file_listing,
+    file_reader,
+    file_roles,
+    file_words,
+    index_file,
+    language_detection,
+    postings,
+)
+from ctx.code.bm25 import Bm25Collection
+from ctx.code.build import SourceTree
+from ctx.code.code_graph import Follow
+from ctx.code.file_listing import ListedFile
+from ctx.code.file_reader import FileRecord, FileToRead
+from ctx.code.file_roles import BESIDE
+from ctx.code.file_words import BODY, NAMES, PATH
+from ctx.code.lookup import Code
+from ctx.code.process_pool import LARGE
+from ctx.code.segments import FILES
+from ctx.sqlite.connection import closed_on_failure, transaction
+
+SECONDS = 2.0
+
+_READING_SHARE = 0.75
+"""The share of the time for counting. The rest is for parsing the best files."""
+_MOST_FILES = 1 << 16
+_PARSED = 40
+_PARSED_ANYWAY = 3
+"""Parsed even if the time is up: files without items are hardly an answer."""
+
+_MOST_WORDS = 256
+_MOST_NEEDLES = 16
+"""Each one costs a pass over every file."""
+_SAMPLE = 128
+_SHORTEST = 3
+_LONG = 4
+_MOST_TIMES = 255
+_PATH_COUNTS = 1.5
+_BESIDE_COUNTS = 0.5
+
+# Estimates the number of words in a file that was not split into words. Measured over repositories
+# in several languages.
+_BYTES_OF_A_WORD = 7
+_WORDS_OF_A_NAME = 20
+
+_NOT_YET = "not read yet"
+
+
+class _Candidate(NamedTuple):
+    """A file that may contain the answer."""
+
+    id: int
+    path: str
+    size: int
+    role: int
+    called: frozenset[str]
+    """The words of the question in its path."""
+    length: int
+    """The number of words in its path."""
+    promise: float
+
+
+def search(
+    place: SourceTree,
+    weights: Mapping[str, float],
+    seconds: float = SECONDS,
+    files: Sequence[ListedFile] | None = None,
+) -> Code | None:
+    """An index of what can be found within some seconds for weighted terms; None if there are no
+    files. Nothing is written to disk. The caller closes it, and passes `files` if it has listed
+    them already."""
+    is_reading_time = clock.deadline(seconds * _READING_SHARE)
+    is_in_time = clock.deadline(seconds)
+    if files is None:
+        globs = place.ignore_globs
+        files = file_listing.list_files(place.root, place.checkout, globs, is_reading_time).files
+    if not files:
+        return None
+    languages = [language_detection.language_of(each[0]) for each in files]
+    candidates = _candidates(files, languages, weights)
+    limits = file_reader.limits(place.root, place.max_bytes)
+    with closed_on_failure(index_file.in_memory()) as connection:
+        with transaction(connection):
+            _number(connection, files, languages)
+            if candidates:
+                found = _counted(place.root, candidates, weights, limits, is_reading_time)
+                found.put(connection)
+                read: list[tuple[int, FileRecord]] = []
+                for position in _best(connection, candidates, weights):
+                    if len(read) >= _PARSED_ANYWAY and not is_in_time():
+                        break
+                    each = candidates[position]
+                    wanted = FileToRead(each.id, each.path)
+                    read.append((position, file_reader.read(place.root, wanted, limits)))
+                _replace(connection, found, read)
+        code_tables.index_backward(connection)
+        return Code(connection, place.root, _following(connection, place.root))
+
+
+def _counted(
+    root: str,
+    candidates: Sequence[_Candidate],
+    weights: Mapping[str, float],
+    limits: language_detection.FileLimits,
+    is_in_time: Callable[[], bool],
+) -> "_FoundFiles":
+    """Count the words in as many files as time permits."""
+    found = _FoundFiles(candidates, _needles(root, candidates, weights, is_in_time))
+    for position, each in enumerate(candidates):
+        if not is_in_time():
+            break
+        if not language_detection.unfit_unread(each.path, each.size, limits):
+            found.count(position, _content(root, each.path))
+    return found
+
+
+def _replace(
+    connection: Connection, found: "_FoundFiles", read: Sequence[tuple[int, FileRecord]]
+) -> None:
+    """Replace the counts of some files by their parsed content."""
+    postings.clear(connection, FILES)
+    found.forget({position for position, _ in read})
+    found.put(connection)
+    for _, each in read:
+        if each.state != "gone":
+            code_tables.put(connection, each, others=False)
+
+
+def _number(
+    connection: Connection, files: Sequence[ListedFile], languages: Sequence[str | None]
+) -> None:
+    """Insert every file into the index as one that is still to be read."""
+    connection.executemany(
+        "INSERT INTO files (id, path, language, size, mtime_ns, ctime_ns, inode, settled, skipped)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?)",
+        (
+            (number, each[0], language, *each[1:], _NOT_YET)
+            for number, (each, language) in enumerate(zip(files, languages, strict=True), 1)
+        ),
+    )
+
+
+def _candidates(
+    files: Sequence[ListedFile], languages: Sequence[str | None], weights: Mapping[str, float]
+) -> list[_Candidate]:
+    """The files that may be text written by people, those with promising names first, tests
+    last."""
+    found = []
+    for number, (each, language) in enumerate(zip(files, languages, strict=True), 1):
+        path, size = each[:2]
+        if language is None or language in file_reader.DATA or size > file_words.LONGEST_TEXT:
+            continue
+        said = set(terms.of(os.path.splitext(path)[0]))
+        called = frozenset(said & weights.keys())
+        promise = sum(weights[term] for term in called)
+        role = file_roles.role_of(path)
+        if language in file_reader.AROUND:
+            role = max(role, file_roles.AUXILIARY)
+        found.append(_Candidate(number, path, size, role, called, len(said), promise))
+    found.sort(key=lambda each: (each.role == BESIDE, -each.promise, each.id))
+    return found[:_MOST_FILES]
+
+
+class _Needle(NamedTuple):
+    """A word of the question, as it is searched in a file."""
+
+    term: str
+    bytes: bytes
+    share: float
+    """The share of files that contain it, estimated from a sample."""
+
+
+def _needles(
+    root: str,
+    candidates: Sequence[_Candidate],
+    weights: Mapping[str, float],
+    is_in_time: Callable[[], bool],
+) -> list[_Needle]:
+    """The words of the question, the most informative first: high weight and few files."""
+    heaviest = sorted(weights, key=lambda term: -weights[term])[:_MOST_WORDS]
+    needles = {term: _beginning(term).encode() for term in heaviest}
+    having = dict.fromkeys(heaviest, 0)
+    looked_at = 0
+    for each in candidates[:: len(candidates) // _SAMPLE + 1]:
+        if not is_in_time():
+            break
+        looked_at += 1
+        content = _content(root, each.path)
+        for term, needle in needles.items():
+            if needle in content:
+                having[term] += 1
+
+    def worth(term: str) -> float:
+        rare = math.log((looked_at + 1) / (having[term] + 0.5))
+        # A short word is part of many others.
+        return weights[term] * rare * (len(term) >= _SHORTEST or term > "\x7f")
+
+    return [
+        _Needle(term, needles[term], having[term] / max(looked_at, 1))
+        for term in sorted(heaviest, key=worth, reverse=True)
+    ]
+
+
+def _beginning(term: str) -> str:
+    """The common prefix of all forms of a word: `entity`, `entities`."""
+    return term.removesuffix("y") if len(term) > _LONG else term
+
+
+def _content(root: str, path: str) -> bytes:
+    """A file with ASCII letters in lower case; empty if it is not text."""
+    try:
+        content = disk.read_plain(os.path.join(root, path), file_words.LONGEST_TEXT)
+    except OSError:
+        return b""
+    return b"" if content.find(b"\0", 0, language_detection.HEAD) >= 0 else content.lower()
+
+
+class _FoundFiles:
+    """Which files contain which words of the question."""
+
+    def __init__(self, candidates: Sequence[_Candidate], needles: Sequence[_Needle]) -> None:
+        self._candidates = candidates
+        self._having: dict[int, tuple[array[int], bytearray]] = {}
+        first, others = needles[:_MOST_NEEDLES], needles[_MOST_NEEDLES:]
+        self._needles = [(each.bytes, *self._entry(BODY, each.term)) for each in first]
+        for each in others:
+            # It is not counted, but the rarity of every word must be known.
+            positions, times = self._entry(BODY, each.term)
+            positions.extend(range(round(each.share * len(candidates))))
+            times.extend(bytes(len(positions)))
+        for position, candidate in enumerate(candidates):
+            for term in candidate.called:
+                positions, times = self._entry(PATH, term)
+                positions.append(position)
+                times.append(1)
+
+    def _entry(self, field: str, term: str) -> tuple["array[int]", bytearray]:
+        """The files that contain a word, and the counts."""
+        return self._having.setdefault(file_words.number(field, term), (array("H"), bytearray()))
+
+    def count(self, position: int, content: bytes) -> None:
+        for needle, positions, counts in self._needles:
+            if times := content.count(needle):
+                positions.append(position)
+                counts.append(min(times, _MOST_TIMES))
+
+    def forget(self, positions: Container[int]) -> None:
+        """Remove the counts of some files."""
+        for word, (old, times) in self._having.items():
+            kept = [place for place, position in enumerate(old) if position not in positions]
+            if len(kept) < len(old):
+                left = array("H", [old[place] for place in kept])
+                self._having[word] = left, bytearray(times[place] for place in kept)
+
+    def put(self, connection: Connection) -> None:
+        """Write the counts in the format of the index."""
+        sizes = [each.size // _BYTES_OF_A_WORD for each in self._candidates]
+        lengths = {
+            BODY: sizes,
+            PATH: [each.length for each in self._candidates],
+            NAMES: [size // _WORDS_OF_A_NAME for size in sizes],
+        }
+        postings.put_segment(
+            connection,
+            FILES,
+            [each.id for each in self._candidates],
+            bytes(each.role for each in self._candidates),
+            [lengths[field] for field in file_words.FILE_FIELDS],
+            self._having,
+        )
+
+
+def _best(
+    connection: Connection, candidates: Sequence[_Candidate], weights: Mapping[str, float]
+) -> list[int]:
+    """The positions of the files that are worth parsing."""
+    fields = {BODY: 1.0, PATH: _PATH_COUNTS}
+    # There is one segment with all files.
+    ((_, totals, _),) = Bm25Collection(connection, FILES).scores(fields, weights)
+    scores = [
+        # A grammar may take very long for a large file.
+        0.0 if each.size >= LARGE else total * (_BESIDE_COUNTS if each.role == BESIDE else 1)
+        for each, total in zip(candidates, totals, strict=True)
+    ]
+    best = heapq.nlargest(_PARSED, range(len(scores)), key=scores.__getitem__)
+    return [position for position in best if scores[position]]
+
+
+def _following(connection: Connection, root: str) -> Follow:
+    def follow(files: Sequence[int]) -> None:
+        from ctx.code.resolve.resolver import Resolver
+
+        resolver = Resolver(connection, root)
+        for file_id in files:
+            code_tables.put_edges(connection, resolver.resolve(file_id))
+
+    return follow

@@ -1,0 +1,121 @@
+"""Build or refresh the code index in the background.
+
+A separate process does the work. It has its own session, so it outlives the command and its
+terminal, it runs at low priority, and it prints nothing. The lock of the index admits one such
+process at a time.
+"""
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ctx import checkouts, clock, locks
+from ctx.code.vocabulary import LARGEST_FILE
+from ctx.codebase import code_index
+from ctx.codebase.code_index import Codebase
+from ctx.errors import CtxError
+from ctx.layout import CodePlace, UserStore
+
+if TYPE_CHECKING:
+    import subprocess
+
+_NICE = 10
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from ctx.codebase.background_refresh import run; run(sys.argv[2])"
+)
+
+_started: "dict[str, subprocess.Popen[bytes]]" = {}
+"""The processes that this process started, by index. A long-lived process must reap them."""
+
+
+def start(codebase: Codebase) -> int | None:
+    """Start a process and return its id; None if one is running already or the index cannot be
+    written."""
+    for path in [path for path, each in _started.items() if each.poll() is not None]:
+        del _started[path]
+    place = codebase.place
+    is_at_it = place.database in _started or locks.is_held(place.lock)
+    if is_at_it or not can_be_written(place) or not sys.executable:
+        return None
+    # Importing it takes longer than everything else here, and usually no process is started.
+    import subprocess
+
+    # Import from our own location only: the working folder may belong to somebody else.
+    own = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _START, own, _encode(codebase)],
+            # The process must not keep a folder from being unmounted.
+            cwd=os.sep,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError:
+        # The process limit is reached. The answer does not depend on this process.
+        return None
+    _started[place.database] = process
+    return process.pid
+
+
+def end() -> None:
+    """Kill the processes that this process started and that still run. A later refresh
+    continues."""
+    for path, process in list(_started.items()):
+        if process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                # The process leads its own session, which contains the processes that it started.
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        del _started[path]
+
+
+def run(told: str) -> None:
+    """The main function of the background process."""
+    os.nice(_NICE)
+    codebase = _decode(told)
+    # Whoever holds the lock does the same work. A failure shows when somebody asks for the index.
+    with suppress(CtxError):
+        code_index.index(codebase, clock.no_tick, wait_seconds=0)
+
+
+def can_be_written(place: CodePlace) -> bool:
+    """Whether an index can be written there."""
+    if os.path.exists(place.database):
+        return os.access(place.database, os.W_OK)
+    folder = os.path.dirname(place.database)
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def _encode(codebase: Codebase) -> str:
+    """Encode what the process needs as text. A path may contain any bytes."""
+    place, store = codebase.place, codebase.user_store
+    return json.dumps(
+        {
+            "place": [place.root, place.database, place.local],
+            "checkout": place.checkout,
+            "ignore_globs": codebase.ignore_globs,
+            "max_bytes": codebase.max_bytes,
+            "home": store.home if store else None,
+        }
+    )
+
+
+def _decode(told: str) -> Codebase:
+    said = json.loads(told)
+    root, database, local = said["place"]
+    checkout = checkouts.Checkout(*said["checkout"]) if said["checkout"] else None
+    return Codebase(
+        CodePlace(root, checkout, database, local),
+        "",
+        tuple(said["ignore_globs"]),
+        min(int(said["max_bytes"]), LARGEST_FILE),
+        UserStore(said["home"]) if said["home"] else None,
+    )

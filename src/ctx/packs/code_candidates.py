@@ -1,0 +1,348 @@
+"""The candidates from the code: ranked files, their parts, and what the graph adds."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import fsum, inf
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import terms
+from ctx.code import file_roles
+from ctx.code.lookup import LocatedItem
+from ctx.code.vocabulary import CONFIDENCES, LABELS, file_of, item_id
+from ctx.packs import budget, chunks, expand, file_ranking, item_ranking, seeds
+from ctx.packs.budget import ChunkOffer
+from ctx.packs.excerpts import FileTexts
+from ctx.packs.file_ranking import RankedFile
+from ctx.packs.item_ranking import ItemCandidate, ItemQuery
+from ctx.packs.prompt_pack import PackFile, Signal
+from ctx.search.entities import Entities
+from ctx.search.question import SearchQuestion
+
+if TYPE_CHECKING:
+    from ctx.packs.pack_pipeline import RetrievalConfig, Sources
+
+_RANKED = 50
+_FEWEST, _MOST, _TOKENS_A_FILE = 6, 20, 1_200
+"""How many files are searched: more if the budget is larger."""
+_MOST_PARTS, _TOKENS_A_PART = 60, 220
+"""How many parts are offered, likewise."""
+_SMALLEST_PART, _LARGEST_PART, _PARTS = 100, 1_200, 6
+"""Tokens of one part, chosen so that at least a few fit."""
+
+# The components of a part's score.
+_FILE_ALONE = 0.6
+"""What a part gets for its file, whatever it contains."""
+_APART = 0.7
+"""The factor for a file that is connected to none of the others. Connected files rank higher."""
+_SHARPENED = 3
+"""Among connected files, the best ones count far more than the rest."""
+_NAMED = 0.15
+_TOUCHED = 0.05
+_BESIDE = 0.35
+"""The factor for tests and documentation, unless the task is about them."""
+_MOST_INSIDE = 20
+_ANCHORED = 12
+_LONGEST_WAY = 20
+_LITTLE, _SOME = 120, 200
+_SHOWN = frozenset({"struct", "enum", "class", "trait", "interface", "type_alias", "const"})
+"""For these kinds a signature says too little."""
+
+
+class MemoryPointer(NamedTuple):
+    """A file or item that memory refers to."""
+
+    kind: str
+    """`file` or `item`."""
+    name: str
+    score: float
+    via: tuple[str, ...]
+
+
+class _Scored(NamedTuple):
+    candidate: ItemCandidate
+    score: float
+    signals: tuple[Signal, ...]
+    via: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        return self.candidate.row is None
+
+
+class CodeCandidates:
+    """The candidates from the code for one task."""
+
+    def __init__(
+        self,
+        sources: "Sources",
+        config: "RetrievalConfig",
+        asked: SearchQuestion,
+        said: Entities,
+        room: int,
+    ) -> None:
+        assert sources.code is not None
+        self._code = sources.code
+        self._sources = sources
+        self._config = config
+        self._asked = asked
+        self._texts = FileTexts(sources.code.connection, sources.root)
+        self._named = seeds.in_code(sources.code, said)
+        part = min(max(room // _PARTS, _SMALLEST_PART), _LARGEST_PART)
+        self._sought = ItemQuery(asked.weights, self._named.items, said.quoted, part)
+        self._most = min(_MOST, _FEWEST + max(room, 0) // _TOKENS_A_FILE)
+        self._most_parts = min(_MOST_PARTS, _FEWEST + max(room, 0) // _TOKENS_A_PART)
+        ranked = file_ranking.rank(sources.code.connection, asked, self._named.files, _RANKED)
+        self.files = [file for file in ranked if self._allows(file.path)]
+        self._touched = frozenset(sources.touched)
+        self._scored: dict[int, _Scored] = {}
+        self._reached: list[ChunkOffer] = []
+        self._names: dict[int, str] = {}
+        self.seed_names: list[str] = []
+        self.reached_names: list[str] = []
+        self.condensed = False
+
+    def look_at(self, led: Sequence[MemoryPointer]) -> None:
+        """Search the files, including those that memory refers to, and follow the graph from
+        there."""
+        looked_at = [*self.files[: self._most]]
+        known = {file.path for file in looked_at}
+        by_memory = self._led(led)
+        wanted = {**{item: each.score for item, each in by_memory.items()}, **self._named.items}
+        self._sought = self._sought._replace(named=wanted)
+        for each in self._code.located(wanted):
+            if each.path not in known and self._allows(each.path):
+                known.add(each.path)
+                looked_at.append(RankedFile(file_of(each.id), each.path, 0.0, ()))
+        self._score(looked_at, by_memory)
+        self._expand()
+
+    def offers(self) -> list[ChunkOffer]:
+        self._learn_names(self._scored)
+        offers = [
+            chunks.part_offer(
+                item_ranking.candidate_part(each.candidate, self._sought),
+                self._name(item),
+                (each.score, each.signals, each.via),
+            )
+            for item, each in self._scored.items()
+        ]
+        # An empty file has nothing to read, even if it is the right one.
+        return [each for each in (*offers, *self._reached) if each.chunk.snippet.strip()]
+
+    def ranked(self) -> Iterator[PackFile]:
+        """The files in order, with the scores behind it."""
+        least = inf
+        for file in self.files:
+            # A test ranks below everything that it may test, whatever words it contains.
+            least = min(least, file.score)
+            factor = least / file.score if file.score else 1.0
+            signals = tuple(Signal(each.name, each.value * factor) for each in file.signals)
+            yield PackFile(file.path, least, signals)
+
+    @property
+    def margin(self) -> float | None:
+        """The lead of the first file over the second, as a share of its score; None without
+        files."""
+        worth = sorted(map(self._worth, self.files), reverse=True)
+        if not worth or not worth[0]:
+            return None
+        return (worth[0] - worth[1]) / worth[0] if len(worth) > 1 else 1.0
+
+    def anchors(self) -> dict[tuple[str, str], float]:
+        """What memory may refer to: the best items and files, with their scores."""
+        found: dict[tuple[str, str], float] = {}
+        # If memory led to an item, it would only return what memory says about it.
+        own = [(item, each) for item, each in self._scored.items() if not each.via]
+        for item, each in own[:_ANCHORED]:
+            found.setdefault(("file", each.candidate.seen.file.path), each.score)
+            inside = self._code.within([item])[:_MOST_INSIDE] if each.is_whole else [item]
+            for one in inside:
+                found.setdefault(("item", self._name(one)), each.score)
+        return found
+
+    # Scores
+
+    def _score(self, looked_at: Sequence[RankedFile], led: Mapping[int, MemoryPointer]) -> None:
+        found = item_ranking.candidates(self._code, self._texts, looked_at, self._sought)
+        shares = self._held_together(looked_at)
+        best = max((self._worth(file) * shares[file.id] for file in looked_at), default=0.0) or 1.0
+        scale = self._scale(found) / best
+        scored = [self._scored_one(each, scale * shares[each.seen.file.id], led) for each in found]
+        scored = [each for each in scored if each.score > 0]
+        scored.sort(key=lambda each: (-each.score, each.candidate.id))
+        # What the task names may score higher than any search result.
+        most = max(scored[0].score, 1.0) if scored else 1.0
+        for each in scored[: self._most_parts]:
+            signals = tuple(Signal(one.name, one.value / most) for one in each.signals)
+            self._scored[each.candidate.id] = each._replace(
+                score=each.score / most, signals=signals
+            )
+
+    def _scored_one(
+        self, candidate: ItemCandidate, scale: float, led: Mapping[int, MemoryPointer]
+    ) -> _Scored:
+        file = candidate.seen.file
+        shown = self._shown_with(candidate)
+        by_fit = _FILE_ALONE + (1 - _FILE_ALONE) * candidate.fit
+        factor = self._worth(file) / file.score * scale * by_fit if file.score else 0.0
+        signals = [Signal(each.name, each.value * factor) for each in file.signals]
+        if sure := max((self._named.items.get(item, 0.0) for item in shown), default=0.0):
+            signals.append(Signal("named", _NAMED * sure))
+        if file.path in self._touched:
+            signals.append(Signal("touched", _TOUCHED))
+        score = sum(each.value for each in signals)
+        by_memory = max(
+            (led[item] for item in shown if item in led),
+            key=lambda each: each.score,
+            default=None,
+        )
+        if by_memory and by_memory.score > score:
+            signals = [Signal("graph", by_memory.score)]
+            return _Scored(candidate, by_memory.score, tuple(signals), by_memory.via)
+        return _Scored(candidate, score, tuple(signals))
+
+    def _shown_with(self, candidate: ItemCandidate) -> list[int]:
+        """The wanted items that a candidate shows: all of them if it is a whole file."""
+        if candidate.row is not None:
+            return [candidate.id]
+        wanted = self._sought.named
+        file_id = candidate.seen.file.id
+        return [candidate.id, *(item for item in wanted if file_of(item) == file_id)]
+
+    def _worth(self, file: RankedFile) -> float:
+        """The weight of a file by its role in the project."""
+        if file_roles.role_of(file.path) != file_roles.BESIDE:
+            return file.score
+        is_wanted = self._asked.is_about_tests and file_roles.is_test(file.path)
+        # A test repeats the words of the code it tests and may contain more of them.
+        return file.score if is_wanted else _BESIDE * min(file.score, 1.0)
+
+    def _held_together(self, looked_at: Sequence[RankedFile]) -> dict[int, float]:
+        """The weight of each file, by how much of the total score is in it or in files connected to
+        it."""
+        every = dict.fromkeys((file.id for file in looked_at), 1.0)
+        labels = [label for label in LABELS if label in self._config.labels]
+        if not self._config.depth or not labels:
+            return every
+        least = CONFIDENCES.index(self._config.min_confidence)
+        joined = self._code.joined_files(every, labels, least)
+        if not any(joined.values()):
+            # Nothing is resolved yet, or no file is connected to another.
+            return every
+        fits = {file.id: self._worth(file) ** _SHARPENED for file in looked_at}
+        around = {id: fsum((fits[id], *map(fits.__getitem__, joined[id]))) for id in every}
+        most = max(around.values()) or 1.0
+        return {id: _APART + (1 - _APART) * around[id] / most for id in every}
+
+    def _scale(self, found: Sequence[ItemCandidate]) -> float:
+        """How much of the task the best file covers."""
+        weights = self._asked.weights
+        every = sum(weights.values())
+        covered: dict[str, set[str]] = {}
+        best = {file.path for file in self.files[:3]}
+        for each in found:
+            path = each.seen.file.path
+            if path in best:
+                covered.setdefault(path, set(terms.of(path))).update(each.covered)
+        most = max(
+            (fsum(weights.get(term, 0.0) for term in said) for said in covered.values()),
+            default=0.0,
+        )
+        return chunks.by_coverage(most / every if every else 0.0)
+
+    def _led(self, led: Sequence[MemoryPointer]) -> dict[int, MemoryPointer]:
+        """The items that memory refers to; for a file, the item of the file itself."""
+        found: dict[int, MemoryPointer] = {}
+        for each in led:
+            if each.kind == "file":
+                file = self._code.file(each.name)
+                meant = [item_id(file.id, 0)] if file else []
+            else:
+                meant = [item.id for item in seeds.items_named(self._code, each.name)]
+            for item in meant:
+                if item not in found or found[item].score < each.score:
+                    found[item] = each
+        return found
+
+    # The graph
+
+    def _expand(self) -> None:
+        starts = {item: each.score for item, each in self._scored.items()}
+        self._learn_names(starts)
+        own = [item for item, each in self._scored.items() if not each.via]
+        self.seed_names = [self._name(item) for item in [*self._named.items, *own][:_ANCHORED]]
+        for item, each in self._scored.items():
+            if each.is_whole and not each.via:
+                # A file that is shown whole leads to everything that its items lead to.
+                for inside in self._code.within([item])[:_MOST_INSIDE]:
+                    starts.setdefault(inside, each.score)
+        limits = expand.ExpansionLimits(
+            self._config.depth,
+            self._config.labels,
+            self._config.max_expanded_nodes,
+            self._config.min_confidence,
+        )
+        found = expand.in_code(self._code, starts, limits)
+        by_id = {each.id: each for each in found.found}
+        least = budget.THRESHOLD * max(starts.values(), default=0.0)
+        worth = [each for each in found.found if each.score >= least][: self._most_parts]
+        located = {each.id: each for each in self._code.located(each.id for each in worth)}
+        shown = {file_of(item) for item, each in self._scored.items() if each.is_whole}
+        self._names.update((there.id, there.name) for there in located.values())
+        for reached in worth:
+            there = located.get(reached.id)
+            if there is None or not self._allows(there.path):
+                continue
+            self.reached_names.append(there.name)
+            if there.kind != "module" and file_of(there.id) not in shown:
+                self._reached.append(self._offer(there, reached, self._way(reached, by_id)))
+        self.condensed = found.condensed and bool(self.reached_names)
+
+    def _offer(
+        self, item: LocatedItem, reached: expand.ReachedItem, via: tuple[str, ...]
+    ) -> ChunkOffer:
+        is_test = file_roles.is_test(item.path)
+        why = reached.score, (Signal("graph", reached.score),), via
+        file_id = file_of(item.id)
+        if item.kind in _SHOWN or is_test:
+            text = self._texts.file_text(file_id)
+            if text is not None and text.is_indexed:
+                # The items that contain it, and the items in it.
+                rows = item_ranking.rows_of(self._code, file_id, item.line, item.end_line)
+                row = rows.get(item.id)
+                if row is not None:
+                    most = min(_SOME if is_test else _LITTLE, self._sought.most_tokens)
+                    return chunks.part_offer(
+                        item_ranking.item_part(text, rows, row, {}, most), item.name, why
+                    )
+        return chunks.signature_offer(item, self._hash(file_id), why)
+
+    def _way(
+        self, reached: expand.ReachedItem, by_id: Mapping[int, expand.ReachedItem]
+    ) -> tuple[str, ...]:
+        """The path from a seed to an item: names, with the edges between them."""
+        way = [self._name(reached.id)]
+        at: expand.ReachedItem | None = reached
+        while at is not None and len(way) < _LONGEST_WAY:
+            way[:0] = [self._name(at.previous), at.label]
+            at = by_id.get(at.previous)
+        return tuple(way)
+
+    def _learn_names(self, items: Iterable[int]) -> None:
+        """Look up names in one batch, which is faster than one by one."""
+        unknown = [item for item in items if item not in self._names]
+        self._names.update((each.id, each.name) for each in self._code.located(unknown))
+
+    def _name(self, item: int) -> str:
+        if item not in self._names:
+            found = self._code.located([item])
+            self._names[item] = found[0].name if found else ""
+        return self._names[item]
+
+    def _hash(self, file_id: int) -> str:
+        row = self._code.connection.execute(
+            "SELECT hash FROM files WHERE id = ?", (file_id,)
+        ).fetchone()
+        return row[0].hex() if row and row[0] else ""
+
+    def _allows(self, path: str) -> bool:
+        return self._sources.allows is None or self._sources.allows(path)

@@ -1,0 +1,415 @@
+"""The parts of the matching files to read.
+
+Files are ranked as a whole, but an agent reads items: a function, a class, a few lines at the top.
+An item scores by the words of the task it contains, more for its name than for its body, and more
+for words that few items have. What the task names ranks above what only resembles it.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ctx import terms
+from ctx.code.lookup import Code
+from ctx.code.vocabulary import CONTAINERS, KINDS, SLOTS, item_id
+from ctx.packs import excerpts
+from ctx.packs.excerpts import FileText, FileTexts
+from ctx.packs.file_ranking import RankedFile
+
+_WORD = re.compile(r"\w+")
+_LONGEST_TEXT = 400_000
+_MOST_BEGUN = 200
+_FEW_BEGUN = 32
+"""Searching for so few words one by one is faster than splitting the text."""
+_NO_WORD = "".join(
+    chr(code) if chr(code).isalnum() or chr(code) == "_" else " " for code in range(128)
+)
+"""Maps each ASCII character so that words are separated by spaces."""
+_MOST_ITEMS = 2_000
+_NO_LINE = 1 << 40
+"""Beyond the last line of any file."""
+_MOST_OF_A_FILE = 8
+"""Parts of one file that are worth offering."""
+
+# The optimum of these values is flat; only their order matters.
+_IN_NAME = 3.0
+_IN_SIGNATURE = 1.0
+_SATURATION = 1.2
+_AROUND = 0.5
+_UNKNOWN = 0.35
+"""The score of the first lines of a file without any word of the task. It was ranked for its path
+or its history."""
+SHORT = 350
+"""A file of at most so many tokens is given whole."""
+
+
+class RankedRow(NamedTuple):
+    """The fields of an item that the choice needs."""
+
+    id: int
+    parent: int | None
+    kind: str
+    name: str
+    line: int
+    end_line: int
+    signature: str
+
+
+Rows = Mapping[int, RankedRow]
+"""The items of a file by id, in file order; the file itself is the first."""
+
+
+class FilePart(NamedTuple):
+    """A part of a file as it is shown."""
+
+    id: int
+    """The id of the item, or of the file for the whole file."""
+    path: str
+    hash: str
+    name: str
+    """The name inside the file, such as `Client.connect`; empty for the file."""
+    kind: str
+    first_line: int
+    last_line: int
+    snippet: str
+    signature: str
+
+
+class ItemQuery(NamedTuple):
+    """What to look for in files."""
+
+    weights: Mapping[str, float]
+    named: Mapping[int, float]
+    """Items that the task names, with confidence."""
+    quoted: Sequence[str]
+    most_tokens: int
+    """The limit for one part."""
+
+
+class SearchedFile(NamedTuple):
+    """A file with the matches in it."""
+
+    file: RankedFile
+    text: FileText
+    rows: Rows
+    lines: Mapping[int, Mapping[str, int]]
+    """The words of the task by line."""
+    owners: Mapping[int, int]
+    """The innermost item around each of these lines."""
+
+
+class ItemCandidate(NamedTuple):
+    """A part of a file that may be shown. Its text is not made yet."""
+
+    seen: SearchedFile
+    row: RankedRow | None
+    """None: the whole file."""
+    fit: float
+    """How well it matches the task among all candidates, up to 1."""
+    covered: frozenset[str]
+    """Words of the task in it."""
+
+    @property
+    def id(self) -> int:
+        return self.row.id if self.row else item_id(self.seen.file.id, 0)
+
+
+class _Words(dict[str, tuple[str, ...]]):
+    """The terms of the task that each word stands for; most words have none."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = weights
+        # For most words a look at the first letters is enough.
+        self.begun = sorted(set(map(terms.beginning, weights)))
+        few = "|".join(map(re.escape, self.begun)) if len(self.begun) <= _MOST_BEGUN else ""
+        self._begins = re.compile(few)
+
+    def may_be(self, word: str) -> bool:
+        return not word.isascii() or self._begins.search(word.lower()) is not None
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        found = tuple([term for term in dict.fromkeys(terms.of(word)) if term in self._weights])
+        self[word] = found
+        return found
+
+
+def candidates(
+    code: Code, texts: FileTexts, files: Sequence[RankedFile], sought: ItemQuery
+) -> list[ItemCandidate]:
+    """The parts of files that may be shown, grouped by file, the best first."""
+    words = _Words(sought.weights)
+    seen = [each for file in files if (each := _look_through(code, texts, file, words))]
+    found = [_matching_items(each, words) for each in seen]
+    rarity = _rarity(found)
+    scores = [_scores(each, own, rarity, sought) for each, own in zip(seen, found, strict=True)]
+    best = max((max(each.values(), default=0.0) for each in scores), default=0.0) or 1.0
+    return [
+        candidate
+        for each, own, of_items in zip(seen, found, scores, strict=True)
+        for candidate in _chosen(each, own, of_items, sought, best)
+    ]
+
+
+def rows_of(code: Code, file_id: int, first_line: int = 0, last_line: int = _NO_LINE) -> Rows:
+    """The items of a file in file order, the file itself first; with lines, only the items around
+    them."""
+    found = code.connection.execute(
+        "SELECT start, -stop, id, parent, kind, name, line, end_line, signature FROM items"
+        " WHERE id BETWEEN ? AND ? AND line <= ? AND end_line >= ?",
+        (item_id(file_id, 0), item_id(file_id, (1 << SLOTS) - 1), last_line, first_line),
+    ).fetchall()
+    # They are nearly sorted, so this is faster than sorting in SQL.
+    found.sort()
+    return {
+        id: RankedRow(id, parent, KINDS[kind], name, line, end_line, signature)
+        for _, _, id, parent, kind, name, line, end_line, signature in found[:_MOST_ITEMS]
+    }
+
+
+def _look_through(
+    code: Code, texts: FileTexts, file: RankedFile, words: _Words
+) -> SearchedFile | None:
+    text = texts.file_text(file.id)
+    if text is None:
+        return None
+    rows = rows_of(code, file.id) if text.is_indexed else {}
+    lines = _lines_with(text.content[:_LONGEST_TEXT], words)
+    return SearchedFile(file, text, rows, lines, _owners(rows, file.id, sorted(lines)))
+
+
+def _lines_with(text: str, words: _Words) -> dict[int, dict[str, int]]:
+    """The lines that contain words of the task, with the count of each."""
+    if not text.isascii():
+        # Few lines are not ASCII, and only those are split into words.
+        every = text.split("\n")
+        foreign = {place: line for place, line in enumerate(every) if not line.isascii()}
+        lines = _lines_with("\n".join([line * line.isascii() for line in every]), words)
+        for place, line in foreign.items():
+            if counted := _counted(_WORD.findall(line), words):
+                lines[place + 1] = counted
+        return lines
+    lines = {}
+    number, at = 1, 0
+    for start, told in _words_in(text, words):
+        number += text.count("\n", at, start)
+        at = start
+        here = lines.get(number)
+        if here is None:
+            lines[number] = dict.fromkeys(told, 1)
+            continue
+        for term in told:
+            here[term] = here.get(term, 0) + 1
+    return lines
+
+
+def _counted(every: Iterable[str], words: _Words) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for word in every:
+        for term in words[word] if words.may_be(word) else ():
+            found[term] = found.get(term, 0) + 1
+    return found
+
+
+def _words_in(text: str, words: _Words) -> list[tuple[int, tuple[str, ...]]]:
+    """Where the words of an ASCII text that stand for terms of the task begin, in order, with these
+    terms."""
+    if len(words.begun) > _FEW_BEGUN:
+        telling = {
+            word: told
+            for word in set(_WORD.findall(text))
+            if words.may_be(word) and (told := words[word])
+        }
+        every = _WORD.finditer(text)
+        return [(each.start(), telling[each[0]]) for each in every if each[0] in telling]
+    lower, apart = text.lower(), text.translate(_NO_WORD)
+    found: dict[int, tuple[str, ...]] = {}
+    for begun in words.begun:
+        at = lower.find(begun)
+        while at >= 0:
+            if text[at] > "Z" and text[at - 1 : at].isalnum():
+                # No part of a name begins here.
+                at = lower.find(begun, at + 1)
+                continue
+            start = apart.rfind(" ", 0, at) + 1
+            end = apart.find(" ", at)
+            end = len(text) if end < 0 else end
+            if start not in found and (told := words[text[start:end]]):
+                found[start] = told
+            at = lower.find(begun, end)
+    return sorted(found.items())
+
+
+def _owners(items: Rows, file_id: int, lines: Sequence[int]) -> dict[int, int]:
+    """The innermost item around each line. Items are in file order, outer items first."""
+    rows = list(items.values())
+    whole = item_id(file_id, 0)
+    owners: dict[int, int] = {}
+    around: list[RankedRow] = []
+    place = 0
+    for line in lines:
+        while place < len(rows) and rows[place].line <= line:
+            while around and around[-1].end_line < rows[place].line:
+                around.pop()
+            around.append(rows[place])
+            place += 1
+        while around and around[-1].end_line < line:
+            around.pop()
+        owners[line] = whole
+        for row in reversed(around):
+            if row.end_line >= line and row.parent:
+                owners[line] = row.id
+                break
+    return owners
+
+
+_Found = dict[int, dict[str, float]]
+"""How often each item contains each term. Matches in a name count more than in a body."""
+
+
+def _matching_items(seen: SearchedFile, words: _Words) -> _Found:
+    found: _Found = {}
+    for line, here in seen.lines.items():
+        own = found.setdefault(seen.owners[line], {})
+        for term, times in here.items():
+            own[term] = own.get(term, 0.0) + times
+    rows = [row for row in seen.rows.values() if row.parent is not None]
+    # Join all texts into one, two lines each: searching one text is faster than searching many.
+    told = [text.replace("\n", " ") for row in rows for text in (row.name, row.signature)]
+    for line, here in _lines_with("\n".join(told), words).items():
+        place, is_signature = divmod(line - 1, 2)
+        own = found.setdefault(rows[place].id, {})
+        for term in here:
+            own[term] = own.get(term, 0.0) + (_IN_SIGNATURE if is_signature else _IN_NAME)
+    return found
+
+
+def _rarity(found: Sequence[_Found]) -> dict[str, float]:
+    """How rare each term is among these items."""
+    having: dict[str, int] = {}
+    total = 1
+    for of_file in found:
+        total += len(of_file)
+        for own in of_file.values():
+            for term in own:
+                having[term] = having.get(term, 0) + 1
+    return {
+        term: math.log(1 + (total - count + 0.5) / (count + 0.5)) for term, count in having.items()
+    }
+
+
+def _scores(
+    seen: SearchedFile, found: _Found, rarity: Mapping[str, float], sought: ItemQuery
+) -> dict[int, float]:
+    rows = seen.rows
+    lengths = [row.end_line - row.line + 1 for row in rows.values() if row.kind not in CONTAINERS]
+    mean = max(10.0, sum(lengths) / len(lengths)) if lengths else 20.0
+    scores: dict[int, float] = {}
+    for id, own in found.items():
+        row = rows.get(id)
+        is_function = row is not None and row.kind not in CONTAINERS
+        length = row.end_line - row.line + 1 if row and is_function else mean
+        norm = _SATURATION * (0.5 + 0.5 * min(length / mean, 4.0))
+        score = sum(
+            sought.weights[term] * rarity[term] * times / (times + norm)
+            for term, times in own.items()
+        )
+        # The lines of a file outside of its items are mostly imports.
+        scores[id] = score if row is None or row.parent is not None else score * _AROUND
+    strongest = max(scores.values(), default=1.0)
+    for id, sure in sought.named.items():
+        if id in rows:
+            scores[id] = scores.get(id, 0.0) + strongest * sure
+    for row in rows.values() if sought.quoted else ():
+        if any(quote in row.signature or quote == row.name for quote in sought.quoted):
+            scores[row.id] = scores.get(row.id, 0.0) + strongest * 0.5
+    return scores
+
+
+def _chosen(
+    seen: SearchedFile, found: _Found, scores: Mapping[int, float], sought: ItemQuery, best: float
+) -> Iterator[ItemCandidate]:
+    text = seen.text
+    if not seen.rows or text.size * 2 / 7 <= min(SHORT, sought.most_tokens):
+        top = max(scores.values(), default=0.0)
+        covered = frozenset(term for own in found.values() for term in own)
+        yield ItemCandidate(seen, None, max(top / best, _UNKNOWN), covered)
+        return
+    rows = seen.rows
+    known = [id for id in scores if id in rows and scores[id] > 0]
+    known.sort(key=lambda id: (-scores[id], id))
+    for id in known[:_MOST_OF_A_FILE]:
+        yield ItemCandidate(seen, rows[id], scores[id] / best, frozenset(found.get(id, ())))
+    if not known:
+        yield ItemCandidate(seen, next(iter(rows.values())), _UNKNOWN, frozenset())
+
+
+def candidate_part(candidate: ItemCandidate, sought: ItemQuery) -> FilePart:
+    """The text of a candidate."""
+    seen, row = candidate.seen, candidate.row
+    text = seen.text
+    first, last = (row.line, row.end_line) if row else (1, len(text.lines))
+    matters = {
+        line: sum(map(sought.weights.__getitem__, here))
+        for line, here in seen.lines.items()
+        if first <= line <= last
+    }
+    if row is not None:
+        return item_part(text, seen.rows, row, matters, sought.most_tokens)
+    every = range(1, len(text.lines) + 1)
+    snippet = excerpts.joined(text, excerpts.fitting(text, every, matters, sought.most_tokens))
+    place = 1, max(len(text.lines), 1)
+    return FilePart(candidate.id, text.path, text.hash, "", "module", *place, snippet, "")
+
+
+def item_part(
+    text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
+) -> FilePart:
+    """The text of an item, within a number of tokens."""
+    first, last, snippet = _shown(text, rows, row, matters, most)
+    name = _name_inside(rows, row)
+    shape = row.kind, first, last, snippet, row.signature
+    return FilePart(row.id, text.path, text.hash, name, *shape)
+
+
+def _shown(
+    text: FileText, rows: Rows, row: RankedRow, matters: Mapping[int, float], most: int
+) -> tuple[int, int, str]:
+    """An item with its surroundings: the lines that enclose it, and the comments above it."""
+    above: list[int] = []
+    parent = rows.get(row.parent) if row.parent is not None else None
+    while parent is not None and parent.parent is not None and len(above) < 5:
+        above.insert(0, parent.line)
+        parent = rows.get(parent.parent)
+    first = excerpts.from_above(text, row.line, above[-1] + 1 if above else 1)
+    last = min(row.end_line, len(text.lines))
+    numbers: Sequence[int] = range(first, last + 1)
+    if row.kind in CONTAINERS and excerpts.cost(text, numbers) > min(most, SHORT):
+        numbers = _outline(rows, row, numbers)
+        most = min(most, SHORT)
+    left = max(most - excerpts.cost(text, above), 40)
+    kept = excerpts.fitting(text, numbers, matters, left)
+    head = [number for number in above if number < first]
+    return first, last, excerpts.joined(text, [*head, *kept])
+
+
+def _outline(rows: Rows, container: RankedRow, numbers: Sequence[int]) -> list[int]:
+    """The lines of a class or file without the bodies of its items."""
+    hidden: set[int] = set()
+    for row in rows.values():
+        inside = container.line <= row.line and row.end_line <= container.end_line
+        if row.id == container.id or not inside or row.kind in CONTAINERS:
+            continue
+        if row.end_line - row.line > 2:
+            hidden.update(range(row.line + 1, row.end_line + 1))
+    return [number for number in numbers if number not in hidden]
+
+
+def _name_inside(rows: Rows, row: RankedRow) -> str:
+    """The name of an item inside its file."""
+    names: list[str] = []
+    at: RankedRow | None = row
+    while at is not None and at.parent is not None and len(names) < 20:
+        names.append(at.name)
+        at = rows.get(at.parent)
+    return ".".join(reversed(names))

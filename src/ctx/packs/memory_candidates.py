@@ -1,0 +1,273 @@
+"""The candidates from memory: nodes that search finds, nodes that the task names, and their
+neighbours."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx import terms
+from ctx.ids import NodeId
+from ctx.memory import numbered
+from ctx.memory.graph import PROJECT
+from ctx.memory.model import Node
+from ctx.packs import chunks, expand, seeds
+from ctx.packs.budget import ChunkOffer
+from ctx.packs.code_candidates import MemoryPointer
+from ctx.packs.node_ranking import RankedNode
+from ctx.packs.prompt_pack import LeftOutChunk, Signal
+from ctx.project import authors
+from ctx.search.entities import Entities
+from ctx.search.question import SearchQuestion
+
+if TYPE_CHECKING:
+    from ctx.packs.pack_pipeline import RetrievalConfig, Sources
+
+_NODES = 20
+_SECTIONS = 8
+_FROM = 8
+"""The number of nodes whose edges are followed."""
+_NAMED = 1.0
+_AT_HAND = 0.3
+"""The score of the active task if nothing else matches."""
+_ALSO = 0.05
+"""If a node was found in two ways, the share of the weaker score. It breaks ties."""
+_SECTION = 0.7
+"""The weight of a section beside a node: it says the same less precisely."""
+_OF_A_DOCUMENT = 2
+_ANCHORED = 0.8
+_LEAST_COVERAGE, _LEAST_NEARNESS = 0.1, 0.5
+_PARTS, _SMALLEST, _LARGEST = 6, 60, 800
+_PLACES = ("file", "item", "package")
+
+
+class _Known(NamedTuple):
+    node: Node
+    score: float
+    signals: tuple[Signal, ...]
+    via: tuple[str, ...] = ()
+
+
+class MemoryCandidates:
+    """The candidates from memory for one task."""
+
+    def __init__(
+        self,
+        sources: "Sources",
+        config: "RetrievalConfig",
+        asked: SearchQuestion,
+        said: Entities,
+        room: int,
+    ) -> None:
+        self._sources = sources
+        self._asked = asked
+        self._limits = expand.ExpansionLimits(
+            config.depth, config.labels, config.max_expanded_nodes, config.min_confidence
+        )
+        self._most = min(max(room // _PARTS, _SMALLEST), _LARGEST)
+        self._known: dict[NodeId, _Known] = {}
+        self._replaced: dict[NodeId, LeftOutChunk] = {}
+        self._reached: dict[NodeId, Node] = {}
+        self._seeds: dict[NodeId, Node] = {}
+        found = list(sources.remembered(asked.cleaned or asked.text, _NODES))
+        self._found = [each for each in found if _is_about_it(each)]
+        for each in self._found:
+            scale = chunks.by_coverage(_answered(each))
+            signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
+            self._know(_Known(each.node, each.score * scale, signals))
+        self._take_named(seeds.in_memory(sources.graphs, said))
+        best = [each.node for each in list(self._known.values())[:_FROM]]
+        self._seeds.update((node.id, node) for node in best)
+        self._take_at_hand(sources.task)
+        self._sections = (
+            list(sources.sections(asked.cleaned or asked.text, _SECTIONS))
+            if sources.sections and config.include_narrative
+            else []
+        )
+
+    @property
+    def sureness(self) -> tuple[float, float] | None:
+        """The lead of the first node over the second, as a share of its score, and how much of the
+        question it covers; None without nodes."""
+        if not self._found or not self._found[0].score:
+            return None
+        first, second = self._found[0], self._found[1].score if len(self._found) > 1 else 0.0
+        return (first.score - second) / first.score, _answered(first)
+
+    @property
+    def seed_names(self) -> list[str]:
+        return self._names(self._seeds)
+
+    @property
+    def reached_names(self) -> list[str]:
+        """Without the starting nodes, to which edges may lead back."""
+        return self._names(
+            {id: each for id, each in self._reached.items() if id not in self._seeds}
+        )
+
+    @property
+    def superseded(self) -> list[LeftOutChunk]:
+        return list(self._replaced.values())
+
+    def led_to_code(self) -> list[MemoryPointer]:
+        """What the best nodes refer to in the code: files and items that they mention."""
+        # Anchors that were found by name are skipped: the code search finds these better.
+        nodes = [each for each in self._known.values() if each.node.type not in _PLACES]
+        best = sorted(nodes, key=lambda each: -each.score)[:_FROM]
+        starts = {each.node.id: each.score for each in best}
+        starts.update((each, left.relevance_score) for each, left in self._replaced.items())
+        task = self._sources.task
+        if task is not None and task.id in self._seeds:
+            starts.setdefault(task.id, _AT_HAND)
+        return self._follow(starts)
+
+    def look_at(self, anchored: Mapping[tuple[str, str], float]) -> None:
+        """Find what memory says about files and items."""
+        anchors = expand.anchors(anchored, self._sources.project_tag)
+        scores = {name: score for (_, name), score in anchored.items()}
+        there = [node.id for node in self._sources.graphs.nodes(anchors)]
+        self._follow({each: _ANCHORED * scores[anchors[each]] for each in there})
+
+    def offers(self) -> list[ChunkOffer]:
+        shown = [
+            each
+            for each in self._known.values()
+            if each.node.type not in _PLACES and each.score > 0
+        ]
+        graphs = self._sources.graphs
+        projects = [graph.connection for graph in graphs.graphs if graph.scope == PROJECT]
+        written_by = authors.strangers(projects, [each.node.id for each in shown])
+        nodes = [
+            chunks.node_offer(
+                each.node,
+                written_by.get(each.node.id, ""),
+                (each.score, each.signals, each.via),
+                self._most,
+            )
+            for each in shown
+        ]
+        return [*nodes, *self._of_sections()]
+
+    def _of_sections(self) -> Iterator[ChunkOffer]:
+        weights = self._asked.weights
+        every = sum(weights.values()) or 1.0
+        of_document: dict[str, int] = {}
+        for each in self._sections:
+            number = of_document[each.path] = of_document.get(each.path, 0) + 1
+            if number > _OF_A_DOCUMENT:
+                continue
+            # The title of a document is repeated above each section and is not part of its text.
+            said = terms.counts(each.text)
+            covered = sum(weight for term, weight in weights.items() if term in said) / every
+            scale = _SECTION * chunks.by_coverage(covered)
+            signals = tuple(Signal(one.name, one.value * scale) for one in each.signals)
+            yield chunks.section_offer(each, (scale * each.score, signals, ()), self._most)
+
+    def _take_named(self, named: Sequence[NodeId]) -> None:
+        for node in self._sources.graphs.nodes(self._in_sight(named)):
+            self._seeds[node.id] = node
+            if node.superseded_by is None or node.id in self._known:
+                self._know(_Known(node, _NAMED, (Signal("named", _NAMED),)))
+            else:
+                # A superseded node that is named means its replacement, which an edge leads to.
+                self._leave_out(node, _NAMED)
+
+    def _take_at_hand(self, task: Node | None) -> None:
+        if task is not None and task.superseded_by is None and self._in_sight([task.id]):
+            self._seeds[task.id] = task
+            self._know(_Known(task, _AT_HAND, (Signal("active", _AT_HAND),)))
+
+    def _in_sight(self, node_ids: Sequence[NodeId]) -> Sequence[NodeId]:
+        if self._sources.in_sight is None:
+            return node_ids
+        seen = self._sources.in_sight(node_ids)
+        return [each for each in node_ids if each in seen]
+
+    def _names(self, nodes: Mapping[NodeId, Node]) -> list[str]:
+        """Names for nodes: anchors by name, documents by number, all others by type and id."""
+        shown = self._sources.graphs.shown(nodes)
+        return [
+            _called(each)
+            if each.type in _PLACES
+            else numbered.name(each) or f"{each.type}:{shown[each.id]}"
+            for each in nodes.values()
+        ]
+
+    def _know(self, known: _Known) -> None:
+        """A node that was found in two ways has two reasons. The weaker score counts in part."""
+        before = self._known.get(known.node.id)
+        if before is None:
+            self._known[known.node.id] = known
+            return
+        weaker, stronger = sorted((before, known), key=lambda each: each.score)
+        named = {signal.name for signal in stronger.signals}
+        also = tuple(
+            Signal(signal.name, _ALSO * signal.value)
+            for signal in weaker.signals
+            if signal.name not in named
+        )
+        score = min(stronger.score + sum(signal.value for signal in also), 1.0)
+        self._known[known.node.id] = stronger._replace(
+            score=score, signals=(*stronger.signals, *also)
+        )
+
+    def _follow(self, starts: Mapping[NodeId, float]) -> list[MemoryPointer]:
+        """Follow the edges, and collect the anchors on the way."""
+        graphs = self._sources.graphs
+        steps = expand.in_memory(graphs, starts, self._limits, self._sources.in_sight)
+        every = [*starts, *(step.id for step in steps)]
+        nodes = {node.id: node for node in graphs.nodes(every)}
+        by_id = {step.id: step for step in steps}
+        led: list[MemoryPointer] = []
+        for step in steps:
+            node = nodes.get(step.id)
+            if node is None:
+                continue
+            via = _way(step, by_id, nodes)
+            self._reached.setdefault(node.id, node)
+            if node.type in ("file", "item"):
+                led.append(MemoryPointer(node.type, _called(node), step.score, via))
+            elif node.superseded_by is not None:
+                if node.id not in self._known:
+                    self._leave_out(node, step.score)
+            else:
+                self._know(_Known(node, step.score, (Signal("graph", step.score),), via))
+        return led
+
+    def _leave_out(self, node: Node, score: float) -> None:
+        title = f"{node.type.capitalize()}: {_called(node)}"
+        self._replaced.setdefault(node.id, LeftOutChunk(title, score, 0, "superseded"))
+
+
+def _is_about_it(found: RankedNode) -> bool:
+    """Scores are relative to the best node, which may not match the question at all. A node that
+    has neither words nor vectors to compare was selected by filters."""
+    is_weak = found.coverage < _LEAST_COVERAGE and found.nearness < _LEAST_NEARNESS
+    return not (is_weak and (found.coverage or found.nearness))
+
+
+def _answered(found: RankedNode) -> float:
+    """How much of the question a node covers, by words or by meaning."""
+    return min(max(found.coverage, found.nearness), 1.0)
+
+
+def _way(
+    step: expand.ReachedNode,
+    by_id: Mapping[NodeId, expand.ReachedNode],
+    nodes: Mapping[NodeId, Node],
+) -> tuple[str, ...]:
+    def called(node_id: NodeId) -> str:
+        return _called(nodes[node_id]) if node_id in nodes else node_id
+
+    way = [called(step.id)]
+    at: expand.ReachedNode | None = step
+    while at is not None and len(way) < 20:
+        way[:0] = [called(at.previous), at.label]
+        at = by_id.get(at.previous)
+    return tuple(way)
+
+
+def _called(node: Node) -> str:
+    """A readable name for a node: its first line, or the name of an anchor."""
+    name = node.metadata.get("path") or node.metadata.get("name")
+    if node.type in _PLACES and isinstance(name, str):
+        return name
+    return node.content.strip().partition("\n")[0][:120]

@@ -1,0 +1,333 @@
+"""The nodes of memory that answer a question, the best first, with reasons.
+
+A few hundred candidates come from the text index and, if there are vectors, from the vectors. Their
+score is a sum of signals that were measured to help (`python -m bench recall` can disable each):
+
+* `text`: the words of the question; rare words count more (BM25).
+* `beginning`: the same for the first words of a node. A long text states its topic first.
+* `vectors`: similarity of meaning, even without a word in common.
+* `beside`: what was said just before and after in the same session. A short note says little by
+  itself, and the answer often follows the words of the question. The longer a node is, the less
+  its neighbours count.
+* `time`: a node from a day that the question names gets half its score on top.
+
+A superseded node counts half, if it is included at all.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from math import log
+from sqlite3 import Connection
+from typing import NamedTuple
+
+from ctx.ids import NodeId
+from ctx.memory.graphs import Graphs
+from ctx.memory.model import Node
+from ctx.memory.query import candidates
+from ctx.memory.query.candidates import Text, Vocabulary
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import Query, parse_words
+from ctx.packs.prompt_pack import Signal
+from ctx.search import dates
+from ctx.search import question as questions
+
+TEXT, BEGINNING, VECTORS, BESIDE = "text", "beginning", "vectors", "beside"
+TIME, SUPERSEDED = "time", "superseded"
+
+Nearness = Callable[[Collection[NodeId] | None], Mapping[NodeId, float]]
+"""The similarity of nodes to the question, from 0 to 1: of the given nodes, or of the nearest of
+all."""
+
+_WEIGHTS = {TEXT: 0.2, BEGINNING: 0.4, VECTORS: 0.4}
+_K1, _B = 1.2, 0.75
+_BEGINNING = 60
+"""In words."""
+_STEPS = {1: 0.4, 2: 0.2}
+"""What a neighbour's score adds, by distance in steps."""
+_SHORT = 100
+"""For a node of so many words, neighbours count half."""
+_ENOUGH = 8
+"""So many nodes are enough to estimate the usual similarity."""
+_ALMOST_ALL = 0.95
+"""The share of the nodes found by words that must have a vector for vectors to count."""
+_CANDIDATES = 200
+_WITH_NEIGHBOURS = 100
+"""So many of the best nodes are scored together with their neighbours."""
+_LEAST_NODES = 200
+"""In a smaller store, a word that all nodes contain is not common; it is their topic."""
+_MOST_TERMS, _MOST_LOOKED_UP = 32, 256
+_MISSPELT_COUNTS, _MOST_MISSPELT = 0.7, 5
+_SAME_DAY, _SUPERSEDED_LOSES = 0.5, 0.5
+_LONGEST_WITH_DAYS = 2_000
+"""In characters. A longer question contains pasted text, and its dates are those of a log."""
+_RELEVANT, _VERY_NEAR = 0.35, 0.5
+
+
+class RankedNode(NamedTuple):
+    """A node with its score and the reasons for it."""
+
+    node: Node
+    score: float
+    """The best node has 1."""
+    signals: tuple[Signal, ...]
+    """The components of the score."""
+    coverage: float
+    """How much of the question its own words cover, from 0 to 1; rare words count more."""
+    nearness: float
+    """The similarity of meaning, from 0 to 1; 0 if it was not computed."""
+
+
+def relevant(found: Sequence[RankedNode]) -> list[RankedNode]:
+    """Drop the nodes that are much weaker than the best one.
+
+    A node that only vectors support is dropped too, unless it is very near: some node is always the
+    nearest. The bounds were chosen where precision rises and hardly any evidence is lost.
+    """
+    return [each for each in found if each.score >= _RELEVANT and _speaks_for_itself(each)]
+
+
+def _speaks_for_itself(found: RankedNode) -> bool:
+    is_beside = any(name == BESIDE for name, _ in found.signals)
+    return found.coverage > 0 or is_beside or found.nearness >= _VERY_NEAR
+
+
+class _NodeQuery(NamedTuple):
+    """A question, prepared for comparison with texts."""
+
+    said: Mapping[str, float]
+    """The weight of each term in the question."""
+    worth: Mapping[str, float]
+    """The same, multiplied by how rare the terms are in the stores."""
+    covering: Mapping[str, float]
+    """The share of each term in the question."""
+    all_of_it: float
+    """The sum of the shares, including terms that no node has."""
+    rarest: tuple[str, ...]
+    """The terms to look for."""
+
+
+class _NodeScores(NamedTuple):
+    text: float
+    beginning: float
+    covered: float
+    words: int
+
+
+def rank(
+    graphs: Graphs,
+    question: Query | str,
+    scope: Scope,
+    now_ms: int,
+    limit: int,
+    nearness: Nearness | None = None,
+    without: Collection[str] = (),
+) -> list[RankedNode]:
+    """The nodes that answer best; a limit of 0 means no limit. `without` disables signals."""
+    query = parse_words(question) if isinstance(question, str) else question
+    connections = graphs.connections
+    asked = _parse_query(query.words, connections)
+    found = candidates.having(connections, query, scope, now_ms, asked.rarest, _CANDIDATES)
+    near: dict[NodeId, float] = {}
+    if nearness is not None and VECTORS not in without:
+        having = nearness(found)
+        # While vectors are being computed, they would favour the nodes that have one already.
+        if len(having) >= _ALMOST_ALL * len(found):
+            nearest = nearness(None)
+            others = nearest.keys() - set(found)
+            seen = candidates.in_sight(connections, query, scope, now_ms, others)
+            found += sorted(seen)
+            near = {**having, **{node_id: nearest[node_id] for node_id in seen}}
+    texts = {text.id: text for text in candidates.texts(connections, found)}
+    compared = _compared(asked, texts.values())
+    parts = _parts(compared, near, without)
+    if BESIDE not in without:
+
+        def visible(node_ids: Collection[NodeId]) -> set[NodeId]:
+            return candidates.in_sight(connections, query, scope, now_ms, node_ids)
+
+        _add_neighbours(connections, visible, texts, compared, parts)
+    days = dates.named_days(query.words[:_LONGEST_WITH_DAYS]) if TIME not in without else []
+    for node_id, text in texts.items():
+        score = sum(parts[node_id].values())
+        if fits := max((day.fits(text.created_at) for day in days), default=0.0):
+            parts[node_id][TIME] = _SAME_DAY * fits * score
+        if text.is_superseded and SUPERSEDED not in without:
+            parts[node_id][SUPERSEDED] = -_SUPERSEDED_LOSES * score
+    return _best(graphs, parts, compared, near, limit)
+
+
+def _parse_query(words: str, connections: Sequence[Connection]) -> _NodeQuery:
+    """The weights of the words of a question, by how rare they are in these stores."""
+    said = dict(questions.read(words).weights)
+    vocabulary = Vocabulary(connections)
+    many = max(vocabulary.nodes, _LEAST_NODES)
+    counts: dict[str, int] = {}
+    all_of_it = 0.0
+    misspelt = 0
+    for term in sorted(said, key=lambda term: -said[term])[:_MOST_LOOKED_UP]:
+        counts[term] = vocabulary.count(term)
+        all_of_it += said[term] * _rarity(counts[term], many)
+        if counts[term] or _is_lone(term):
+            continue
+        del counts[term]
+        misspelt += 1
+        for meant in vocabulary.alike(term) if misspelt <= _MOST_MISSPELT else ():
+            if meant not in said:
+                said[meant] = _MISSPELT_COUNTS * said[term]
+                counts[meant] = vocabulary.count(meant)
+    worth = {term: said[term] * _rarity(counts[term], vocabulary.nodes) for term in counts}
+    telling = sorted(worth, key=lambda term: -worth[term])[:_MOST_TERMS]
+    return _NodeQuery(
+        {term: said[term] for term in telling},
+        {term: worth[term] for term in telling},
+        {term: said[term] * _rarity(counts[term], many) for term in telling},
+        all_of_it,
+        _rarest(telling, counts),
+    )
+
+
+def _rarity(count: int, nodes: int) -> float:
+    return log(1 + (nodes - count + 0.5) / (count + 0.5))
+
+
+def _rarest(telling: Iterable[str], counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The terms to search with: few enough that ranking the nodes that contain them is fast."""
+    found: list[str] = []
+    left = candidates.MOST_MATCHES
+    for term in sorted(telling, key=lambda term: counts[term]):
+        left -= counts[term]
+        if left < 0 and found:
+            break
+        found.append(term)
+    return tuple(found)
+
+
+def _is_lone(term: str) -> bool:
+    """A single character of a script that is indexed in pairs."""
+    return len(term) == 1 and not term.isascii()
+
+
+def _compared(asked: _NodeQuery, texts: Iterable[Text]) -> dict[NodeId, _NodeScores]:
+    split = {text.id: text.terms.split() for text in texts}
+    whole = _scores(asked.worth, split)
+    beginnings = {node_id: words[:_BEGINNING] for node_id, words in split.items()}
+    # A term that is rare in texts may be common in their beginnings.
+    having = Counter(
+        term for words in beginnings.values() for term in asked.said.keys() & set(words)
+    )
+    worth = {
+        term: weight * _rarity(having[term], len(beginnings)) for term, weight in asked.said.items()
+    }
+    first = _scores(worth, beginnings)
+    return {
+        node_id: _NodeScores(whole[node_id], first[node_id], _covered(asked, words), len(words))
+        for node_id, words in split.items()
+    }
+
+
+def _scores(
+    worth: Mapping[str, float], split: Mapping[NodeId, Sequence[str]]
+) -> dict[NodeId, float]:
+    """BM25 of each text, with the weight of each term."""
+    average = sum(map(len, split.values())) / max(1, len(split)) or 1.0
+    found: dict[NodeId, float] = {}
+    for node_id, words in split.items():
+        length = _K1 * (1 - _B + _B * len(words) / average)
+        found[node_id] = sum(
+            worth[term] * count * (_K1 + 1) / (count + length)
+            for term, count in _times(worth, words).items()
+        )
+    return found
+
+
+def _times(wanted: Collection[str], words: Sequence[str]) -> Mapping[str, int]:
+    """How often each term occurs."""
+    dates = Counter(word for word in words if word in wanted)
+    for term in filter(_is_lone, wanted):
+        dates[term] = sum(word.startswith(term) for word in words)
+    return dates
+
+
+def _covered(asked: _NodeQuery, words: Sequence[str]) -> float:
+    """How much of the question the words of a text cover."""
+    there = (term for term, count in _times(asked.covering, words).items() if count)
+    return sum(asked.covering[term] for term in there) / (asked.all_of_it or 1.0)
+
+
+def _parts(
+    compared: Mapping[NodeId, _NodeScores], near: Mapping[NodeId, float], without: Collection[str]
+) -> dict[NodeId, dict[str, float]]:
+    """What each signal adds to the score of each node, relative to the best."""
+    # Everything is somewhat similar to everything: only what exceeds the usual similarity counts.
+    usual = max(0.0, _median(near.values())) if len(near) >= _ENOUGH else 0.0
+    values: dict[str, Mapping[NodeId, float]] = {
+        TEXT: {node_id: each.text for node_id, each in compared.items()},
+        BEGINNING: {node_id: each.beginning for node_id, each in compared.items()},
+        VECTORS: {node_id: max(0.0, near.get(node_id, 0.0) - usual) for node_id in compared},
+    }
+    parts: dict[NodeId, dict[str, float]] = {node_id: {} for node_id in compared}
+    for name, scores in values.items():
+        best = max(scores.values(), default=0.0)
+        if best > 0 and name not in without:
+            for node_id, score in scores.items():
+                if score:
+                    parts[node_id][name] = _WEIGHTS[name] * score / best
+    return parts
+
+
+def _median(values: Collection[float]) -> float:
+    """Like `statistics.median`, which takes too long to import."""
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def _add_neighbours(
+    connections: Sequence[Connection],
+    visible: Callable[[Collection[NodeId]], set[NodeId]],
+    texts: dict[NodeId, Text],
+    compared: dict[NodeId, _NodeScores],
+    parts: dict[NodeId, dict[str, float]],
+) -> None:
+    """Add the scores of a node's neighbours in its session, and include such neighbours."""
+    own = {node_id: sum(each.values()) for node_id, each in parts.items()}
+    best = sorted(own, key=lambda node_id: -own[node_id])[:_WITH_NEIGHBOURS]
+    sessions = {node_id: texts[node_id].session for node_id in best if texts[node_id].session}
+    near = candidates.beside(connections, sessions, max(_STEPS))
+    others = {node_id for found in near.values() for node_id, _ in found} - texts.keys()
+    for text in candidates.texts(connections, visible(others)):
+        texts[text.id] = text
+        compared[text.id] = _NodeScores(0.0, 0.0, 0.0, len(text.terms.split()))
+        parts[text.id] = {}
+    for node_id, found in near.items():
+        for neighbour, steps in found:
+            if neighbour in parts:
+                share = 1 / (1 + (compared[neighbour].words / _SHORT) ** 2)
+                added = share * _STEPS[steps] * own[node_id]
+                parts[neighbour][BESIDE] = parts[neighbour].get(BESIDE, 0.0) + added
+
+
+def _best(
+    graphs: Graphs,
+    parts: Mapping[NodeId, Mapping[str, float]],
+    compared: Mapping[NodeId, _NodeScores],
+    near: Mapping[NodeId, float],
+    limit: int,
+) -> list[RankedNode]:
+    scores = {node_id: sum(each.values()) for node_id, each in parts.items()}
+    # Among equal scores the newest first: ids rise with time.
+    ordered = sorted(
+        (node_id for node_id, score in scores.items() if score > 0),
+        key=lambda node_id: (scores[node_id], node_id),
+        reverse=True,
+    )[: limit or None]
+    most = scores[ordered[0]] if ordered else 1.0
+    return [
+        RankedNode(
+            node,
+            scores[node.id] / most,
+            tuple(Signal(name, value / most) for name, value in parts[node.id].items()),
+            compared[node.id].covered,
+            near.get(node.id, 0.0),
+        )
+        for node in graphs.nodes(ordered)
+    ]

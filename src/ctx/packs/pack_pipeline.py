@@ -1,0 +1,205 @@
+"""Build a pack for a task: seeds → expand → rank → budget → compose.
+
+    seeds     what the task names, what search finds, the active task, recently edited files
+    expand    what must be read with these, along the edges of the code and of memory
+    rank      files first, then their parts; memory beside code
+    budget    choose what is worth its tokens
+    compose   add the log and the active task, and estimate the confidence
+
+Nothing here writes. The caller opens the sources and stores the receipt.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from ctx.code.lookup import Code
+from ctx.codebase.index_state import IndexState
+from ctx.config.schema import EXPAND_LABELS
+from ctx.errors import BudgetExceeded
+from ctx.memory.graphs import Graphs
+from ctx.memory.model import Node
+from ctx.packs import budget, pack_text, recent_work
+from ctx.packs.chunks import NarrativeSection
+from ctx.packs.code_candidates import CodeCandidates
+from ctx.packs.expand import InSight
+from ctx.packs.memory_candidates import MemoryCandidates
+from ctx.packs.node_ranking import RankedNode
+from ctx.packs.prompt_pack import (
+    GraphContext,
+    PromptPack,
+    TokenBudget,
+)
+from ctx.packs.recent_work import RecentWork
+from ctx.search import entities
+from ctx.search import question as questions
+
+if TYPE_CHECKING:
+    from ctx.config.resolve import Config
+
+NOWHERE = IndexState("none", None, 0, 0)
+
+_NARRATIVE_SHARE = 6
+"""The share of the budget for recent work: one sixth."""
+_MOST_NAMED = 20
+_MOST_LEFT_OUT = 30
+_MOST_FILES = 20
+
+# How often the first file is right if it leads by this margin (measured on the development set).
+_MARGINS = ((0.0, 0.2), (0.025, 0.27), (0.1, 0.5), (0.225, 0.71), (0.4, 0.87), (1.0, 0.95))
+_MEMORY_ALONE = 0.5
+"""Without a file, a margin among nodes says less."""
+
+
+class RetrievalConfig(NamedTuple):
+    """How far to search, and how much to return."""
+
+    budget: int = 16_000
+    reserved_for_response: int = 0
+    depth: int = 2
+    """Steps along edges; 0: none."""
+    labels: tuple[str, ...] = EXPAND_LABELS
+    max_expanded_nodes: int = 50
+    min_confidence: str = "medium"
+    include_narrative: bool = True
+    narrative_days: int = 7
+    limit: int = 0
+    """The maximum number of chunks; 0: as many as fit."""
+
+
+class Sources(NamedTuple):
+    """What a pack is built from."""
+
+    graphs: Graphs
+    remembered: Callable[[str, int], Sequence[RankedNode]]
+    """Returns the nodes of memory that answer a question best, up to a limit."""
+    code: Code | None = None
+    root: str = ""
+    allows: Callable[[str], bool] | None = None
+    """Which files may be in the answer; None: all."""
+    sections: Callable[[str, int], Sequence[NarrativeSection]] | None = None
+    """Returns the sections of narrative documents that answer best."""
+    narrative: str | None = None
+    """The folder of the narrative."""
+    task: Node | None = None
+    """The active task."""
+    touched: Sequence[str] = ()
+    """Recently edited files, the newest first."""
+    project_tag: str = ""
+    """For a project without its own store."""
+    in_sight: InSight | None = None
+    """Filters nodes that are named or reached to those that may be shown; None: all."""
+    head_commit: str | None = None
+    state: IndexState = NOWHERE
+    """The state of the code index."""
+
+
+def configured(config: "Config") -> RetrievalConfig:
+    """The configuration from the settings."""
+    return RetrievalConfig(
+        config.integer("retrieval.default_budget"),
+        config.integer("retrieval.reserved_for_response"),
+        config.integer("retrieval.default_depth"),
+        tuple(config.texts("retrieval.expand_labels")),
+        config.integer("retrieval.max_expanded_nodes"),
+        config.text("retrieval.min_edge_confidence"),
+        config.flag("retrieval.include_narrative"),
+        config.integer("retrieval.narrative_days"),
+    )
+
+
+def build(task: str, sources: Sources, config: RetrievalConfig, now_ms: int) -> PromptPack:
+    """Build the pack for a task. E010 if the budget is too small for anything."""
+    room = config.budget - config.reserved_for_response
+    asked = questions.read(task)
+    said = entities.find(task)
+    memory = MemoryCandidates(sources, config, asked, said, room)
+    code = CodeCandidates(sources, config, asked, said, room) if sources.code else None
+    led = memory.led_to_code()
+    if code:
+        code.look_at(led)
+        memory.look_at(code.anchors())
+    offers = [*(code.offers() if code else ()), *memory.offers()]
+    offers.sort(key=lambda offer: -offer.chunk.relevance_score)
+    lately = RecentWork("", "")
+    if config.include_narrative:
+        share = room // _NARRATIVE_SHARE
+        lately = recent_work.recent_work(
+            sources.narrative, sources.task, config.narrative_days, now_ms, share
+        )
+    empty = PromptPack(
+        task,
+        sources.head_commit,
+        (),
+        _graph_context(code, memory, config),
+        lately.text,
+        TokenBudget(config.budget, room, config.reserved_for_response),
+        _confidence(code.margin if code else None, memory.sureness) if asked.is_telling else 0.0,
+        tuple(islice(code.ranked(), _MOST_FILES)) if code else (),
+        (),
+        sources.state,
+        None,
+    )
+    titles = [offer.chunk.title for offer in offers]
+    # Chunks that are left out are listed below the others, and it is not known yet which.
+    taken = pack_text.most_for_frame(empty, titles)
+    if taken + budget.smallest(offers) > room and lately.text:
+        # If space is short, recent work is dropped first.
+        lately = RecentWork("", "")
+        empty = empty._replace(recent_narrative="")
+        taken = pack_text.most_for_frame(empty, titles)
+    if (smallest := taken + budget.smallest(offers)) > room:
+        raise _too_small(smallest, config)
+    filled = budget.fill(offers, room - taken, config.limit)
+    left_out = (*filled.left_out, *memory.superseded)
+    pack = empty._replace(
+        retrieved=filled.chunks,
+        recent_narrative=recent_work.without_chunks(lately, sources.task, filled.chunks),
+        left_out=left_out[:_MOST_LEFT_OUT],
+        more_left_out=max(0, len(left_out) - _MOST_LEFT_OUT),
+    )
+    used = pack_text.cost_of_frame(pack) + sum(chunk.tokens for chunk in filled.chunks)
+    return pack._replace(token_budget=empty.token_budget._replace(used=used))
+
+
+def _too_small(smallest: int, config: RetrievalConfig) -> BudgetExceeded:
+    reserved = config.reserved_for_response
+    needed = f"a budget of {smallest + reserved:,} tokens or more"
+    told = f"A budget of {config.budget:,} tokens is too small: the smallest pack takes"
+    if not reserved:
+        return BudgetExceeded(f"{told} {smallest:,}.", hint=f"Give {needed}.")
+    return BudgetExceeded(
+        f"{told} {smallest:,}, and {reserved:,} are reserved for the response.",
+        hint=f"Give {needed}, or lower `retrieval.reserved_for_response`.",
+    )
+
+
+def _graph_context(
+    code: CodeCandidates | None, memory: MemoryCandidates, config: RetrievalConfig
+) -> GraphContext:
+    seeds = [*(code.seed_names if code else ()), *memory.seed_names]
+    reached = [*(code.reached_names if code else ()), *memory.reached_names]
+    beyond = dict.fromkeys(name for name in reached if name not in seeds)
+    return GraphContext(
+        tuple(dict.fromkeys(seeds))[:_MOST_NAMED],
+        tuple(beyond)[: config.max_expanded_nodes],
+        config.depth,
+        code.condensed if code else False,
+    )
+
+
+def _confidence(of_files: float | None, of_memory: tuple[float, float] | None) -> float:
+    """The probability that the first file is right, from its lead over the second."""
+    if of_files is not None:
+        return round(_likely(of_files), 2)
+    if of_memory is None:
+        return 0.0
+    margin, answered = of_memory
+    return round(_MEMORY_ALONE * _likely(margin) * answered, 2)
+
+
+def _likely(margin: float) -> float:
+    for (low, at_low), (high, at_high) in pairwise(_MARGINS):
+        if margin <= high:
+            return at_low + (at_high - at_low) * (margin - low) / (high - low)
+    return _MARGINS[-1][1]

@@ -1,0 +1,105 @@
+"""Recent work from a project's narrative: the active task and the log."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ctx import clock, tokens
+from ctx.ids import short
+from ctx.memory.model import Node
+from ctx.packs.prompt_pack import Chunk
+
+_DAY_MS = 86_400_000
+_LEAST = 40
+"""A shorter excerpt, in tokens, is useless."""
+_NEW_NODE = re.compile(r"- `\+` [a-z-]+ (\w+): .*")
+"""How a log lists a node that was added."""
+_ENTRY = re.compile(r"(?=^## )", re.MULTILINE)
+"""Where an entry of the log or a day begins."""
+_EMPTY_DAY = re.compile(r"^## \d{4}-\d\d-\d\d\n*(?=^## \d{4}-|\Z)", re.MULTILINE)
+_EMPTY = re.compile(r"^### .*\n\s*(?=^#|\Z)", re.MULTILINE)
+"""A part of an entry that has only a heading left."""
+
+
+class RecentWork(NamedTuple):
+    """The active task and the recent log."""
+
+    task: str
+    log: str
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(part for part in self if part)
+
+
+def recent_work(
+    folder: str | None, task: Node | None, days: int, now_ms: int, room: int
+) -> RecentWork:
+    """The active task and the log of the last days, the newest first, within a number of tokens."""
+    at_hand = _fitted(f"## Active task\n\n{task.content}", room // 2) if task else ""
+    room -= tokens.estimate(at_hand)
+    if not folder or days <= 0:
+        return RecentWork(at_hand, "")
+    # Most projects have no narrative, and importing this takes longer than checking.
+    from ctx.narrative import log
+
+    parts: list[str] = []
+    for date in _last_days(log.days(folder), days, now_ms):
+        if room < _LEAST:
+            break
+        said = log.day(folder, date).strip()
+        part = _fitted(said.replace("# ", "## ", 1), room - 2)
+        if part:
+            parts.append(part)
+            room -= tokens.estimate(part) + 2
+    return RecentWork(at_hand, "\n\n".join(parts))
+
+
+def without_chunks(lately: RecentWork, task: Node | None, chunks: Iterable[Chunk]) -> str:
+    """The recent work without what the chunks of the pack contain."""
+    nodes = {chunk.object_id: chunk.title for chunk in chunks if chunk.path is None}
+    ids = {short(node_id) for node_id in nodes}
+    titles = {f"- {title.partition(': ')[2]}" for title in nodes.values()}
+    kept = [
+        line
+        for line in lately.log.split("\n")
+        if line not in titles and not ((new := _NEW_NODE.fullmatch(line)) and new[1] in ids)
+    ]
+    said = _EMPTY.sub("", "\n".join(kept)).rstrip()
+    is_there = task is not None and task.id in nodes
+    return RecentWork("" if is_there else lately.task, said).text
+
+
+def without_entries(said: str, title: str) -> str:
+    """The recent work without notes and without added nodes whose title begins like this."""
+    begins = re.escape(title)
+    line = re.compile(rf"- `.` (?:[a-z-]+ \w+: {begins}|source \w+ MENTIONS ).*")
+    kept = [each for each in said.split("\n") if not line.fullmatch(each)]
+    told = _EMPTY.sub("", "\n".join(kept))
+    # A commit may have the same title and describe other changes too: it has parts.
+    note = re.compile(rf"## \d\d:\d\d {begins}(?!(?s:.*)^### )", re.MULTILINE)
+    entries = [each for each in _ENTRY.split(told) if not note.match(each)]
+    return _EMPTY_DAY.sub("", "".join(entries)).rstrip()
+
+
+def _last_days(dates: Sequence[str], days: int, now_ms: int) -> list[str]:
+    since = clock.iso(now_ms - (days - 1) * _DAY_MS)[:10]
+    today = clock.iso(now_ms)[:10]
+    return [date for date in reversed(dates) if since <= date <= today]
+
+
+def _fitted(text: str, room: int) -> str:
+    """The beginning of a text by whole lines, if it does not fit."""
+    if tokens.estimate(text) <= room:
+        return text
+    kept: list[str] = []
+    left = room - 2
+    for line in text.splitlines():
+        left -= tokens.estimate(f"{line}\n")
+        if left < 0:
+            break
+        kept.append(line)
+    # A heading alone is useless.
+    if not any(line.strip() and not line.startswith("#") for line in kept):
+        return ""
+    return "\n".join([*kept, "…"])

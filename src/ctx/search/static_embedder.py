@@ -1,0 +1,149 @@
+"""The static table: a vector for each of some thirty thousand words and pieces of words.
+
+The vector of a text is the weighted sum of its words, so no model runs: it takes a lookup, an
+addition, and a tenth of a millisecond. The table knows that `login` is near `authenticate`, but it
+ignores word order. `scripts/embeddings` builds it; see
+docs/decisions/0013-a-table-instead-of-a-model.md.
+
+The file begins with one line of JSON with the lengths of its parts: the words, one per line, then a
+scale for each (which includes the word's weight), then the rows as signed bytes.
+"""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from mmap import ACCESS_READ, mmap
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from ctx import disk, terms
+from ctx.errors import IndexCorrupt
+
+if TYPE_CHECKING:
+    from ctx.search.embedders import Matrix
+
+CONTINUES = "##"
+"""The prefix of a piece that does not begin a word."""
+
+_OPENING = 30
+"""In pieces. A text states its topic first: at this position a word counts a quarter."""
+_LONGEST_TEXT = 16_384
+"""So many characters of a text are read: the rest would hardly change its vector."""
+_LONGEST_WORD = 64
+_REMEMBERED = 1 << 16
+_WORD = re.compile(r"\w+")
+
+
+class StaticEmbedder:
+    """An embedder that adds up the vectors of words."""
+
+    def __init__(self, path: str, checksum: str | None = None) -> None:
+        """Read a table. With a checksum, any other table is refused."""
+        import numpy
+
+        with disk.explained("reading the table of vectors"), open(path, "rb") as file:
+            data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        digest = blake3(data).hexdigest()
+        if checksum not in (None, digest):
+            raise IndexCorrupt(
+                f"The table of vectors {path} is damaged: its checksum is wrong.",
+                hint="Install ctx again; until then, `ctx config set search.vectors off`.",
+            )
+        end_of_head = data.find(b"\n") + 1
+        head = json.loads(data[:end_of_head])
+        self.name: str = head["name"]
+        self.version = digest[:16]
+        self.dimensions: int = head["dimensions"]
+        end_of_words = end_of_head + head["words"]
+        pieces = data[end_of_head:end_of_words].decode("ascii").splitlines()
+        end_of_scales = end_of_words + 4 * len(pieces)
+        size = len(pieces) * self.dimensions
+        self._vocabulary = PieceVocabulary(pieces)
+        self._scales = numpy.frombuffer(data, "<f4", len(pieces), end_of_words)
+        rows = numpy.frombuffer(data, numpy.int8, size, end_of_scales)
+        self._rows = rows.reshape(len(pieces), self.dimensions)
+
+    def embed(self, texts: Sequence[str]) -> "Matrix":
+        import numpy
+
+        found = numpy.zeros((len(texts), self.dimensions), numpy.float32)
+        for vector, text in zip(found, texts, strict=True):
+            used = self._vocabulary.weights(text)
+            if used:
+                rows = numpy.fromiter(used, numpy.intp, len(used))
+                weights = numpy.fromiter(used.values(), numpy.float32, len(used))
+                vector += (weights * self._scales[rows]) @ self._rows[rows].astype(numpy.float32)
+                vector /= max(float(numpy.linalg.norm(vector)), 1e-12)
+        return found
+
+
+class PieceVocabulary:
+    """The pieces that have a row, and how a text is split into them."""
+
+    def __init__(self, pieces: Sequence[str]) -> None:
+        self._rows = {piece: row for row, piece in enumerate(pieces)}
+        self._longest = max(map(len, pieces), default=0)
+        self._known: dict[str, tuple[int, ...]] = {}
+
+    def weights(self, text: str) -> dict[int, float]:
+        """The distinct rows of a text, each with the square root of the use of its piece."""
+        used: dict[int, float] = {}
+        for place, row in enumerate(self.rows(text[:_LONGEST_TEXT])):
+            used[row] = used.get(row, 0.0) + (1 + place / _OPENING) ** -2
+        return {row: math.sqrt(use) for row, use in used.items()}
+
+    def rows(self, text: str) -> list[int]:
+        """The rows of a text's pieces in reading order, with repetitions."""
+        rows: list[int] = []
+        for word in words(text):
+            found = self._known.get(word)
+            rows += self._of_word(word) if found is None else found
+        return rows
+
+    def _of_word(self, word: str) -> tuple[int, ...]:
+        found = tuple(row for part in parts(word) for row in self._of_part(part))
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[word] = found
+        return found
+
+    def _of_part(self, part: str) -> list[int]:
+        """Split greedily into the longest known pieces; nothing if one is missing, because half a
+        word means something else."""
+        rows: list[int] = []
+        begin, prefix = 0, ""
+        while begin < len(part):
+            for end in range(min(len(part), begin + self._longest), begin, -1):
+                row = self._rows.get(prefix + part[begin:end])
+                if row is not None:
+                    rows.append(row)
+                    begin, prefix = end, CONTINUES
+                    break
+            else:
+                return []
+        return rows
+
+
+def words(text: str) -> list[str]:
+    """The words between separators. Identifiers stay whole."""
+    return _WORD.findall(text)
+
+
+def parts(word: str) -> list[str]:
+    """The words that an identifier consists of, in lower case. A very long one is data and is
+    skipped."""
+    return terms.split_identifier(word) if len(word) <= _LONGEST_WORD else []
+
+
+def packed(name: str, pieces: Sequence[str], rows: "Matrix") -> bytes:
+    """The bytes of a table file, with each row rounded to signed bytes."""
+    import numpy
+
+    scales = numpy.maximum(numpy.abs(rows).max(axis=1), 1e-12) / 127
+    rounded = numpy.rint(rows / scales[:, None]).astype(numpy.int8)
+    listed = "".join(f"{piece}\n" for piece in pieces).encode("ascii")
+    head = {"name": name, "rows": len(pieces), "dimensions": rows.shape[1], "words": len(listed)}
+    start = json.dumps(head).encode("ascii") + b"\n"
+    return b"".join((start, listed, scales.astype("<f4").tobytes(), rounded.tobytes()))

@@ -1,0 +1,82 @@
+"""What is read out of one file, where it is easily read wrong."""
+
+import pytest
+
+from ctx.code import source_parser
+
+
+def signatures(language: str, content: str) -> list[str]:
+    parsed = source_parser.parse("a", content.encode(), language)
+    return [item.signature for item in parsed.items[1:]]
+
+
+@pytest.mark.parametrize(
+    ("language", "content", "signature"),
+    [
+        ("python", "def f(a):\n    # why\n    return a\n", "def f(a)"),
+        ("python", "def f(\n    a,  # the first\n    b='#',\n): ...\n", "def f( a, b='#', )"),
+        ("python", "class C:  # note\n    # more\n    x: int\n", "class C"),
+        ("rust", "fn f(a: u32) -> u32 // why\n{\n    a\n}\n", "fn f(a: u32) -> u32"),
+        ("typescript", "function f() /* why */ {\n}\n", "function f()"),
+        (
+            "go",
+            'package a\n\nfunc f(s string) string { // "x"\n\treturn s\n}\n',
+            "func f(s string) string",
+        ),
+    ],
+)
+def test_a_comment_is_no_part_of_a_signature(language: str, content: str, signature: str) -> None:
+    assert signatures(language, content)[0] == signature
+
+
+def test_a_comment_behind_code_is_not_about_what_follows() -> None:
+    parsed = source_parser.parse("a.c", b"int a; // the first\nint b;\n// the last\nint c;\n", "c")
+    assert [(item.name, item.doc) for item in parsed.items[1:]] == [
+        ("a", ""),
+        ("b", ""),
+        ("c", "the last"),
+    ]
+
+
+def test_the_same_body_has_the_same_hash_wherever_it_stands() -> None:
+    alone = source_parser.parse("a.py", b"def f():\n    if 1:\n        return 2\n", "python")
+    inside = source_parser.parse(
+        "b.py", b"class C:\n    def f():\n        if 1:\n            return 2\n", "python"
+    )
+    moved = source_parser.parse(
+        "c.py", b"def f():\n    if 1:\n        pass\n    return 2\n", "python"
+    )
+    assert alone.items[1].body_hash == inside.items[2].body_hash
+    assert alone.items[1].body_hash != moved.items[1].body_hash
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (
+            "typedef struct node { int x; } node_t, *node_p;",
+            ["typedef struct node node_t", "typedef struct node *node_p", "typedef struct node"],
+        ),
+        ("typedef struct { int x; } at, *to;", ["typedef at *to", "typedef struct { … } at"]),
+        ("typedef struct { int x; } *to;", ["typedef struct { … } *to"]),
+        ("typedef enum color { RED } color;", ["typedef enum color"]),
+        ("typedef int (*call)(int);", ["typedef int (*call)(int)"]),
+    ],
+)
+def test_the_signature_of_a_typedef_has_its_name(content: str, expected: list[str]) -> None:
+    assert signatures("c", content) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "doc"),
+    [
+        ('"""What it is for.\n\nMore."""\nimport os\n', "What it is for.\n\nMore."),
+        ("#!/usr/bin/env python\n# (c)\n\nr'''Why.'''\n", "Why."),
+        ('\ufeff"Short."\n', "Short."),
+        ('import os\n"""Too late."""\n', ""),
+        ("# Only this", ""),
+        ("", ""),
+    ],
+)
+def test_a_python_file_says_what_it_is_for(content: str, doc: str) -> None:
+    assert source_parser.parse("a.py", content.encode(), "python").items[0].doc == doc

@@ -1,0 +1,154 @@
+"""A first look at the code without an index."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ctx import checkouts, terms
+from ctx.code import file_listing, unindexed_search
+from ctx.code.bm25 import Bm25Collection
+from ctx.code.build import SourceTree
+from ctx.code.file_words import BODY, NAMES, PATH
+from ctx.code.segments import FILES
+from tests.conftest import git
+
+FILES_OF_A_SHOP = {
+    "src/payments.py": (
+        "from src.backoff import delay\n\n\n"
+        "def charge(amount):\n    return retry(amount, delay(1))\n\n\n"
+        "def retry(amount, pause):\n    return amount\n"
+    ),
+    "src/backoff.py": "def delay(attempt):\n    return 2**attempt\n",
+    "src/mail.py": "def send(text):\n    return text\n",
+    "tests/test_payments.py": "from src.payments import charge\n\n\ndef test_it():\n    charge()\n",
+    "docs/payments.md": "# Payments\n\nPayments are charged once, without a retry.\n",
+    "data/payments.json": '{"payments": ["retry", "retry", "retry"]}\n',
+    "node_modules/pay/index.js": "function retry() { return 'payments' }\n",
+}
+
+
+def written(root: Path) -> Path:
+    for path, text in FILES_OF_A_SHOP.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.fixture
+def shop(folder: Path) -> SourceTree:
+    return SourceTree(str(written(folder)), None, str(folder / "never" / "code.db"))
+
+
+def found(place: SourceTree, weights: dict[str, float], field: str = BODY) -> dict[str, float]:
+    """The files that have the words, with how well they fit, the best first."""
+    code = unindexed_search.search(place, weights, 60)
+    assert code is not None
+    with code:
+        paths = dict(code.connection.execute("SELECT id, path FROM files"))
+        scored = Bm25Collection(code.connection, FILES).scores({field: 1.0}, weights)
+        scores = {
+            paths[id]: round(score, 3)
+            for segment, totals, _ in scored
+            for id, score in zip(segment.ids, totals, strict=True)
+            if score
+        }
+    return dict(sorted(scores.items(), key=lambda each: -each[1]))
+
+
+def test_files_are_found_by_what_they_say_are_called_and_define(shop: SourceTree) -> None:
+    asked = {"retry": 1.0, "payment": 2.0}
+    # Data and what others have written is not looked into, whatever it says.
+    everywhere = ["docs/payments.md", "src/payments.py", "tests/test_payments.py"]
+    assert sorted(found(shop, asked)) == everywhere
+    assert sorted(found(shop, asked, PATH)) == everywhere
+    assert list(found(shop, asked, NAMES)) == ["src/payments.py"]
+
+
+def test_the_best_are_read_as_the_index_reads_them(shop: SourceTree) -> None:
+    code = unindexed_search.search(shop, {"retry": 1.0, "delay": 1.0}, 60)
+    assert code is not None
+    with code:
+        [charge] = code.named("charge")
+        assert (charge.path, charge.line, charge.signature) == (
+            "src/payments.py",
+            4,
+            "def charge(amount)",
+        )
+        edges = code.edges_from([charge.id])
+        called = {each.name for each in code.located([edge.target for edge in edges])}
+        assert called == {"payments.retry", "backoff.delay"}
+        # What nobody asked about is known by its name, and waits.
+        assert code.named("send") == []
+        mail = code.file("src/mail.py")
+        assert mail is not None
+        assert mail.skipped == "not read yet"
+
+
+def test_nothing_is_written(shop: SourceTree, folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    unindexed_search.search(shop, {"retry": 1.0}, 60)
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_the_answer_is_the_same_inside_git(shop: SourceTree, folder: Path) -> None:
+    outside = found(shop, {"retry": 1.0, "payment": 2.0})
+    git("init", "-q")
+    git("add", "src", "docs", "data")
+    (folder / ".git" / "info" / "exclude").write_text("node_modules/\n")
+    inside = shop._replace(checkout=checkouts.find_checkout(shop.root))
+    assert found(inside, {"retry": 1.0, "payment": 2.0}) == outside
+
+
+def test_when_the_time_is_up_the_answer_is_what_is_known(shop: SourceTree) -> None:
+    code = unindexed_search.search(shop, {"retry": 1.0}, 0)
+    # Not even the files could be listed.
+    assert code is None
+    # Long before the end of the second that it takes to list them, and to read some.
+    code = unindexed_search.search(shop, {"retry": 1.0}, 1)
+    assert code is not None
+    code.connection.close()
+
+
+def test_any_question_and_any_bytes_will_do(folder: Path) -> None:
+    (folder / "empty.py").write_bytes(b"")
+    (folder / "binary.py").write_bytes(b"\0retry\0")
+    (folder / "latin.py").write_bytes(b"# caf\xe9 retry\n")
+    (folder / "broken.py").write_bytes(b"def (((( retry \xff\xfe" * 50)
+    (folder / "cjk.py").write_text("# 更新令牌\nretry = 1\n")
+    (folder / os.fsdecode(b"bad\xff.py")).write_bytes(b"retry = 1\n")
+    os.symlink("/etc/passwd", folder / "link.py")
+    os.mkfifo(folder / "pipe.py")
+    (folder / "folder.py").mkdir()
+    place = SourceTree(str(folder), None, "")
+    assert found(place, {}) == {}
+    assert list(found(place, {"更新": 1.0})) == ["cjk.py"]
+    assert set(found(place, {"retry": 1.0})) == {"latin.py", "cjk.py", "broken.py"}
+    many = {f"word{number}": 1.0 for number in range(1000)} | {"retry": 0.5}
+    assert set(found(place, many)) <= {"latin.py", "cjk.py", "broken.py"}
+
+
+def test_of_many_words_those_are_looked_for_that_few_files_have(folder: Path) -> None:
+    common = [f"common{letter}" for letter in "abcdefghijklmnopqrst"]
+    for number in range(30):
+        (folder / f"file{number}.py").write_text(" ".join(common) + "\n")
+    (folder / "file7.py").write_text("needle\n")
+    weights = dict.fromkeys([*common, *terms.of("needle")], 1.0)
+    assert next(iter(found(SourceTree(str(folder), None, ""), weights))) == "file7.py"
+
+
+def test_files_that_are_listed_already_are_not_listed_again(shop: SourceTree) -> None:
+    only = [
+        each
+        for each in file_listing.list_files(shop.root, None, ()).files
+        if each[0] == "src/mail.py"
+    ]
+    code = unindexed_search.search(shop, {"retry": 1.0, "send": 1.0}, 60, only)
+    assert code is not None
+    with code:
+        assert [each.path for each in code.named("send")] == ["src/mail.py"]
+        assert code.file("src/payments.py") is None
+
+
+def test_without_files_there_is_no_answer(folder: Path) -> None:
+    assert unindexed_search.search(SourceTree(str(folder), None, ""), {"retry": 1.0}) is None

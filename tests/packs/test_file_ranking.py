@@ -1,0 +1,144 @@
+import subprocess
+from collections.abc import Container
+from pathlib import Path
+
+import pytest
+
+from ctx import checkouts
+from ctx.code import build, file_words, index_file, postings
+from ctx.code.build import SourceTree
+from ctx.code.history import history_refresh as history
+from ctx.code.segments import FILES
+from ctx.layout import Project
+from ctx.packs import file_ranking
+from ctx.packs.file_ranking import RankedFile
+from ctx.search import question
+from ctx.sqlite.connection import snapshot
+from tests.code.histories import Made, make
+
+CLIENT = "class Client:\n    def connect(self):\n        '''Open a socket.'''\n"
+RETRY = "class Backoff:\n    def next_delay(self):\n        return 1\n"
+PAGE = "def render(page):\n    return page\n"
+TEST = "from net.client import Client\n\ndef test_connect():\n    Client().connect()  # socket\n"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = make(
+        tmp_path_factory.mktemp("ranked") / "app",
+        Made(
+            "Begin",
+            {
+                "net/client.py": CLIENT,
+                "net/retry.py": RETRY,
+                "web/page.py": PAGE,
+                "web/settings.yaml": "socket: 1\n",
+                "tests/test_net.py": TEST,
+                "setup.py": "socket = connect = None\n",
+            },
+        ),
+        Made("Make the templates faster", {"web/page.py": PAGE + "\n"}),
+        Made("Merge nothing", {}),
+    )
+    subprocess.run(["git", "reset", "-q", "--hard"], cwd=folder, check=True)
+    return folder
+
+
+def ranked(
+    root: Path, task: str, *mentioned: str, without: Container[str] = ()
+) -> list[RankedFile]:
+    database = str(root.parent / "code.db")
+    checkout = checkouts.find_checkout(str(root))
+    build.refresh(SourceTree(str(root), checkout, database))
+    connection = index_file.open_for_writing(database)
+    try:
+        history.refresh(connection, Project(str(root), checkout))
+        return file_ranking.rank(connection, question.read(task), mentioned, without=without)
+    finally:
+        connection.close()
+
+
+def paths(found: list[RankedFile]) -> list[str]:
+    return [each.path for each in found]
+
+
+def test_what_a_file_says_is_called_and_defines_counts(root: Path) -> None:
+    found = ranked(root, "Client.connect leaves the socket open")
+    assert paths(found) == [
+        "net/client.py",
+        "setup.py",
+        "web/settings.yaml",
+        "tests/test_net.py",
+    ]
+    assert {signal.name for signal in found[0].signals} == {"text", "path", "names", "recent"}
+    texts = [signal.value for signal in found[0].signals if signal.name != "recent"]
+    assert sum(texts) == pytest.approx(1.0)
+    assert sum(signal.value for signal in found[0].signals) == pytest.approx(found[0].score)
+
+
+def test_what_past_commits_touched_counts(root: Path) -> None:
+    (page, *_) = ranked(root, "faster templates")
+    assert (page.path, [signal.name for signal in page.signals]) == (
+        "web/page.py",
+        ["history", "recent"],
+    )
+    assert ranked(root, "faster templates", without={"history"}) == []
+
+
+def test_what_the_task_names_comes_first(root: Path) -> None:
+    found = ranked(root, "the socket of the client", "net/retry.py", "net/gone.py")
+    assert "net/retry.py" in paths(found)
+    without = ranked(root, "the socket of the client", "net/retry.py", without={"mentioned"})
+    assert "net/retry.py" not in paths(without)
+
+
+def test_tests_are_first_only_where_the_task_is_about_them(root: Path) -> None:
+    assert paths(ranked(root, "connect the client"))[-1] == "tests/test_net.py"
+    assert paths(ranked(root, "Fix the test of connect in test_net"))[0] == "tests/test_net.py"
+    assert paths(ranked(root, "connect the client", without={"roles"}))[-1] != "tests/test_net.py"
+
+
+@pytest.mark.parametrize("task", ["", "of and", "zebra", "令牌", '"AND ( NEAR *', "\x00"])
+def test_nothing_is_found_where_there_is_nothing(root: Path, task: str) -> None:
+    assert ranked(root, task) == []
+
+
+def test_a_file_that_changes_is_found_by_what_it_says_now(root: Path) -> None:
+    page = root / "web" / "page.py"
+    try:
+        page.write_text("def render(zebra):\n    return zebra\n")
+        assert paths(ranked(root, "zebra")) == ["web/page.py"]
+        page.unlink()
+        assert ranked(root, "zebra") == []
+    finally:
+        page.write_text(PAGE + "\n")
+
+
+def test_a_commit_from_the_future_makes_nothing_else_old(tmp_path: Path) -> None:
+    folder = make(
+        tmp_path / "app",
+        Made("Zebra stripes", {"gone.py": "def zebra(): pass"}, time=99_999_999_999),
+        Made("Zebra stripes again", {"gone.py": None, "new.py": "def zebra(): pass"}, time=1),
+    )
+    subprocess.run(["git", "reset", "-q", "--hard"], cwd=folder, check=True)
+    (found,) = ranked(folder, "zebra stripes")
+    assert found.path == "new.py"
+    assert {"history", "recent"} <= {signal.name for signal in found.signals}
+
+
+def test_one_question_sees_one_state(root: Path) -> None:
+    database = str(root.parent / "code.db")
+    ranked(root, "connect")
+    reader, writer = index_file.open_for_writing(database), index_file.open_for_writing(database)
+    try:
+        with snapshot(reader):
+            before = file_ranking.rank(reader, question.read("connect the socket"))
+            postings.put(
+                writer, FILES, 1, 0, file_words.of_file("connect.py", "connect socket", ())
+            )
+            assert file_ranking.rank(reader, question.read("connect the socket")) == before
+        assert file_ranking.rank(reader, question.read("connect the socket")) != before
+    finally:
+        reader.close()
+        writer.close()
+        Path(database).unlink()

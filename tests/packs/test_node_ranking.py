@@ -1,0 +1,250 @@
+"""Which nodes answer a question, in which order, and why."""
+
+from collections.abc import Collection, Iterator, Mapping
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctx import clock
+from ctx.ids import NodeId, derived_ulid
+from ctx.memory.changes import changing
+from ctx.memory.graph import Graph
+from ctx.memory.graphs import Graphs
+from ctx.memory.model import Evidence
+from ctx.memory.query.compile import Scope
+from ctx.memory.query.parse import parse
+from ctx.packs import node_ranking
+from ctx.packs.node_ranking import Nearness, RankedNode
+from tests import effort
+from tests.memory.graphs import WHO, graph
+
+NOW_MS = 1_800_000_000_000
+MINUTE_MS = 60_000
+EVERYWHERE = Scope()
+
+
+class Store:
+    """A graph whose nodes are known by the order in which they were added."""
+
+    def __init__(self, made: Graph) -> None:
+        self.graph = made
+        self.ids: list[NodeId] = []
+
+    def add(
+        self, *contents: str, tags: str = "", at: str | None = None, type: str = "fact"
+    ) -> None:
+        with changing(self.graph, "add", WHO) as change:
+            for content in contents:
+                number = len(self.ids)
+                made = clock.parse_iso(at or "") or NOW_MS - MINUTE_MS * (10_000 - number)
+                name = NodeId(derived_ulid(made, f"node {number}"))
+                times = clock.iso(made), clock.iso(made)
+                change.add_node(type, content, node_id=name, times=times)
+                for tag in tags.split():
+                    change.tag(name, tag)
+                self.ids.append(name)
+
+    def replace(self, old: int, new: int) -> None:
+        with changing(self.graph, "link", WHO) as change:
+            change.link(self.ids[new], self.ids[old], "SUPERSEDES", Evidence("cli"))
+
+    def rank(
+        self, question: str, scope: Scope = EVERYWHERE, near: Nearness | None = None
+    ) -> list[RankedNode]:
+        return node_ranking.rank(Graphs([self.graph]), parse(question), scope, NOW_MS, 10, near)
+
+    def answer(
+        self, question: str, scope: Scope = EVERYWHERE, near: Nearness | None = None
+    ) -> list[int]:
+        return [self.ids.index(each.node.id) for each in self.rank(question, scope, near)]
+
+    def near(self, cosines: Mapping[int, float]) -> Nearness:
+        known = {self.ids[number]: cosine for number, cosine in cosines.items()}
+
+        def nearness(node_ids: Collection[NodeId] | None) -> Mapping[NodeId, float]:
+            wanted = known if node_ids is None else node_ids
+            return {node_id: known[node_id] for node_id in wanted if node_id in known}
+
+        return nearness
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with graph() as made:
+        yield Store(made)
+
+
+def told(found: RankedNode) -> dict[str, float]:
+    return {name: round(value, 2) for name, value in found.signals}
+
+
+def test_rare_words_count_more_than_common_ones(store: Store) -> None:
+    store.add("The server has a cache", "The server has a queue", "The server sleeps")
+    store.add("Redis evicts keys of the cache")
+    assert store.answer("which keys does the server evict?")[0] == 3
+    assert store.answer("server") == [2, 1, 0]
+    assert store.answer("nothing of that") == []
+
+
+def test_what_a_long_text_is_about_it_says_first(store: Store) -> None:
+    words = " ".join(f"word{number}" for number in range(200))
+    store.add(f"{words} deployment", f"Deployment of the shop. {words}", "else")
+    first, second = store.rank("deployment")
+    assert first.node.id == store.ids[1]
+    assert told(first) == {"text": 0.33, "beginning": 0.67}
+    assert told(second) == {"text": 0.33}
+
+
+def test_a_score_is_the_sum_of_its_signals(store: Store) -> None:
+    store.add("Tokens expire", "Tokens are refreshed", tags="session:s1")
+    store.add("Nobody knows", "An old token")
+    store.replace(3, 0)
+    near = store.near({0: 0.8, 1: 0.1, 2: 0.5, 3: 0.1})
+    found = store.rank("token", Scope(include_superseded=True), near)
+    assert found[0].score == 1
+    assert {name for each in found for name, _ in each.signals} == {
+        "text", "beginning", "vectors", "beside", "superseded"
+    }  # fmt: skip
+    for each in found:
+        assert each.score == pytest.approx(sum(value for _, value in each.signals))
+
+
+def test_a_short_turn_is_found_by_what_was_said_beside_it(store: Store) -> None:
+    store.add("Good morning", "What did you paint?", "A sunrise!", "Nice", tags="session:one")
+    store.add("It was late", "Paint is expensive", tags="session:two")
+    store.add("Good evening")
+    assert store.answer("what did she paint") == [5, 1, 4, 2, 0, 3]
+    # What is far away, of no session, or long enough to speak for itself is not taken in.
+    store.add("Much was said. " * 100, tags="session:two")
+    assert 7 not in store.answer("what did she paint")[:4]
+    assert 6 not in store.answer("what did she paint")
+
+
+def test_neighbours_must_fulfil_the_filters_too(store: Store) -> None:
+    store.add("What did you paint?", tags="session:one keep:yes")
+    store.add("A sunrise!", tags="session:one")
+    store.add("And a lake", tags="session:one keep:yes project:other")
+    assert store.answer("tag:keep:yes paint") == [0, 2]
+    assert store.answer("tag:keep:yes paint", Scope(project="this")) == [0]
+
+
+def test_vectors_find_what_has_no_word_in_common(store: Store) -> None:
+    store.add("We authenticate with OAuth", "Login needs a form", "The moon", tags="kind:x")
+    near = store.near({0: 0.9, 1: 0.6, 2: 0.1})
+    assert store.answer("login") == [1]
+    found = store.rank("login", near=near)
+    assert [store.ids.index(each.node.id) for each in found] == [1, 0, 2]
+    assert (found[1].nearness, found[1].coverage) == (0.9, 0.0)
+    assert store.answer("type:decision login", near=near) == []
+
+
+def test_vectors_that_only_some_nodes_have_say_nothing(store: Store) -> None:
+    store.add("Login needs a form for login", "Login is somewhere", "The moon", tags="kind:x")
+    assert store.answer("login") == [0, 1]
+    some = store.near({1: 0.9, 2: 0.8})
+    assert store.answer("login", near=some) == [0, 1]
+    assert store.answer("lunar", near=some) == [1, 2]
+    every = store.near({0: 0.1, 1: 0.9, 2: 0.8})
+    assert store.answer("login", near=every) == [1, 0, 2]
+
+
+def test_what_was_replaced_is_left_out_or_comes_last(store: Store) -> None:
+    store.add("Deploys run on Fridays, deploys", "Deploys run on Mondays")
+    store.replace(0, 1)
+    assert store.answer("deploys") == [1]
+    assert store.answer("deploys", Scope(include_superseded=True)) == [1, 0]
+
+
+def test_a_slip_of_the_keyboard(store: Store) -> None:
+    store.add("Uses TypeScript", "Mongo is the database", "Redis as a cache", "Errors are values")
+    for typed, meant in (
+        ("typscript", [0]),
+        ("typsecript", [0]),
+        ("typescripts", [0]),
+        ("reedis", [2]),
+        ("eror", [3]),
+        ("mango", []),
+        ("red", []),
+    ):
+        assert store.answer(typed) == meant, typed
+
+
+def test_a_day_that_the_question_names(store: Store) -> None:
+    store.add("We went camping", at="2023-06-27T10:00:00Z")
+    store.add("We went camping", at="2023-07-10T10:00:00Z")
+    store.add("We went camping again", at="2023-08-01T10:00:00Z")
+    assert store.answer("when did they go camping in June?")[0] == 0
+    assert store.answer("camping on 10 July 2023")[0] == 1
+    assert told(store.rank("camping on 10 July 2023")[0])["time"] == pytest.approx(0.33, abs=0.01)
+
+
+def test_several_stores_are_one(store: Store) -> None:
+    with graph() as second:
+        other = Store(second)
+        store.add("Tokens live on the server", "Cats")
+        other.add("Tokens expire after a day", "Dogs")
+        graphs = Graphs([second, store.graph])
+        found = node_ranking.rank(graphs, parse("tokens"), Scope(), NOW_MS, 10)
+        assert {each.node.id for each in found} == {store.ids[0], other.ids[0]}
+
+
+def test_the_answer_ends_where_relevance_does(store: Store) -> None:
+    store.add("Kubernetes runs on EKS, k8s", "Ship Vitest", "Ship Helm", *["Ship it"] * 5)
+    found = store.rank("what do we ship k8s for?")
+    assert len(found) == 8
+    assert [each.node.id for each in node_ranking.relevant(found)] == [store.ids[0]]
+    assert node_ranking.relevant([]) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "question"),
+    [
+        ("リフレッシュトークンはサーバーに保存する", "トークンはどこ"),
+        ("更新令牌存放在服务器上", "令牌在哪里"),
+        ("更新令牌存放在服务器上", "更"),
+        ("Токены хранятся на сервере", "где хранятся токены"),
+        ("what is it", "what is it"),
+        ('He said "AND OR NOT" (NEAR)', 'NEAR(a b, 2) AND "said'),
+        ("terms : * ^", "terms:* OR nodes_fts MATCH 'x'"),
+    ],
+)
+def test_any_language_and_any_marks(store: Store, content: str, question: str) -> None:
+    store.add("Something else altogether", content)
+    assert store.answer(question)[:1] == (
+        [1] if content != "terms : * ^" else store.answer(question)
+    )
+
+
+@pytest.mark.slow
+def test_long_questions(store: Store) -> None:
+    store.add("The socket was closed", "The queue is full")
+    trace = "\n".join(f'  File "a{number}.py", line {number}, in run' for number in range(6_000))
+    assert store.answer(f"socket closed\n{trace}")[0] == 0
+    many = " ".join(f"word{number}" for number in range(10_000))
+    assert store.answer(f"{many} socket") == []
+    assert store.answer(f"socket\n{many}") == [0]
+
+
+def test_an_empty_store_answers_nothing(store: Store) -> None:
+    assert store.answer("anything at all") == []
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=effort.times(60),
+    deadline=None,
+)
+@given(question=st.text(max_size=60), limit=st.integers(1, 4))
+def test_nothing_is_an_error(store: Store, question: str, limit: int) -> None:
+    if not store.ids:
+        store.add("Ein Café in 東京", "a b c", "NOT (x OR y)*", tags="session:s")
+    if not question.strip():
+        return
+    query = parse(f"x {question}")
+    found = node_ranking.rank(Graphs([store.graph]), query, Scope(), NOW_MS, limit)
+    assert len(found) <= limit
+    scores = [each.score for each in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+    assert node_ranking.relevant(found) == found[: len(node_ranking.relevant(found))]

@@ -1,0 +1,488 @@
+"""A task in, a pack out."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ctx import tokens
+from ctx.errors import BudgetExceeded
+from ctx.ids import anchor_id
+from ctx.memory.changes import changing
+from ctx.memory.model import Evidence
+from ctx.packs import pack_text
+from ctx.packs.prompt_pack import PromptPack
+from tests import effort
+from tests.memory.graphs import WHO
+from tests.packs.packs import Packing, index, packing
+
+CLIENT = '''\
+"""Connections to a server."""
+
+from shop.retry import Backoff
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, address):
+        self.address = address
+        self.socket = None
+
+    def connect(self):
+        """Open the socket, again and again."""
+        backoff = Backoff(100)
+        while not self.send("hello"):
+            if backoff.next_delay() is None:
+                raise TimeoutError(self.address)
+        return self
+
+    def send(self, text):
+        return bool(self.address and text)
+''' + "".join(
+    f'''
+
+def helper_{number}(value):
+    """Nothing of interest number {number}."""
+    total = value + {number}
+    for each in range(total):
+        total -= each
+    return total
+'''
+    for number in range(12)
+)
+RETRY = '''\
+"""How long to wait."""
+
+
+class Backoff:
+    """Delays that double."""
+
+    def __init__(self, delay):
+        self.delay = delay
+
+    def next_delay(self):
+        """The next delay, or None after the last."""
+        self.delay *= 2
+        return self.delay
+'''
+TEST = """\
+from shop.client import Client
+
+
+def test_connect_raises_after_the_last_try():
+    Client("").connect()
+"""
+FILES = {
+    "shop/__init__.py": "",
+    "shop/client.py": CLIENT,
+    "shop/retry.py": RETRY,
+    "shop/page.py": "def render(page):\n    return page.title\n",
+    "tests/test_client.py": TEST,
+    "README.md": "# Shop\n\nA client that can connect to a socket.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packing]:
+    with packing(tmp_path_factory.mktemp("packs") / "app", FILES) as made:
+        yield made
+
+
+@pytest.fixture
+def remembering(tmp_path: Path) -> Iterator[Packing]:
+    with packing(tmp_path / "app", FILES) as made:
+        yield made
+
+
+def told(pack: PromptPack) -> list[tuple[str, ...]]:
+    """What is in a pack: the title, and by which edge the graph led there."""
+    return [(chunk.title, *chunk.via[-2:-1]) for chunk in pack.retrieved]
+
+
+def test_a_method_is_shown_in_its_class_with_what_it_calls(shop: Packing) -> None:
+    pack = shop.build("Client.connect raises TimeoutError too early")
+    first = pack.retrieved[0]
+    assert (first.title, first.first_line, first.last_line) == (
+        "shop/client.py: Client.connect",
+        13,
+        19,
+    )
+    assert first.snippet == (
+        "class Client:\n"
+        "    …\n"
+        "    def connect(self):\n"
+        '        """Open the socket, again and again."""\n'
+        "        backoff = Backoff(100)\n"
+        '        while not self.send("hello"):\n'
+        "            if backoff.next_delay() is None:\n"
+        "                raise TimeoutError(self.address)\n"
+        "        return self"
+    )
+    assert first.name == "shop.client.Client.connect"
+    assert {signal.name for signal in first.signals} >= {"text", "named"}
+    found = told(pack)
+    assert ("shop/client.py: shop.client.Client.send", "CALLS") in found
+    assert ("shop/retry.py: Backoff", "CALLS") in found or ("File: shop/retry.py",) in found
+    assert (
+        "tests/test_client.py: test_connect_raises_after_the_last_try",
+        "<CALLS",
+    ) in found or ("File: tests/test_client.py",) in found
+    assert pack.files[0].path == "shop/client.py"
+    assert pack.graph_context.seed_nodes[0] == "shop.client.Client.connect"
+    assert pack.graph_context.scc_dag_used
+    assert pack.head_commit is None
+    assert not any("helper" in title for title, *_ in found)
+
+
+def test_without_the_graph_only_what_was_found(shop: Packing) -> None:
+    pack = shop.build("Client.connect raises TimeoutError too early", depth=0)
+    assert all(not chunk.via for chunk in pack.retrieved)
+    assert not pack.graph_context.scc_dag_used
+    assert pack.graph_context.expanded_nodes == ()
+
+
+def test_tests_are_below_what_they_test_unless_they_are_asked_for(shop: Packing) -> None:
+    titles = [title for title, *_ in told(shop.build("connect opens the socket again"))]
+    test = next(title for title in titles if "test_client" in title)
+    assert titles.index("shop/client.py: Client.connect") < titles.index(test)
+    asked = shop.build("Fix the flaky test test_connect_raises_after_the_last_try")
+    assert "test_client" in asked.retrieved[0].title
+
+
+def test_a_stack_trace_leads_to_the_innermost_frame(shop: Packing) -> None:
+    pack = shop.build(
+        "It fails:\n\nTraceback (most recent call last):\n"
+        '  File "/srv/other/shop/client.py", line 15, in connect\n    backoff.next_delay()\n'
+        '  File "/srv/other/shop/retry.py", line 13, in next_delay\n    self.delay *= 2\n'
+        "TypeError: can't multiply\n"
+    )
+    assert pack.retrieved[0].path == "shop/retry.py"
+    assert pack.retrieved[1].title == "shop/client.py: Client.connect"
+
+
+def test_only_what_is_allowed(shop: Packing) -> None:
+    sources = shop.sources._replace(allows=lambda path: path.startswith("shop/retry"))
+    pack = Packing(shop.root, shop.memory, sources).build("Client.connect and the Backoff")
+    assert {chunk.path for chunk in pack.retrieved} == {"shop/retry.py"}
+    assert [file.path for file in pack.files] == ["shop/retry.py"]
+
+
+def test_what_was_worked_on_counts_a_little(shop: Packing) -> None:
+    sources = shop.sources._replace(touched=("shop/retry.py",))
+    pack = Packing(shop.root, shop.memory, sources).build("the delay")
+    assert "touched" in {each.name for each in pack.retrieved[0].signals}
+
+
+def test_a_decision_and_the_code_it_mentions_lead_to_each_other(remembering: Packing) -> None:
+    decision = remembering.add(
+        "decision",
+        "Wait exponentially\n\nBecause servers recover slowly.",
+        {"shop.retry.Backoff": "item"},
+    )
+    by_memory = remembering.build("exponentially slow recovery")
+    [node, code, *_] = by_memory.retrieved
+    assert (node.title, node.chunk_kind, node.object_id) == (
+        "Decision: Wait exponentially",
+        "Decision",
+        decision,
+    )
+    assert node.snippet == "Because servers recover slowly."
+    assert (code.path, code.via) == (
+        "shop/retry.py",
+        ("Wait exponentially", "MENTIONS", "shop.retry.Backoff"),
+    )
+    by_code = remembering.build("Backoff")
+    assert ("Decision: Wait exponentially", "<MENTIONS") in told(by_code)
+
+
+def test_what_is_replaced_is_left_out(remembering: Packing) -> None:
+    old = remembering.add("decision", "Backoff waits a second", {"shop.retry.Backoff": "item"})
+    new = remembering.add("decision", "Backoff doubles its delays")
+    with changing(remembering.memory, "link", WHO) as change:
+        change.link(new, old, "SUPERSEDES", Evidence("cli"))
+    pack = remembering.build("how does Backoff wait")
+    assert old not in {chunk.object_id for chunk in pack.retrieved}
+    assert "superseded" in {each.reason for each in pack.left_out}
+
+
+def test_a_task_that_is_named_is_there(remembering: Packing) -> None:
+    with changing(remembering.memory, "add", WHO) as change:
+        change.add_node("task", "Shorten it", metadata={"file": "tasks/task_0043-shorten-k3x9.md"})
+    pack = remembering.build("go on with task_0043")
+    assert pack.retrieved[0].title == "Task: Shorten it"
+
+
+def test_who_names_what_is_replaced_means_what_took_its_place(remembering: Packing) -> None:
+    with changing(remembering.memory, "add", WHO) as change:
+        place = {"file": "decisions/0007-wait-k3x9.md"}
+        old = change.add_node("decision", "Wait a second", metadata=place)
+        new = change.add_node("decision", "Doubling of delays")
+        change.link(new, old, "SUPERSEDES", Evidence("cli"))
+    pack = remembering.build("is decision_0007 right?", include_narrative=False)
+    assert [chunk.title for chunk in pack.retrieved] == ["Decision: Doubling of delays"]
+    assert [(each.title, each.reason) for each in pack.left_out] == [
+        ("Decision: Wait a second", "superseded")
+    ]
+
+
+def test_the_active_task_is_its_own_reason(remembering: Packing) -> None:
+    with changing(remembering.memory, "add", WHO) as change:
+        place = {"file": "tasks/task_0043-shorten-k3x9.md"}
+        made = change.add_node("task", "Shorten it\nNow", metadata=place)
+        anchor = anchor_id("item", "shop.retry.Backoff")
+        change.add_node(
+            "item", "shop.retry.Backoff", metadata={"name": "shop.retry.Backoff"}, node_id=anchor
+        )
+        change.link(made, anchor, "MENTIONS", Evidence("cli"))
+        change.link(change.add_node("fact", "Of interest"), made, "RELATES_TO", Evidence("cli"))
+    [task] = remembering.memory.nodes([made])
+    sources = remembering.sources._replace(task=task)
+    active = Packing(remembering.root, remembering.memory, sources)
+    pack = active.build("zxqv wkrp")
+    assert [(chunk.title, chunk.signals[0].name, chunk.via) for chunk in pack.retrieved] == [
+        ("Task: Shorten it", "active", ()),
+        (
+            "File: shop/retry.py",
+            "graph",
+            ("Shorten it", "MENTIONS", "shop.retry.Backoff"),
+        ),
+        ("Fact: Of interest", "graph", ("Shorten it", "<RELATES_TO", "Of interest")),
+    ]
+    context = pack.graph_context
+    assert context.seed_nodes == ("task_0043",)
+    item, fact = context.expanded_nodes
+    assert item == "shop.retry.Backoff"
+    assert fact.startswith("fact:")
+    assert not context.scc_dag_used
+    # Nothing of what was asked was found.
+    assert (pack.confidence, pack.files) == (0.0, ())
+    assert "Confidence" not in pack_text.as_markdown(pack)
+    # It is told once, and where there is no room for a chunk, below them.
+    assert pack.recent_narrative == ""
+    assert "## Active task\n\nShorten it" in active.build("connect", limit=1).recent_narrative
+    # What filters leave out is not there.
+    unseen = sources._replace(in_sight=lambda nodes: [each for each in nodes if each != made])
+    there = Packing(remembering.root, remembering.memory, unseen).build("zxqv wkrp")
+    assert (there.retrieved, there.graph_context.seed_nodes) == ((), ())
+
+
+def test_what_edges_lead_back_to_is_no_discovery(remembering: Packing) -> None:
+    first = remembering.add("fact", "Servers recover slowly", {"shop.retry.Backoff": "item"})
+    second = remembering.add("fact", "Slowly does it")
+    with changing(remembering.memory, "link", WHO) as change:
+        change.link(first, second, "RELATES_TO", Evidence("cli"))
+    context = remembering.build("servers recover slowly, Backoff").graph_context
+    assert "shop.retry.Backoff" in context.seed_nodes
+    assert len([name for name in context.seed_nodes if name.startswith("fact:")]) == 2
+    assert not set(context.seed_nodes) & set(context.expanded_nodes)
+
+
+def test_an_empty_file_is_nothing_to_read(tmp_path: Path) -> None:
+    with packing(
+        tmp_path / "app", {"shop/connect.py": "\n", "shop/other.py": "connect = 1\n"}
+    ) as it:
+        pack = it.build("connect")
+    assert [file.path for file in pack.files] == ["shop/connect.py", "shop/other.py"]
+    assert [chunk.path for chunk in pack.retrieved] == ["shop/other.py"]
+
+
+def test_files_stand_in_the_order_of_their_scores(tmp_path: Path) -> None:
+    files = {
+        "shop/client.py": "def connect():\n    return 1\n",
+        "shop/other.py": "# Does not connect.\n" + "def run():\n    return 2\n" * 20,
+        "tests/test_connect.py": "def test_connect():\n    connect()\n    connect()\n",
+    }
+    with packing(tmp_path / "app", files) as it:
+        found = it.build("connect").files
+    assert [file.path for file in found][-1] == "tests/test_connect.py"
+    scores = [file.score for file in found]
+    assert scores == sorted(scores, reverse=True)
+    for file in found:
+        assert sum(each.value for each in file.signals) == pytest.approx(file.score)
+
+
+def test_files_that_have_to_do_with_each_other_stand_above_one_that_is_apart(
+    tmp_path: Path,
+) -> None:
+    rounding = "    # The rounding of the total on an invoice.\n    return round(value)\n"
+    files = {
+        "shop/alone.py": f"import decimal\n\n\ndef printed(value):\n{rounding}",
+        "shop/cart.py": f"from shop.tax import total\n\n\ndef cart(value=total):\n{rounding}",
+        "shop/tax.py": f"import decimal\n\n\ndef total(value):\n{rounding}",
+        "shop/page.py": "def page():\n    return 1\n",
+    }
+    with packing(tmp_path / "app", files) as it:
+        task = "The rounding of the invoice is wrong"
+        together, each_alone = it.build(task), it.build(task, depth=0)
+    alone, cart, tax = "shop/alone.py", "shop/cart.py", "shop/tax.py"
+    assert [chunk.path for chunk in each_alone.retrieved] == [alone, tax, cart]
+    assert [chunk.path for chunk in together.retrieved] == [tax, cart, alone]
+    # How the files are ranked is another matter.
+    assert together.files == each_alone.files
+    assert together.files[0].path == alone
+
+
+def test_secrets_in_code_stay_where_they_are(tmp_path: Path) -> None:
+    key = "AKIA" + "Z7Q3M5X2KJ4T6WN2"
+    with packing(tmp_path / "app", {"keys.py": f'def connect():\n    return "{key}"\n'}) as it:
+        for budget in (8_000, 60):
+            pack = it.build("connect", budget=budget)
+            assert pack.retrieved
+            assert key not in pack_text.with_reasons(pack)
+        assert "[redacted:" in it.build("connect").retrieved[0].snippet.lower()
+
+
+def test_how_sure_a_pack_is_without_a_file(remembering: Packing) -> None:
+    remembering.add("fact", "Servers recover slowly")
+    alone = Packing(remembering.root, remembering.memory, remembering.sources._replace(code=None))
+    whole, part = alone.build("servers recover slowly"), alone.build("servers zxqv wkrp plugh")
+    assert 0 < part.confidence < whole.confidence <= 0.5
+
+
+def test_nothing_is_sure_that_is_said_of_anything(shop: Packing) -> None:
+    assert shop.build("the of a").confidence == 0.0
+
+
+def test_all_that_is_left_out_is_counted(tmp_path: Path) -> None:
+    functions = [f"def connect_{n}():\n" + f"    wait({n})\n" * 20 for n in range(80)]
+    files = {f"shop/part_{n}.py": "\n".join(functions[n::8]) for n in range(8)}
+    with packing(tmp_path / "app", files) as it:
+        pack = it.build("connect", budget=16_000, limit=1)
+    assert (len(pack.retrieved), len(pack.left_out)) == (1, 30)
+    assert pack.more_left_out > 0
+    assert f"- and {pack.more_left_out} more" in pack_text.with_reasons(pack)
+
+
+def test_what_is_used_is_what_it_takes(shop: Packing) -> None:
+    for task in ("Client.connect raises TimeoutError too early", "zxqv wkrp"):
+        pack = shop.build(task)
+        taken = tokens.estimate(pack_text.as_markdown(pack))
+        assert taken <= pack.token_budget.used <= taken + len(pack.retrieved) + 3
+
+
+def test_nothing_found(shop: Packing) -> None:
+    pack = shop.build("zxqv wkrp")
+    assert (pack.retrieved, pack.files, pack.confidence) == ((), (), 0.0)
+    assert "Nothing was found" in pack_text.as_markdown(pack)
+
+
+def test_a_budget_that_is_too_small_says_how_much_is_needed(shop: Packing) -> None:
+    with pytest.raises(BudgetExceeded) as error:
+        shop.build("Client.connect", budget=20)
+    needed = int("".join(c for c in (error.value.hint or "") if c.isdigit()))
+    assert len(shop.build("Client.connect", budget=needed).retrieved) == 1
+    with pytest.raises(BudgetExceeded):
+        shop.build("Client.connect", budget=needed - 1)
+    with pytest.raises(BudgetExceeded) as error:
+        shop.build("Client.connect", budget=1_000, reserved_for_response=990)
+    assert f"takes {needed:,}, and 990 are reserved for the response." in str(error.value)
+    assert f"{needed + 990:,} tokens or more" in (error.value.hint or "")
+
+
+@settings(
+    max_examples=effort.times(30),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.integers(60, 3_000), st.integers(0, 500), st.sampled_from(["connect", "delay", "render"]))
+def test_no_pack_is_larger_than_its_budget(
+    shop: Packing, budget: int, reserved: int, task: str
+) -> None:
+    try:
+        pack = shop.build(task, budget=budget, reserved_for_response=reserved)
+    except BudgetExceeded:
+        return
+    assert pack.token_budget.used <= budget - reserved
+
+
+HOSTILE = [
+    *(
+        "connect",
+        "the and of",
+        "",
+        " ",
+        "\0",
+        "数据库连接超时",
+        "接続が切れる",
+        "почему падает connect",
+    ),
+    *(
+        '"connect" AND (NOT title:*',
+        "NEAR(connect socket, 5)",
+        "' OR 1=1 --",
+        "[a-z]+(.*)*$",
+        "%_\\",
+    ),
+    *("../../etc/passwd", "/" * 500, "`" * 999, "\ud800 lone", "connect " * 10_000),
+    "".join(f'  File "/x/{n}.py", line {n}, in f{n}\n    g()\n' for n in range(6_000)),
+]
+
+
+@pytest.mark.parametrize("task", HOSTILE, ids=range(len(HOSTILE)))
+def test_any_task_gets_an_answer(shop: Packing, task: str) -> None:
+    pack = shop.build(task)
+    json.dumps(pack.token_budget)
+    assert pack.task == task
+
+
+def test_memory_is_followed_without_code_too(remembering: Packing) -> None:
+    first = remembering.add("fact", "Servers recover slowly")
+    second = remembering.add("decision", "Wait exponentially")
+    with changing(remembering.memory, "link", WHO) as change:
+        change.link(second, first, "DEPENDS_ON", Evidence("cli"))
+    sources = remembering.sources._replace(code=None)
+    pack = Packing(remembering.root, remembering.memory, sources).build("slow servers")
+    assert told(pack) == [
+        ("Fact: Servers recover slowly",),
+        ("Decision: Wait exponentially", "<DEPENDS_ON"),
+    ]
+    assert 0 < pack.confidence <= 0.5
+
+
+def test_no_index_and_no_memory(shop: Packing) -> None:
+    sources = shop.sources._replace(code=None)
+    pack = Packing(shop.root, shop.memory, sources).build("connect")
+    assert (pack.retrieved, pack.confidence) == ((), 0.0)
+
+
+def test_an_empty_repository(tmp_path: Path) -> None:
+    with packing(tmp_path / "app", {}) as made:
+        assert made.build("connect").retrieved == ()
+
+
+def test_files_that_changed_or_went_since_they_were_indexed(remembering: Packing) -> None:
+    remembering.write("shop/client.py", "# moved\n" * 3 + CLIENT)
+    (remembering.root / "shop/retry.py").unlink()
+    pack = remembering.build("Client.connect with Backoff")
+    changed = next(chunk for chunk in pack.retrieved if chunk.path == "shop/client.py")
+    assert "def connect(self):" in changed.snippet
+    assert not any(
+        chunk.path == "shop/retry.py" and "self.delay" in chunk.snippet for chunk in pack.retrieved
+    )
+    index(remembering.root)
+    again = remembering.build("Client.connect with Backoff")
+    assert again.retrieved[0].first_line == 16
+    assert {chunk.path for chunk in again.retrieved} >= {"shop/client.py"}
+    assert not any(chunk.path == "shop/retry.py" for chunk in again.retrieved)
+
+
+def test_files_that_nobody_can_read(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "data.py": b"\x00\x01connect\xff" * 100,
+        "app.min.js": "function connect(){}" * 5_000,
+        "long.py": "connect = '" + "x" * 200_000 + "'\n",
+        "latin.py": "def connect():\n    return 'é'\n".encode("latin-1"),
+        "deep.py": "".join("    " * n + f"def connect_{n}():\n" for n in range(60)),
+        "odd `name`\n.py": "def connect_odd():\n    pass\n",
+    }
+    with packing(tmp_path / "app", files) as made:
+        pack = made.build("connect")
+        assert pack.retrieved
+        # What is in a pack stays in its place: every fence that opens is closed.
+        text = pack_text.as_markdown(pack)
+        assert "\n.py" not in text
+        assert pack_text.with_reasons(pack).startswith("# Context for `connect`")
